@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.agents.json_text import Node, NotJsonError, dumped, insert_first, parse, remove_item
+from memory_pipeline_tests.cases import each
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=4),
@@ -60,7 +61,7 @@ def test_it_is_indented_as_the_file_is() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "sentence"),
     [
         ("", "line 1, column 1: a value was expected"),

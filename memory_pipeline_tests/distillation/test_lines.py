@@ -3,12 +3,12 @@
 from dataclasses import replace
 from datetime import timedelta
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.distillation.lines import NARRATIVE, Line, count_words, distil, says_again
 from memory_pipeline.text.similarity import words
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import at
 
 RULE = "In parcel-tracker always use uv, never pip install, because the docker image has no compiler."
@@ -22,7 +22,7 @@ def texts(lines: list[Line]) -> list[str]:
     return [each.text for each in lines]
 
 
-@pytest.mark.parametrize("room", [0, 4, 100])
+@each("room", [0, 4, 100])
 def test_a_high_stays_whole_whatever_the_room(room: int) -> None:
     """ "always use uv, never pip install" was once "always never install"."""
     assert texts(distil([line(RULE)], room)) == [RULE]
@@ -65,7 +65,7 @@ def test_what_is_said_again_is_one_line_with_the_newest_words() -> None:
     assert (kept.first_seen, kept.last_seen) == (at("09:00"), at("10:00"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("old", "new"),
     [
         (
@@ -145,10 +145,10 @@ def test_every_line_is_whole_and_no_high_is_lost(lines: list[Line], room: int) -
     by_id = {each.sources[0]: each for each in lines}
     named = [source for each in kept for source in each.sources]
     assert len(named) == len(set(named)) and set(named) <= set(by_id)
-    assert {each.sources[0] for each in lines if each.priority == "high"} <= set(named)
-    for each in kept:
-        assert each.text == by_id[each.sources[0]].text and each.priority == by_id[each.sources[0]].priority
-        assert all(says_again(words(each.text), words(by_id[source].text)) for source in each.sources)
+    assert {line.sources[0] for line in lines if line.priority == "high"} <= set(named)
+    for line in kept:
+        assert line.text == by_id[line.sources[0]].text and line.priority == by_id[line.sources[0]].priority
+        assert all(says_again(words(line.text), words(by_id[source].text)) for source in line.sources)
     rest = [each for each in kept if each.priority != "high"]
     highs = sum(count_words(each.text) for each in kept if each.priority == "high")
     assert not rest or highs + sum(count_words(each.text) for each in rest) <= room

@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, WEEK, Period, consecutive, periods_of
+from memory_pipeline_tests.cases import each
 
 MONDAY = date(2025, 3, 3)
 TWO_YEARS = [date(2024, 1, 1) + timedelta(days=n) for n in range(731)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("day", "week", "month"),
     [
         (date(2025, 3, 5), date(2025, 3, 9), date(2025, 3, 31)),

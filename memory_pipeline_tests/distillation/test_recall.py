@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from memory_pipeline.distillation.recall import recall
+from memory_pipeline_tests.cases import each
 
 FACTS = {
     "uv": "Always use uv, never pip install.",
@@ -28,7 +29,7 @@ def test_a_high_that_no_line_was_made_from_is_lost() -> None:
     assert f"{found}" == "2 of 3 highs are still said"
 
 
-@pytest.mark.parametrize(
+@each(
     "destroyed",
     [
         pytest.param(lambda text: " ".join(w for w in text.split() if len(w) > 4), id="short words dropped"),

@@ -1,8 +1,7 @@
 """Which short texts say the same, by vectors and by words."""
 
-import pytest
-
 from memory_pipeline.text.sameness import Sameness, groups
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import FakeEncoder
 
 ENCODER = FakeEncoder("uv", "pip", "tests", "friday")
@@ -30,7 +29,7 @@ def test_the_first_leads_and_the_order_stays() -> None:
     assert grouped(["run the tests", "use uv", "tests!", "uv!"]) == [[0, 2], [1, 3]]
 
 
-@pytest.mark.parametrize(
+@each(
     ("min_cosine", "expected"),
     [
         (0.70, [[0, 1]]),  # the cosine of {uv} and {uv, pip} is 0.707
@@ -46,14 +45,14 @@ def test_neighbours_of_neighbours_do_not_chain() -> None:
     assert grouped(["uv", "uv or pip", "pip"], min_cosine=0.70) == [[0, 1], [2]]
 
 
-@pytest.mark.parametrize("without", ["01", "0", "1"])
+@each("without", ["01", "0", "1"])
 def test_where_a_vector_is_missing_words_decide(without: str) -> None:
     """By vectors these two are the same (both are about uv), by words they are not."""
     assert grouped(["use uv for builds", "uv breaks on windows"], without=without) == [[0], [1]]
     assert grouped(["run nightly builds", "nightly builds run"], without=without) == [[0, 1]]
 
 
-@pytest.mark.parametrize(
+@each(
     ("min_overlap", "expected"),
     [
         (0.5, [[0, 1]]),  # two of four words

@@ -38,6 +38,7 @@ from memory_pipeline.embeddings.index import (
 )
 from memory_pipeline.embeddings.server import ServerIndex
 from memory_pipeline.embeddings.sparse import numbers_of, weigh, weigh_query
+from memory_pipeline_tests.cases import each
 
 # The in-memory client of the tests says on each collection that it ignores payload indexes.
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect:UserWarning")
@@ -458,7 +459,7 @@ def replace_by_file(folder: Path) -> None:
     folder.write_text("not a folder")
 
 
-@pytest.mark.parametrize("damage", [break_settings, break_segment, break_with_panic, replace_by_file])
+@each("damage", [break_settings, break_segment, break_with_panic, replace_by_file])
 def test_a_corrupt_folder_is_set_aside_and_a_fresh_one_usable(tmp_path: Path, damage: Callable[[Path], None]) -> None:
     folder = tmp_path / "index"
     for n in (1, 2):
@@ -583,7 +584,7 @@ def test_a_refused_or_malformed_key_is_not_repeated(refusing_url: str, key: str)
         assert "QDRANT_API_KEY" in str(caught.value)
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:port", "ftp://127.0.0.1"])
+@each("url", ["http://127.0.0.1:port", "ftp://127.0.0.1"])
 def test_a_url_that_is_none_is_named(url: str) -> None:
     with pytest.raises(IndexUnavailableError, match=url):
         ServerIndex(url, DIMENSION)
@@ -641,7 +642,7 @@ class Answering(BaseHTTPRequestHandler):
 
 
 @pytest.mark.usefixtures("no_proxy")
-@pytest.mark.parametrize(
+@each(
     ("codes", "writes", "is_stored"),
     [([503, 429], 3, True), ([500] * 9, 4, False), ([400], 1, False), ([], 1, True)],
 )

@@ -18,6 +18,7 @@ from memory_pipeline.reflections.extractive import ExtractiveReflector
 from memory_pipeline.reflections.stage import ReflectionsStage
 from memory_pipeline.stages import INCOMPLETE, bring_up_to_date, is_current, is_incomplete
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import (
     DAY,
     FakeEncoder,
@@ -169,7 +170,7 @@ def test_vectors_of_zeros_are_told_and_made_again(opened: Workspace) -> None:
     assert vector_problems(opened) == []
 
 
-@pytest.mark.parametrize("vector", [[0.0, 0.0], [float("nan"), 1.0], [float("inf"), 0.0], [1.0], [1.0, 0.0, 0.0]])
+@each("vector", [[0.0, 0.0], [float("nan"), 1.0], [float("inf"), 0.0], [1.0], [1.0, 0.0, 0.0]])
 def test_what_is_no_vector_is_not_sound(vector: list[float]) -> None:
     assert not is_sound(vector, 2)
     assert is_sound([0.0, -1.0], 2)

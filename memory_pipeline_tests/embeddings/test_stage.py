@@ -17,6 +17,7 @@ from memory_pipeline.reflections.stage import ReflectionsStage
 from memory_pipeline.stages import Built, bring_up_to_date, is_current
 from memory_pipeline.verdict import Verdict
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import (
     DAY,
     FakeEncoder,
@@ -224,7 +225,7 @@ def test_vectors_by_observation(work: Work) -> None:
     assert vectors_of(work.settings, MissingEncoder(), []) == {}
 
 
-@pytest.mark.parametrize(
+@each(
     ("observations", "rows", "points", "offenders"),
     [
         (2, {"a", "b"}, {"a", "b"}, []),

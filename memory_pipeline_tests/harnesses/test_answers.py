@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from memory_pipeline.harnesses.model import ParsedSession
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.harnesses import test_codex as codex
 from memory_pipeline_tests.harnesses import test_gemini as gemini
 from memory_pipeline_tests.harnesses import test_opencode as opencode
@@ -69,7 +70,7 @@ def test_codex_request_user_input(tmp_path: Path) -> None:
     assert len({m.message_id for m in session.messages}) == 3
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "output"),
     [
         pytest.param({"questions": QUESTIONS}, "request_user_input is unavailable in Default mode", id="not asked"),
@@ -89,7 +90,7 @@ def test_a_rollout_that_goes_on_keeps_its_ids(tmp_path: Path) -> None:
     assert before == of_codex(tmp_path, "request_user_input", {"questions": QUESTIONS}, {"answers": answers}).messages
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "text", "details", "expected"),
     [
         pytest.param(
@@ -132,7 +133,7 @@ def test_a_call_that_was_blocked_in_pi_did_not_fail(tmp_path: Path) -> None:
     assert errors(of_pi(tmp_path, {"command": "rm -r x"}, "Blocked by userland", isError=True)) == [True]
 
 
-@pytest.mark.parametrize("metadata", [{"answers": [["Inline (Recommended)"], []]}, {}], ids=["as data", "as told"])
+@each("metadata", [{"answers": [["Inline (Recommended)"], []]}, {}], ids=["as data", "as told"])
 def test_opencode_question(tmp_path: Path, metadata: dict[str, Any]) -> None:
     session = of_opencode(tmp_path, opencode.tool("question", TOLD, input={"questions": QUESTIONS}, metadata=metadata))
     assert heard(session) == [("Inline", "question", STORE, "question")]
@@ -141,7 +142,7 @@ def test_opencode_question(tmp_path: Path, metadata: dict[str, Any]) -> None:
 REJECTED = "The user rejected permission to use this specific tool call"
 
 
-@pytest.mark.parametrize(
+@each(
     ("error", "words"),
     [
         (f"{REJECTED} with the following feedback: use trash,\nnever rm", ["use trash,\nnever rm"]),
@@ -173,7 +174,7 @@ def test_gemini_ask_user(tmp_path: Path) -> None:
     assert heard(of_gemini(tmp_path, dismissed)) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("output", "to", "words"),
     [
         ("Plan approved. Switching to Default mode\n\nThe plan is stored at: p.md", "approved plan", ["Plan approved"]),

@@ -10,6 +10,7 @@ import pytest
 from memory_pipeline.harnesses.model import Message
 from memory_pipeline.redaction import Redactor
 from memory_pipeline.sessions.reading import Readings, source_of
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.harnesses.test_claude_code import parse, record, result, use
 
 REFUSED = (
@@ -48,7 +49,7 @@ def heard(tmp_path: Path, call: dict[str, Any], content: Any, **fields: Any) -> 
     return [m for m in messages if m.role == "user"], [m for m in messages if m.role == "tool"][1:]
 
 
-@pytest.mark.parametrize(
+@each(
     ("call", "content", "said", "to", "answered"),
     [
         pytest.param(
@@ -85,7 +86,7 @@ def test_a_refusal_with_words(tmp_path: Path, call: Any, content: str, said: str
     assert [(m.text, m.is_error, m.answer_to) for m in tools] == [(content, False, "refused call")]
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "fields"),
     [
         pytest.param(REFUSED + STOP, {}, id="refused"),
@@ -101,7 +102,7 @@ def test_a_refusal_without_words_is_no_sentence_and_no_failure(tmp_path: Path, c
     assert [(m.text, m.is_error, m.answer_to) for m in tools] == [(content, False, "refused call")]
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "is_error"),
     [
         pytest.param("Exit code 1\n" + REFUSED + SAID + "no", True, id="in the output of a failing command"),
@@ -121,7 +122,7 @@ ANSWERS = {STORE: "Inline (Recommended)", OLD: 'only "new" ones, please'}
 EXPECTED = [("Inline", STORE), ('only "new" ones, please', OLD)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "fields", "expected"),
     [
         pytest.param("User has answered your questions: " + TOLD + END, {"answers": ANSWERS}, EXPECTED, id="as data"),
@@ -165,7 +166,7 @@ def test_questions_that_the_user_wants_to_talk_about_first(tmp_path: Path) -> No
 APPROVED = "User has approved your plan. You can now start coding."
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "said", "answered"),
     [
         pytest.param(APPROVED, "User has approved your plan", PLAN),

@@ -10,6 +10,7 @@ import pytest
 
 from memory_pipeline.harnesses.model import ParsedSession
 from memory_pipeline.sessions.reading import parse_file
+from memory_pipeline_tests.cases import each
 
 
 def record(number: int, kind: str, content: Any = None, **fields: Any) -> dict[str, Any]:
@@ -74,7 +75,7 @@ EDITOR = [{"type": "text", "text": text} for text in ("<ide_opened_file>x</ide_o
 COMMAND = "<command-name>/pr</command-name>\n<command-message>pr</command-message>\n<command-args>{}</command-args>"
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "fields", "expected"),
     [
         pytest.param("words", {"isMeta": True}, ["injected"], id="put in by the program"),
@@ -263,7 +264,7 @@ def test_parallel_tool_calls_are_no_branches(tmp_path: Path) -> None:
     assert len(standing(session)) == 6
 
 
-@pytest.mark.parametrize(
+@each(
     "rival",
     [
         pytest.param(chained(3, "user", [result("a")], 1), id="a result"),

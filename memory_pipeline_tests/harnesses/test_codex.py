@@ -10,6 +10,7 @@ import pytest
 
 from memory_pipeline.harnesses.model import Image, ParsedSession
 from memory_pipeline.sessions.reading import parse_file
+from memory_pipeline_tests.cases import each
 
 
 def line(number: int, kind: str, **payload: Any) -> dict[str, Any]:
@@ -98,7 +99,7 @@ def test_a_sub_agents_prompts_are_a_models(tmp_path: Path) -> None:
 SHELL = {"name": "shell", "arguments": '{"command":["ls","-l"]}', "call_id": "c1"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("output", "text", "failed"),
     [
         pytest.param('{"output":"a","metadata":{"exit_code":0}}', "a", False, id="JSON text of 2025"),
@@ -213,7 +214,7 @@ def turns(*names: str) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize(
+@each(
     ("rollbacks", "left"),
     [
         pytest.param([1], ["a", "to a", "b", "to b"], id="the last turn"),

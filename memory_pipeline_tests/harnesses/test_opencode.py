@@ -19,6 +19,7 @@ import pytest
 from memory_pipeline.harnesses.model import Image, NotASessionError, ParsedSession, Source
 from memory_pipeline.harnesses.opencode.reader import OpenCode, image_parts
 from memory_pipeline.sessions.reading import parse
+from memory_pipeline_tests.cases import each
 
 SCHEMA = """
 CREATE TABLE session (id text PRIMARY KEY, project_id text NOT NULL, parent_id text, slug text NOT NULL,
@@ -210,7 +211,7 @@ def test_a_sub_agents_prompts_are_injected(tmp_path: Path) -> None:
         assert shape(read(tmp_path / folder)) == [("injected", "Read a.txt."), ("assistant", "hi")]
 
 
-@pytest.mark.parametrize("part", [False, True])
+@each("part", [False, True])
 def test_reverted_turns_are_voided(tmp_path: Path, part: bool) -> None:
     revert = {"messageID": "msg_ses_1_3"} | ({"partID": "prt_ses_1_4_1"} if part else {})
     talk = Talk(revert=revert).user("One").assistant("Uno").user("Two").assistant("Due", tool("ls", input={}))
@@ -302,8 +303,8 @@ def test_an_unchanged_database_is_not_opened(tmp_path: Path, monkeypatch: pytest
     assert sources(tmp_path) == found
 
 
-@pytest.mark.parametrize("log", [False, True])
-@pytest.mark.parametrize("name", ["plain", "a b?c#d%20e"])
+@each("log", [False, True])
+@each("name", ["plain", "a b?c#d%20e"])
 def test_reading_leaves_no_trace(tmp_path: Path, name: str, log: bool) -> None:
     folder = tmp_path / name
     database(folder, Talk().user("Hello"), log=log)

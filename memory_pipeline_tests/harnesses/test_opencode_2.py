@@ -19,6 +19,7 @@ from memory_pipeline.harnesses.opencode.reader import OpenCode
 from memory_pipeline.sessions.discovery import default_roots, find_sources
 from memory_pipeline.sessions.images import load_image
 from memory_pipeline.sessions.reading import parse
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.harnesses import test_opencode as old
 
 SCHEMA = """
@@ -289,7 +290,7 @@ def test_what_was_taken_back_after_the_upgrade_is_voided(tmp_path: Path) -> None
     assert [m.text for m in session.messages if m.voided] == ["Two", "Due"]
 
 
-@pytest.mark.parametrize("change", ["time_updated = time_updated + 1", "title = 'Other'", "revert = '{}'"])
+@each("change", ["time_updated = time_updated + 1", "title = 'Other'", "revert = '{}'"])
 def test_the_state_changes_with_the_session(tmp_path: Path, change: str) -> None:
     place = database(tmp_path / "opencode.db", Talk("ses_1").user("One"), Talk("ses_2").user("Other"))
     before, other = old.sources(tmp_path)
@@ -381,7 +382,7 @@ def exported(place: Path, info: dict[str, Any], messages: list[Any], indent: int
     return list(find_sources([place.parent]))
 
 
-@pytest.mark.parametrize("indent", [None, 2])
+@each("indent", [None, 2])
 def test_exports_of_both_generations_are_the_session_itself(tmp_path: Path, indent: int | None) -> None:
     before = old.Talk().user("One").assistant("Uno", old.tool("ls", input={}))
     in_database = sessions(old.database(tmp_path / "a", before))["ses_1"]

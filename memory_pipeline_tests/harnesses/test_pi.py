@@ -13,6 +13,7 @@ import pytest
 from memory_pipeline.harnesses.model import ParsedSession
 from memory_pipeline.harnesses.pi import Pi
 from memory_pipeline.sessions.reading import parse_file
+from memory_pipeline_tests.cases import each
 
 HEADER = {
     "type": "session",
@@ -134,7 +135,7 @@ def test_said_and_written(tmp_path: Path) -> None:
     assert session.messages[1].said_at == session.messages[1].written_at
 
 
-@pytest.mark.parametrize("bad", [None, "soon", 0, 10**18, {"at": 1}])
+@each("bad", [None, "soon", 0, 10**18, {"at": 1}])
 def test_without_a_usable_time_that_of_the_record_before_counts(tmp_path: Path, bad: object) -> None:
     session = parse(
         tmp_path,
@@ -221,7 +222,7 @@ def tree(tmp_path: Path, *links: str, **last: Any) -> list[str]:
     return [message.text for message in session.messages if message.role == "user" and not message.voided]
 
 
-@pytest.mark.parametrize(
+@each(
     ("links", "standing"),
     [
         pytest.param("a b<a c<b", "a b c", id="no branch"),

@@ -10,6 +10,7 @@ import pytest
 
 from memory_pipeline.harnesses.model import ParsedSession
 from memory_pipeline.sessions.reading import parse_file
+from memory_pipeline_tests.cases import each
 
 MORE = Path(__file__).resolve().parents[3] / "shared" / "more-sessions" / "claude"
 FIRST = "run the tests"
@@ -74,7 +75,7 @@ SECOND = queue(3, "enqueue", "and push")
 NOTE = "<task-notification>\n<task-id>b1</task-id>\n</task-notification>"
 
 
-@pytest.mark.parametrize(
+@each(
     ("records", "expected"),
     [
         pytest.param([ENQUEUE], [WORDS], id="waits at the end of the file"),
@@ -171,7 +172,7 @@ def test_it_is_redacted_and_excludes_like_any_message(tmp_path: Path) -> None:
     assert parse(tmp_path, queue(2, "enqueue", "DO NOT INDEX"), queue(3, "remove")).excluded
 
 
-@pytest.mark.parametrize(
+@each(
     ("file", "line", "text"),
     [
         ("entireio-cli__42845d94-59b3-4717.jsonl", 156, "commit first so you get the sha 🤦🏻"),

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import msgspec
-import pytest
 
 from memory_pipeline.harnesses import HARNESSES
 from memory_pipeline.harnesses.content import Block, Content, as_blocks, content_text, images_in
 from memory_pipeline.harnesses.model import Problem
 from memory_pipeline.harnesses.records import Fields, JsonLines
 from memory_pipeline.sessions.reading import parse_file
+from memory_pipeline_tests.cases import each
 
 SHAPES = (
     '"text"',
@@ -117,7 +117,7 @@ def test_any_content_keeps_the_record_in_the_chain(tmp_path: Path) -> None:
     assert not wrong
 
 
-@pytest.mark.parametrize(
+@each(
     ("written", "text"),
     [
         ({"type": "text", "text": "a"}, "a"),

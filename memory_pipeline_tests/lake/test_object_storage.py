@@ -20,6 +20,7 @@ from memory_pipeline.lake.storage import ReplacedMeanwhileError
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.versions import VERSIONS_KEPT
 from memory_pipeline.settings import SettingError, Settings, load_settings
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.cli.command import memory, memory_json
 from memory_pipeline_tests.lake.object_server import BUCKET, ObjectServer
 from memory_pipeline_tests.lake.workers import a_run, frame, spend, started, write_days
@@ -256,7 +257,7 @@ def test_a_command_says_it_in_a_sentence(server: ObjectServer, tmp_path: Path, a
     assert "Traceback" not in result.stdout + result.stderr
 
 
-@pytest.mark.parametrize("url", ["bucket/prefix", "s3://", "http://host/x", "s3://key@bucket", "file://here"])
+@each("url", ["bucket/prefix", "s3://", "http://host/x", "s3://key@bucket", "file://here"])
 def test_a_place_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setenv("MEMORY_LAKE", url)
     with pytest.raises(SettingError, match="MEMORY_LAKE"):

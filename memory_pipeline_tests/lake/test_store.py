@@ -18,6 +18,7 @@ from polars.testing import assert_frame_equal
 
 from memory_pipeline.lake.store import MIN_FILES_AT_ONCE, DamagedTableError, Lake, fingerprint_of
 from memory_pipeline.lake.tables import TABLES, duckdb_type
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.lake.folders import versions_folder
 
 MONDAY, TUESDAY, WEDNESDAY = date(2025, 3, 3), date(2025, 3, 4), date(2025, 3, 5)
@@ -83,7 +84,7 @@ def test_a_table_that_was_never_written_is_empty_and_typed(lake: Lake, table: st
     assert not lake.root.exists()
 
 
-@pytest.mark.parametrize("table", TABLES)
+@each("table", TABLES)
 def test_rows_are_sorted_by_columns_that_the_table_has(table: str) -> None:
     assert set(TABLES[table].order) <= set(TABLES[table].columns)
 
@@ -182,7 +183,7 @@ def test_a_table_that_is_not_daily_is_one_file(lake: Lake) -> None:
     assert [p.name for p in (lake.root / "files").iterdir()] == ["all.parquet"]
 
 
-@pytest.mark.parametrize("name", ["it's mine", "a[b]c", "a*", "what?", "ünïcode 🔴", "%20"])
+@each("name", ["it's mine", "a[b]c", "a*", "what?", "ünïcode 🔴", "%20"])
 def test_a_workspace_may_have_any_name(tmp_path: Path, name: str) -> None:
     """Also one that is a pattern for other directories."""
     for other in ("abc", "ab"):

@@ -21,6 +21,7 @@ from memory_pipeline.llm.own_sessions import MARKER, VARIABLE
 from memory_pipeline.llm.request import Request
 from memory_pipeline.redaction import Redactor
 from memory_pipeline.settings.model_names import model_name
+from memory_pipeline_tests.cases import each
 
 RECORD = """#!{python}
 import json, os, sys
@@ -56,7 +57,7 @@ def called(agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dic
     return found
 
 
-@pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
+@each("agent", AGENTS, ids=lambda agent: agent.name)
 def test_it_is_asked_on_stdin_in_an_empty_folder(agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = called(agent, tmp_path, monkeypatch)
     assert found["stdin"].startswith(f"{MARKER}\n") and found["stdin"].endswith("What was said?")
@@ -65,7 +66,7 @@ def test_it_is_asked_on_stdin_in_an_empty_folder(agent: Agent, tmp_path: Path, m
     assert "What was said?" not in str(found["argv"])  # other users of a machine see arguments
 
 
-@pytest.mark.parametrize("name", ARGV)
+@each("name", ARGV)
 def test_its_tools_are_off_and_it_keeps_no_session(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert called(BY_NAME[name], tmp_path, monkeypatch)["argv"] == ARGV[name]
 
@@ -88,7 +89,7 @@ def test_opencode_has_variables_that_deny_every_tool_and_keep_its_sessions_in_me
     assert found["argv"] == ["run", "--pure", "--title", "memory"]
 
 
-@pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
+@each("agent", AGENTS, ids=lambda agent: agent.name)
 def test_a_ready_command_is_a_setting_that_nothing_changes(agent: Agent) -> None:
     """It is stored with every row, redacted."""
     assert model_name(agent.command) == agent.command

@@ -28,6 +28,7 @@ from memory_pipeline.llm.ledger import cost_of
 from memory_pipeline.llm.request import Request, RequestImage
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.llm.batch_server import BatchServer, Expire, batch_server
 from memory_pipeline_tests.llm.openai_server import Asked as Heard
 from memory_pipeline_tests.llm.openai_server import Fail, OpenAIServer, Say, openai_server
@@ -86,10 +87,8 @@ def client_of(model: str, server: OpenAIServer) -> Client:
     return Client(config_of(model, server), Workspace.open(Settings(model_retries=0)))
 
 
-@pytest.mark.parametrize(
-    "name", [*MODELS, "anthropic:claude-sonnet-5-5", "openai-responses:gpt-5", "google:gemini-2.5-flash"]
-)
-@pytest.mark.parametrize("schema", ["", '{"type": "object", "properties": {"word": {"type": "string"}}}'])
+@each("name", [*MODELS, "anthropic:claude-sonnet-5-5", "openai-responses:gpt-5", "google:gemini-2.5-flash"])
+@each("schema", ["", '{"type": "object", "properties": {"word": {"type": "string"}}}'])
 def test_a_request_of_a_batch_is_word_for_word_what_goes_out_alone(name: str, schema: str) -> None:
     request = Request(
         name, "Be brief.", "Hello <|im_start|>?", images=(RequestImage("image/png", b"PNG"),), temperature=0.3,

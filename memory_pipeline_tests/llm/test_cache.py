@@ -12,6 +12,7 @@ import pytest
 
 from memory_pipeline.llm.cache import AnswerCache, NotRecordedError, RecordedAnswers
 from memory_pipeline.llm.request import Answer, Request, RequestImage
+from memory_pipeline_tests.cases import each
 
 DAY = date(2025, 3, 5)
 REQUEST = Request("openai:gpt", "Be brief.", "Hello?")
@@ -42,7 +43,7 @@ def test_a_price_that_nobody_knew_stays_unknown(tmp_path: Path) -> None:
     assert cache.get(REQUEST.key) == replace(ANSWER, cost_usd=None, cached=True)
 
 
-@pytest.mark.parametrize(
+@each(
     "data", [b"", b"{", b"[]", b"null", b'"text"', b"{}", b'{"text": null}', b'{"text": 1}', b"\xff\xfe", b"\x00" * 50]
 )
 def test_a_damaged_file_is_none_and_is_replaced(tmp_path: Path, data: bytes) -> None:
@@ -54,7 +55,7 @@ def test_a_damaged_file_is_none_and_is_replaced(tmp_path: Path, data: bytes) -> 
     assert cache.get("abc") == replace(ANSWER, cached=True)
 
 
-@pytest.mark.parametrize("more", ["", ', "input_tokens": "many", "cost_usd": "dear", "seconds": null, "truncated": 1'])
+@each("more", ["", ', "input_tokens": "many", "cost_usd": "dear", "seconds": null, "truncated": 1'])
 def test_only_the_text_of_a_recorded_answer_must_be_there(tmp_path: Path, more: str) -> None:
     path = AnswerCache(tmp_path).path(REQUEST.key)
     path.parent.mkdir()

@@ -20,6 +20,7 @@ from memory_pipeline.llm.errors import ModelMisconfiguredError, RequestRefusedEr
 from memory_pipeline.llm.own_sessions import MARKER, mark_prompt
 from memory_pipeline.llm.request import Request
 from memory_pipeline.text.tokens import estimate
+from memory_pipeline_tests.cases import each
 
 KEY = "sk-test-0123456789abcdef"
 SHOW = "import os, sys; print([sys.stdin.read(), *sys.argv[1:]], os.listdir(), os.environ['MEMORY_PIPELINE_INSIDE'])"
@@ -139,7 +140,7 @@ def test_a_key_that_a_program_prints_is_in_no_message(program: Path, monkeypatch
     assert str(caught.value).endswith("ended with code 1: invalid ***")
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "said"),
     [
         ("no-such-program -p", "names a program, 'no-such-program', that is not there or may not be run"),
@@ -153,7 +154,7 @@ def test_a_program_that_is_not_there(command: str, said: str) -> None:
     assert str(caught.value).startswith("OBSERVER_MODEL=")
 
 
-@pytest.mark.parametrize(("mode", "said"), [(0o644, "may not be run"), (0o755, "cannot be started: Exec format error")])
+@each(("mode", "said"), [(0o644, "may not be run"), (0o755, "cannot be started: Exec format error")])
 def test_a_file_that_is_no_program(tmp_path: Path, mode: int, said: str) -> None:
     path = tmp_path / "ask"
     path.write_text("just text")

@@ -20,6 +20,7 @@ from memory_pipeline.settings import IDENTITY_FILES, Settings
 from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline.text.tokens import PROSE
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.llm.openai_server import Asked, Fail, Say, openai_server
 from memory_pipeline_tests.rows import DAY, MissingEncoder, by_group, observation, put, say, workspace
 
@@ -83,7 +84,7 @@ def test_a_window_and_a_day_that_are_larger_than_the_model_come_in_parts(tmp_pat
         assert lake.read("reflections")["reflector"].str.starts_with("openai:scripted").all()
 
 
-@pytest.mark.parametrize("context", [LEAST, 32_000])
+@each("context", [LEAST, 32_000])
 def test_reflecting_with_a_memory_of_years_fits_into_a_small_context(context: int, tmp_path: Path) -> None:
     """MEMORY.md and four identity files, each longer than the context."""
     identity = tmp_path / "agents"

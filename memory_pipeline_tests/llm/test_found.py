@@ -15,6 +15,7 @@ from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.found import PROVIDERS, Choice, Provider, Server, choices, loaded_context
 from memory_pipeline.llm.ledger import cost_of
 from memory_pipeline.settings.model_names import PROVIDERS as KNOWN
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.llm.loopback import serving
 from memory_pipeline_tests.llm.machine import emptied, program
 
@@ -222,7 +223,7 @@ def test_no_more_than_a_few_models_of_one_server(folder: Path, monkeypatch: pyte
         assert [choice.name for choice in at(monkeypatch, port)] == [f"openai:model-{n}" for n in range(6)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("page", "expected"),
     [
         ({"models": [{"name": "other", "context_length": 1}, {"name": "qwen3:8b", "context_length": 4096}]}, 4096),

@@ -9,6 +9,7 @@ import pytest
 from memory_pipeline.llm.config import ModelConfig, observer_model
 from memory_pipeline.llm.ledger import cost_of
 from memory_pipeline.settings import Settings
+from memory_pipeline_tests.cases import each
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +20,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", refuse)
 
 
-@pytest.mark.parametrize(
+@each(
     ("model", "usd"),
     [
         ("openai:gpt-4o-mini", 0.75),
@@ -38,7 +39,7 @@ def test_the_price_of_a_million_tokens_in_and_out(model: str, usd: float | None)
     assert cost_of(ModelConfig(model), 1_000_000, 1_000_000) == (usd if usd is None else pytest.approx(usd))
 
 
-@pytest.mark.parametrize("model", ["openai:gpt-4o-mini", "openai:qwen3-of-my-own", "ollama:qwen3", "claude -p"])
+@each("model", ["openai:gpt-4o-mini", "openai:qwen3-of-my-own", "ollama:qwen3", "claude -p"])
 def test_the_price_of_the_settings_goes_first(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OBSERVER_MODEL", model)
     monkeypatch.setenv("OBSERVER_PRICE", "0.25/2")

@@ -14,6 +14,7 @@ from memory_pipeline.llm.backends.provider import ProviderBackend
 from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.errors import ModelMisconfiguredError, RequestRefusedError, TransientError
 from memory_pipeline.llm.request import Request, RequestImage
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.llm.openai_server import Body, Cut, Drip, Fail, OpenAIServer, Say, Script, openai_server
 
 KEY = "sk-test-0123456789abcdef"
@@ -78,12 +79,12 @@ def test_an_answer_that_was_cut_at_the_limit_says_so() -> None:
     assert send(Say("Hell", finish="length")).truncated
 
 
-@pytest.mark.parametrize("text", ["", None])
+@each("text", ["", None])
 def test_an_empty_answer_is_an_answer(text: str | None) -> None:
     assert send(Say(text)).text == ""
 
 
-@pytest.mark.parametrize(
+@each(
     ("turn", "billed"),
     [
         (Fail(429), False),
@@ -119,7 +120,7 @@ def test_how_long_to_wait_is_passed_on() -> None:
     assert caught.value.retry_after == 7
 
 
-@pytest.mark.parametrize("turn", [Say("Late.", after=3600), Drip()], ids=str)
+@each("turn", [Say("Late.", after=3600), Drip()], ids=str)
 def test_a_slow_answer_is_given_up_on_time(turn: Say | Drip) -> None:
     with pytest.raises(TransientError, match=r"no answer within 0\.3 s") as caught:
         send(turn, timeout=0.3)
@@ -134,7 +135,7 @@ def test_a_server_that_is_not_there_has_billed_nothing() -> None:
     assert not caught.value.may_be_billed
 
 
-@pytest.mark.parametrize(
+@each(
     ("turn", "said"),
     [
         (Fail(400, "This model's maximum context length is 8192 tokens.", "context_length_exceeded"), "8192 tokens"),
@@ -150,7 +151,7 @@ def test_what_the_model_does_not_take_is_refused_for_this_request(turn: Fail | S
         send(turn)
 
 
-@pytest.mark.parametrize(
+@each(
     ("turn", "said"),
     [
         (Fail(401, f"Incorrect API key provided: {KEY}"), "refuses the key .* check OPENAI_API_KEY"),
@@ -169,7 +170,7 @@ def test_what_no_request_can_get_past_names_the_setting(turn: Fail, said: str) -
     assert KEY not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("model", "url", "said"),
     [
         ("openai:gpt-4o-mini", None, "needs a key; set OPENAI_API_KEY"),
@@ -237,7 +238,7 @@ def at_root(server: OpenAIServer, model: str) -> ProviderBackend:
     )
 
 
-@pytest.mark.parametrize("model", OTHERS)
+@each("model", OTHERS)
 def test_other_protocols_answer_alike(model: str) -> None:
     with openai_server(Say("Hello.", tokens=(12, 3))) as server:
         reply = at_root(server, model).send(request_to(model, images=(RequestImage("image/png", PNG),)))
@@ -246,14 +247,14 @@ def test_other_protocols_answer_alike(model: str) -> None:
     assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize("model", OTHERS)
+@each("model", OTHERS)
 def test_other_protocols_say_when_an_answer_was_cut_at_the_limit(model: str) -> None:
     with openai_server(Say("Hell", finish="length")) as server:
         assert at_root(server, model).send(request_to(model)).truncated
 
 
-@pytest.mark.parametrize("model", OTHERS)
-@pytest.mark.parametrize(
+@each("model", OTHERS)
+@each(
     ("turn", "expected"),
     [
         (Fail(429), TransientError),

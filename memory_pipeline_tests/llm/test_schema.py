@@ -17,6 +17,7 @@ from memory_pipeline.llm.errors import ModelMisconfiguredError, RequestRefusedEr
 from memory_pipeline.llm.ledger import cost_of
 from memory_pipeline.llm.request import Answer, Request
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.llm.openai_server import Asked, Fail, OpenAIServer, Say, openai_server
 from memory_pipeline_tests.rows import DAY, workspace
 
@@ -49,7 +50,7 @@ def refusing(asked: Asked) -> Fail | str:
     return Fail(400, "unknown field response_format") if asked.schema else f"<a>{asked.prompt}</a>"
 
 
-@pytest.mark.parametrize(
+@each(
     ("model", "expected"),
     [
         ("openai:gpt-5-mini", True),
@@ -74,7 +75,7 @@ def test_whose_answers_can_be_held_to_a_schema(model: str, expected: bool, monke
     assert takes_schema(ModelConfig(model)) is expected
 
 
-@pytest.mark.parametrize(
+@each(
     "model",
     [
         "openai:scripted",

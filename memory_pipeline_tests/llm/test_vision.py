@@ -1,12 +1,11 @@
 """Which models are sent images."""
 
-import pytest
-
 from memory_pipeline.llm.backends.provider import sees
 from memory_pipeline.llm.config import ModelConfig
+from memory_pipeline_tests.cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("model", "expected"),
     [
         ("openai:gpt-4o-mini", True),

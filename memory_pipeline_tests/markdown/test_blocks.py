@@ -18,6 +18,7 @@ from memory_pipeline.markdown.blocks import (
     put_block,
     split_lines,
 )
+from memory_pipeline_tests.cases import each
 
 PERSON = "# 2026-03-05\n\nCalled the plumber.  \n"
 
@@ -30,7 +31,7 @@ def test_a_block_looks_like_this() -> None:
     assert block("aaa") == "<!-- memory:k 9834876dcfb0 -->\naaa\n<!-- /memory:k -->\n"
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "gap"),
     [
         ("", ""),
@@ -67,7 +68,7 @@ def test_a_file_that_an_editor_turned_to_windows_line_endings_still_holds_our_bl
     assert put_block(text, "k", "two").text == (PERSON + "\n" + block("two")).replace("\n", "\r\n")
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         block("one").replace("one", "one, and more"),
@@ -94,9 +95,7 @@ def test_keys_that_begin_alike_are_different_blocks() -> None:
     assert put_block(text, "a", "new").state == "added"
 
 
-@pytest.mark.parametrize(
-    ("key", "body"), [("", "a"), ("a b", "a"), ("k", "<!-- /memory:k -->"), ("k", "x <!--memory:j")]
-)
+@each(("key", "body"), [("", "a"), ("a b", "a"), ("k", "<!-- /memory:k -->"), ("k", "x <!--memory:j")])
 def test_keys_and_bodies_that_would_break_a_block_are_refused(key: str, body: str) -> None:
     with pytest.raises(ValueError, match="block"):
         put_block("", key, body)
@@ -149,7 +148,7 @@ def test_one_line_is_one_visible_line_without_comments(text: str) -> None:
     line.encode("utf-8")
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "line"),
     [
         (" two\n lines\u2028and\tmore ", "two lines and more"),
@@ -196,7 +195,7 @@ def test_two_blocks_leave_in_any_order() -> None:
         assert left is not None and cut_block(left, second) == "no final newline"
 
 
-@pytest.mark.parametrize(
+@each(
     ("edit", "line", "what"),
     [
         (lambda text: text.replace("<!-- /memory:k -->", ""), 3, "without the other"),

@@ -13,6 +13,7 @@ from memory_pipeline.markdown.strays import remove_strays
 from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.settings.marks import salt
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import at, bytes_of, proposal, put, workspace
 
 OURS = (
@@ -41,11 +42,11 @@ def lay_out(folder: Path, age: float) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("half")
-        for each in (path, *path.relative_to(folder).parents[:-1]):
-            os.utime(folder / each, (time.time() - age, time.time() - age))
+        for entry in (path, *path.relative_to(folder).parents[:-1]):
+            os.utime(folder / entry, (time.time() - age, time.time() - age))
 
 
-@pytest.mark.parametrize("age", [7_200, 90_000_000, -90_000_000])  # the last by a clock that ran ahead
+@each("age", [7_200, 90_000_000, -90_000_000])  # the last by a clock that ran ahead
 def test_all_of_ours_go_and_nothing_else(tmp_path: Path, age: float) -> None:
     lay_out(tmp_path, age)
     remove_strays(tmp_path, but_in=tmp_path / "dagster")

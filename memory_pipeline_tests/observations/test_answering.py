@@ -9,8 +9,6 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from memory_pipeline.friction.stage import FrictionStage
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.answering import MAX_ASKED, choice_line
@@ -26,6 +24,7 @@ from memory_pipeline.sessions.stage import SessionsStage
 from memory_pipeline.settings import load_settings
 from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.conftest import utc
 from memory_pipeline_tests.harnesses.test_answers_claude_code import REFUSED, SAID, STOP
 from memory_pipeline_tests.harnesses.test_claude_code import record, result, use
@@ -134,7 +133,7 @@ def chosen(words: str, to: str = "question", answered: str = STORE, *before: str
     return [fact for fact in found if messages[-1].message_id in {s.message_id for s in fact.evidence}]
 
 
-@pytest.mark.parametrize(
+@each(
     ("words", "asked", "expected"),
     [
         ("uv", "Which installer?", ("high", "decision")),
@@ -161,15 +160,13 @@ def test_an_approved_plan_is_a_decision_of_days() -> None:
     assert (fact.priority, fact.kind, fact.trust) == ("medium", "decision", "user")
 
 
-@pytest.mark.parametrize(
-    "words", ["nimm einen switch statt der langen Kette von Bedingungen", "the errors need one switch, not a chain"]
-)
+@each("words", ["nimm einen switch statt der langen Kette von Bedingungen", "the errors need one switch, not a chain"])
 def test_words_of_a_refusal_correct_in_any_language(words: str) -> None:
     (fact,) = chosen(words, "refused call", "Edit(file_path=/b, old_string=if)")
     assert (fact.text, fact.kind, fact.trust) == (words, "correction", "user")
 
 
-@pytest.mark.parametrize("words", ["?", "", "…"])
+@each("words", ["?", "", "…"])
 def test_an_answer_without_words_is_none(words: str) -> None:
     assert chosen(words) == []
 

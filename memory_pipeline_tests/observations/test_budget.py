@@ -1,8 +1,7 @@
 """How much may be written down about a window."""
 
-import pytest
-
 from memory_pipeline.observations.budget import MIN_BUDGET, SHORT_SHARE, model_token_budget, token_budget
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.observations.talking import talk
 
 
@@ -10,7 +9,7 @@ def said(tokens: int, role: str = "user") -> str:
     return f"{role}: " + "x" * int(tokens * 3.5)
 
 
-@pytest.mark.parametrize(
+@each(
     ("tokens", "tenth"),
     [
         (0, 0),
@@ -40,7 +39,7 @@ def test_a_share_of_everything_is_not_cut_and_none_leaves_the_least() -> None:
     assert token_budget([], 0.1) == 0
 
 
-@pytest.mark.parametrize(
+@each(
     ("tokens", "tools", "budget"),
     [
         (2_000, 0, 250),  # all is said in one message: no more than without a model

@@ -20,6 +20,7 @@ from memory_pipeline.observations.types import Segment
 from memory_pipeline.proposals.memory_file import Promotion, add_lines, lines_of
 from memory_pipeline.proposals.review_file import Proposal, read_decisions, update_review
 from memory_pipeline.workspace.daily_log.render import LogFact, LogSegment, LogWindow, render_observations
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.examples import times
 from memory_pipeline_tests.observations.talking import LONDON, talk
 
@@ -104,7 +105,7 @@ def test_the_escapes_of_a_whole_answer_are_undone_once(text: str, way: str) -> N
     assert stored(escape(WAYS[way](text), quote=False), text) == text
 
 
-@pytest.mark.parametrize(
+@each(
     ("written", "said", "text"),
     [
         ("git says unable to read &lt;hash&gt;", "git says unable to read <hash>", "git says unable to read <hash>"),
@@ -117,7 +118,7 @@ def test_the_escapes_of_a_whole_answer_are_undone_once(text: str, way: str) -> N
         ("`Vec&lt;u8&gt;` holds the bytes", "`Vec<u8>` holds the bytes", "`Vec<u8>` holds the bytes"),
     ],
 )
-@pytest.mark.parametrize("way", WAYS)
+@each("way", WAYS)
 def test_what_only_the_format_added_goes(way: str, written: str, said: str, text: str) -> None:
     assert stored(WAYS[way](written), said) == text
 

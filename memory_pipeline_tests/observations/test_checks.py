@@ -24,6 +24,7 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline.verdict import Verdict
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.growth import takes_evenly
 from memory_pipeline_tests.rows import DAY, Row, day_after, observation, put, say, workspace
 
@@ -64,13 +65,13 @@ def test_what_the_observer_makes_passes_every_judge(tmp_path: Path) -> None:
     assert judge_windows(lake, DAY).passed
 
 
-@pytest.mark.parametrize("judge", JUDGES)
+@each("judge", JUDGES)
 def test_a_day_that_nobody_ever_looked_at_passes(tmp_path: Path, judge: Judge) -> None:
     settings, lake = workspace(tmp_path)
     assert judge(Workspace(settings, lake), DAY).passed
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "said"),
     [
         (lambda o: {"observed_at": o["observed_at"] + timedelta(minutes=30)}, "09:30 UTC"),  # at no message's time
@@ -88,7 +89,7 @@ def test_an_invented_time_is_found(tmp_path: Path, change: Callable[[Row], Row],
     assert said in verdict.offenders[0]
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "Never at 16:30",  # it was said
@@ -116,7 +117,7 @@ def shifted(o: Row, start: int = 0, end: int = 0) -> Row:
     return o | {"evidence": [span | {"start": span["start"] + start, "end": span["end"] + end}]}
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "why"),
     [
         (lambda o: shifted(o, 1, 1), "outside"),  # shifted beyond the end of its message
@@ -155,7 +156,7 @@ def test_a_model_may_reword_but_not_point_nowhere(tmp_path: Path) -> None:
     assert not judge_evidence(Workspace(settings, lake), DAY).passed
 
 
-@pytest.mark.parametrize(
+@each(
     ("said", "tokens", "passed"),
     [
         (1000, 100, True),  # a tenth is what the budget aims at
@@ -198,7 +199,7 @@ def test_a_window_that_was_forgotten_is_found_although_another_was_observed(tmp_
     assert "has no segment" in offender
 
 
-@pytest.mark.parametrize("observed_too", [True, False])
+@each("observed_too", [True, False])
 def test_a_day_without_words_to_observe_is_no_silent_zero(tmp_path: Path, observed_too: bool) -> None:
     settings, lake = workspace(tmp_path)
     say(lake, "s1", "user: ok", "assistant: Done.", observed=observed_too)
@@ -207,7 +208,7 @@ def test_a_day_without_words_to_observe_is_no_silent_zero(tmp_path: Path, observ
     assert judge_silent_zero(Workspace(settings, lake), day_after(9)).passed  # nor is a day that nobody ever looked at
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "table", "why"),
     [
         (lambda m: m | {"dedupe_key": "nowhere"}, "messages", "is in no window"),

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.evaluation import (
     judge_compression,
@@ -16,6 +14,7 @@ from memory_pipeline.observations.evaluation import (
 )
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.observations.test_checks import TURNS
 from memory_pipeline_tests.rows import DAY, Row, observation, observation_id, put, say, window_key, workspace
 
@@ -43,7 +42,7 @@ def answered(folder: Path, *segments: Row) -> tuple[Settings, Lake]:
     return settings, lake
 
 
-@pytest.mark.parametrize(
+@each(
     ("segments", "why"),
     [
         ([segment()], None),  # a model said that there is nothing worth keeping
@@ -65,7 +64,7 @@ def test_no_observation_is_fine_only_where_a_model_said_so(
     assert [(why or "") in offender for offender in verdict.offenders] == [True] * bool(why)
 
 
-@pytest.mark.parametrize(
+@each(
     ("segments", "passed"),
     [
         ([segment()], True),  # a model said that there is nothing worth keeping
@@ -83,7 +82,7 @@ def test_nothing_worth_keeping_is_no_bad_compression(tmp_path: Path, segments: l
     assert verdict.numbers["of_tokens"] == (0 if passed else said // 2)
 
 
-@pytest.mark.parametrize(
+@each(
     ("counts", "passed"),
     [
         ([(40, 1)], True),
@@ -119,7 +118,7 @@ def test_one_window_without_a_fact_does_not_hide_behind_another_that_was_explain
     assert "none gave an observation" in offender
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "flags", "offenders"),
     [
         ("The lock is /var/run/worker.pid.", [], 0),
@@ -149,7 +148,7 @@ def test_names_and_numbers_that_nobody_said_must_be_flagged(
     assert verdict.numbers == {"checked": 10, "flagged": int(is_flagged)} | named
 
 
-@pytest.mark.parametrize(
+@each(
     ("flagged", "of", "passed"),
     [(0, 1, True), (1, 10, True), (1, 9, False), (2, 20, True), (3, 20, False), (1, 1, False)],
 )
@@ -175,7 +174,7 @@ def test_what_is_quoted_from_markdown_was_said(tmp_path: Path) -> None:
 OUTPUT = " ".join(f"line{n}" for n in range(100))
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "passed"),
     [
         (OUTPUT[:159], True),
@@ -196,7 +195,7 @@ def test_a_tools_output_may_be_quoted_and_not_copied(tmp_path: Path, text: str, 
     assert verdict.numbers == {"checked": 2, "repeating": int(not passed)}
 
 
-@pytest.mark.parametrize("turn", [f"user: {OUTPUT}", f"assistant: {OUTPUT}", f"injected: {OUTPUT}"])
+@each("turn", [f"user: {OUTPUT}", f"assistant: {OUTPUT}", f"injected: {OUTPUT}"])
 def test_what_people_and_the_model_said_may_be_quoted(tmp_path: Path, turn: str) -> None:
     settings, lake = workspace(tmp_path)
     say(lake, "s1", turn)
@@ -212,7 +211,7 @@ def test_the_output_of_another_window_does_not_count(tmp_path: Path) -> None:
     assert judge_regurgitation(Workspace(settings, lake), DAY).passed
 
 
-@pytest.mark.parametrize(
+@each(
     ("high", "of", "passed"),
     [(6, 10, True), (7, 10, False), (4, 4, True), (5, 5, False), (13, 20, True), (14, 20, False), (0, 10, True)],
 )
@@ -241,9 +240,7 @@ def planted(folder: Path, column: str, **settings: object) -> tuple[Settings, La
     return made, lake
 
 
-@pytest.mark.parametrize(
-    "column", ["text", "narrative", "title", "current_task", "suggested_response", "problem", "observer"]
-)
+@each("column", ["text", "narrative", "title", "current_task", "suggested_response", "problem", "observer"])
 def test_a_secret_is_found_wherever_it_was_written_down(tmp_path: Path, column: str) -> None:
     settings, lake = planted(tmp_path, column)
     verdict = judge_secrets(Workspace(settings, lake), DAY)

@@ -3,16 +3,15 @@
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from memory_pipeline.observations.grounding import WindowTimes, invented_times, missing_evidence
 from memory_pipeline.text.dates import clock_times
+from memory_pipeline_tests.cases import each
 
 NINE = datetime(2025, 7, 5, 9, 0, tzinfo=UTC)
 LONDON = ZoneInfo("Europe/London")
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "times"),
     [
         ("at 09:15 and 9:15", {"09:15"}),  # one time, written twice
@@ -32,7 +31,7 @@ def test_clock_times(text: str, times: set[str]) -> None:
     assert clock_times(text) == times
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "wrong"),
     [
         ("nothing about time", []),
@@ -57,7 +56,7 @@ def test_an_observation_of_a_moment_when_nobody_spoke_is_invented() -> None:
     assert invented_times(observed, WindowTimes.from_messages([], LONDON)) == ["09:01 UTC"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "untimed", "wrong"),
     [
         ("Lunch is at noon.", "early in session", []),
@@ -85,7 +84,7 @@ def observed(
 TEXTS = {"a": "- **Never** use\n  npm. Ever.", "b": "Use pnpm."}
 
 
-@pytest.mark.parametrize(
+@each(
     ("observation", "why"),
     [
         (observed("Never use npm.", ("a", 2, 22)), None),  # Markdown and line breaks do not count

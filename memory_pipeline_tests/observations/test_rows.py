@@ -5,13 +5,12 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.observations.rows import Origin, Rows, log_window, rows_of
 from memory_pipeline.observations.types import EvidenceSpan, Segment, observation_id, row_id
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.daily_log.render import render_observations
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.observations.talking import LONDON, START, fact
 from memory_pipeline_tests.rows import DAY, at
 
@@ -159,7 +158,7 @@ def test_facts_that_came_without_segments_are_shown_flat() -> None:
     assert "\n\nDate: 2025-03-05\n\n* 🔴 (09:00) Never deploy" in render_observations(shown, DAY)
 
 
-@pytest.mark.parametrize(
+@each(
     ("reported", "expected"),
     [
         ("Primary: auth issue Secondary: none", "auth issue"),

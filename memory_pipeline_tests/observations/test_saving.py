@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.observations.rows import Rows, better, rows_of
 from memory_pipeline.observations.types import EvidenceSpan, Segment
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.observations.talking import LONDON, fact
 from memory_pipeline_tests.rows import DAY
 
@@ -48,7 +48,7 @@ def told(rows: Rows) -> list[tuple[str, str, str, list[str]]]:
 GOOD = answered("old", (0, 1, True), (2, 4, True))
 
 
-@pytest.mark.parametrize(
+@each(
     "before",
     [
         Rows(),  # nothing

@@ -22,6 +22,7 @@ from memory_pipeline.operations.migrations import MIGRATIONS, migrate
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.settings import SettingError, Settings, load_settings
 from memory_pipeline.settings.marks import FORMAT, keep_format, kept_format
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.cli.command import memory
 from memory_pipeline_tests.rows import bytes_of, workspace
 
@@ -44,7 +45,7 @@ def test_the_number_of_the_format_is_that_of_the_migrations() -> None:
     assert len(EARLIER) == 3
 
 
-@pytest.mark.parametrize("archive", EARLIER, ids=lambda path: path.name)
+@each("archive", EARLIER, ids=lambda path: path.name)
 def test_what_an_earlier_version_wrote_is_read_and_its_words_stay(archive: Path, tmp_path: Path) -> None:
     settings = unpacked(archive, tmp_path / "workspace")
     own = {name: (settings.workspace / name).read_bytes() for name in OWN}

@@ -40,6 +40,7 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.stages import INCOMPLETE, bring_up_to_date, is_current
 from memory_pipeline.web.reading import session_screen
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.conftest import conversation, user, write_session
 from memory_pipeline_tests.rows import MissingEncoder, WordEncoder, changed, day_after, put, use_encoder, workspace
 
@@ -316,7 +317,7 @@ def test_a_session_that_went_on_has_its_last_words_on_a_later_day(settings: Sett
     assert set(lake.read("messages", [OLD])["text"]) == {""}
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "days", "expected"),
     [
         ("keep_words_days", 7, "more than the 7 days of lookback_days"),

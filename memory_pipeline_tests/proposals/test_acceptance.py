@@ -12,6 +12,7 @@ from memory_pipeline.proposals.auto_promotion import Rate, Standing, standings
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import at, day_after, proposal, put, workspace
 
 LONG_AGO = day_after(-60)
@@ -59,7 +60,7 @@ def standing(made: tuple[Settings, Lake], section: str = "Hard Rules") -> Standi
     return standings(Workspace(*made), ProposalLog(made[1])).get(section, Standing())
 
 
-@pytest.mark.parametrize(
+@each(
     ("good", "counted", "lower"),
     [(0, 0, 0), (0, 20, 0), (10, 20, 0.2993), (20, 20, 0.8389), (34, 34, 0.8985), (35, 35, 0.9011), (49, 50, 0.8950)],
 )
@@ -67,7 +68,7 @@ def test_the_lower_bound_is_wilsons(good: int, counted: int, lower: float) -> No
     assert Rate(good, counted).lower == pytest.approx(lower, abs=5e-5)
 
 
-@pytest.mark.parametrize(("counted", "is_trusted"), [(19, False), (20, True)])
+@each(("counted", "is_trusted"), [(19, False), (20, True)])
 def test_twenty_decisions_are_needed_whatever_the_bar(
     counted: int, is_trusted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.integrity import ProposalIntegrity
 from memory_pipeline.proposals.review import Reconciled, UnknownProposalError, decide, reconcile
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.proposals.test_acceptance import LONG_AGO, history
 from memory_pipeline_tests.proposals.test_crashes import Killed, die_at
 from memory_pipeline_tests.rows import (
@@ -115,7 +116,7 @@ def test_what_a_person_then_decides_is_told_beside_it(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(("count", "said"), [(19, "20 decisions are needed"), (20, "at least 0.84")])
+@each(("count", "said"), [(19, "20 decisions are needed"), (20, "at least 0.84")])
 def test_below_twenty_decisions_no_rate_is_told(tmp_path: Path, count: int, said: str) -> None:
     week = Weeks(tmp_path, "shadow", "a" * count, shadow=False)
     assert report(Workspace(week.settings, week.lake), ProposalLog(week.lake)) == [
@@ -126,7 +127,7 @@ def test_below_twenty_decisions_no_rate_is_told(tmp_path: Path, count: int, said
 # --- which lines ---
 
 
-@pytest.mark.parametrize(
+@each(
     ("row", "days"),
     [
         ({}, 0.9),  # the person has a day to decide first
@@ -161,7 +162,7 @@ def test_a_line_that_memory_says_already_waits_for_the_person(tmp_path: Path) ->
 # --- on ---
 
 
-@pytest.mark.parametrize(
+@each(
     ("shadow", "why"),
     [
         ("", "you decided 0 lines that it would have promoted, 20 are needed"),

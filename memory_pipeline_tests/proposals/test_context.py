@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-import pytest
-
 from memory_pipeline.proposals.context import Context, contexts, told_before
 from memory_pipeline.proposals.events import APPROVED
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import DAY, Row, at, observation, proposal, put, say, workspace
 
 NO = "No, use pnpm, not npm."
@@ -79,9 +78,7 @@ def test_nothing_moves_the_cursor_or_breaks_the_line(tmp_path: Path) -> None:
     assert len([line for line in text.splitlines() if line.startswith("- [")]) == 1
 
 
-@pytest.mark.parametrize(
-    ("is_answer", "told"), [(False, "…words and then a question?"), (True, "Many words and then a…")]
-)
+@each(("is_answer", "told"), [(False, "…words and then a question?"), (True, "Many words and then a…")])
 def test_of_a_long_turn_the_end_is_told_and_of_a_question_the_beginning(is_answer: bool, told: str) -> None:
     assert told_before(Context("Many words and then a question?", "", is_answer), 27) == told
 

@@ -12,6 +12,7 @@ from memory_pipeline.proposals.history import history
 from memory_pipeline.proposals.integrity import ProposalIntegrity
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.proposals.test_review import FRIDAY, LINT, NOW, TABS, TEXTS, UTC, UV, Story
 from memory_pipeline_tests.rows import bytes_of, proposal, put, record_decisions, record_showings
 
@@ -242,7 +243,7 @@ class Before(Story):
         record_decisions(self.workspace, over, NOW + timedelta(minutes=ended))
 
 
-@pytest.mark.parametrize(("ended", "now"), [(22, 23), (3652, 1), (3652, 3)])
+@each(("ended", "now"), [(22, 23), (3652, 1), (3652, 3)])
 def test_what_expired_unseen_is_offered_again_once(tmp_path: Path, ended: int, now: int) -> None:
     story = Before(tmp_path, ended=ended * DAY_IN_MINUTES)
     m003_offer_again_what_expired_unseen(story.settings)

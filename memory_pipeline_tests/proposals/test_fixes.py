@@ -22,6 +22,7 @@ from memory_pipeline.recall.remembered import remembered
 from memory_pipeline.recall.tools import Asked, pending
 from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.proposals.test_crashes import Killed, die_at
 from memory_pipeline_tests.rows import (
     DAY,
@@ -172,7 +173,7 @@ def test_what_was_decided_is_not_offered_again_under_its_id(rule: Work) -> None:
     assert "f-2025" not in rule.text()
 
 
-@pytest.mark.parametrize("decision", [APPROVED, REJECTED])
+@each("decision", [APPROVED, REJECTED])
 def test_nobody_is_asked_for_a_line_twice(tmp_path: Path, decision: str) -> None:
     work = Work(tmp_path)
     put(work.lake, "proposals", proposal(1, RULE))
@@ -277,7 +278,7 @@ def test_it_enters_with_the_persons_edits_and_in_the_section_they_move_it_to(rul
     assert (row["text"], row["surface"]) == ("Glaze after the first firing, always.", "REVIEW.md")
 
 
-@pytest.mark.parametrize("own", [True, False])
+@each("own", [True, False])
 def test_what_it_replaces_is_struck_through_whoever_wrote_it(tmp_path: Path, own: bool) -> None:
     work = Work(tmp_path)
     if own:
@@ -372,7 +373,7 @@ def test_the_change_is_kept_as_the_person_edited_it(elsewhere: Work) -> None:
     assert told == ["  --- AGENTS.md", "  +## Tests", "  +    pytest -x -n 4", "  +    # in parallel", "  -    pytest"]
 
 
-@pytest.mark.parametrize("inside", [True, False])
+@each("inside", [True, False])
 def test_only_a_file_in_the_workspace_is_changed(tmp_path: Path, inside: bool) -> None:
     home = tmp_path / "workspace"
     agents = (home if inside else tmp_path / "repository") / "AGENTS.md"
@@ -397,7 +398,7 @@ def test_only_a_file_in_the_workspace_is_changed(tmp_path: Path, inside: bool) -
     assert work.judge() == []
 
 
-@pytest.mark.parametrize("name", ["REVIEW.md", "lake/notes.md", "settings.toml", "memory/2025-03-05.md"])
+@each("name", ["REVIEW.md", "lake/notes.md", "settings.toml", "memory/2025-03-05.md"])
 def test_no_file_of_ours_is_a_fixs_to_change(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -485,8 +486,8 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("change", HOSTILE)
-@pytest.mark.parametrize("field", ["change", "title", "target_file", "section", "adds", "replaces"])
+@each("change", HOSTILE)
+@each("field", ["change", "title", "target_file", "section", "adds", "replaces"])
 def test_no_text_of_a_pattern_decides_or_hides_anything(tmp_path: Path, change: str, field: str) -> None:
     target = {} if field == "target_file" else {"target_file": "MEMORY.md"} if field in ("adds", "replaces") else {}
     work = Work(tmp_path, fixable(2, "glazing") | target | {field: change})

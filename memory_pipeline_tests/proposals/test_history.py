@@ -5,16 +5,15 @@ from __future__ import annotations
 from datetime import UTC
 from pathlib import Path
 
-import pytest
-
 from memory_pipeline.proposals.history import history
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import DAY, at, observation, proposal, put, workspace
 
 TEXT = "Never deploy on a Friday."
 
 
-@pytest.mark.parametrize(("untimed", "moment"), [(None, at("15:20")), ("early in session", DAY)])
+@each(("untimed", "moment"), [(None, at("15:20")), ("early in session", DAY)])
 def test_what_was_said_again(tmp_path: Path, untimed: str | None, moment: object) -> None:
     settings, lake = workspace(tmp_path, timezone="UTC")
     offered = proposal(1, TEXT)

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_pipeline.proposals.memory_file import MemoryLine, Promotion, add_lines, lines_of, normalised, strike_words
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.examples import times
 
 DAY = date(2026, 3, 5)
@@ -22,14 +23,14 @@ def add(current: str, *promotions: Promotion) -> str:
     return add_lines(current.encode(), promotions or [promotion()], SECTIONS).data.decode()
 
 
-@pytest.mark.parametrize("current", [None, b""])
+@each("current", [None, b""])
 def test_without_a_file_it_is_made_with_all_sections(current: bytes | None) -> None:
     data, added, present = add_lines(current, [promotion()], SECTIONS)
     assert data.decode() == (f"# Memory\n\n## User\n\n## Hard Rules\n{LINE}\n\n## System Architecture\n\n## Patterns\n")
     assert (added, present) == (["p-20260305-001"], [])
 
 
-@pytest.mark.parametrize(
+@each(
     ("before", "after"),
     [
         # at the end of the section's own content, whatever follows
@@ -82,7 +83,7 @@ def test_lines_keep_their_order_and_find_a_section_just_made() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         "- said there <!-- p-20260305-007 --> and <!-- p-20260305-001 -->",  # a line has one id
@@ -97,7 +98,7 @@ def test_what_is_there_already_is_not_added_but_reported(line: str) -> None:
     assert add_lines(current, [promotion()], SECTIONS) == (current, [], ["p-20260305-001"])
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         "- Use uv <!-- p-20260305-001 -->",
@@ -110,7 +111,7 @@ def test_a_line_with_its_id_is_ours_and_not_added_again(line: str) -> None:
     assert add_lines(current, [promotion()], SECTIONS) == (current, [], [])
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         "- Use uv always",
@@ -136,7 +137,7 @@ def test_a_text_cannot_become_another_line_or_comment() -> None:
     )
 
 
-@pytest.mark.parametrize("wrong", [promotion("\u200b "), Promotion("x -->", "Patterns", "a", DAY)])
+@each("wrong", [promotion("\u200b "), Promotion("x -->", "Patterns", "a", DAY)])
 def test_a_line_without_text_or_id_is_refused(wrong: Promotion) -> None:
     with pytest.raises(ValueError, match="cannot be promoted"):
         add_lines(b"# Memory\n", [wrong], SECTIONS)

@@ -10,6 +10,7 @@ import pytest
 
 from memory_pipeline.proposals.score import SECRET, why_left_out
 from memory_pipeline.text.hidden import without_hidden
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.conftest import assistant
 from memory_pipeline_tests.three_weeks import three_weeks
 
@@ -30,14 +31,12 @@ HIDDEN = (
 MEANT = "👨\u200d👩\u200d👧 ☺\ufe0f می\u200cخواهم"
 
 
-@pytest.mark.parametrize("line", SAID.values())
+@each("line", SAID.values())
 def test_a_line_that_says_a_password_is_left_out(line: str) -> None:
     assert why_left_out(line, []) == SECRET
 
 
-@pytest.mark.parametrize(
-    "line", ["The password is stored in the vault.", "Never log the password of a user.", "密码是必填的"]
-)
+@each("line", ["The password is stored in the vault.", "Never log the password of a user.", "密码是必填的"])
 def test_a_line_about_passwords_is_not(line: str) -> None:
     assert why_left_out(line, []) is None
 

@@ -12,6 +12,7 @@ from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.proposals.score import why_left_out
 from memory_pipeline.text.wording import asks, orders, supposes
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.proposals.test_stage import FRIDAY, TABS, UV, Work
 from memory_pipeline_tests.rows import (
     DAY,
@@ -43,7 +44,7 @@ def supports(work: Work) -> dict[str, list[str]]:
     return found
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "sessions", "is_shown"),
     [
         ('Asked "What should the product optimize for": "Winning the hackathon"', 1, False),
@@ -101,7 +102,7 @@ def test_hidden_characters_are_taken_out(work: Work) -> None:
     assert work.run() == {P1: "Use uv for Python."}
 
 
-@pytest.mark.parametrize("text", ["why does it fail", "Which port?", "ok, what about the cache", "is it red？"])
+@each("text", ["why does it fail", "Which port?", "ok, what about the cache", "is it red？"])
 def test_questions_are_told(text: str) -> None:
     assert asks(text)
 

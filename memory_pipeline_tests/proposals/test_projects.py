@@ -9,6 +9,7 @@ import pytest
 from memory_pipeline.proposals.events import PENDING, SUPERSEDED, ProposalLog
 from memory_pipeline.proposals.memory_file import Promotion, add_lines, lines_of
 from memory_pipeline.proposals.review import decide, reconcile
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.proposals.test_memory_file import DAY as WRITTEN
 from memory_pipeline_tests.proposals.test_stage import FRIDAY, UV, Work
 from memory_pipeline_tests.rows import day_after, observation, observation_id, proposal, put, reflection, workspace
@@ -88,7 +89,7 @@ def test_the_opposite_in_another_project_is_another_line(work: Work, project: st
     assert set(states(work)) == offered
 
 
-@pytest.mark.parametrize(
+@each(
     ("setting", "expected"),
     [
         ("none", f"## Hard Rules\n- (2025-03-05) {FRIDAY} <!-- {P2} -->\n- (2025-03-05) {UV} <!-- {P1} -->\n"),

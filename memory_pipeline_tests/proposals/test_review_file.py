@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from memory_pipeline.proposals.quoted_change import Change
 from memory_pipeline.proposals.review_file import Proposal, last_updated_in, read_decisions, update_review
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.examples import times
 
 DAY = date(2026, 3, 5)
@@ -86,7 +87,7 @@ UV_LINE = "- [ ] `p-20260305-001` Use **uv** for Python\n"
 UV_ITEM = UV_LINE + "  _2026-03-05 · setup · “uv, please”_\n"
 
 
-@pytest.mark.parametrize(
+@each(
     ("new", "approved", "rejected"),
     [
         ("- [x] `p-20260305-001` Use **uv** for Python\n", "Use **uv** for Python", False),
@@ -112,7 +113,7 @@ def test_deleting_proposals_with_their_evidence_rejects_them() -> None:
     assert read(FRESH[FRESH.index("## Proposed") : FRESH.index("_Last updated")], "") == ({}, ["1", "2", "3"], [])
 
 
-@pytest.mark.parametrize(
+@each(
     "new",
     [
         "- [x] `p-20260305-001` Use uv\n- [-] `p-20260305-001` Use uv\n",  # both marks
@@ -135,14 +136,14 @@ def test_an_id_that_we_never_showed_is_ignored_and_named() -> None:
     assert read(UV_LINE, UV_LINE.replace("[ ]", "[x]"), [PAST, TIERS]) == ({}, [], ["1"])
 
 
-@pytest.mark.parametrize("end", [0, 5, 30, 150, len(FRESH) // 2, len(FRESH) - 40, len(FRESH) - 20])
+@each("end", [0, 5, 30, 150, len(FRESH) // 2, len(FRESH) - 40, len(FRESH) - 20])
 def test_a_file_cut_off_anywhere_rejects_nothing(end: int) -> None:
     reading = read_decisions(FRESH[:end].replace("[ ]", "[x]"), by_id(*ALL))
     assert (reading.approved, reading.rejected, reading.ignored) == ({}, [], [])
     assert reading.damaged is not None
 
 
-@pytest.mark.parametrize(
+@each(
     ("current", "why"),
     [
         (None, "missing"),
@@ -245,7 +246,7 @@ def test_a_line_that_a_person_bent_is_not_offered_a_second_time() -> None:
     assert update(bent, ALL, []).count("p-20260305-001") == 1
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "one\n- [x] `p-20260305-002` two",

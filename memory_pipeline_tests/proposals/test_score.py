@@ -1,8 +1,7 @@
 """What comes first in the queue of the reviewer."""
 
-import pytest
-
 from memory_pipeline.proposals.score import HYPOTHETICAL, line_score, why_left_out, with_sessions
+from memory_pipeline_tests.cases import each
 
 RULE = "Never deploy `api/server.py` on a Friday."
 
@@ -11,7 +10,7 @@ def of(text: str = RULE, kind: str = "rule", trust: str = "user", priority: str 
     return line_score(text, kind, trust, priority)
 
 
-@pytest.mark.parametrize(
+@each(
     ("better", "worse"),
     [
         (of(), of(priority="medium")),

@@ -13,6 +13,7 @@ from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline.text.wording import breaks_with, takes_place_of
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import DAY, at, day_after, observation, observation_id, put, reflection, workspace
 
 NPM, PNPM = "Use npm for installs.", "Use pnpm instead of npm."
@@ -20,7 +21,7 @@ OLD, NEW = "p-20250305-001", "p-20250307-001"
 LATER = day_after(2)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "older", "expected"),
     [
         (PNPM, NPM, True),
@@ -42,7 +43,7 @@ def test_which_words_take_the_place_of_which(text: str, older: str, expected: bo
     assert takes_place_of(text, older) is expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "older", "expected"),
     [
         ("No longer tag images with the git sha.", "Images get tagged with the git sha, never latest.", True),
@@ -158,8 +159,6 @@ def test_striking_changes_the_line_and_no_other_byte() -> None:
     assert line.proposal_id == OLD
 
 
-@pytest.mark.parametrize(
-    "text", ["", "# Memory\n- another <!-- p-20250305-0011 -->\n", f"```\n- code <!-- {OLD} -->\n```\n"]
-)
+@each("text", ["", "# Memory\n- another <!-- p-20250305-0011 -->\n", f"```\n- code <!-- {OLD} -->\n```\n"])
 def test_what_is_not_there_is_not_struck(text: str) -> None:
     assert strike_lines(text.encode(), {OLD: (NEW, LATER)}).decode() == text

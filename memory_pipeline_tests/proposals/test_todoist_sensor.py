@@ -14,6 +14,7 @@ from memory_pipeline.defs.jobs import TODOIST_JOB, todoist_job
 from memory_pipeline.defs.orchestration import WorkspaceResource
 from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.loaded import todoist_sensor
 from memory_pipeline_tests.proposals.todoist_server import TOKEN, Refuse, TodoistServer, todoist_server
 from memory_pipeline_tests.rows import bytes_of, proposal, put, workspace
@@ -84,7 +85,7 @@ print(json.dumps([defs().get_sensor_def("todoist_sensor").default_status.value, 
 """
 
 
-@pytest.mark.parametrize(("switch", "status"), [("true", "RUNNING"), ("false", "STOPPED")])
+@each(("switch", "status"), [("true", "RUNNING"), ("false", "STOPPED")])
 def test_it_runs_by_itself_where_it_is_switched_on(tmp_path: Path, switch: str, status: str) -> None:
     """And loading it loads no client: every tick of every sensor would pay for that."""
     assert in_a_new_process(LOADED, tmp_path, MEMORY_TODOIST=switch) == [status, False]

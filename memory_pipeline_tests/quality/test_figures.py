@@ -3,11 +3,10 @@
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.quality.figures import Figure, acceptance, costs, figures_of
 from memory_pipeline.quality.results import ADVICE, Checked, Result, changes
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import DAY, day_after, decision, observation, proposal, put, say, workspace
 from memory_pipeline_tests.test_definitions import CHECKS
 
@@ -53,7 +52,7 @@ def test_a_week_is_compared_with_the_one_before() -> None:
     assert junk.change(day_after(5)) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("before", "now", "told"),
     [(7, 6, "fails for the first time"), (5, 7, "passes again"), (5, 3, "more often"), (3, 5, "less often")],
 )

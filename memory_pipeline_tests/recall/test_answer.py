@@ -9,6 +9,7 @@ import pytest
 from memory_pipeline.recall.answer import Answer, Quote, checked, extractive_answer, written_answer
 from memory_pipeline.recall.search import Found, Results
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.llm.openai_server import Fail, openai_server
 from memory_pipeline_tests.rows import workspace as new_workspace
 
@@ -54,7 +55,7 @@ def test_a_quote_begins_with_the_sentence_that_answers() -> None:
 QUOTES = (Quote(NEW, NEW.text), Quote(OLD, OLD.text))
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "kept", "dropped"),
     [
         ("Keys are kept for 45 minutes [1]. Before, it was 30 [2].", 2, 0),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_pipeline.redaction import Redactor
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.examples import times
 from memory_pipeline_tests.redaction.canaries import CANARIES
 
@@ -29,7 +29,7 @@ def test_there_are_canaries_of_many_kinds() -> None:
     assert all(secret in text for text, secret in CANARIES.values())
 
 
-@pytest.mark.parametrize("kind", CANARIES)
+@each("kind", CANARIES)
 def test_a_canary_is_replaced_by_a_mark(kind: str) -> None:
     text, secret = CANARIES[kind]
     redacted = REDACTOR.redact(text)
@@ -38,7 +38,7 @@ def test_a_canary_is_replaced_by_a_mark(kind: str) -> None:
     assert REDACTOR.redact(redacted) == redacted
 
 
-@pytest.mark.parametrize("kind", CANARIES)
+@each("kind", CANARIES)
 def test_a_canary_is_found_among_other_text(kind: str) -> None:
     text, secret = CANARIES[kind]
     for carrier in (
@@ -49,14 +49,14 @@ def test_a_canary_is_found_among_other_text(kind: str) -> None:
         assert not leaks(REDACTOR.redact(carrier), secret)
 
 
-@pytest.mark.parametrize("kind", CANARIES)
+@each("kind", CANARIES)
 def test_a_canary_is_found_in_escaped_text(kind: str) -> None:
     text, secret = CANARIES[kind]
     escaped = json.dumps({"output": f"before\n{text}\nafter"})
     assert not leaks(REDACTOR.redact(escaped), json.dumps(secret)[1:-1])
 
 
-@pytest.mark.parametrize("kind", CANARIES)
+@each("kind", CANARIES)
 def test_an_excerpt_leaks_no_canary_wherever_the_cut_falls(kind: str) -> None:
     text, secret = CANARIES[kind]
     for length in (3000, 9000):

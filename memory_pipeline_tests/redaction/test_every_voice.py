@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from memory_pipeline.harnesses.model import ParsedSession
 from memory_pipeline.proposals.score import SECRET, why_left_out
 from memory_pipeline.redaction import Redactor
@@ -16,6 +14,7 @@ from memory_pipeline.redaction.redactor import Unredacted
 from memory_pipeline.redaction.spoken import names_password
 from memory_pipeline.sessions.discovery import find_sources
 from memory_pipeline.sessions.reading import parse
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.redaction.canaries import CANARIES
 from memory_pipeline_tests.redaction.planted import HARNESSES, found_in
 
@@ -25,7 +24,7 @@ def read(folder: Path, redactor: Redactor) -> ParsedSession:
     return parse(source, redactor=redactor)
 
 
-@pytest.mark.parametrize("write", HARNESSES, ids=lambda write: write.__name__)
+@each("write", HARNESSES, ids=lambda write: write.__name__)
 def test_no_canary_is_read_whoever_says_it(write: Callable[[Path], None], tmp_path: Path) -> None:
     write(tmp_path)
     session = read(tmp_path, Redactor(b"salt"))
@@ -35,7 +34,7 @@ def test_no_canary_is_read_whoever_says_it(write: Callable[[Path], None], tmp_pa
     assert found_in([("", repr(session)), *(("", message.text) for message in session.messages)]) == set()
 
 
-@pytest.mark.parametrize("write", HARNESSES, ids=lambda write: write.__name__)
+@each("write", HARNESSES, ids=lambda write: write.__name__)
 def test_every_canary_is_read_where_redaction_is_off(write: Callable[[Path], None], tmp_path: Path) -> None:
     write(tmp_path)
     session = read(tmp_path, Unredacted())
@@ -48,7 +47,7 @@ SAID = [kind for kind in CANARIES if re.match("(?:en|de|fr|es|it|pt|nl|pl|sv|tr|
 """Passwords that are said, by the language in which they are."""
 
 
-@pytest.mark.parametrize("kind", SAID)
+@each("kind", SAID)
 def test_it_is_never_offered(kind: str) -> None:
     text, _ = CANARIES[kind]
     assert why_left_out(text, []) == SECRET
@@ -74,7 +73,7 @@ STAYS = [
 ]
 
 
-@pytest.mark.parametrize("text", STAYS)
+@each("text", STAYS)
 def test_what_is_said_about_one_stays(text: str) -> None:
     assert Redactor(b"salt").redact(text) is text
     assert not names_password(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from memory_pipeline.redaction.forgotten import (
     words_digest,
     words_in,
 )
+from memory_pipeline_tests.cases import each
 
 SALT = b"0123456789abcdef"
 
@@ -31,7 +31,7 @@ def forgotten(*texts: str) -> Forgotten:
     return Forgotten(SALT, words=by_length)
 
 
-@pytest.mark.parametrize(
+@each(
     ("words", "text", "left"),
     [
         ("Acme Corp", "the invoice of ACME  corp, of May", f"the invoice of {MARK}, of May"),

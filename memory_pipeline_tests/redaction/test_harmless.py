@@ -5,9 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 
-import pytest
-
 from memory_pipeline.redaction import Redactor
+from memory_pipeline_tests.cases import each
 
 REDACTOR = Redactor(b"salt")
 SHA1 = "5b6199e63f81743b2d63b3f795ce56a709d8da3c"
@@ -112,7 +111,7 @@ HARMLESS = [
 ]
 
 
-@pytest.mark.parametrize("text", HARMLESS, ids=range(len(HARMLESS)))
+@each("text", HARMLESS, ids=range(len(HARMLESS)))
 def test_it_stays_and_is_the_same_object(text: str) -> None:
     assert REDACTOR.redact(text) is text
     assert REDACTOR.excerpt(text, len(text)) is text

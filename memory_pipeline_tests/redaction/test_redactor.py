@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_pipeline.redaction import Redactor
 from memory_pipeline.redaction.library import FOLDED_LIBRARY, LIBRARY
 from memory_pipeline.redaction.tokens import TOKENS
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.examples import times
 from memory_pipeline_tests.growth import grows_evenly
 from memory_pipeline_tests.redaction.canaries import A36, CANARIES, JWT
@@ -80,8 +80,8 @@ def test_an_excerpt_is_never_longer_than_the_text_or_the_limit_and_its_mark(text
     assert len(REDACTOR.excerpt(text, limit)) <= max(limit, 60) or len(text) <= limit
 
 
-@pytest.mark.parametrize("piece", [piece for piece in PIECES if piece.isascii()], ids=repr)
-@pytest.mark.parametrize("gap", ["", " "], ids=repr)
+@each("piece", [piece for piece in PIECES if piece.isascii()], ids=repr)
+@each("gap", ["", " "], ids=repr)
 def test_no_text_takes_longer_than_its_length(piece: str, gap: str) -> None:
     grows_evenly(lambda size: REDACTOR.redact((piece + gap) * (size // len(piece + gap))), 25_000)
 
@@ -100,7 +100,7 @@ def test_an_excerpt_of_what_is_short_once_redacted_is_the_whole() -> None:
     assert REDACTOR.excerpt(text, 100) == REDACTOR.redact(text)
 
 
-@pytest.mark.parametrize("length", [300, 4000])
+@each("length", [300, 4000])
 def test_an_excerpt_has_no_half_of_a_token(length: int) -> None:
     for offset in range(100, length, 7):
         short = REDACTOR.excerpt("x" * offset + " " + TOKEN + " " + "y " * (length // 2), 300)

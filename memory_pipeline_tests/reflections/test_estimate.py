@@ -20,6 +20,7 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.llm.openai_server import Asked, OpenAIServer, Say, openai_server
 from memory_pipeline_tests.rows import DAY, MissingEncoder, at, day_after, observation, put, reflection, say, workspace
 
@@ -165,7 +166,7 @@ def test_the_pool_is_told_as_it_will_be_asked(tmp_path: Path) -> None:
         assert estimate_pool(stage, day_after(9)).calls == 0
 
 
-@pytest.mark.parametrize(("enough", "ratio"), [(True, 0.1), (False, None)])
+@each(("enough", "ratio"), [(True, 0.1), (False, None)])
 def test_what_observing_has_left_so_far(tmp_path: Path, enough: bool, ratio: float | None) -> None:
     _, lake = workspace(tmp_path)
     letters = int((MIN_PAST_TOKENS if enough else MIN_PAST_TOKENS - 10) * 3.5)

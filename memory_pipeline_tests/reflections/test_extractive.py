@@ -4,8 +4,6 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
 from memory_pipeline.reflections.extractive import ExtractiveReflector
 from memory_pipeline.reflections.superseding import superseded_by
 from memory_pipeline.reflections.types import (
@@ -19,6 +17,7 @@ from memory_pipeline.reflections.types import (
     ReflectionLine,
 )
 from memory_pipeline.text.wording import retracted_words
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import DAY, FakeEncoder, at, day_after
 
 ENCODER = FakeEncoder("uv", "friday", "tabs", "queue")
@@ -69,7 +68,7 @@ CHINESE_RULES = (
 )
 
 
-@pytest.mark.parametrize("vectors", [True, False])
+@each("vectors", [True, False])
 def test_five_rules_in_chinese_are_five_lines(vectors: bool) -> None:
     """Their vectors, of a model for English, are alike; three share their only Latin word."""
     observed = [said(text, session=f"s{i}") for i, text in enumerate(CHINESE_RULES)]
@@ -89,7 +88,7 @@ def test_without_vectors_words_decide() -> None:
     assert sorted(len(line.sources) for line in lines) == [1, 2]
 
 
-@pytest.mark.parametrize(
+@each(
     ("first", "second", "leads"),
     [
         ({"trust": "user", "priority": "medium"}, {"trust": "assistant"}, 0),  # the person before the model
@@ -104,13 +103,13 @@ def test_who_gives_a_line_its_words(first: dict[str, Any], second: dict[str, Any
     assert line.priority == "high"  # the highest of all
 
 
-@pytest.mark.parametrize("vectors", [True, False])
+@each("vectors", [True, False])
 def test_the_order_of_observations_does_not_matter(vectors: bool) -> None:
     observed = [said(UV), said(UV_AGAIN, session="s2"), said(FRIDAY, ago=1), said(UV, ago=2), said("tabs", ago=1)]
     assert reflect(*observed, vectors=vectors) == reflect(*reversed(observed), vectors=vectors)
 
 
-@pytest.mark.parametrize(
+@each(
     ("ago", "priority", "trust", "is_kept"),
     [
         # up to a day old: everything but low
@@ -135,7 +134,7 @@ def test_what_is_said_once_fades_with_its_age(ago: int, priority: str, trust: st
     assert bool(lines) is is_kept
 
 
-@pytest.mark.parametrize(
+@each(
     ("ago", "priority", "is_kept"),
     [
         (1, "low", True),  # even a remark, when it comes back
@@ -158,7 +157,7 @@ def test_the_newest_time_that_it_was_said_decides_its_age() -> None:
     assert len(line.sources) == 2
 
 
-@pytest.mark.parametrize("priority", ["high", "medium", "low"])
+@each("priority", ["high", "medium", "low"])
 def test_a_question_is_never_remembered(priority: str) -> None:
     asked = {"kind": "question", "priority": priority}
     assert reflect(said("Should we use uv?", **asked), said("Shall we use uv?", session="s2", **asked)) == []
@@ -169,7 +168,7 @@ def test_a_question_gives_no_support_to_what_it_asks_about() -> None:
     assert (len(line.sources), line.sessions) == (1, 1)
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "trust", "is_kept"),
     [
         ("progress", "assistant", False),  # matters for the day's log
@@ -183,7 +182,7 @@ def test_passing_words_of_the_model_are_left_to_the_log(kind: str, trust: str, i
     assert bool(reflect(said(UV, kind=kind, trust=trust, priority="medium"))) is is_kept
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "sessions", "section"),
     [
         ("preference", ["s1"], USER),
@@ -204,7 +203,7 @@ def test_the_section_of_a_line(kind: str, sessions: list[str], section: int) -> 
     assert line.kind == ("rule" if section == RULES else kind)
 
 
-@pytest.mark.parametrize(("kind", "item_type"), sorted(ITEM_TYPES.items()))
+@each(("kind", "item_type"), sorted(ITEM_TYPES.items()))
 def test_every_kind_but_a_question_is_a_type_of_item(kind: str, item_type: str) -> None:
     assert item_type in ("knowledge", "behaviour", "event", "skill")
 
@@ -212,7 +211,7 @@ def test_every_kind_but_a_question_is_a_type_of_item(kind: str, item_type: str) 
 # --- what is doubted ---
 
 
-@pytest.mark.parametrize("flag", ["ended", "ungrounded", "ungrounded_specifics", "unparsed"])
+@each("flag", ["ended", "ungrounded", "ungrounded_specifics", "unparsed"])
 def test_what_is_doubted_gives_no_line_its_words(flag: str) -> None:
     assert reflect(said(UV, flags=(flag,))) == []
     (line,) = reflect(said(UV, flags=(flag,)), said(UV_AGAIN, ago=1, trust="assistant", priority="medium"))
@@ -256,7 +255,7 @@ def test_of_a_chain_only_the_newest_stays_and_names_all() -> None:
     assert set(line.superseded) == {chain[0].observation_id, chain[1].observation_id}
 
 
-@pytest.mark.parametrize("vectors", [True, False])
+@each("vectors", [True, False])
 def test_a_state_that_ended_leads_no_group_even_where_it_is_high(vectors: bool) -> None:
     """With vectors both would be one group, and the person's words would lead it."""
     older = state("We use pip and no uv here: install packages with pip.", ago=1, kind="decision", trust="assistant")
@@ -264,7 +263,7 @@ def test_a_state_that_ended_leads_no_group_even_where_it_is_high(vectors: bool) 
     assert [line.text for line in reflect(older, newer, vectors=vectors)] == [newer.text]
 
 
-@pytest.mark.parametrize(
+@each(
     ("older", "newer"),
     [
         # the other way round in time
@@ -297,7 +296,7 @@ def test_what_is_not_replaced(older: Observation, newer: Observation) -> None:
 WANTED, UNWANTED = "I'd prefer weekly reports of the depot.", "ok, no weekly reports of the depot then"
 
 
-@pytest.mark.parametrize(
+@each(
     ("older", "newer", "is_over"),
     [
         (WANTED, UNWANTED, True),
@@ -307,7 +306,7 @@ WANTED, UNWANTED = "I'd prefer weekly reports of the depot.", "ok, no weekly rep
         (WANTED, "I'd prefer weekly reports of the depot, please.", False),
     ],
 )
-@pytest.mark.parametrize("ago", [0, 3])
+@each("ago", [0, 3])
 def test_what_a_person_wants_no_more_is_over_in_that_and_later_sessions(
     older: str, newer: str, is_over: bool, ago: int
 ) -> None:
@@ -318,14 +317,14 @@ def test_what_a_person_wants_no_more_is_over_in_that_and_later_sessions(
     assert superseded_by([first, before]) == ({after.observation_id: before.observation_id} if is_over else {})
 
 
-@pytest.mark.parametrize("change", [{"trust": "assistant"}, {"trust": "paste"}, {"projects": ("other",)}])
+@each("change", [{"trust": "assistant"}, {"trust": "paste"}, {"projects": ("other",)}])
 def test_only_the_person_takes_back_what_they_want_and_only_in_its_project(change: dict[str, Any]) -> None:
     before = said(WANTED, kind="preference", projects=("depot",), ago=1)
     after = said(UNWANTED, kind="correction", **({"projects": ("depot",)} | change))
     assert superseded_by([before, after]) == {}
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "gone"),
     [
         ("We use uv instead of pip.", {"pip"}),

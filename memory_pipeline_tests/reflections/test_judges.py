@@ -17,6 +17,7 @@ from memory_pipeline.reflections.evaluation import judge_silent_zero
 from memory_pipeline.settings import load_settings
 from memory_pipeline.stages import INCOMPLETE
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.llm.openai_server import Fail, Script, openai_server
 from memory_pipeline_tests.loaded import REFLECTION_CHECKS, reflect
 from memory_pipeline_tests.rows import DAY, MissingEncoder, at, changed, observation, put, reflection, workspace
@@ -25,7 +26,7 @@ UV = "Use uv for all Python of parcels."
 ANSWER = f"* 🔴 Hard Rules | rule [o1] {UV}"
 
 
-@pytest.mark.parametrize(
+@each(
     ("observed", "passed"),
     [
         ({}, False),
@@ -72,7 +73,7 @@ def lake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lake]:
     yield lake
 
 
-@pytest.mark.parametrize(
+@each(
     ("answer", "budget", "told"),
     [
         (ANSWER, "1.0", None),

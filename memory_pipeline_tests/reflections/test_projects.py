@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from memory_pipeline.embeddings.stage import EmbeddingsStage
 from memory_pipeline.reflections.extractive import ExtractiveReflector
 from memory_pipeline.reflections.pool import observed_of
@@ -12,6 +10,7 @@ from memory_pipeline.reflections.stage import ReflectionsStage
 from memory_pipeline.reflections.types import Observation, ReflectionLine
 from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.reflections.test_extractive import said
 from memory_pipeline_tests.rows import DAY, FakeEncoder, observation, observation_id, put, workspace
 
@@ -23,7 +22,7 @@ def reflect(*observed: Observation) -> list[ReflectionLine]:
     return list(ExtractiveReflector().reflect(DAY, observed, {}).lines)
 
 
-@pytest.mark.parametrize(
+@each(
     ("projects", "is_ended"),
     [(("kiln", "kiln"), True), (("kiln", "cli"), False), (("", "cli"), True), (("kiln", ""), True), (("", ""), True)],
 )
@@ -39,7 +38,7 @@ def test_the_same_rule_of_two_projects_is_one_line() -> None:
     assert line.sessions == 2
 
 
-@pytest.mark.parametrize(("project", "lines"), [("cli", [ALWAYS, NEVER]), ("kiln", None)])
+@each(("project", "lines"), [("cli", [ALWAYS, NEVER]), ("kiln", None)])
 def test_what_one_project_refuses_and_another_does_are_two_rules(project: str, lines: list[str] | None) -> None:
     found = reflect(said(ALWAYS, projects=("kiln",)), said(NEVER, session="s2", projects=(project,)))
     if lines:

@@ -11,11 +11,12 @@ from memory_pipeline.defs.sensors import early_request, reflect_early
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.own_sessions import VARIABLE
 from memory_pipeline.settings import load_settings
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.loaded import defs
 from memory_pipeline_tests.rows import DAY, day_after, observation, put, workspace
 
 
-@pytest.mark.parametrize(("tokens", "is_asked"), [(39_999, False), (40_000, True), (90_000, True)])
+@each(("tokens", "is_asked"), [(39_999, False), (40_000, True), (90_000, True)])
 def test_from_so_many_tokens_on(tmp_path: Path, tokens: int, is_asked: bool) -> None:
     _, lake = workspace(tmp_path)
     put(lake, "observations", observation("one", tokens=1_000), observation("two", tokens=tokens - 1_000))

@@ -11,6 +11,7 @@ from memory_pipeline.harnesses.model import NotASessionError
 from memory_pipeline.sessions.discovery import default_roots, find_sources, roots
 from memory_pipeline.sessions.reading import parse, parse_file
 from memory_pipeline.settings import SettingError, Settings, load_settings
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.harnesses.test_opencode import Talk, database
 
 
@@ -72,7 +73,7 @@ def test_default_directories_are_those_that_exist() -> None:
     assert roots(named(defaults=False)) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("variable", "value", "expected"),
     [
         ("PI_CODING_AGENT_DIR", "/x", "/x/sessions"),
@@ -119,9 +120,7 @@ def test_an_agent_that_shares_a_format_is_known_by_its_folder() -> None:
     assert [m.message_id for m in session.messages] == [m.message_id for m in copy.messages]
 
 
-@pytest.mark.parametrize(
-    "variable", ["PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR", "CLAUDE_CONFIG_DIR", "CODEX_HOME"]
-)
+@each("variable", ["PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR", "CLAUDE_CONFIG_DIR", "CODEX_HOME"])
 def test_an_empty_variable_does_not_make_the_current_directory_a_harness(
     variable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,7 +144,7 @@ def test_session_files_are_found_at_any_depth_in_order(tmp_path: Path) -> None:
     assert found(tmp_path) == ["z.jsonl", "a/2026/03/d.json", "b/a.jsonl", "b/c.jsonl"]
 
 
-@pytest.mark.parametrize("name", ["a.jsonl.bak", "a.jsonl.tmp", "a.md", "a.JSONL", "jsonl", "a.json.zst", "a.json5"])
+@each("name", ["a.jsonl.bak", "a.jsonl.tmp", "a.md", "a.JSONL", "jsonl", "a.json.zst", "a.json5"])
 def test_other_files_are_passed_over(name: str, tmp_path: Path) -> None:
     make(tmp_path / name)
     assert found(tmp_path) == []
@@ -237,8 +236,8 @@ def test_looking_changes_nothing(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("folder", ["home", "opencode"])
-@pytest.mark.parametrize("is_empty", [True, False])
+@each("folder", ["home", "opencode"])
+@each("is_empty", [True, False])
 def test_files_beside_a_database_are_found_unless_the_folder_is_opencodes_own(
     folder: str, is_empty: bool, tmp_path: Path
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from memory_pipeline.harnesses.model import ParsedSession
 from memory_pipeline.sessions.reading import parse_file
+from memory_pipeline_tests.cases import each
 
 FIXTURES = Path(__file__).resolve().parents[3] / "shared" / "fixtures"
 
@@ -52,7 +53,7 @@ def test_all_fixtures_are_there() -> None:
 
 
 @needs_fixtures
-@pytest.mark.parametrize("row", SOURCES, ids=lambda row: row["file"][-40:])
+@each("row", SOURCES, ids=lambda row: row["file"][-40:])
 def test_fixture(row: dict[str, str]) -> None:
     session = parse_file(FIXTURES / row["file"])
     expected, reason = DIFFERENCES.get(row["file"], (int(row["user_messages"]), ""))
@@ -81,7 +82,7 @@ LOGS = [row for row in SOURCES if row["file"].endswith(".jsonl")]
 
 
 @needs_fixtures
-@pytest.mark.parametrize("row", LOGS, ids=lambda row: row["file"][-40:])
+@each("row", LOGS, ids=lambda row: row["file"][-40:])
 def test_ids_do_not_depend_on_the_place_in_the_file(row: dict[str, str], tmp_path: Path) -> None:
     source = FIXTURES / row["file"]
     moved = tmp_path / source.name

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from memory_pipeline.harnesses.model import ParsedSession
 from memory_pipeline.sessions.reading import parse_file
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.examples import times
 from memory_pipeline_tests.harnesses.test_opencode import NOON, PNG, SCHEMA, Talk
 from memory_pipeline_tests.sessions.fuzzing import (
@@ -224,7 +225,7 @@ def variants(record: Any) -> Iterator[Any]:
             yield copy
 
 
-@pytest.mark.parametrize("harness", HARNESSES)
+@each("harness", HARNESSES)
 def test_every_part_of_every_record_may_be_of_another_kind(harness: str) -> None:
     records = [variant for record in templates(harness) for variant in variants(record)]
     for number, record in enumerate(records):
@@ -374,7 +375,7 @@ def corpus() -> list[Path]:
     return sorted(path for path in CORPUS.iterdir() if path.suffix in (".json", ".jsonl", FOLDERS))
 
 
-@pytest.mark.parametrize("path", corpus(), ids=lambda path: path.name)
+@each("path", corpus(), ids=lambda path: path.name)
 def test_the_corpus(path: Path) -> None:
     if path.suffix == FOLDERS:
         check_folders(path.read_bytes())

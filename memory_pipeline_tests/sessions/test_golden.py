@@ -13,11 +13,10 @@ from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
-import pytest
-
 from memory_pipeline.harnesses.model import Message, ParsedSession, Source
 from memory_pipeline.sessions.discovery import find_sources
 from memory_pipeline.sessions.reading import parse, source_of
+from memory_pipeline_tests.cases import each
 
 GOLDEN = Path(__file__).parent / "golden"
 UPDATE = os.environ.get("UPDATE_GOLDEN") == "1" and "CI" not in os.environ
@@ -89,7 +88,7 @@ def _time(moment: datetime | None) -> str:
     return moment.strftime("%m-%d %H:%M:%S.%f")[:-3] if moment else "?"
 
 
-@pytest.mark.parametrize("path", sessions(), ids=lambda path: f"{path.parent.name}-{path.name}")
+@each("path", sessions(), ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_golden(path: Path, tmp_path: Path) -> None:
     found = "\n".join(rendered(parse(source)) for source in sources(path, tmp_path))
     expected = path.with_name(f"{path.name.removesuffix(path.suffix) if path.is_file() else path.name}.txt")

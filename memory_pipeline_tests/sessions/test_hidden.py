@@ -6,7 +6,6 @@ import json
 from datetime import date
 from pathlib import Path
 
-import pytest
 from typer.testing import CliRunner
 
 from memory_pipeline.cli.main import app
@@ -16,6 +15,7 @@ from memory_pipeline.redaction import Redactor
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.reading import Readings, source_of
 from memory_pipeline.settings import load_settings
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.conftest import utc
 from memory_pipeline_tests.harnesses import test_claude_code as claude
 from memory_pipeline_tests.harnesses import test_codex as codex
@@ -42,7 +42,7 @@ def of(harness: str, folder: Path) -> ParsedSession:
     return opencode.read(opencode.database(folder, opencode.Talk().user(SAID)).parent)
 
 
-@pytest.mark.parametrize("harness", ["pi", "claude_code", "codex", "gemini", "opencode"])
+@each("harness", ["pi", "claude_code", "codex", "gemini", "opencode"])
 def test_a_secret_that_is_split_is_found(harness: str, tmp_path: Path) -> None:
     session = of(harness, tmp_path)
     (message,) = session.messages

@@ -7,11 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from memory_pipeline.harnesses.model import ParsedSession, Source
 from memory_pipeline.sessions.reading import parse, parse_file
 from memory_pipeline.sessions.windows import cut_windows
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.growth import takes_evenly
 from memory_pipeline_tests.sessions.fuzzing import ZONE, check_session, session_or_reason
 
@@ -28,7 +27,7 @@ FIRST = {
 }
 
 
-@pytest.mark.parametrize("what", DEEP)
+@each("what", DEEP)
 def test_a_record_that_is_nested_too_deeply_costs_no_more_than_itself(tmp_path: Path, what: str) -> None:
     path = tmp_path / "a.jsonl"
     for depth in range(400, 1000):
@@ -133,7 +132,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
 }
 
 
-@pytest.mark.parametrize("what", HOSTILE)
+@each("what", HOSTILE)
 def test_what_grows_with_the_file_does_not_grow_faster(tmp_path: Path, what: str) -> None:
     def read(folder: Path, size: int) -> Callable[[], None]:
         path = folder / f"{size}" / ("a.json" if "snapshot" in what else "a.jsonl")

@@ -12,6 +12,7 @@ import pytest
 from memory_pipeline.harnesses.model import Image, ParsedSession
 from memory_pipeline.sessions.images import NoSuchImageError, load_image
 from memory_pipeline.sessions.reading import parse_file
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.sessions.test_golden import GOLDEN
 
 BYTES = [f"not really picture {number}".encode() * 9 for number in range(3)]
@@ -83,7 +84,7 @@ def stored(session: ParsedSession) -> str:
     return repr(session)
 
 
-@pytest.mark.parametrize("records", THREE)
+@each("records", THREE)
 def test_each_image_of_a_prompt_is_found_where_its_message_says(tmp_path: Path, records: list[Any]) -> None:
     path = written(tmp_path / "s.jsonl", records)
     session = parse_file(path)
@@ -133,7 +134,7 @@ RESULTS = [
 ]
 
 
-@pytest.mark.parametrize("records", RESULTS)
+@each("records", RESULTS)
 def test_the_image_of_a_tools_result_is_found(tmp_path: Path, records: list[Any]) -> None:
     path = written(tmp_path / "s.jsonl", records)
     shown = parse_file(path).messages[-1]
@@ -160,7 +161,7 @@ def test_a_message_of_the_same_record_does_not_show_anothers_image(tmp_path: Pat
 GOLDEN_FILES = sorted(path for path in GOLDEN.glob("*/*") if path.suffix in (".json", ".jsonl"))
 
 
-@pytest.mark.parametrize("path", GOLDEN_FILES, ids=lambda path: f"{path.parent.name}-{path.name}")
+@each("path", GOLDEN_FILES, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_every_image_of_the_golden_sessions_is_found_and_its_bytes_are_nowhere(path: Path) -> None:
     session = parse_file(path)
     for image in (image for message in session.messages for image in message.images):
@@ -198,7 +199,7 @@ ODD = [
 ]
 
 
-@pytest.mark.parametrize("records", ODD)
+@each("records", ODD)
 def test_a_media_type_that_is_none_is_not_stored(tmp_path: Path, records: list[Any]) -> None:
     session = parse_file(written(tmp_path / "s.jsonl", records))
     assert [image.media_type for image in session.messages[0].images] == ["unknown type"]

@@ -8,6 +8,7 @@ import pytest
 
 from memory_pipeline.llm.own_sessions import MARKER, mark_prompt
 from memory_pipeline.sessions.reading import parse_file
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.conftest import Entry, assistant, tool, user, write_session
 
 NINE, TEN = "2026-05-01T09:00:00", "2026-05-01T09:10:00"
@@ -23,7 +24,7 @@ def test_what_the_user_says_anywhere_in_a_session_excludes_it(tmp_path: Path) ->
     assert excluded(tmp_path, user(TEN, f"This is private: {MARK} please.")) == f"line 3 says {MARK}"
 
 
-@pytest.mark.parametrize(
+@each(
     "entry",
     [
         pytest.param(assistant(TEN, f"I found {MARK} in a file."), id="the model"),
@@ -38,7 +39,7 @@ def test_only_the_user_excludes_a_session(tmp_path: Path, entry: Entry) -> None:
     assert excluded(tmp_path, entry) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "meant"),
     [
         (MARK, True),

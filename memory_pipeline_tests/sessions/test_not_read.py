@@ -16,6 +16,7 @@ from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources
 from memory_pipeline.sessions.not_read import not_read, owner_of_side_file
 from memory_pipeline.settings import load_settings
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.conftest import conversation, write_session
 
 SIDE_FILES = {
@@ -78,7 +79,7 @@ def test_every_pattern_of_a_side_file_names_its_agent() -> None:
     assert not wrong
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+@each("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
 def test_utf_16_is_a_sentence(encoding: str, tmp_path: Path) -> None:
     path = write_session(tmp_path / "a.jsonl", *conversation("2025-03-05T09:00:00"))
     path.write_bytes(path.read_text().replace("\n", "\r\n").encode(encoding))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from memory_pipeline.harnesses.transcript import repository_of
 from memory_pipeline.sessions.projects import Place, Projects
+from memory_pipeline_tests.cases import each
 
 FIRST = datetime(2026, 3, 1, 9, tzinfo=UTC)
 
@@ -19,7 +18,7 @@ def names(*places: Place) -> list[str | None]:
     return [projects.of(place) for place in timed]
 
 
-@pytest.mark.parametrize(
+@each(
     ("cwd", "branch"),
     [
         ("/Users/ada/src/kiln", "main"),
@@ -55,7 +54,7 @@ def test_a_repository_its_worktrees_and_its_folder_on_any_system_have_one_name(c
     assert names(Place(cwd, branch)) == ["kiln"]
 
 
-@pytest.mark.parametrize(
+@each(
     "cwd",
     [
         *("", " ", "[trimmed for fixture]", "src/kiln", "/", "C:\\", "/Users", "/Users/ada", "/home/ada/", "/root"),
@@ -103,7 +102,7 @@ def test_the_repository_gives_the_name_of_all_its_folders_whoever_says_it() -> N
     assert names(*places) == ["kiln", "kiln", "kiln"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "name"),
     [
         ("git@github.com:acme/kiln.git", "acme/kiln"),

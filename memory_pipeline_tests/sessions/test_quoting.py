@@ -2,11 +2,11 @@
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.sessions.quoting import quoted_spans
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.growth import grows_evenly
 
 
@@ -110,13 +110,13 @@ REPORTED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("example", OUTPUT + DOCUMENTS + CHATS + REPORTED)
+@each("example", OUTPUT + DOCUMENTS + CHATS + REPORTED)
 def test_what_is_pasted_is_marked_and_the_words_around_it_are_not(example: str) -> None:
     text = example.replace("⟦", "").replace("⟧", "")
     assert re.sub(r"(\s+)⟧", r"⟧\1", marked(text)) == re.sub(r"(\s+)⟧", r"⟧\1", example)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "Use uv, please.\n\n- never use npm\n- always run ruff\n- rename `x` to `y` in src/app.py",  # wishes
@@ -185,7 +185,7 @@ def test_spans_are_ordered_and_within_the_text(text: str) -> None:
     assert all(text[start:end].strip() == text[start:end] != "" for start, end in spans)
 
 
-@pytest.mark.parametrize("piece", [
+@each("piece", [
     *"a \n\"“>-+$#{`~:.1\t|I?(_,=/@", "a\n", '"\n', '"a\n"b\n', "I?\n\n", "review: a\n", "```\n", "a:\nb\n\n",
     "1,2\t3\n", "+a\n-b\n", "aB_c.d ", "low severity\n\n", "[image: ", "$ a\n\n", "I want\n\n", "# a\n", " \n",
     "a_b/c:1: ", "at x(",

@@ -18,6 +18,7 @@ from memory_pipeline.harnesses.records import Fields, JsonLines, to_time
 from memory_pipeline.harnesses.speakers import split_by_speaker
 from memory_pipeline.harnesses.transcript import clean, message_id, one_line
 from memory_pipeline.sessions.reading import parse_file
+from memory_pipeline_tests.cases import each
 
 GOOD = '{"type":"message","timestamp":"2026-01-01T00:00:00Z","n":1}'
 NEXT = '{"type":"message","timestamp":"2026-01-01T00:00:01Z","n":2}'
@@ -34,7 +35,7 @@ def read(tmp_path: Path, content: bytes) -> tuple[list[tuple[int, object]], list
     return [(line, record.n) for line, record in JsonLines(str(path), Numbered, problems).records()], problems
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "expected", "problems"),
     [
         pytest.param(f"{GOOD}\n\n  \n{NEXT}", [(1, 1), (4, 2)], 0, id="blank lines and no last newline are normal"),
@@ -76,7 +77,7 @@ def test_a_problem_never_quotes_the_line(tmp_path: Path) -> None:
     assert not any("hunter2" in problem.reason for problem in problems)
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "expected"),
     [
         pytest.param("2026-03-01T12:00:00.500Z", datetime(2026, 3, 1, 12, 0, 0, 500000, UTC), id="as all write it"),
@@ -109,7 +110,7 @@ def test_shared_helpers() -> None:
     assert content_text(as_content([None, 3, "x", {"type": "text"}]), 1) == ""
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "roles"),
     [
         pytest.param("plain", ["user"], id="words"),
@@ -137,7 +138,7 @@ def test_the_words_of_a_command_are_the_users() -> None:
     assert passages[0][0] == "injected" and "to main" not in passages[0][1]
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "reason"),
     [
         pytest.param(b"", "empty", id="empty"),
@@ -185,8 +186,8 @@ def test_a_file_that_is_gone(tmp_path: Path) -> None:
         parse_file(tmp_path / "gone.jsonl")
 
 
-@pytest.mark.parametrize("part", ["recognises", "reader"])
-@pytest.mark.parametrize("mistake", [KeyError, TypeError, RecursionError])
+@each("part", ["recognises", "reader"])
+@each("mistake", [KeyError, TypeError, RecursionError])
 def test_a_mistake_in_a_reader_costs_one_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str, mistake: type[Exception]
 ) -> None:
@@ -277,7 +278,7 @@ def mutations(value: Any) -> Iterator[Any]:
             yield {name: kept for name, kept in value.items() if name != key}
 
 
-@pytest.mark.parametrize("harness", SAMPLES)
+@each("harness", SAMPLES)
 def test_any_field_may_be_missing_or_of_another_kind(harness: str, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     lines = SAMPLES[harness]

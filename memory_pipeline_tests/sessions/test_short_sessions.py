@@ -8,7 +8,6 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import polars as pl
-import pytest
 
 from memory_pipeline.cli.choosing import RECENT_DAYS, days_in
 from memory_pipeline.harnesses.model import Message, ParsedSession, Source
@@ -16,6 +15,7 @@ from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.catalogue_row import new_row, read_row
 from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.sessions.forks import typed_in_all
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.conftest import Entry, assistant, compaction, conversation, user, utc
 from memory_pipeline_tests.sessions.machine import Machine
 
@@ -174,7 +174,7 @@ def row(session: str, *days: list[str] | None, inherited: int = 0, parent: str |
     return {"session_id": session, "parent_id": parent, "excluded": None, "days": entries} | other
 
 
-@pytest.mark.parametrize(
+@each(
     ("rows", "typed"),
     [
         ([row("s", ["1", "2"], ["3"])], {"s": 3}),

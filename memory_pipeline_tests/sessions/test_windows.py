@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace as change
@@ -27,6 +26,7 @@ from memory_pipeline.sessions.windows import (
     reason_not_observed,
     windows_by_day,
 )
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.conftest import assistant, compaction, user, utc, write_session
 
 UTC_ZONE = ZoneInfo("UTC")
@@ -110,7 +110,7 @@ MIDNIGHTS = [
 ]
 
 
-@pytest.mark.parametrize(("zone", "last"), MIDNIGHTS)
+@each(("zone", "last"), MIDNIGHTS)
 def test_midnight_of_the_zone_cuts_a_session_in_two(zone: str, last: str, tmp_path: Path) -> None:
     moment = utc(last)
     path = write_session(
@@ -210,7 +210,7 @@ def test_tool_and_injected_text_is_counted_apart_from_what_was_said() -> None:
     assert (full.tokens, full.tokens_said, full.user_messages) == (40, 20, 1)
 
 
-@pytest.mark.parametrize(
+@each(
     ("messages", "expected"),
     [
         ([], None),
@@ -231,7 +231,7 @@ def test_the_current_task_is_the_last_thing_said_to_be_worked_on(messages: list[
     assert window(*messages).current_task == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("messages", "expected"),
     [
         ([], None),
@@ -256,7 +256,7 @@ FIVE = [said(i) for i in range(5)]
 INJECTED = said(9, "injected", "AGENTS.md")
 
 
-@pytest.mark.parametrize(
+@each(
     ("messages", "trigger", "idle", "expected"),
     [
         (FIVE, "shutdown", True, None),
@@ -288,7 +288,7 @@ PLAN = said(0, "injected", "Implement the following plan:\n\n# Parcels by region
 HOOK = said(0, "injected", "<system-reminder>Today is Monday.</system-reminder>")
 
 
-@pytest.mark.parametrize(
+@each(
     ("messages", "expected"),
     [
         ([PLAN], True),
@@ -305,7 +305,7 @@ def test_a_session_begins_with_an_approved_plan(messages: list[Message], expecte
     assert begins_with_plan(messages) is expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("messages", "idle", "expected"),
     [
         ([PLAN, said(1, "assistant")], True, None),  # the user approved it and said no more
@@ -361,7 +361,7 @@ def digest_of(parsed: ParsedSession) -> str:
     return digest(parsed, cut(parsed))
 
 
-@pytest.mark.parametrize("changed", CHANGES)
+@each("changed", CHANGES)
 def test_whatever_changes_what_was_said_changes_the_digest(changed: Change) -> None:
     parsed = session(said(0), said(1))
     assert digest_of(parsed) == digest_of(session(said(0), said(1)))

@@ -4,11 +4,10 @@ import os
 import subprocess
 import sys
 
-import pytest
-
 from memory_pipeline.text.condense import condense, rarity_in
 from memory_pipeline.text.similarity import content_words
 from memory_pipeline.text.tokens import estimate
+from memory_pipeline_tests.cases import each
 
 CHAT = [
     "That sounds really great, good to hear!",
@@ -21,7 +20,7 @@ CHAT = [
 ]
 
 
-@pytest.mark.parametrize("share", [0.0, 0.1, 0.2, 0.5, 0.9, 1.0])
+@each("share", [0.0, 0.1, 0.2, 0.5, 0.9, 1.0])
 def test_never_more_than_its_share_and_in_order(share: float) -> None:
     kept = condense(CHAT, share)
     assert kept == sorted(set(kept))
@@ -33,7 +32,7 @@ def test_what_is_specific_stays_before_what_everybody_says() -> None:
     assert condense(CHAT, 1.0) == list(range(len(CHAT)))
 
 
-@pytest.mark.parametrize(
+@each(
     ("more", "less"),
     [
         ("they met Vera there", "they met later there"),  # a name

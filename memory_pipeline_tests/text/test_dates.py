@@ -2,16 +2,16 @@
 
 from datetime import date, timedelta
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.text.dates import DATE, day_spoken_of
+from memory_pipeline_tests.cases import each
 
 WEDNESDAY = date(2025, 3, 5)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "day"),
     [
         ("released on 2025-02-28", date(2025, 2, 28)),
@@ -30,7 +30,7 @@ def test_a_day_that_is_written_out(text: str, day: date | None) -> None:
     assert day_spoken_of(text, WEDNESDAY) == day
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "days"),
     [
         ("it broke yesterday", -1),
@@ -57,7 +57,7 @@ def test_a_day_that_is_counted_from_the_day_on_which_it_was_said(text: str, days
     assert day_spoken_of(text, WEDNESDAY) == WEDNESDAY + timedelta(days)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",

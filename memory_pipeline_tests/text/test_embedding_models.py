@@ -12,13 +12,14 @@ from memory_pipeline.embeddings.stage import vectors_of
 from memory_pipeline.text.embedding_models import MINILM_COSINES, UNKNOWN, facts_of
 from memory_pipeline.text.encoder import Encoder, EncoderUnavailableError
 from memory_pipeline.text.sameness import OBSERVED, OFFERED
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import FakeEncoder, workspace
 from memory_pipeline_tests.text.hub import tiny_model
 
 BGE = "Represent this sentence for searching relevant passages: "
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "query", "document"),
     [
         ("all-MiniLM-L6-v2", "", ""),
@@ -39,7 +40,7 @@ def test_each_family_has_its_words(name: str, query: str, document: str) -> None
     assert facts is UNKNOWN or facts.source.startswith("https://")
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "prompts", "query", "document"),
     [
         ("nomic-embed-text-v1.5", None, "search_query: ", "search_document: "),

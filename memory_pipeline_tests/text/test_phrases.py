@@ -11,6 +11,7 @@ import pytest
 from memory_pipeline.text import phrases
 from memory_pipeline.text.encoder import EncoderUnavailableError
 from memory_pipeline.text.phrases import DIMENSION, PACKAGE, SHA256, PhraseEncoder, missing_phrases, phrase_encoder
+from memory_pipeline_tests.cases import each
 
 SAME = ("put the test file next to the module", "leg die Testdatei neben das Modul", "pon el test junto al módulo")
 
@@ -22,7 +23,7 @@ def test_the_same_in_three_languages_is_nearer_than_anything_else() -> None:
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-4)
 
 
-@pytest.mark.parametrize("text", ["", " ", "\x00", "‮⁦", "不" * 5_000, "a" * 100_000, "\ud800", "🚀", "\n\n"])
+@each("text", ["", " ", "\x00", "‮⁦", "不" * 5_000, "a" * 100_000, "\ud800", "🚀", "\n\n"])
 def test_strange_texts_have_vectors_too(text: str) -> None:
     vectors = phrase_encoder().encode([text, "Use uv."])
     assert vectors.shape == (2, DIMENSION)
@@ -39,8 +40,8 @@ def test_beside_others_a_text_has_the_vector_that_it_has_alone() -> None:
     assert np.abs(phrase_encoder().encode(SAME) - alone).max() < 1e-5
 
 
-@pytest.mark.parametrize("damaged", SHA256)
-@pytest.mark.parametrize("content", [None, b"", b"another"])
+@each("damaged", SHA256)
+@each("content", [None, b"", b"another"])
 def test_a_file_that_is_gone_or_another_is_named_with_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damaged: str, content: bytes | None
 ) -> None:

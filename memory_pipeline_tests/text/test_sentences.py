@@ -1,17 +1,17 @@
 """Sentences are spans of their text; code, tables and rules are none of them."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.text.sentences import clip, sentences, squeeze
+from memory_pipeline_tests.cases import each
 
 
 def cut(text: str) -> list[str]:
     return [text[s.start : s.end] for s in sentences(text)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("", []),
@@ -32,7 +32,7 @@ def test_prose_is_cut_into_sentences(text: str, expected: list[str]) -> None:
     assert cut(text) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "```python\nx = 1. Or two.\n```",
@@ -54,7 +54,7 @@ def test_prose_goes_on_after_a_closed_fence() -> None:
     assert cut("Run this:\n```\nmake. test.\n```\nThen wait.") == ["Run this:", "Then wait."]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("Use pnpm.", [("prose", "Use pnpm.")]),
@@ -71,7 +71,7 @@ def test_bullets_and_headings_are_told_from_prose(text: str, expected: list[tupl
     assert [(s.kind, text[s.start : s.end]) for s in sentences(text)] == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "paragraphs"),
     [
         ("One. Two.\nThree.", "000"),  # a line break alone does not end a paragraph
@@ -107,7 +107,7 @@ def test_no_word_of_plain_prose_is_lost(text: str) -> None:
     assert "".join("".join(cut(plain)).split()) == "".join(plain.split())
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("- **Use**  pnpm\n  always", "Use pnpm always"),
@@ -121,7 +121,7 @@ def test_squeeze_leaves_the_words(text: str, expected: str) -> None:
     assert squeeze(text) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "limit", "expected"),
     [
         ("short", 5, "short"),
@@ -141,7 +141,7 @@ def test_clip_is_never_longer_than_its_limit(text: str, limit: int) -> None:
     assert "\n" not in clip(text, limit)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "row"),
     [
         ("- one\n- two", "one; two"),

@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 
 from memory_pipeline.text.sameness import OBSERVED
 from memory_pipeline.text.similarity import content_words, is_latin, overlap, words
+from memory_pipeline_tests.cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("", []),
@@ -26,7 +27,7 @@ def test_words(text: str, expected: list[str]) -> None:
     assert words(text) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("用pnpm安装依赖", ["用", "pnpm", "安装", "装依", "依赖"]),  # no spaces between its words
@@ -38,7 +39,7 @@ def test_of_chinese_and_korean_two_neighbours_are_a_word(text: str, expected: li
     assert words(text) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("不要用npm，用pnpm", {"npm", "pnpm"}),  # the rest is grammar
@@ -51,7 +52,7 @@ def test_content_words_without_spaces(text: str, expected: set[str]) -> None:
     assert content_words(text) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other", "is_same"),
     [
         ("不要用pip，用poetry", "请用poetry，不要再用pip了", True),
@@ -69,7 +70,7 @@ def test_what_says_the_same_without_spaces(one: str, other: str, is_same: bool) 
     assert (overlap(content_words(one), content_words(other)) >= OBSERVED.overlap) is is_same
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "latin"),
     [
         ("Use uv, never pip", True),
@@ -84,7 +85,7 @@ def test_what_the_bundled_model_can_judge(text: str, latin: bool) -> None:
     assert is_latin(text) is latin
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("Please use the pnpm lockfile", {"use", "pnpm", "lockfile"}),
@@ -97,7 +98,7 @@ def test_content_words(text: str, expected: set[str]) -> None:
     assert content_words(text) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other", "expected"),
     [
         ("use pnpm", "use pnpm", 1.0),

@@ -1,13 +1,13 @@
 """Texts on one line: white space is run together but within code, and a second time nothing changes."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.text.spaces import run_together
+from memory_pipeline_tests.cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "line"),
     [
         ("  a \n\t b  ", "a b"),

@@ -1,13 +1,12 @@
 """The same thing with the opposite sign, and nothing else, takes back what was said before."""
 
-import pytest
-
 from memory_pipeline.text.taking_back import takes_back
+from memory_pipeline_tests.cases import each
 
 TRACK = "Let's track command errors with the usage."
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "older"),
     [
         ("I want to track errors", "i don't want to track command errors"),
@@ -32,7 +31,7 @@ def test_what_is_taken_back(text: str, older: str) -> None:
     assert takes_back(text, older)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "older"),
     [
         ("i want to track command errors", TRACK),  # says the same

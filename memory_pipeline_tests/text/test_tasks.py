@@ -1,13 +1,12 @@
 """The task is the last thing said that tells one: consent, thanks, praise and orders to commit do not."""
 
-import pytest
-
 from memory_pipeline.text.tasks import current_task
+from memory_pipeline_tests.cases import each
 
 PAGING = "Add paging to the list of parcels and test it."
 
 
-@pytest.mark.parametrize(
+@each(
     "later",
     [
         "ok",
@@ -29,7 +28,7 @@ def test_what_only_closes_is_no_task(later: str) -> None:
     assert current_task([later]) is None
 
 
-@pytest.mark.parametrize(
+@each(
     "later",
     [
         "ok, now show the weight of each parcel",

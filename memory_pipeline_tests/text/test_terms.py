@@ -1,11 +1,10 @@
 """What word search compares."""
 
-import pytest
-
 from memory_pipeline.text.terms import MAX_TERM, query_terms, terms
+from memory_pipeline_tests.cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "wanted"),
     [
         ("getUserById", {"getuserbyid", "get", "user", "id"}),

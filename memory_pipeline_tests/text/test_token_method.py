@@ -11,10 +11,11 @@ from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.settings import SettingError, load_settings
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import DAY
 
 
-@pytest.mark.parametrize(("text", "expected"), [("", 0), ("abc", 1), ("abcd", 1), ("abcde", 2), ("始终使用", 1)])
+@each(("text", "expected"), [("", 0), ("abc", 1), ("abcd", 1), ("abcde", 2), ("始终使用", 1)])
 def test_four_characters_are_a_token(monkeypatch: pytest.MonkeyPatch, text: str, expected: int) -> None:
     monkeypatch.setenv("MEMORY_TOKEN_ESTIMATE", "chars4")
     load_settings()

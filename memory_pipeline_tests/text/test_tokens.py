@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.text.tokens import estimate
+from memory_pipeline_tests.cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("characters", "prose", "tool"),
     [
         (0, 0, 0),
@@ -36,7 +37,7 @@ def test_more_text_never_has_fewer_tokens(text: str, more: str) -> None:
 COUNTED = json.loads(Path(__file__).with_name("counted.json").read_text("utf-8"))
 
 
-@pytest.mark.parametrize("counted", COUNTED, ids=lambda counted: str(counted["kind"]))
+@each("counted", COUNTED, ids=lambda counted: str(counted["kind"]))
 def test_the_estimate_is_within_a_fifth_of_a_tokenizer(counted: dict[str, str]) -> None:
     """That is the one that Anthropic published; `counted.json` has what it and o200k_base count."""
     assert estimate(counted["text"]) == pytest.approx(int(counted["claude"]), rel=0.2)

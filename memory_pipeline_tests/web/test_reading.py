@@ -8,10 +8,11 @@ import pytest
 
 from memory_pipeline.recall.search import Found
 from memory_pipeline.web.reading import MESSAGES_SHOWN, Hit, NotThereError, session_screen
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import day_after, observation, put, say, workspace
 
 
-@pytest.mark.parametrize(
+@each(
     ("found", "told", "is_line"),
     [
         (Found("passage", "m1", 1.0, "Never use npm.", role="user"), "you", False),

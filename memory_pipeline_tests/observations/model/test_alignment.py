@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from memory_pipeline.observations.model.alignment import GROUNDED, MAX_SPAN, MAX_SPANS, Aligned, Alignment, stems
 from memory_pipeline.observations.types import WindowMessage
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.examples import times
 from memory_pipeline_tests.observations.talking import START, quotes, talk
 
@@ -30,7 +31,7 @@ def found(text: str) -> tuple[list[str], float]:
     return quotes(WINDOW, aligned.spans), aligned.coverage
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "spans"),
     [
         ("The person forbids deploying on a Friday.", ["m1: Never deploy on a Friday."]),
@@ -92,7 +93,7 @@ def test_of_two_that_say_the_same_the_persons_words_count_then_the_first() -> No
     assert quotes(same, align(same, "use uv").spans) == ["m4: use uv"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "low", "high"),
     [
         ("Never deploy on a Friday.", 1.0, 1.0),

@@ -1,11 +1,11 @@
 """Segments of an answer get the messages that they are about, and every message gets a segment."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.observations.model.answer import ParsedAnswer, ParsedSegment
 from memory_pipeline.observations.model.merging import covering
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.observations.talking import parsed
 
 
@@ -24,7 +24,7 @@ def places(whole: range, *segments: ParsedSegment) -> list[tuple[str | None, int
 WHOLE = range(10)
 
 
-@pytest.mark.parametrize(
+@each(
     ("segments", "expected"),
     [
         ([topic("a", 1, 4), topic("b", 5, 10)], [("a", 1, 4), ("b", 5, 10)]),

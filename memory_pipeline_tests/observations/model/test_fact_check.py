@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-import pytest
-
 from memory_pipeline.observations.flags import TIME_REMOVED, UNGROUNDED, UNGROUNDED_SPECIFICS
 from memory_pipeline.observations.grounding import missing_evidence
 from memory_pipeline.observations.model.fact_check import FactCheck
 from memory_pipeline.observations.types import Fact, WindowMessage
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.observations.talking import LONDON, checked, parsed, quotes, talk
 
 WINDOW = talk(
@@ -42,7 +41,7 @@ def test_a_fact_is_stored_with_the_words_that_carry_it() -> None:
     assert evidence(fact) == ["m1: Never deploy on a Friday, because nobody is there to watch it."]
 
 
-@pytest.mark.parametrize("refs", [[], [1], [99], [0], [-1], [7], [1, 1]])
+@each("refs", [[], [1], [99], [0], [-1], [7], [1, 1]])
 def test_it_is_found_whatever_messages_the_model_named(refs: list[int]) -> None:
     """None, the right one, ones that are not there, and a wrong one."""
     fact = checked(WINDOW, parsed("No deploys on a Friday, when nobody is there to watch.", refs=refs))
@@ -108,7 +107,7 @@ def test_another_language_than_the_sessions_is_known_by_its_names() -> None:
 # --- when ---
 
 
-@pytest.mark.parametrize(
+@each(
     ("refs", "clock", "minute"),
     [
         ([2, 3], "09:02", 2),  # the time that the model gave, of a message that it named
@@ -131,7 +130,7 @@ def test_an_invented_time_before_the_fact_is_dropped_and_told() -> None:
 # --- how high ---
 
 
-@pytest.mark.parametrize(
+@each(
     ("later", "priority"),
     [
         ([], "medium"),  # nobody reacted
@@ -153,7 +152,7 @@ def test_a_claim_of_the_model_is_high_only_once_it_is_confirmed(later: list[str]
     assert (fact.trust, fact.priority) == ("assistant", priority)
 
 
-@pytest.mark.parametrize(
+@each(
     ("told", "priority"),
     [
         ("user: Is worker.pid stale?", "high"),  # the person said some of it too
@@ -167,7 +166,7 @@ def test_what_the_person_said_too_confirms_a_claim(told: str, priority: str) -> 
     assert (fact.trust, fact.priority, len(fact.evidence)) == ("assistant", priority, 2)
 
 
-@pytest.mark.parametrize(
+@each(
     ("turn", "trust", "most"),
     [
         ("user: The audit office wants weekly reports.", "user", "high"),
@@ -176,7 +175,7 @@ def test_what_the_person_said_too_confirms_a_claim(told: str, priority: str) -> 
         ("injected: The audit office wants weekly reports.", "injected", "low"),
     ],
 )
-@pytest.mark.parametrize("priority", ["high", "medium", "low"])
+@each("priority", ["high", "medium", "low"])
 def test_what_nobody_said_themselves_is_held_down(turn: str, trust: str, most: str, priority: str) -> None:
     window = talk("user: Hello there.", turn)
     fact = checked(window, parsed("The audit office wants weekly reports.", priority, refs=[2]))
@@ -184,7 +183,7 @@ def test_what_nobody_said_themselves_is_held_down(turn: str, trust: str, most: s
     assert fact.priority == max(priority, most, key=["high", "medium", "low"].index)
 
 
-@pytest.mark.parametrize(("kind", "priority"), [("root_cause", "high"), ("state_change", "high"), ("rule", "medium")])
+@each(("kind", "priority"), [("root_cause", "high"), ("state_change", "high"), ("rule", "medium")])
 def test_what_the_log_of_a_build_shows_may_be_high_though_the_user_pasted_it(kind: str, priority: str) -> None:
     window = talk("user: Look at this:\n<<The build failed since the linker had no memory left.>>")
     fact = checked(window, parsed("The build failed since the linker had no memory left.", "high", kind=kind, refs=[1]))
@@ -194,7 +193,7 @@ def test_what_the_log_of_a_build_shows_may_be_high_though_the_user_pasted_it(kin
 PLAN = "injected: Implement the following plan: orders are numbered by region, since the audit office asks for it."
 
 
-@pytest.mark.parametrize(
+@each(
     ("turn", "trust", "priority", "kind"),
     [
         (PLAN, "assistant", "high", "decision"),
@@ -208,7 +207,7 @@ def test_what_an_approved_plan_decides_is_a_decision(turn: str, trust: str, prio
     assert (fact.trust, fact.priority, fact.kind) == (trust, priority, kind)
 
 
-@pytest.mark.parametrize(
+@each(
     ("quote", "trust"),
     [
         ("do not stash anything, read the files you need", "user"),
@@ -231,10 +230,8 @@ LONG = "user: Please look at the depot first.", f"user: So, {STASH.capitalize()}
 GLOSS = "the agent had put local modifications aside, unasked"
 
 
-@pytest.mark.parametrize("refs", [[1], [3], [1, 3], [99], [2]])
-@pytest.mark.parametrize(
-    "text", [f'"{STASH}": {GLOSS}.', f"The person said „{STASH}“, as {GLOSS}.", f"{STASH.capitalize()}: {GLOSS}."]
-)
+@each("refs", [[1], [3], [1, 3], [99], [2]])
+@each("text", [f'"{STASH}": {GLOSS}.', f"The person said „{STASH}“, as {GLOSS}.", f"{STASH.capitalize()}: {GLOSS}."])
 def test_a_quotation_is_found_where_it_stands_whatever_the_model_named(text: str, refs: list[int]) -> None:
     window = talk(*LONG)
     fact = checked(window, parsed(text, refs=refs))
@@ -251,7 +248,7 @@ def test_a_quotation_is_found_in_a_language_without_spaces() -> None:
     assert evidence(fact, window) == ["m2: 不要暫存任何東西,只讀需要的檔案"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("turn", "trust", "priority", "kind"),
     [
         (f"assistant: I will {STASH[3:]}.", "assistant", "medium", "rule"),
@@ -274,7 +271,7 @@ def test_what_was_read_before_it_was_said_again_stays_theirs_who_said_it_first()
     assert (fact.trust, fact.priority, [s.message_id for s in fact.evidence]) == ("tool", "medium", ["m1"])
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         '"never stash what is not committed yet": {}.',  # nobody said that
@@ -306,7 +303,7 @@ def test_a_persons_own_words_beside_a_paste_are_theirs() -> None:
     assert checked(window, parsed("From now on use uv, never pip.", refs=[1])).trust == "user"
 
 
-@pytest.mark.parametrize(
+@each(
     ("role", "kind", "priority"),
     [
         ("user", "question", "medium"),
@@ -323,7 +320,7 @@ def test_some_kinds_may_be_more_or_less(role: str, kind: str, priority: str) -> 
     assert (fact.trust, fact.priority) == (role, priority)
 
 
-@pytest.mark.parametrize("priority", ["high", "medium", "low"])
+@each("priority", ["high", "medium", "low"])
 def test_names_that_nobody_said_make_a_fact_low_and_are_told(priority: str) -> None:
     text = "No deploys on a Friday, when nobody is there to watch, see docs/deploy.md."
     fact = checked(WINDOW, parsed(text, priority, refs=[1]))

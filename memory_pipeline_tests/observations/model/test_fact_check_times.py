@@ -10,7 +10,6 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import polars as pl
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +22,7 @@ from memory_pipeline.observations.types import Segment, WindowMessage
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.dates import clock_times
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.examples import times
 from memory_pipeline_tests.observations.talking import LONDON, talk
 from memory_pipeline_tests.rows import DAY
@@ -36,7 +36,7 @@ FACT_CHECK = FactCheck.from_messages(WINDOW, LONDON)
 """Messages at 09:00, 09:01 and 09:02; 23:15 and 12:30 were said."""
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "left"),
     [
         ("Deployed (15:30).", "Deployed."),
@@ -69,7 +69,7 @@ def test_an_invented_time_is_removed_however_it_is_written(text: str, left: str)
     assert FACT_CHECK.without_invented_times(text) == (left, True)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "The backup runs at 23:15.",
@@ -87,7 +87,7 @@ def test_times_that_were_said_stay_and_so_does_everything_else(text: str) -> Non
     assert FACT_CHECK.without_invented_times(text) == (text, False)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "left"),
     [
         ("The backup moved from 23:15 to 03:45.", "The backup moved from 23:15."),

@@ -1,6 +1,5 @@
 """The parts of a window together: nothing twice, and the most important that there is room for."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,6 +7,7 @@ from memory_pipeline.observations.model.merging import SLACK, trimmed, without_r
 from memory_pipeline.observations.types import Fact, Segment
 from memory_pipeline.text.priorities import RANK
 from memory_pipeline.text.tokens import estimate
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.observations.talking import fact
 
 
@@ -19,7 +19,7 @@ def texts(segments: list[Segment]) -> list[list[str]]:
     return [[f.text for f in s.facts] for s in segments]
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other", "is_same"),
     [
         ("Never deploy on a Friday.", "Never deploy on a Friday.", True),
@@ -64,7 +64,7 @@ def kept_of(segments: list[Segment], room: int) -> list[str]:
     return [f"{f.text[0]}" for s in trimmed(segments, room) for f in s.facts]
 
 
-@pytest.mark.parametrize(
+@each(
     ("room", "kept"),
     [
         (100, "abcd"),

@@ -1,14 +1,14 @@
 """Paths, names, versions and numbers: what of a text is one, and which of them nobody said."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.text.specifics import Words, missing_specifics, specifics
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.growth import grows_evenly
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("the lock is /var/run/worker.pid.", ["/var/run/worker.pid"]),
@@ -40,7 +40,7 @@ SAID = Words(
 )
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "missing"),
     [
         ("Nobody pushes to `origin/main`.", []),
@@ -85,7 +85,7 @@ def test_names_that_were_said_are_never_missing(text: str) -> None:
     assert missing_specifics(text, Words([text])) == []
 
 
-@pytest.mark.parametrize("piece", ["a", "a.", "a_", "/", "`", "-", "@", "a`", "1.", "aB", "a/"])
+@each("piece", ["a", "a.", "a_", "/", "`", "-", "@", "a`", "1.", "aB", "a/"])
 def test_long_texts_take_no_time(piece: str) -> None:
     """A quote may be a line of a log, and a pattern must not go back over it again and again."""
     grows_evenly(lambda size: specifics(piece * size), 10_000)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from memory_pipeline.harnesses.speakers import APPROVED_PLAN
 from memory_pipeline.observations.model.transcript import FENCE, INJECTED, PASTED, PLAN, chunks, rendered
 from memory_pipeline.observations.types import WindowMessage
 from memory_pipeline.text.tokens import estimate
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.examples import times
 from memory_pipeline_tests.observations.talking import LONDON, START, talk
 
@@ -22,7 +22,7 @@ LEAST = 500
 """The smallest part that the settings allow."""
 
 
-@pytest.mark.parametrize(
+@each(
     ("turn", "shown"),
     [
         ("user: Never use npm.", "[#1 09:00 user]\nNever use npm."),
@@ -46,7 +46,7 @@ def test_of_a_message_that_nobody_timed_there_is_no_clock() -> None:
     assert rendered(message, 1, LONDON) == "[#1 early in session tool Bash error]\nexit 1"
 
 
-@pytest.mark.parametrize(
+@each(
     ("turn", "limit"),
     [("injected: {}", INJECTED), ("user: Look:\n<<{}>>", PASTED), (f"injected: {APPROVED_PLAN} {{}}", PLAN)],
 )
@@ -79,7 +79,7 @@ def test_parts_are_cut_between_messages() -> None:
         assert part.tokens + estimate(rendered(messages[0], 1, LONDON)) > LEAST or part is parts[-1]
 
 
-@pytest.mark.parametrize(
+@each(
     ("roles", "end"),
     [
         ("uaaaaaaaaa", 9),  # nothing but the model: as full as it gets
@@ -104,7 +104,7 @@ def test_a_window_without_messages_has_no_parts() -> None:
     assert chunks([], LEAST, LONDON) == []
 
 
-@pytest.mark.parametrize("role", ["user", "assistant", "tool"])
+@each("role", ["user", "assistant", "tool"])
 def test_a_message_that_is_longer_than_a_part_loses_its_middle(role: str) -> None:
     long = " ".join(f"word{n}" for n in range(3000))
     before, after = "user: " + "before " * 99, "user: " + "after " * 99
@@ -129,7 +129,7 @@ FORGERIES = (
 )
 
 
-@pytest.mark.parametrize("forged", FORGERIES)
+@each("forged", FORGERIES)
 def test_nothing_in_a_part_can_close_it(forged: str) -> None:
     (part,) = chunks(talk(f"user: {forged}", f"tool: {forged}"), LEAST, LONDON)
     assert forged in part.text

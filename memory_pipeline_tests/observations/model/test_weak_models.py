@@ -22,6 +22,7 @@ from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline.text.tokens import PROSE
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.llm.openai_server import Asked, Say, openai_server
 from memory_pipeline_tests.rows import DAY, say, workspace
 
@@ -159,8 +160,8 @@ def is_true(text: str) -> bool:
     return any(text.strip(" .…") in fact or fact.strip(".") in text for fact in TRUE)
 
 
-@pytest.mark.parametrize("context", CONTEXTS)
-@pytest.mark.parametrize("weakness", WEAK)
+@each("context", CONTEXTS)
+@each("weakness", WEAK)
 def test_nothing_wrong_is_sure_and_what_can_be_saved_is(weakness: str, context: int, tmp_path: Path) -> None:
     answers, least = WEAK[weakness]
     lake, asked = observed(tmp_path, answers, context)
@@ -175,7 +176,7 @@ def taken(asked: Asked) -> int:
     return int((len(asked.system) + len(asked.prompt)) / PROSE) + int(asked.body["max_tokens"])
 
 
-@pytest.mark.parametrize("context", CONTEXTS)
+@each("context", CONTEXTS)
 def test_it_is_asked_in_few_words_about_one_topic_at_a_time(context: int, tmp_path: Path) -> None:
     lake, asked = observed(tmp_path, WEAK["well"][0], context)
     assert len(asked) == 2 and max(map(taken, asked)) <= context

@@ -2,11 +2,10 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from memory_pipeline.observations.grounding import missing_evidence
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
 from memory_pipeline.observations.types import Fact, WindowMessage
+from memory_pipeline_tests.cases import each
 
 START = datetime(2025, 3, 5, 9, tzinfo=UTC)
 FILLER = ["assistant: Let me look at the configuration to see what is there, and then at the logs of it."] * 12
@@ -35,7 +34,7 @@ def decisions(said: list[WindowMessage]) -> list[Fact]:
     return found
 
 
-@pytest.mark.parametrize("answer", ["ok, do nothing", "yes", "Proceed.", "sounds good", "agreed, thanks"])
+@each("answer", ["ok, do nothing", "yes", "Proceed.", "sounds good", "agreed, thanks"])
 def test_consent_is_kept_with_what_it_consents_to(answer: str) -> None:
     said = talk("user: the replica lags", f"assistant: It lags by two seconds. {PROPOSAL}", f"user: {answer}")
     (fact,) = decisions(said)
@@ -52,7 +51,7 @@ def test_a_number_means_the_item_that_bears_it() -> None:
     assert fact.text == "Move it to Postgres. go with 2"
 
 
-@pytest.mark.parametrize("answer", ["I like option B", "go with number b", "ok, option b then"])
+@each("answer", ["I like option B", "go with number b", "ok, option b then"])
 def test_an_option_may_be_chosen_within_a_sentence(answer: str) -> None:
     options = (
         "assistant: Two ways:\n\n### Option A: a lock in Redis\n\nFast.\n\n### Option B: a row in Postgres\n\nSafe."
@@ -67,7 +66,7 @@ def test_a_bare_question_is_kept_with_the_sentence_before_it() -> None:
     assert fact.text.startswith("I would move the lock to Postgres")
 
 
-@pytest.mark.parametrize(
+@each(
     ("proposal", "answer"),
     [
         ("Would you like me to commit these changes?", "yes"),  # done when it is done
@@ -87,7 +86,7 @@ def test_an_answer_to_someone_before_is_none() -> None:
     assert decisions(said) == []
 
 
-@pytest.mark.parametrize("answer", ["可以，这样的话备份还有必要保留吗", "资料库的连线数量", "请读取日志"])
+@each("answer", ["可以，这样的话备份还有必要保留吗", "资料库的连线数量", "请读取日志"])
 def test_what_is_no_consent_in_chinese_answers_nothing(answer: str) -> None:
     proposal = "已确认问题出在磁盘空间不足。您要我把数据库的备份移到另一个磁盘，并且每周清理一次旧的文件吗？"
     said = talk(

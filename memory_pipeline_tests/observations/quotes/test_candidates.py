@@ -4,13 +4,12 @@ import re
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 
-import pytest
-
 from memory_pipeline.observations.quotes.candidates import Candidate, candidates, load, measured
 from memory_pipeline.observations.quotes.features import Conversation
 from memory_pipeline.observations.quotes.observer import priority_of as priority
 from memory_pipeline.observations.types import WindowMessage
 from memory_pipeline.text.sentences import squeeze
+from memory_pipeline_tests.cases import each
 
 START = datetime(2025, 3, 5, 9, tzinfo=UTC)
 
@@ -43,7 +42,7 @@ def only(role: str, text: str, *later: str) -> tuple[str, bool]:
     return found.kind, priority_of(found) == "high"
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "kind"),
     [
         ("Never use npm in this repository.", "rule"),  # a ban
@@ -66,7 +65,7 @@ def test_what_a_person_lays_down_is_high(text: str, kind: str) -> None:
     assert only("user", text) == (kind, True)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "kind"),
     [
         ("No, leave it.", "correction"),  # about the moment
@@ -83,7 +82,7 @@ def test_what_is_said_in_passing_is_kept_and_not_high(text: str, kind: str) -> N
     assert only("user", text) == (kind, False)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "Should we always use uv for Python?",
@@ -109,7 +108,7 @@ def test_a_question_is_never_high_in_any_disguise(text: str) -> None:
     assert {priority_of(c) for c in found} <= {"low"}
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "Why did you use pip instead of uv?",
@@ -129,9 +128,7 @@ def test_an_answer_beside_a_question_is_not_drawn_down_by_it() -> None:
     assert (rule.unit.text, priority_of(rule)) == ("We never deploy on Fridays.", "high")
 
 
-@pytest.mark.parametrize(
-    "text", ["ok", "yes please do it", "ok, continue", "Sounds good, thanks!", "1", "👍", "LGTM", "go ahead", "…"]
-)
+@each("text", ["ok", "yes please do it", "ok, continue", "Sounds good, thanks!", "1", "👍", "LGTM", "go ahead", "…"])
 def test_acceptance_alone_says_nothing(text: str) -> None:
     assert list(weighed([WindowMessage("m0", "user", START, text)])) == []
 
@@ -141,7 +138,7 @@ def test_acceptance_and_orders_around_a_rule_are_not_part_of_it() -> None:
     assert found.unit.text == "Never use npm here."
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "run the tests again",
@@ -160,7 +157,7 @@ def test_an_order_for_the_moment_and_a_mere_reference_are_not_kept(text: str) ->
 LOG = "error at foo.py in line 12 of the log\n" * 40
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         f"Never use npm here.\n{LOG}",  # words above a paste: kept, but who knows whose they are
@@ -193,7 +190,7 @@ def test_the_persons_own_words_around_a_known_paste_are_theirs() -> None:
     assert [priority_of(c) for c in pasted] in ([], ["low"])
 
 
-@pytest.mark.parametrize(
+@each(
     "paste",
     [
         "Never call the payment service twice for one order.",
@@ -205,9 +202,7 @@ def test_the_persons_own_words_around_a_known_paste_are_theirs() -> None:
         "Is it known why the deployment of the worker fails?",
     ],
 )
-@pytest.mark.parametrize(
-    "message", ["⟦{}⟧", "they say:\n⟦{}⟧", "⟦{}⟧\n\nok", "so: ⟦{}⟧", "Never use npm.\n⟦{}⟧\nThanks."]
-)
+@each("message", ["⟦{}⟧", "they say:\n⟦{}⟧", "⟦{}⟧\n\nok", "so: ⟦{}⟧", "Never use npm.\n⟦{}⟧\nThanks."])
 def test_what_is_pasted_is_never_the_persons_rule(paste: str, message: str) -> None:
     own, pasted = own_and_pasted(message.format(paste))
     assert [c.unit.text for c in own] == (["Never use npm."] if "npm" in message else [])
@@ -237,7 +232,7 @@ def test_something_left_open_does_not_draw_down_what_is_changed_beside_it() -> N
     assert (change.kind, priority_of(change)) == ("decision", "high")
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "Let me look at the configuration file to see what must always be set.",  # a plan
@@ -264,7 +259,7 @@ def priorities(role: str, text: str, *later: str) -> set[str]:
     return {priority_of(c) for c in kept(role, text, *later)}
 
 
-@pytest.mark.parametrize(
+@each(
     "confirmation",
     [
         ["user: thanks, and the next thing"],  # the person goes on with it
@@ -276,7 +271,7 @@ def test_a_cause_that_the_model_found_is_high_once_it_is_confirmed(confirmation:
     assert "high" in priorities("assistant", CAUSE, *confirmation)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "later"),
     [
         (CAUSE, []),  # nobody has said anything to it yet
@@ -300,12 +295,12 @@ def test_the_models_words_are_not_high_before_or_without_a_confirmation(text: st
     assert "high" not in priorities("assistant", text, *later)
 
 
-@pytest.mark.parametrize("reply", ["no, that is not it", "still broken", "why do you think so?", "that's not true"])
+@each("reply", ["no, that is not it", "still broken", "why do you think so?", "that's not true"])
 def test_a_claim_that_the_person_rejects_is_not_high(reply: str) -> None:
     assert "high" not in {priority_of(c) for c in kept("assistant", CAUSE, f"user: {reply}")}
 
 
-@pytest.mark.parametrize(
+@each(
     "retraction",
     [
         "assistant: I was wrong, the stale lock file was not the cause.",
@@ -321,12 +316,12 @@ def test_a_retraction_of_something_else_drops_nothing() -> None:
     assert kept("assistant", CAUSE, "tool: ok", "assistant: I was wrong about the colour of the button.")
 
 
-@pytest.mark.parametrize("role", ["tool", "injected"])
+@each("role", ["tool", "injected"])
 def test_nothing_comes_from_tools_and_injected_text(role: str) -> None:
     assert kept(role, "Never use npm. The root cause was a stale lock file in /var/run.") == []
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "永远不要在这个仓库里使用npm，请使用pnpm。",

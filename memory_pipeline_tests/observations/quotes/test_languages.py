@@ -2,11 +2,10 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from memory_pipeline.observations.flags import NO_CUES
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
 from memory_pipeline.observations.types import Fact, WindowMessage
+from memory_pipeline_tests.cases import each
 
 START = datetime(2025, 3, 5, 9, tzinfo=UTC)
 GERMAN = (
@@ -46,7 +45,7 @@ def test_a_session_in_a_language_without_cues_is_observed_and_flagged() -> None:
     assert {f.flags for f in found} == {(NO_CUES,)}
 
 
-@pytest.mark.parametrize(
+@each(
     ("request_", "rule"),
     [
         (

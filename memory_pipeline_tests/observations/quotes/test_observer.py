@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta
 from itertools import product
 from zoneinfo import ZoneInfo
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from memory_pipeline.observations.quotes.observer import HIGH_SHARE, HIGHS, Extr
 from memory_pipeline.observations.types import Fact, Segment, WindowMessage
 from memory_pipeline.text.sentences import squeeze
 from memory_pipeline.text.tokens import estimate
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.examples import times
 from memory_pipeline_tests.growth import takes_evenly
 
@@ -49,7 +49,7 @@ RULES = [
 """132 rules of about 16 tokens that have little in common."""
 
 
-@pytest.mark.parametrize("budget", [0.02, 0.10, 0.5])
+@each("budget", [0.02, 0.10, 0.5])
 def test_the_budget_is_kept_and_used(budget: float) -> None:
     messages = talk(*RULES)
     tokens = sum(estimate(f.text) for f in facts(messages, budget))
@@ -95,7 +95,7 @@ def test_a_rule_is_not_given_up_for_remarks_that_cost_less() -> None:
     assert RULES[0].removeprefix("user: ") in [f.text for f in found]
 
 
-@pytest.mark.parametrize("count", [2, 5, 10, 60])
+@each("count", [2, 5, 10, 60])
 def test_no_more_than_its_share_of_a_window_is_high_and_three_always_may_be(count: int) -> None:
     found = facts(talk(*RULES[:count]), 0.5)
     highs = [f for f in found if f.priority == "high"]
@@ -142,7 +142,7 @@ def test_a_fact_lies_in_the_segment_of_its_message() -> None:
         assert {span.message_id for fact in segment.facts for span in fact.evidence} <= set(within)
 
 
-@pytest.mark.parametrize(
+@each(
     ("turns", "told"),
     [
         (

@@ -2,10 +2,9 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
 from memory_pipeline.observations.types import Fact, WindowMessage
+from memory_pipeline_tests.cases import each
 
 START = datetime(2025, 3, 5, 9, tzinfo=UTC)
 FILLER = ["assistant: Let me look at the configuration to see what is there, and then at the logs of it."] * 12
@@ -24,7 +23,7 @@ REDIS = "Let's use Redis for the cache of the search service."
 TALK = "assistant: The cache of the search service is set up in src/search/cache.py now."
 
 
-@pytest.mark.parametrize(
+@each(
     "reversal",
     [
         "Let's go with Postgres instead of Redis, the team knows it.",
@@ -48,7 +47,7 @@ def test_what_reverses_is_worth_no_less_than_what_it_reverses() -> None:
     assert facts(f"user: {rule}", TALK, f"user: {reversal}")[reversal].priority == "high"
 
 
-@pytest.mark.parametrize(
+@each(
     "other",
     [
         "Let's use Postgres instead of SQLite for the orders.",  # of something else
@@ -60,9 +59,7 @@ def test_a_decision_that_nothing_takes_back_stays(other: str) -> None:
     assert REDIS in facts(f"user: {REDIS}", TALK, f"user: {other}")
 
 
-@pytest.mark.parametrize(
-    "words", ["Scratch that.", "yeah, you can undo that", "Never mind.", "my mistake, ignore that"]
-)
+@each("words", ["Scratch that.", "yeah, you can undo that", "Never mind.", "my mistake, ignore that"])
 def test_the_person_takes_back_what_they_said_last(words: str) -> None:
     wish = "The theme selector must push its update to the next tick, because it flickers."
     assert wish in facts(f"user: {wish}", TALK)
@@ -75,7 +72,7 @@ CLAIM = (
 )
 
 
-@pytest.mark.parametrize(
+@each(
     "retraction",
     [
         "assistant: I was wrong: the webhook of the carrier retries nothing, no event is stored twice.",
@@ -103,7 +100,7 @@ WANTED = "I don't want to track command errors in telemetry"
 TELEMETRY = "assistant: The telemetry of the commands is sent by a hook of the root command in cmd/root.go now."
 
 
-@pytest.mark.parametrize(
+@each(
     ("words", "reversal"),
     [
         (WANTED, "I want to track command errors in telemetry"),
@@ -119,7 +116,7 @@ def test_what_the_person_says_later_with_the_opposite_sign_takes_it_back(words: 
     assert words in facts(f"user: {reversal}", TELEMETRY, f"user: {words}")  # the later one holds
 
 
-@pytest.mark.parametrize(
+@each(
     "other",
     [
         "I want to track page views in telemetry",

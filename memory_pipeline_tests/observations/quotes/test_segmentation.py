@@ -5,8 +5,6 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import cast
 
-import pytest
-
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
 from memory_pipeline.observations.quotes.segmentation import (
     ENCODED,
@@ -18,6 +16,7 @@ from memory_pipeline.observations.quotes.segmentation import (
 )
 from memory_pipeline.observations.types import WindowMessage
 from memory_pipeline.text.encoder import Encoder
+from memory_pipeline_tests.cases import each
 
 START = datetime(2025, 3, 5, 9, tzinfo=UTC)
 QUEUE = "the redis queue drops jobs of the worker"
@@ -57,7 +56,7 @@ def test_a_change_of_words_within_the_first_ten_messages_is_no_new_topic() -> No
     assert all(b - a >= MIN_MESSAGES for a, b in pairwise(starts))
 
 
-@pytest.mark.parametrize(
+@each(
     ("pause", "starts"),
     [
         (30, [0, 4]),  # half an hour is a break, however little was said before it
@@ -82,7 +81,7 @@ def test_a_long_segment_ends_where_the_person_speaks_next() -> None:
     assert segment_starts(talk([QUEUE] * 66, roles=roles)) == [0, 56]
 
 
-@pytest.mark.parametrize(
+@each(
     ("role", "text"),
     [
         ("t", "bash: git commit -m 'Retry the queue'"),
@@ -101,7 +100,7 @@ def test_the_person_turns_to_the_next_thing() -> None:
     assert segment_starts(said) == [0, 5]
 
 
-@pytest.mark.parametrize("text", ["ok", "yes, go ahead with the redis queue", "sounds good"])
+@each("text", ["ok", "yes, go ahead with the redis queue", "sounds good"])
 def test_consent_opens_no_topic(text: str) -> None:
     said = talk([QUEUE] * 5 + ["I committed it.", text, QUEUE], roles="uaaaaaua")
     assert segment_starts(said) == [0]

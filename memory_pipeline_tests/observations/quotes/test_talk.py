@@ -2,11 +2,10 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from memory_pipeline.observations.quotes.features import Conversation
 from memory_pipeline.observations.quotes.observer import MIN_MESSAGES_OF_TALK, ExtractiveObserver, is_talk
 from memory_pipeline.observations.types import WindowMessage
+from memory_pipeline_tests.cases import each
 
 START = datetime(2025, 3, 5, 9, tzinfo=UTC)
 CHAT = (
@@ -32,7 +31,7 @@ def said(*turns: str) -> list[WindowMessage]:
     return [WindowMessage(f"m{i}", role, START + timedelta(minutes=i), text) for i, (role, text) in enumerate(parts)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("turns", "expected"),
     [
         (CHAT, True),

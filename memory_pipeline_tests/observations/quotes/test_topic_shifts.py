@@ -4,9 +4,8 @@ import random
 from itertools import pairwise
 from math import cos, inf, nan, sin
 
-import pytest
-
 from memory_pipeline.observations.quotes.segmentation import Vector, deep_places, topic_shifts
+from memory_pipeline_tests.cases import each
 
 QUEUE, STYLE, BILLS = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
@@ -31,13 +30,13 @@ def test_one_message_about_something_else_is_no_topic() -> None:
     assert topic_shifts([QUEUE] * 6 + [STYLE] + [QUEUE] * 6 + [BILLS] * 6) == [13]
 
 
-@pytest.mark.parametrize("vectors", [[], [QUEUE], [None], [None] * 5, [None, QUEUE, None], [QUEUE, STYLE]])
+@each("vectors", [[], [QUEUE], [None], [None] * 5, [None, QUEUE, None], [QUEUE, STYLE]])
 def test_too_little_to_compare_shifts_nowhere(vectors: list[Vector | None]) -> None:
     """Two messages are one place, which nothing is deeper than."""
     assert topic_shifts(vectors) == []
 
 
-@pytest.mark.parametrize("count", [2, 3, 50])
+@each("count", [2, 3, 50])
 def test_one_thing_said_again_and_again_shifts_nowhere(count: int) -> None:
     """Noise of the arithmetic is no topic."""
     for angle in (0.1, 0.7, 1.3):
@@ -49,7 +48,7 @@ def test_messages_without_words_are_passed_over() -> None:
     assert topic_shifts([None, *[QUEUE] * 5, None, None, *[STYLE] * 5, None]) == [8]
 
 
-@pytest.mark.parametrize("nowhere", [(nan, 0.0, 0.0), (nan,) * 3, (inf, 0.0, 0.0), (0.0,) * 3])
+@each("nowhere", [(nan, 0.0, 0.0), (nan,) * 3, (inf, 0.0, 0.0), (0.0,) * 3])
 def test_a_vector_that_points_nowhere_is_passed_over(nowhere: Vector) -> None:
     assert topic_shifts([nowhere, *[QUEUE] * 5, nowhere, *[STYLE] * 5, nowhere]) == [7]
     assert topic_shifts([nowhere] * 4) == []
@@ -78,7 +77,7 @@ def test_backwards_the_same_topics_are_told_apart() -> None:
     assert sorted(backwards) == topic_shifts(talk) == [7, 16]
 
 
-@pytest.mark.parametrize(
+@each(
     ("likeness", "clear", "deep"),
     [
         ([], 0.0, []),

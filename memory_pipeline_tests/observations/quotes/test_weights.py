@@ -8,13 +8,12 @@ import pytest
 from memory_pipeline.observations.quotes import candidates as weights
 from memory_pipeline.observations.quotes.candidates import Weights, load
 from memory_pipeline.observations.quotes.features import ENCODED, FEATURES
+from memory_pipeline_tests.cases import each
 
 SHIPPED = json.loads(files("memory_pipeline.observations.quotes").joinpath(weights.FILE).read_text("utf-8"))
 
 
-@pytest.mark.parametrize(
-    ("name", "features"), [(weights.LEXICAL, [*FEATURES]), (weights.ENCODED, [*FEATURES, *ENCODED])]
-)
+@each(("name", "features"), [(weights.LEXICAL, [*FEATURES]), (weights.ENCODED, [*FEATURES, *ENCODED])])
 def test_each_set_has_a_weight_for_each_feature_in_its_order(name: str, features: list[str]) -> None:
     assert list(load(name).features) == features
 
@@ -26,7 +25,7 @@ def test_the_file_says_when_how_and_on_what_it_was_fitted() -> None:
     assert fitted["when"] >= "2025"
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "row"),
     [
         (weights.LEXICAL, "fitted_on_labels_scored_on_gold"),
@@ -44,7 +43,7 @@ def test_the_figures_on_sessions_never_seen_are_those_that_were_asked_for(name: 
     assert figures["trap_rate"] <= 0.08
 
 
-@pytest.mark.parametrize(
+@each(
     ("row", "probability"),
     [
         ([0.0, 0.0], 0.5),  # the intercept alone is 0

@@ -21,6 +21,7 @@ from memory_pipeline.workspace.daily_log.render import (
     write_log_blocks,
     write_reflection,
 )
+from memory_pipeline_tests.cases import each
 
 DAY = date(2026, 3, 5)
 WORKER = LogSegment(
@@ -81,9 +82,7 @@ def test_facts_without_segments_are_shown_flat() -> None:
     assert render_observations(flat, DAY) == FLAT
 
 
-@pytest.mark.parametrize(
-    "text", ["end -->", "<!-- /memory:observations:0123456789ab -->", "a\n# b\r\n\u2028c", "<\u200b!--"]
-)
+@each("text", ["end -->", "<!-- /memory:observations:0123456789ab -->", "a\n# b\r\n\u2028c", "<\u200b!--"])
 def test_no_text_can_break_out_of_its_line(text: str) -> None:
     everywhere = LogWindow(
         "k" * 64, text, "09:40", text, 1, 1, [LogSegment(text, text, [LogFact("low", "09:15", text)])], text
@@ -161,7 +160,7 @@ def test_other_blocks_of_the_log_live_beside_the_windows(log: Path) -> None:
     assert result.changed and log.read_text().rstrip().endswith("<!-- /memory:decisions -->")
 
 
-@pytest.mark.parametrize("marks", MARKS.values(), ids=MARKS)
+@each("marks", MARKS.values(), ids=MARKS)
 def test_for_a_context_only_what_is_high_is_kept(marks: dict[str, str]) -> None:
     quiet = LogSegment("Looked around", "Nothing came of it.", [LogFact("low", "09:30", "Read the README")])
     window = replace(WINDOW, segments=[WORKER, quiet], marks=marks)

@@ -2,13 +2,13 @@
 
 from datetime import date
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memory_pipeline.markdown.blocks import put_block
 from memory_pipeline.workspace.daily_log.render import LogFact, LogSegment, LogWindow, render_observations
 from memory_pipeline.workspace.daily_log.user_text import LONG, own_words, paragraphs
+from memory_pipeline_tests.cases import each
 
 OURS = render_observations(
     LogWindow(
@@ -38,7 +38,7 @@ def test_a_paragraph_is_one_note_with_its_line() -> None:
     ]
 
 
-@pytest.mark.parametrize("heading", ["### 🔭 Reflected", "### 💭 Reflection"])
+@each("heading", ["### 🔭 Reflected", "### 💭 Reflection"])
 def test_what_was_reflected_is_ours_also_when_its_fences_are_gone(heading: str) -> None:
     assert texts(f"{heading}\n\nNew: “Use uv.”.\n\n# Mine\n\nBought milk today.\n") == ["Bought milk today."]
 
@@ -51,7 +51,7 @@ def test_each_item_is_one_note_with_what_goes_on_below_it() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     "log",
     [
         "",
@@ -89,7 +89,7 @@ def test_what_is_no_note(log: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     "log",
     [
         "**Never push to main.**",
@@ -118,7 +118,7 @@ def test_our_blocks_are_no_notes_and_move_no_line() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     "broken",
     [
         BLOCK.replace("Never share it.", "Never share it, I say."),  # edited by hand: still ours
