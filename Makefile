@@ -7,16 +7,21 @@ BIN    := $(VENV)/bin
 PARALLEL := -n auto --maxprocesses 4 --dist worksteal
 ALL_PARALLEL := -n 4 --dist worksteal
 
-.PHONY: run test test-all ui check docs check-docs bench bench-all setup setup-dev chromium postgres redis harnesses clean
+.PHONY: run test test-all test-nightly ui check docs check-docs bench bench-all setup setup-dev chromium postgres redis harnesses clean
 
 run: setup
 	@$(BIN)/memory run
 
-# Without what takes long: browsers, kills, three weeks, real sessions and real coding agents.
+# The fast tests; no browsers, kills, three weeks, real sessions or real coding agents.
 test: setup-dev
-	@$(BIN)/python -m pytest $(PARALLEL) -m "not slow"
+	@$(BIN)/python -m pytest $(PARALLEL) -m "not (slow or nightly)"
 
+# What CI runs: of kills, power cuts, Postgres, Celery and real agents a short trial each.
 test-all: setup-dev chromium postgres redis harnesses
+	@$(BIN)/python -m pytest $(ALL_PARALLEL) -m "not nightly"
+
+# Every test at length, for an hour or so.
+test-nightly: setup-dev chromium postgres redis harnesses
 	@$(BIN)/python -m pytest $(ALL_PARALLEL) --hypothesis-profile=thorough
 
 ui: setup

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 Test = Callable[..., None]
-Ids = Callable[[Any], Any] | Sequence[Any] | None
+Ids = Callable[[Any], Any] | Iterable[Any] | None
 
 
 def each(names: str | Sequence[str], cases: Iterable[Any], *, ids: Ids = None) -> Callable[[Test], Test]:
@@ -63,8 +63,19 @@ def each(names: str | Sequence[str], cases: Iterable[Any], *, ids: Ids = None) -
     return decorate
 
 
+def nightly(*values: Any) -> list[Any]:
+    """Values for `parametrize` that only `make test-nightly` tries; a tuple stands for one case."""
+    own = pytest.mark.nightly
+    return [pytest.param(*value, marks=own) if _is_row(value) else pytest.param(value, marks=own) for value in values]
+
+
+def _is_row(value: object) -> bool:
+    return isinstance(value, tuple) and len(value) > 1
+
+
 def _named(arguments: Sequence[str], cases: Sequence[Any], ids: Ids) -> list[tuple[str, dict[str, Any]]]:
     """Each case with its name and its values by argument."""
+    named = list(ids) if isinstance(ids, Iterable) else []
     table = []
     for number, case in enumerate(cases):
         own, values = None, case if len(arguments) > 1 else (case,)
@@ -73,8 +84,8 @@ def _named(arguments: Sequence[str], cases: Sequence[Any], ids: Ids) -> list[tup
             own, values = case.id, case.values
         if callable(ids):
             own = own or "-".join(f"{ids(value)}" for value in values)
-        elif ids is not None:
-            own = own or ids[number]
+        elif named:
+            own = own or named[number]
         name = f"{own}" if own is not None else "-".join(map(_shown, values))
         table.append((name, dict(zip(arguments, values, strict=True))))
     return table

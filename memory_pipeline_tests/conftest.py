@@ -25,13 +25,14 @@ import pytest
 from hypothesis import settings
 
 from memory_pipeline.text import tokens
+from memory_pipeline_tests.examples import THOROUGH
 
 if TYPE_CHECKING:
     from memory_pipeline_tests.lake.object_server import ObjectServer
 
-# `make test` takes the first, and `make test-all` and CI --hypothesis-profile=thorough; `times` goes by them
+# `make test` and CI take the first, and `make test-nightly` the second; `times` goes by them
 settings.register_profile("fast", max_examples=25, deadline=None)
-settings.register_profile("thorough", max_examples=100, deadline=None)
+settings.register_profile("thorough", max_examples=THOROUGH, deadline=None)
 settings.load_profile("fast")
 
 CLEANED = (

@@ -22,6 +22,7 @@ from memory_pipeline.cli.backfill import stretches_of
 from memory_pipeline.defs.quality_history import days_made
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
+from memory_pipeline_tests.cases import nightly
 from memory_pipeline_tests.cli.command import Command, memory
 from memory_pipeline_tests.conftest import Entry, assistant, user, write_session
 from memory_pipeline_tests.llm.openai_server import Say, openai_server
@@ -121,7 +122,7 @@ def test_days_before_the_first_one_are_told_with_what_takes_them_in(tmp_path: Pa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("order", [(), ("--newest-first",)])
+@pytest.mark.parametrize("order", [("--newest-first",), *nightly(())])
 def test_month_by_month_makes_the_same_as_one_run(tmp_path: Path, at_once: Path, order: tuple[str, ...]) -> None:
     lake = tmp_path / ".memory-pipeline" / "lake"
     lake.mkdir(parents=True)

@@ -13,6 +13,7 @@ from filelock import FileLock
 from memory_pipeline.cli.workspace import EXAMPLES
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
+from memory_pipeline_tests.cases import nightly
 from memory_pipeline_tests.cli.command import Command, memory, memory_json
 from memory_pipeline_tests.prepared import made_once
 
@@ -47,7 +48,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("table", ["messages", "observations", "embeddings", "reflections"])
+@pytest.mark.parametrize("table", ["observations", *nightly("messages", "embeddings", "reflections")])
 def test_a_run_that_was_killed_is_finished_by_the_next(tmp_path: Path, whole: Path, table: str) -> None:
     home = tmp_path / "home"
     lake = home / ".memory-pipeline" / "lake"
@@ -64,7 +65,7 @@ def test_a_run_that_was_killed_is_finished_by_the_next(tmp_path: Path, whole: Pa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("table", ["segments", "day_distillations"])
+@pytest.mark.parametrize("table", ["segments", *nightly("day_distillations")])
 def test_ctrl_c_ends_a_run_with_130_and_what_is_finished_stays(tmp_path: Path, whole: Path, table: str) -> None:
     home = tmp_path / "home"
     lake = home / ".memory-pipeline" / "lake"

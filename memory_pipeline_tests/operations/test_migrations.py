@@ -22,7 +22,7 @@ from memory_pipeline.operations.migrations import MIGRATIONS, migrate
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.settings import SettingError, Settings, load_settings
 from memory_pipeline.settings.marks import FORMAT, keep_format, kept_format
-from memory_pipeline_tests.cases import each
+from memory_pipeline_tests.cases import each, nightly
 from memory_pipeline_tests.cli.command import memory
 from memory_pipeline_tests.rows import bytes_of, workspace
 
@@ -63,7 +63,7 @@ def test_what_an_earlier_version_wrote_is_read_and_its_words_stay(archive: Path,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("archive", EARLIER, ids=lambda path: path.name)
+@pytest.mark.parametrize("archive", [EARLIER[-1], *nightly(*EARLIER[:-1])], ids=lambda path: path.name)
 def test_a_run_goes_on_with_it_and_offers_nothing_twice(archive: Path, tmp_path: Path) -> None:
     settings = unpacked(archive, tmp_path / ".memory-pipeline")
     before = Lake(settings.lake_dir).read("proposals")

@@ -105,6 +105,7 @@ def test_it_answers_without_tools_and_leaves_no_session(harness: Harness, model:
     assert not any("We deploy" in path.read_text(errors="replace") for path in kept_by(harness))
 
 
+@pytest.mark.nightly
 def test_memory_setup_tries_it_and_sets_it(harness: Harness, model: Recording, tmp_path: Path) -> None:
     if harness.name == "codex":
         pytest.skip("it reads no settings that would lead it to the scripted model")
@@ -117,6 +118,7 @@ def test_memory_setup_tries_it_and_sets_it(harness: Harness, model: Recording, t
     assert load_settings().observer.model == BY_NAME[harness.name].command
 
 
+@pytest.mark.nightly
 def test_without_its_flags_it_would_have_tools_and_write_a_session(harness: Harness, model: Recording) -> None:
     """So the test above can fail."""
     command(harness)

@@ -94,6 +94,7 @@ def test_a_connected_agent_is_shown_the_rule_until_it_is_disconnected(connected:
     assert not connected.is_shown(RULE)
 
 
+@pytest.mark.nightly
 def test_a_project_is_shown_its_own_rule(connected: Connected) -> None:
     connection = Connection.new(BY_NAME[connected.name], (connected.harness.cwd, "another"))
     connect(connected.settings, connection, LINES)
@@ -112,6 +113,7 @@ def test_a_hook_shows_the_rule_until_it_is_removed(connected: Connected, monkeyp
     assert not connected.is_shown(RULE)
 
 
+@pytest.mark.nightly
 def test_what_a_hook_gave_is_nobodys_words(connected: Connected, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the pipeline would find its own lines again, said by the user."""
     call(monkeypatch, connected, brief(connected.folder))
@@ -124,6 +126,7 @@ def test_what_a_hook_gave_is_nobodys_words(connected: Connected, monkeypatch: py
     assert any(message.role == "user" for message in session.messages)
 
 
+@pytest.mark.nightly
 def test_a_brief_that_hangs_does_not_keep_the_session(connected: Connected, monkeypatch: pytest.MonkeyPatch) -> None:
     """It hangs for an hour: that the session is answered says that nobody waited for it."""
     call(monkeypatch, connected, hanging(connected.folder))
@@ -133,6 +136,7 @@ def test_a_brief_that_hangs_does_not_keep_the_session(connected: Connected, monk
     assert f"{connected.name} start: took longer" in log
 
 
+@pytest.mark.nightly
 def test_a_compaction_is_given_the_summary(connected: Connected, monkeypatch: pytest.MonkeyPatch) -> None:
     """pi takes it in place of its own, Codex behind its own, OpenCode's model while it makes one."""
     harness, model = connected.harness, connected.harness.model
@@ -154,6 +158,7 @@ def test_a_compaction_is_given_the_summary(connected: Connected, monkeypatch: py
     assert compaction[-1]
 
 
+@pytest.mark.nightly
 def test_what_has_moved_does_not_keep_the_session(connected: Connected, monkeypatch: pytest.MonkeyPatch) -> None:
     gone = connected.folder / "gone"
     command = hooks.command(connected.settings)

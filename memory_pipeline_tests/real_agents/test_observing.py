@@ -13,6 +13,7 @@ from memory_pipeline.sessions.discovery import find_sources
 from memory_pipeline.sessions.reading import parse
 from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import nightly
 from memory_pipeline_tests.observations.model.test_observer import FACTS, TURNS, answer
 from memory_pipeline_tests.real_agents.drivers import PROGRAMS, Codex, Harness, Pi
 from memory_pipeline_tests.real_agents.model_server import SCRIPTED, ModelServer, Say
@@ -34,7 +35,7 @@ def model() -> Iterator[ModelServer]:
         yield model
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", ["pi", *nightly(*sorted(COMMANDS.keys() - {"pi"}))])
 def test_a_day_is_observed_through_it(
     name: str, tmp_path: Path, model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

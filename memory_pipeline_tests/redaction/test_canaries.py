@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memory_pipeline.redaction import Redactor
 from memory_pipeline_tests.cases import each
-from memory_pipeline_tests.examples import times
+from memory_pipeline_tests.examples import thorough
 from memory_pipeline_tests.redaction.canaries import CANARIES
 
 REDACTOR = Redactor(b"salt")
@@ -67,7 +67,7 @@ def test_an_excerpt_leaks_no_canary_wherever_the_cut_falls(kind: str) -> None:
 
 
 @given(kinds=st.lists(st.sampled_from(sorted(CANARIES)), min_size=1, max_size=6), noise=st.text(max_size=40))
-@settings(max_examples=times(0.6))
+@settings(max_examples=thorough(0.6))
 def test_canaries_are_found_beside_each_other(kinds: list[str], noise: str) -> None:
     text = f"\n{noise}\n".join(CANARIES[kind][0] for kind in kinds)
     redacted = REDACTOR.redact(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,16 +12,15 @@ from memory_pipeline.redaction import Redactor
 from memory_pipeline.redaction.library import FOLDED_LIBRARY, LIBRARY
 from memory_pipeline.redaction.tokens import TOKENS
 from memory_pipeline_tests.cases import each
-from memory_pipeline_tests.examples import times
+from memory_pipeline_tests.examples import thorough
 from memory_pipeline_tests.growth import grows_evenly
 from memory_pipeline_tests.redaction.canaries import A36, CANARIES, JWT
 
 REDACTOR = Redactor(b"salt")
 TOKEN = "ghp_" + A36
-PIECES = sorted(
+DETECTORS = (*TOKENS, *LIBRARY, *FOLDED_LIBRARY)
+BITS = sorted(
     {
-        *(literal for detector in (*TOKENS, *LIBRARY, *FOLDED_LIBRARY) for literal in detector.literals),
-        *(text for text, _ in CANARIES.values() if len(text) < 300),
         *(
             "token = ",
             "token=",
@@ -38,6 +38,16 @@ PIECES = sorted(
         *("curl ", "mysql ", " -p", " -u a:", "login a password ", "value: ", "a1B2" * 12, "0123456789abcdef" * 3),
     }
 )
+"""Pieces of the texts that detectors look at, and what stands around them."""
+PIECES = sorted(
+    {
+        *BITS,
+        *(literal for detector in DETECTORS for literal in detector.literals),
+        *(text for text, _ in CANARIES.values() if len(text) < 300),
+    }
+)
+ONE_EACH = sorted({*BITS, *(sorted(detector.literals)[0] for detector in DETECTORS if detector.literals)})
+"""One of each kind: the literals of a detector cost the same."""
 
 
 def test_a_mark_has_a_kind_and_a_salted_hash() -> None:
@@ -65,7 +75,7 @@ def test_text_around_a_secret_stays() -> None:
 
 
 @given(pieces=st.lists(st.sampled_from(PIECES) | st.text(max_size=12), max_size=14))
-@settings(max_examples=times(4))
+@settings(max_examples=thorough(4))
 def test_redacting_twice_changes_nothing_and_nothing_raises(pieces: list[str]) -> None:
     text = "".join(pieces)
     redacted = REDACTOR.redact(text)
@@ -75,14 +85,20 @@ def test_redacting_twice_changes_nothing_and_nothing_raises(pieces: list[str]) -
 
 
 @given(text=st.text(max_size=400), limit=st.integers(0, 300))
-@settings(max_examples=times(2))
+@settings(max_examples=thorough(2))
 def test_an_excerpt_is_never_longer_than_the_text_or_the_limit_and_its_mark(text: str, limit: int) -> None:
     assert len(REDACTOR.excerpt(text, limit)) <= max(limit, 60) or len(text) <= limit
 
 
+@each("piece", [piece for piece in ONE_EACH if piece.isascii()], ids=repr)
+def test_no_text_takes_longer_than_its_length(piece: str) -> None:
+    grows_evenly(lambda size: REDACTOR.redact(piece * (size // len(piece))), 15_000)
+
+
+@pytest.mark.nightly
 @each("piece", [piece for piece in PIECES if piece.isascii()], ids=repr)
 @each("gap", ["", " "], ids=repr)
-def test_no_text_takes_longer_than_its_length(piece: str, gap: str) -> None:
+def test_no_text_of_pieces_takes_longer_than_its_length(piece: str, gap: str) -> None:
     grows_evenly(lambda size: REDACTOR.redact((piece + gap) * (size // len(piece + gap))), 25_000)
 
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from memory_pipeline.harnesses.model import ParsedSession
 from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline_tests.cases import each
-from memory_pipeline_tests.examples import times
+from memory_pipeline_tests.examples import thorough
 from memory_pipeline_tests.harnesses.test_opencode import NOON, PNG, SCHEMA, Talk
 from memory_pipeline_tests.sessions.fuzzing import (
     CORPUS,
@@ -190,7 +190,7 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
 def many(examples: int) -> settings:
     """The same examples in each run."""
     return settings(
-        max_examples=times(examples / 100), derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+        max_examples=thorough(examples / 100), derandomize=True, database=None, suppress_health_check=list(HealthCheck)
     )
 
 

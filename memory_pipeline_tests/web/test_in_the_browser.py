@@ -14,6 +14,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from memory_pipeline.proposals.events import APPROVED, REJECTED, ProposalLog
+from memory_pipeline_tests.cases import nightly
 from memory_pipeline_tests.rows import (
     day_after,
     fixable,
@@ -149,7 +150,9 @@ def test_without_script_it_works_too(browser: Browser, running: Served) -> None:
     assert status(running)[p(3)] == APPROVED
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 390), ("dark", 390)])
+@pytest.mark.parametrize(
+    ("scheme", "width"), [("light", 1280), ("dark", 390), *nightly(("dark", 1280), ("light", 390))]
+)
 def test_everybody_can_use_it(browser: Browser, running: Served, scheme: str, width: int) -> None:
     context = browser.new_context(
         viewport={"width": width, "height": 844},
