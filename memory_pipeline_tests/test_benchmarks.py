@@ -9,6 +9,7 @@ import pytest
 
 import benchmarks
 from benchmarks.same_tables import Compared, compare
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import DAY, at, observation, put, workspace
 
 MODULES = sorted(module.name for module in pkgutil.iter_modules(benchmarks.__path__) if module.name != "__main__")
@@ -16,14 +17,14 @@ HELPERS = {"common", "copied_sessions", "fitting", "over_services", "peers", "pl
 README = Path(benchmarks.__path__[0], "README.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize("name", MODULES)
+@each("name", MODULES)
 def test_a_benchmark_finds_what_it_imports(name: str) -> None:
     module = importlib.import_module(f"benchmarks.{name}")
     assert module.__doc__
     assert callable(getattr(module, "main", None)) or name in HELPERS
 
 
-@pytest.mark.parametrize("name", sorted(set(MODULES) - HELPERS))
+@each("name", sorted(set(MODULES) - HELPERS))
 def test_a_benchmark_is_in_the_readme_with_its_command(name: str) -> None:
     assert f"| `python -m benchmarks.{name}" in README
 
