@@ -65,13 +65,19 @@ def no_instance_of_before() -> None:
         module._current_storage.set(None)
 
 
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the homes of tests lie: `mktemp` looks through all folders that it has made, once for each test."""
+    return tmp_path_factory.mktemp("homes")
+
+
 @pytest.fixture(autouse=True)
-def environment(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def environment(homes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of this machine is read, and nothing is written outside of the test's own directories."""
     for name in _cleaned():
         monkeypatch.delenv(name)
     monkeypatch.setattr(tokens._Method, "current", tokens.BY_SCRIPT)
-    monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
+    monkeypatch.setenv("HOME", tempfile.mkdtemp(dir=homes))
     monkeypatch.setenv("MEMORY_WORKSPACE", str(tmp_path / "workspace"))
     monkeypatch.setenv("MEMORY_DEFAULT_SESSION_DIRS", "false")
     for name, value in PARTITIONED_BY.items():
