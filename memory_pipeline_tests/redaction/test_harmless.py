@@ -118,6 +118,6 @@ def test_it_stays_and_is_the_same_object(text: str) -> None:
 
 
 def test_megabytes_of_random_data_hold_no_secret() -> None:
-    data = hashlib.shake_256(b"noise").digest(3_000_000)
+    data = hashlib.shake_256(b"noise").digest(1_000_000)
     for text in (base64.b64encode(data).decode(), base64.encodebytes(data).decode(), data[:500_000].hex()):
         assert REDACTOR.redact(text) is text
