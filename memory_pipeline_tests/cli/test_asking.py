@@ -20,6 +20,7 @@ from memory_pipeline.embeddings.index import COLLECTION, MESSAGES
 from memory_pipeline.embeddings.opening import SCHEMA
 from memory_pipeline.embeddings.stage import rebuild
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.cli.command import memory, memory_json
 from memory_pipeline_tests.prepared import copied, made_once
 from memory_pipeline_tests.rows import DAY, observation, put, say
@@ -74,14 +75,14 @@ def told(home: Path, *args: str, code: int = 0, **env: str) -> tuple[str, str]:
 # --- questions ---
 
 
-@pytest.mark.parametrize("command", ANSWERING)
+@each("command", ANSWERING)
 def test_a_sound_index_answers_without_a_word_on_stderr(home: Path, command: str) -> None:
     out, err = told(home, command, "how hot may the kiln be fired?")
     assert RULE in out and err == ""
 
 
-@pytest.mark.parametrize("command", ANSWERING)
-@pytest.mark.parametrize(
+@each("command", ANSWERING)
+@each(
     ("query", "sentence"),
     [
         ("", "There is nothing to look for: ask with at least one word."),
@@ -95,7 +96,7 @@ def test_what_cannot_be_looked_for(home: Path, command: str, query: str, sentenc
     assert told(home, command, query, code=2) == ("", sentence)
 
 
-@pytest.mark.parametrize("command", ANSWERING)
+@each("command", ANSWERING)
 def test_what_is_too_long_or_in_another_language(home: Path, command: str) -> None:
     out, err = told(home, command, LONG)
     assert RULE in out
@@ -105,8 +106,8 @@ def test_what_is_too_long_or_in_another_language(home: Path, command: str) -> No
         assert out and err == ""
 
 
-@pytest.mark.parametrize("command", ANSWERING)
-@pytest.mark.parametrize(
+@each("command", ANSWERING)
+@each(
     ("options", "sentence"),
     [
         (["--from", "2026-02-30"], "'2026-02-30' is not a day; write it as YYYY-MM-DD."),
@@ -130,8 +131,8 @@ def test_filters_that_nothing_can_match_are_a_mistake(
     assert err.startswith(sentence)
 
 
-@pytest.mark.parametrize("command", ANSWERING)
-@pytest.mark.parametrize(
+@each("command", ANSWERING)
+@each(
     ("options", "sentence"),
     [
         (["--from", "2999-01-01"], "Nothing found (from 2999-01-01); that day is in the future.\n"),
@@ -145,13 +146,13 @@ def test_filters_that_match_nothing_are_named(home: Path, command: str, options:
     assert told(home, command, "kiln", *options) == (sentence, "")
 
 
-@pytest.mark.parametrize("command", ANSWERING)
+@each("command", ANSWERING)
 def test_filters_take_names_as_they_are_written(home: Path, command: str) -> None:
     for options in (["--project", "POTTERY"], ["--priority", "High", "--kind", "rule"], ["--harness", "PI"]):
         assert RULE in told(home, command, "may the kiln be fired above cone six", *options)[0]
 
 
-@pytest.mark.parametrize("name", ["", "nonsense", "../../etc/passwd", "n" * 90_000, BINARY])
+@each("name", ["", "nonsense", "../../etc/passwd", "n" * 90_000, BINARY])
 def test_show_of_what_is_not_there(home: Path, name: str) -> None:
     out, err = told(home, "show", name, code=2)
     assert out == ""
@@ -159,7 +160,7 @@ def test_show_of_what_is_not_there(home: Path, name: str) -> None:
     assert len(err) < 700
 
 
-@pytest.mark.parametrize("name", ["nowhere", "/nowhere", "n" * 90_000, BINARY])
+@each("name", ["nowhere", "/nowhere", "n" * 90_000, BINARY])
 def test_brief_and_pack_of_what_is_not_there(home: Path, name: str) -> None:
     for args, code in (
         (["context", "--project"], 0),

@@ -71,13 +71,13 @@ def store(lake: Lake, table: str, frame: pl.DataFrame) -> None:
 # --- reading and replacing ---
 
 
-@pytest.mark.parametrize("table", TABLES)
+@each("table", TABLES)
 def test_a_row_of_every_table_reads_back_as_it_was(lake: Lake, table: str) -> None:
     store(lake, table, some_row(table))
     assert_frame_equal(lake.read(table), some_row(table))
 
 
-@pytest.mark.parametrize("table", TABLES)
+@each("table", TABLES)
 def test_a_table_that_was_never_written_is_empty_and_typed(lake: Lake, table: str) -> None:
     assert lake.read(table).schema == pl.Schema(TABLES[table].columns)
     assert lake.read(table).height == 0
@@ -333,13 +333,13 @@ def unquoted(columns: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return [(name, kind.replace('"', "")) for name, kind in columns]
 
 
-@pytest.mark.parametrize("table", TABLES)
+@each("table", TABLES)
 def test_every_table_is_a_view_also_before_it_has_files(lake: Lake, table: str) -> None:
     assert ask(lake, f'SELECT * FROM "{table}"') == []
     assert unquoted(columns_of(lake, table)) == unquoted(expected_columns(table))
 
 
-@pytest.mark.parametrize("table", TABLES)
+@each("table", TABLES)
 def test_every_table_is_a_view_of_its_rows_nested_ones_too(lake: Lake, table: str) -> None:
     store(lake, table, some_row(table))
     assert unquoted(columns_of(lake, table)) == unquoted(expected_columns(table))
