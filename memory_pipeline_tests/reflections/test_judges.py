@@ -73,7 +73,7 @@ def lake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lake]:
     yield lake
 
 
-@each(
+@pytest.mark.parametrize(
     ("answer", "budget", "told"),
     [
         (ANSWER, "1.0", None),

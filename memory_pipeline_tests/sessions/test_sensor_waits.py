@@ -14,7 +14,6 @@ from dagster._core.execution.backfill import BulkActionStatus, PartitionBackfill
 
 from memory_pipeline.defs.orchestration import WorkspaceResource, range_tags
 from memory_pipeline.defs.under_way import PROCESS_TAG
-from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.conftest import conversation, write_session
 from memory_pipeline_tests.loaded import session_sensor
 from memory_pipeline_tests.rows import FakeEncoder, use_encoder
@@ -77,7 +76,7 @@ def test_it_waits_for_a_backfill_between_its_runs() -> None:
         assert isinstance(answer, dg.SkipReason) and "backfill abcdef" in f"{answer.skip_message}"
 
 
-@each(
+@pytest.mark.parametrize(
     "run",
     [
         pytest.param(lambda: run_of(a_dead_process()), id="one that was killed"),
