@@ -3,8 +3,6 @@
 from datetime import date, timedelta
 from typing import Any
 
-import pytest
-
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, WEEK, Period, consecutive, periods_of
 from memory_pipeline_tests.cases import each
 
