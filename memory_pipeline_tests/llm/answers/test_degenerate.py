@@ -28,43 +28,42 @@ def facts_of(answer: ParsedAnswer) -> list[str]:
     return [fact.text for segment in answer.segments for fact in segment.facts]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "I'm sorry, but I can't help with that request.",
-        "I’m really sorry, but I cannot process this transcript.",
-        "Sorry, I am unable to assist with that.",
-        "As an AI language model, I do not have access to your files.",
-        "I cannot provide a summary of this conversation as it contains sensitive data.",
-        "I won't continue with this.",
-        "I don't see any transcript in your message. Could you paste it?",
-        "Please provide the transcript that you would like me to read.",
-        "**I'm sorry, I can't help with that.**\n\nHere is what I can do:\n- Summarise the news\n- Write a poem",
-        "<observations>\nI'm sorry, but I can't help with that.\n</observations>",
-        "<think>Is this allowed?</think>I'm sorry, but I can't do that.",
-        "Es tut mir leid, aber dabei kann ich nicht helfen.",
-        "Je suis désolé, mais je ne peux pas répondre à cette demande.",
-        "Lo siento, pero no puedo ayudarte con eso.",
-        "很抱歉，我无法处理这个请求。",
-        "申し訳ありませんが、そのご要望にはお答えできません。",
-    ],
-)
-def test_a_refusal_gives_no_facts(text: str) -> None:
-    assert parse_answer(text) == ParsedAnswer(form="refusal", problem="The model declines to answer.")
+REFUSALS = [
+    "I'm sorry, but I can't help with that request.",
+    "I’m really sorry, but I cannot process this transcript.",
+    "Sorry, I am unable to assist with that.",
+    "As an AI language model, I do not have access to your files.",
+    "I cannot provide a summary of this conversation as it contains sensitive data.",
+    "I won't continue with this.",
+    "I don't see any transcript in your message. Could you paste it?",
+    "Please provide the transcript that you would like me to read.",
+    "**I'm sorry, I can't help with that.**\n\nHere is what I can do:\n- Summarise the news\n- Write a poem",
+    "<observations>\nI'm sorry, but I can't help with that.\n</observations>",
+    "<think>Is this allowed?</think>I'm sorry, but I can't do that.",
+    "Es tut mir leid, aber dabei kann ich nicht helfen.",
+    "Je suis désolé, mais je ne peux pas répondre à cette demande.",
+    "Lo siento, pero no puedo ayudarte con eso.",
+    "很抱歉，我无法处理这个请求。",
+    "申し訳ありませんが、そのご要望にはお答えできません。",
+]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "The user is sorry that he can't come on Monday.",
-        "I can see that the deploy goes through make.",
-        "The person said: I'm sorry, I can't use npm.",
-        "Sorry for the mess: the config moved to b/.",
-        "",
-    ],
-)
-def test_words_that_sound_like_a_refusal_are_none(text: str) -> None:
-    assert not is_refusal(text)
+def test_a_refusal_gives_no_facts() -> None:
+    expected = ParsedAnswer(form="refusal", problem="The model declines to answer.")
+    assert {text: read for text in REFUSALS if (read := parse_answer(text)) != expected} == {}
+
+
+NO_REFUSALS = [
+    "The user is sorry that he can't come on Monday.",
+    "I can see that the deploy goes through make.",
+    "The person said: I'm sorry, I can't use npm.",
+    "Sorry for the mess: the config moved to b/.",
+    "",
+]
+
+
+def test_words_that_sound_like_a_refusal_are_none() -> None:
+    assert [text for text in NO_REFUSALS if is_refusal(text)] == []
 
 
 def test_facts_outweigh_an_apology() -> None:
@@ -72,28 +71,30 @@ def test_facts_outweigh_an_apology() -> None:
     assert (answer.form, facts_of(answer)) == ("lines", ["Never push to main."])
 
 
-@pytest.mark.parametrize("text", ["", "  \n\t\n", "\u200b\ufeff", "```\n```", "<think></think>", "\x00\x1b[0m"])
-def test_empty_answers_are_told(text: str) -> None:
-    answer = parse_answer(text)
-    assert (answer.form in ("empty", "degenerate"), answer.parsed, answer.segments) == (True, False, ())
-    assert answer.problem
+EMPTY = ["", "  \n\t\n", "\u200b\ufeff", "```\n```", "<think></think>", "\x00\x1b[0m"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Nothing in the repository uses npm.",
-        "No new information is written to disk.",
-        "Nothing may be pushed to main before the tests have passed.",
-        "None of the tests fail.",
-        "Nichts darf auf main gepusht werden.",
-        "无论如何都要先跑测试",
-        "nothing worth keeping " * 20,
-        "",
-    ],
-)
-def test_a_fact_about_nothing_is_a_fact(text: str) -> None:
-    assert not is_nothing(text)
+def test_empty_answers_are_told() -> None:
+    for text in EMPTY:
+        answer = parse_answer(text)
+        assert (answer.form in ("empty", "degenerate"), answer.parsed, answer.segments) == (True, False, ()), text
+        assert answer.problem, text
+
+
+ABOUT_NOTHING = [
+    "Nothing in the repository uses npm.",
+    "No new information is written to disk.",
+    "Nothing may be pushed to main before the tests have passed.",
+    "None of the tests fail.",
+    "Nichts darf auf main gepusht werden.",
+    "无论如何都要先跑测试",
+    "nothing worth keeping " * 20,
+    "",
+]
+
+
+def test_a_fact_about_nothing_is_a_fact() -> None:
+    assert [text for text in ABOUT_NOTHING if is_nothing(text)] == []
 
 
 @pytest.mark.parametrize("times", [8, 100, 5_000])
@@ -131,20 +132,19 @@ def test_a_loop_within_a_line_is_seen() -> None:
     assert without_loops("先跑测试再部署，" * 500)[0].count("部署") <= 2
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "no no no no no",
-        RAN * 3,
-        "".join(f"* 🟡 (14:0{i}) [#{i}] Story {i} passed\n" for i in range(9)),
-        "".join(f"<segment from='#{i}'>\n<facts>\n</facts>\n</segment>\n" for i in range(9)),
-        "-" * 200 + "\n" + "=" * 200,
-        "".join(f"* 🔴 rule (10:00) [#1] The module {''.join(m)} must stay\n" for m in product("abcdef", repeat=3)),
-    ],
-)
-def test_what_is_only_alike_is_no_loop(text: str) -> None:
-    assert without_loops(text) == (text, False)
+ALIKE = [
+    "",
+    "no no no no no",
+    RAN * 3,
+    "".join(f"* 🟡 (14:0{i}) [#{i}] Story {i} passed\n" for i in range(9)),
+    "".join(f"<segment from='#{i}'>\n<facts>\n</facts>\n</segment>\n" for i in range(9)),
+    "-" * 200 + "\n" + "=" * 200,
+    "".join(f"* 🔴 rule (10:00) [#1] The module {''.join(m)} must stay\n" for m in product("abcdef", repeat=3)),
+]
+
+
+def test_what_is_only_alike_is_no_loop() -> None:
+    assert [text[:60] for text in ALIKE if without_loops(text) != (text, False)] == []
 
 
 @given(st.text(), st.integers(2, 5))
@@ -154,21 +154,25 @@ def test_taking_loops_out_adds_nothing(text: str, times: int) -> None:
     assert has_loops or shorter == text * times
 
 
-@pytest.mark.parametrize(
-    "text", ["<segment><facts></facts></segment>", "<observations>", "* * *", "🔴🟡🟢", "12:30 [#3]", "{}"]
-)
-def test_noise_is_degenerate(text: str) -> None:
-    assert is_noise_only(text)
-    answer = parse_answer(f"{text}!")
-    assert (answer.form, answer.parsed, answer.segments) == ("degenerate", False, ())
+NOISE = ["<segment><facts></facts></segment>", "<observations>", "* * *", "🔴🟡🟢", "12:30 [#3]", "{}"]
+
+
+def test_noise_is_degenerate() -> None:
+    for text in NOISE:
+        answer = parse_answer(f"{text}!")
+        assert is_noise_only(text), text
+        assert (answer.form, answer.parsed, answer.segments) == ("degenerate", False, ()), text
 
 
 ECHO = "[#12 14:03 user] never push to main\n[#13 14:04 assistant] All right.\n- I will not\n[#14 14:04 tool] ok\n"
 
 
-@pytest.mark.parametrize("text", [ECHO, f"<observations>\n{ECHO}</observations>", f"```\n{ECHO}```"])
-def test_the_transcript_again_is_no_answer(text: str) -> None:
-    assert parse_answer(text) == ParsedAnswer(form="degenerate", problem="The answer repeats the transcript.")
+ECHOES = [ECHO, f"<observations>\n{ECHO}</observations>", f"```\n{ECHO}```"]
+
+
+def test_the_transcript_again_is_no_answer() -> None:
+    expected = ParsedAnswer(form="degenerate", problem="The answer repeats the transcript.")
+    assert {text: read for text in ECHOES if (read := parse_answer(text)) != expected} == {}
 
 
 def test_an_answer_below_a_piece_of_the_transcript_is_read() -> None:
@@ -189,19 +193,18 @@ def test_a_long_fact_ends_with_a_sentence() -> None:
     assert facts_of(parse_answer(f"<observations>\n* 🔴 {sentence * 3}{'but ' * 9_000}</observations>"))
 
 
-@pytest.mark.parametrize(
-    ("text", "is_little"),
-    [
-        ("use uv", True),
-        ("a b c", False),
-        ("configuration", False),
-        ("部署前测试", False),
-        ("部署前", True),
-        ("1 2 3 4", True),
-    ],
-)
-def test_few_words_are_too_little(text: str, is_little: bool) -> None:
-    assert is_too_little(text) == is_little
+LITTLE = {
+    "use uv": True,
+    "a b c": False,
+    "configuration": False,
+    "部署前测试": False,
+    "部署前": True,
+    "1 2 3 4": True,
+}
+
+
+def test_few_words_are_too_little() -> None:
+    assert {text: is_too_little(text) for text in LITTLE} == LITTLE
 
 
 def test_nothing_hides_in_an_answer() -> None:

@@ -6,8 +6,6 @@ import copy
 import json
 from typing import Any
 
-import pytest
-
 from memory_pipeline.observations.model.answer import ParsedAnswer, parse_answer
 from memory_pipeline.observations.model.facts import ParsedFact
 from memory_pipeline.observations.model.schema import AnswerForm, schema
@@ -181,24 +179,19 @@ def test_slips_that_cost_nothing_else() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize(
-    ("fields", "priority", "kind", "problem"),
-    [
-        ({"priority": None}, "low", "rule", "1 of 3 facts have no priority."),
-        ({"priority": "urgent"}, "low", "rule", "1 of 3 facts have no priority."),
-        ({"kind": "hint"}, "high", "statement", None),
-        ({"kind": None}, "high", "statement", None),
-    ],
-    ids=str,
-)
-def test_what_is_not_known_is_guessed_for_that_fact_alone(
-    fields: dict[str, Any], priority: str, kind: str, problem: str | None
-) -> None:
-    answer = parsed(changed(**fields))
-    first, *others = facts(answer)
-    assert (first.text, first.priority, first.kind) == ("Parcels are never deployed on a Friday.", priority, kind)
-    assert others == facts(parse_answer(TAGGED))[1:]
-    assert answer.problem == problem
+def test_what_is_not_known_is_guessed_for_that_fact_alone() -> None:
+    no_priority = "1 of 3 facts have no priority."
+    for field, value, priority, kind, problem in (
+        ("priority", None, "low", "rule", no_priority),
+        ("priority", "urgent", "low", "rule", no_priority),
+        ("kind", "hint", "high", "statement", None),
+        ("kind", None, "high", "statement", None),
+    ):
+        answer = parsed(changed(**{field: value}))
+        first, *others = facts(answer)
+        assert (first.text, first.priority, first.kind) == ("Parcels are never deployed on a Friday.", priority, kind)
+        assert others == facts(parse_answer(TAGGED))[1:]
+        assert answer.problem == problem
 
 
 def test_a_fact_without_words_is_left_out_alone() -> None:
@@ -232,13 +225,12 @@ def test_of_json_that_is_damaged_in_the_middle_the_part_before_is_kept() -> None
 ESCAPED = r"half \ud83d of it, \u0000 nothing, \u001b[31mred\u001b[0m, \u200bhidden and whole \ud83d\ude00"
 
 
-@pytest.mark.parametrize("ending", ["}]}]}", "", "}]}] nonsense"], ids=["whole", "cut", "damaged"])
-def test_characters_that_were_escaped_in_json_are_cleaned_like_others(ending: str) -> None:
+def test_characters_that_were_escaped_in_json_are_cleaned_like_others() -> None:
     """What cannot be written as UTF-8 would break the tables."""
     fact = f'{{"priority": "high", "kind": "rule", "time": "", "places": [1], "trace": [], "text": "Never {ESCAPED}"'
-    answer = parse_answer(f'{{"segments": [{{"from": 1, "to": 2, "title": "{ESCAPED}", "facts": [{fact}{ending}')
-    (found,) = facts(answer)
-    assert found.text == "Never half \ufffd of it,  nothing, red, hidden and whole \U0001f600".replace("  ", " ")
-    if answer.segments[0].title:
+    for ending in ("}]}]}", "", "}]}] nonsense"):
+        answer = parse_answer(f'{{"segments": [{{"from": 1, "to": 2, "title": "{ESCAPED}", "facts": [{fact}{ending}')
+        (found,) = facts(answer)
+        assert found.text == "Never half \ufffd of it, nothing, red, hidden and whole \U0001f600"
         assert answer.segments[0].title == found.text.removeprefix("Never ")
-    repr(answer).encode()
+        repr(answer).encode()
