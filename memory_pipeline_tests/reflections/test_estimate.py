@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import date, timedelta
 from pathlib import Path
@@ -37,7 +38,16 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 def answer(asked: Asked) -> Say:
     """Every second observation, word for word."""
     shown = re.findall(r"^(o\d+) \S+ \w+, [^:]+: (.*)$", asked.prompt, re.M)
-    text = "\n".join(f"* 🔴 Patterns | convention [{name}] {text}" for name, text in shown[::2])
+    head = {
+        "priority": "high",
+        "section": "Patterns",
+        "kind": "convention",
+        "tags": [],
+        "replaces": [],
+        "contradicts": [],
+    }
+    lines = [head | {"observations": [int(name[1:])], "text": text} for name, text in shown[::2]]
+    text = json.dumps({"lines": lines, "known": [], "summary": ""}, ensure_ascii=False)
     parts = (asked.system, asked.prompt, schema() if asked.schema else "")
     return Say(text, tokens=(sum(map(estimate, parts)), estimate(text)))
 
