@@ -4,27 +4,21 @@
     python -m benchmarks.friction --growth
 
 Each seed is a week of 20 to 40 sessions of pi, Claude Code and Codex in English, German and Spanish, with friction of
-seven kinds planted in ordinary talk, beside decoys that only look like it. The pipeline reads, observes and embeds it
+seven kinds planted in ordinary talk, beside decoys that only look like it. The pipeline reads and observes it
 without a model and looks for friction on each day. A pattern is right when most of its evidence lies in planted
 friction of its kind, in two sessions of it or more, and no other pattern of the kind was there before. Printed are
 recall and precision of each kind with counts and the 95 % interval over weeks drawn anew; the kinds that were taken for
 each other; the decoys that were taken.
 
-Beside it: clusters of what people said, what failed and what was observed, by a threshold of their cosine or of the
-words they share, over two sessions or more, each at the threshold that is best on the bank `tuning`. Wherever they lie
-in planted friction its kind is given to them; what lies in none counts as a repeated correction or, where calls failed,
-as a recurring failure: their precision over all kinds is what compares.
-
 The bank `reporting` shares no topic, phrase, command or error with `tuning`: figures that count are of it.
 
-`--growth`: seconds and peak memory of the last day of windows of 1,000 to 50,000 points (what the index has of them,
-observations and passages), each in a process of its own and without what is cached; and how much more that is than for
-the window before. The window is made of four weeks, copied under other names.
+`--growth`: seconds and peak memory of the last day of windows of 1,000 to 50,000 points (observations and messages of
+users), each in a process of its own and without what is cached; and how much more that is than for the window before.
+The window is made of four weeks, copied under other names.
 """
 
 from __future__ import annotations
 
-import gc
 import json
 import tempfile
 import time
@@ -33,18 +27,12 @@ from pathlib import Path
 
 from benchmarks.common import parser
 from benchmarks.planted_friction.bank import BANKS, REPORTING, TUNING, bank_of
-from benchmarks.planted_friction.baselines import COSINES, OVERLAPS, clusters, points_of
 from benchmarks.planted_friction.growth import Window, grow
 from benchmarks.planted_friction.model import KINDS, Week
-from benchmarks.planted_friction.running import Ran, Remembering, run
+from benchmarks.planted_friction.running import Ran, run
 from benchmarks.planted_friction.scoring import MISSED, Scored, Table, confusion, score, wrongly_taken
 from benchmarks.planted_friction.weeks import make_week
-from memory_pipeline.settings import BUNDLED_MODEL
 
-Tables = dict[str, dict[float, Table]]
-"""Of each baseline by threshold."""
-CHOSEN = {"cosine": 0.55, "shared words": 0.2}
-"""Thresholds of the baselines that are best on 50 weeks of the bank `tuning`, which print them anew."""
 BAR = 0.85
 SIZES = (1_000, 3_000, 10_000, 30_000, 50_000)
 SECONDS, MB = 60, 2_048
@@ -60,31 +48,24 @@ def main() -> None:
     options.add_argument("--seeds", type=int, default=50, metavar="N", help="how many weeks")
     options.add_argument("--first", type=int, default=1, metavar="N", help="number of the first seed")
     options.add_argument("--keep", type=Path, metavar="DIR", help="write every pattern and every plant there")
-    options.add_argument("--no-baselines", action="store_true", help="measure the pipeline alone")
     options.add_argument("--growth", action="store_true", help="measure time and memory of windows that grow instead")
     arguments = options.parse_args()
     if arguments.growth:
         growth()
         return
     seeds = range(arguments.first, arguments.first + arguments.seeds)
-    encoder = Remembering(BUNDLED_MODEL)
-    ours, baselines = measure(arguments.bank, seeds, encoder, arguments.keep, with_baselines=not arguments.no_baselines)
-    show(f"the pipeline, bank {arguments.bank}, {len(seeds)} weeks", ours)
-    show_confusion(ours.weeks)
-    show_taken(ours.weeks)
-    if arguments.no_baselines:
-        return
-    for name, at in (best(baselines) if arguments.bank == TUNING else CHOSEN).items():
-        show(f"{name} >= {at:.2f}, kinds given", baselines[name][at])
+    found = measure(arguments.bank, seeds, arguments.keep)
+    show(f"bank {arguments.bank}, {len(seeds)} weeks", found)
+    show_confusion(found.weeks)
+    show_taken(found.weeks)
 
 
 def growth() -> None:
     """Time and memory of one day, by the number of points in its window."""
-    encoder = Remembering(BUNDLED_MODEL)
     print(f"{'points':>8}{'seconds':>10}{'ratio':>8}{'of points':>11}{'peak MB':>10}{'patterns':>10}")
     with tempfile.TemporaryDirectory(dir=IN_MEMORY if IN_MEMORY.is_dir() else None) as folder:
         before: Window | None = None
-        for window in grow(bank_of(TUNING), SIZES, encoder, Path(folder)):
+        for window in grow(bank_of(TUNING), SIZES, Path(folder)):
             ratios = (
                 f"{window.seconds / before.seconds:8.1f}{window.points / before.points:11.1f}" if before else " " * 19
             )
@@ -94,39 +75,21 @@ def growth() -> None:
             before = window
 
 
-def measure(
-    bank: str, seeds: Sequence[int], encoder: Remembering, keep: Path | None, *, with_baselines: bool
-) -> tuple[Table, Tables]:
+def measure(bank: str, seeds: Sequence[int], keep: Path | None) -> Table:
     """Every seed's week, made, run and scored in a folder of its own."""
-    ours = Table()
-    tried = {"cosine": COSINES, "shared words": OVERLAPS}
-    baselines: Tables = {
-        name: {at: Table() for at in (tried[name] if bank == TUNING else (chosen,))} for name, chosen in CHOSEN.items()
-    }
-    points, start = [], time.monotonic()
+    found, points, start = Table(), [], time.monotonic()
     for seed in seeds:
         with tempfile.TemporaryDirectory(dir=IN_MEMORY if IN_MEMORY.is_dir() else None) as folder:
             week = make_week(seed, bank_of(bank), Path(folder))
-            ran = run(week, encoder)
+            ran = run(week)
             scored = score(ran.patterns, week.plants)
-            ours.weeks.append(scored)
+            found.weeks.append(scored)
             points.append(ran.points)
-            if with_baselines:
-                compared = points_of(ran, encoder)
-                for name, near in (("cosine", compared.cosine), ("shared words", compared.overlap)):
-                    for at, table in baselines[name].items():
-                        table.weeks.append(score(clusters(compared, near, at), week.plants, any_kind=True))
             if keep:
                 keep_week(keep, bank, week, ran, scored)
-        gc.collect()
     took = time.monotonic() - start
     print(f"{bank}: {len(points)} weeks in {took:.0f} s, {min(points)} to {max(points)} points each", flush=True)
-    return ours, baselines
-
-
-def best(baselines: Tables) -> dict[str, float]:
-    """The threshold of each with the highest F1 over all kinds."""
-    return {name: max(tables, key=lambda at: tables[at].overall().f1) for name, tables in baselines.items()}
+    return found
 
 
 def show(title: str, table: Table) -> None:

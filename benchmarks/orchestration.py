@@ -44,7 +44,6 @@ def plain(first: date, last: date) -> None:
     from memory_pipeline.embeddings.messages import MessageEmbeddingsStage
     from memory_pipeline.embeddings.opening import open_index
     from memory_pipeline.embeddings.stage import LineStage
-    from memory_pipeline.friction.living import without_vectors
     from memory_pipeline.planning import Stages
     from memory_pipeline.proposals.review import reconcile
     from memory_pipeline.reflections import evaluation as of_reflections
@@ -85,8 +84,6 @@ def plain(first: date, last: date) -> None:
         for day in days:
             rows = set(workspace.lake.read(stage.tables[0], [day])["point_id"])
             judge_parity(number(day), rows, points[day])
-    for day in days:
-        without_vectors(workspace, lookback(day, settings.lookback_days))
     reconcile(workspace, datetime.now(UTC))
 
 

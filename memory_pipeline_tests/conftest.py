@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import shutil
@@ -158,7 +157,6 @@ def as_nobody() -> Iterator[None]:
     if os.getuid():
         yield
         return
-    importlib.import_module("scipy.cluster.hierarchy")  # late, by friction; root's Python may be nobody's to read
     os.setresuid(65534, 65534, 0)
     try:
         yield

@@ -2,12 +2,8 @@
 
 They were written by language models for this, and say how people may type, not how they do.
 
-Nine files lie beside this one. By `tuning.toml`, `unheard.toml`, `reporting.toml` and `kept_aside.toml` thresholds are
-chosen and weights fitted, by `teams.toml` what a model is asked was tried, by `held_out.toml` and `everyday.toml`
-figures are reported, by `afresh.toml` those of what fails, of tools misused and of lines that are over, and by
-`unseen.toml` those of all kinds but what is looked up. They share no topic, command, error or phrase, which a test
-holds; but that all but `tuning` and `reporting` have only some kinds of their own, and take the `rest` from the bank
-that they name.
+Two files lie beside this one, which share no topic, command, error or phrase: by `tuning.toml` thresholds were chosen,
+of `reporting.toml` figures are reported.
 """
 
 from __future__ import annotations
@@ -22,11 +18,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from benchmarks.planted_friction.model import REPEATED_CORRECTION, RULE_VIOLATED, Call
+from benchmarks.planted_friction.model import Call
 
-TUNING, REPORTING, UNHEARD, KEPT_ASIDE = "tuning", "reporting", "unheard", "kept_aside"
-HELD_OUT, EVERYDAY, AFRESH, UNSEEN, TEAMS = "held_out", "everyday", "afresh", "unseen", "teams"
-BANKS = (TUNING, REPORTING, UNHEARD, KEPT_ASIDE, HELD_OUT, EVERYDAY, AFRESH, UNSEEN, TEAMS)
+TUNING, REPORTING = "tuning", "reporting"
+BANKS = (TUNING, REPORTING)
 LANGUAGES = ("en", "de", "es")
 Topic = Mapping[str, Any]
 Phrases = Mapping[str, list[str]]
@@ -51,15 +46,6 @@ class Bank:
     @property
     def decoys(self) -> Mapping[str, Any]:
         return self.data["decoys"]  # type: ignore[no-any-return]
-
-    def per_week(self, kind: str) -> int | None:
-        """How often friction of that kind is planted in a week, where it is not left to chance."""
-        return self.data.get("per_week", {}).get(kind)  # type: ignore[no-any-return]
-
-    @property
-    def lines_that_hold(self) -> int:
-        """How many lines of a week are talked of that are not over."""
-        return int(self.data.get("lines_that_hold", 0))
 
     def one(self, phrases: str, language: str, chance: random.Random) -> str:
         """One of the phrases of ordinary talk of that name."""
@@ -96,8 +82,8 @@ class Bank:
         return self.call({"command": command, "output": output, "exit": exit_code}, chance)
 
     def phrases(self) -> Iterator[str]:
-        """Every text of its own."""
-        yield from _texts(_read(self.name))
+        """Every text of it."""
+        yield from _texts(self.data)
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -114,19 +100,4 @@ def _texts(value: Any) -> Iterator[str]:
 @cache
 def bank_of(name: str) -> Bank:
     """The bank of that name, one of `BANKS`."""
-    own = _read(name)
-    if "rest" not in own:
-        return Bank(name, own)
-    rest = bank_of(own["rest"]).data
-    corrections = own.get(REPEATED_CORRECTION, [])
-    for topic in corrections:  # who has no words for it in a language says it in English
-        topic["says"] = {each: topic["says"].get(each, topic["says"]["en"]) for each in LANGUAGES}
-    # a correction that has a line is one of a rule too: a week has either
-    rules = {RULE_VIOLATED: [topic for topic in corrections if "line" in topic]} if corrections else {}
-    both = {part: {**rest[part], **own.get(part, {})} for part in ("talk", "decoys")}
-    return Bank(name, {**rest, **own, **rules, **both})
-
-
-@cache
-def _read(name: str) -> dict[str, Any]:
-    return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text("utf-8"))
+    return Bank(name, tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text("utf-8")))

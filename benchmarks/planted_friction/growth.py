@@ -1,12 +1,12 @@
-"""A window of any size: a few weeks, each many times over under other names, in the tables and in the index.
+"""A window of any size: a few weeks, each many times over under other names, in the tables.
 
 A copy of a week has ids of its own; the words that belong to one topic alone are spelled otherwise, letter by letter,
-so that evidence keeps its place in the text; its vectors in the index are turned by a rotation of its own. So what is
-near within a copy stays as near, and copies are strangers to each other, as the weeks of many people would be.
+so that evidence keeps its place in the text. So copies are strangers to each other, as the weeks of many people are.
 """
 
 from __future__ import annotations
 
+import re
 import resource
 import string
 import tempfile
@@ -19,28 +19,22 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from benchmarks.planted_friction.bank import Bank
-from benchmarks.planted_friction.baselines import WORD
-from benchmarks.planted_friction.running import POINTS, Ran, Remembering, run, settings_of
+from benchmarks.planted_friction.running import Ran, run, settings_of
 from benchmarks.planted_friction.weeks import DAYS, make_week
-from memory_pipeline.embeddings.messages import MessageEmbeddingsStage
-from memory_pipeline.embeddings.stage import EmbeddingsStage
+from memory_pipeline.friction.active import points_in
 from memory_pipeline.friction.stage import FrictionStage
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.stages import bring_up_to_date
-from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.workspace.workspace import Workspace
 
 COPIED = ("sessions", "messages", "windows", "segments", "observations")
 WEEKS = 4
 """Seeds of which the copies are made."""
 IDS = ("session_id", "message_id", "dedupe_key", "segment_id", "observation_id", "first_message_id", "last_message_id")
+WORD = re.compile(r"\w+")
 TEXTS = ("text", "narrative", "title", "name", "answered")
-Vectors = dict[str, Any]
-"""By text, each a row of numpy."""
 
 
 @dataclass(frozen=True)
@@ -75,25 +69,12 @@ class Respelling:
         return WORD.sub(lambda word: word[0] if word[0].lower() in self.common else word[0].translate(table), text)
 
 
-class Turned(Encoder):
-    """Knows the vectors of the copies."""
-
-    def __init__(self, name: str, known: Vectors) -> None:
-        super().__init__(name)
-        self.known = known
-
-    def encode(self, texts: Sequence[str]) -> list[list[float]]:
-        missing = [text for text in texts if text not in self.known]
-        made = dict(zip(missing, super().encode(missing), strict=True))
-        return [self.known[text].tolist() if text in self.known else made[text] for text in texts]
-
-
-def grow(bank: Bank, sizes: Sequence[int], encoder: Remembering, folder: Path) -> Iterator[Window]:
+def grow(bank: Bank, sizes: Sequence[int], folder: Path) -> Iterator[Window]:
     """Measure the last day of a window of each size, in a process of its own."""
-    weeks = [run(make_week(seed, bank, folder / f"{seed}"), encoder) for seed in range(1, WEEKS + 1)]
+    weeks = [run(make_week(seed, bank, folder / f"{seed}")) for seed in range(1, WEEKS + 1)]
     for size in sizes:
         with tempfile.TemporaryDirectory(dir=folder) as place:
-            fill(Path(place), weeks, Respelling.of(bank), encoder, size)
+            fill(Path(place), weeks, Respelling.of(bank), size)
             with ProcessPoolExecutor(1, get_context("spawn")) as apart:
                 yield apart.submit(measured, Path(place)).result()
 
@@ -101,7 +82,7 @@ def grow(bank: Bank, sizes: Sequence[int], encoder: Remembering, folder: Path) -
 def measured(workspace: Path) -> Window:
     """One day's friction, in this process: its peak is that of all it did."""
     opened = Workspace.open(settings_of(workspace, workspace / "sessions"))
-    points = sum(opened.lake.read(table, DAYS).height for table in POINTS)
+    points = points_in(opened.lake, DAYS)
     stage = FrictionStage.from_workspace(opened)
     start = time.perf_counter()
     built = stage.build(DAYS[-1])
@@ -110,41 +91,28 @@ def measured(workspace: Path) -> Window:
     return Window(points, seconds, peak, built.frames["friction_clusters"].height)
 
 
-def fill(workspace: Path, weeks: Sequence[Ran], respelling: Respelling, encoder: Remembering, size: int) -> Vectors:
-    """Tables and index of so many points, but for the rest of a session; the vectors of all that is said in them."""
+def fill(workspace: Path, weeks: Sequence[Ran], respelling: Respelling, size: int) -> None:
+    """Tables of so many points, but for the rest of a session."""
     opened = Workspace.open(settings_of(workspace, workspace / "sessions"))
     frames: dict[str, list[pl.DataFrame]] = {name: [] for name in COPIED}
-    vectors: Vectors = {}
     number, left = 0, size
     while left > 0:
         lake, copy = weeks[number % len(weeks)].workspace.lake, number // len(weeks)
         kept, points = _enough(lake, left)
-        made = {
-            name: _copied(lake.read(name, DAYS).filter(pl.col("session_id").is_in(kept)), copy, respelling)
-            for name in COPIED
-        }
-        for name, frame in made.items():
-            frames[name].append(frame)
+        for name in COPIED:
+            own = lake.read(name, DAYS).filter(pl.col("session_id").is_in(kept))
+            frames[name].append(_copied(own, copy, respelling))
         number, left = number + 1, left - points
-    for copy in range(-(-number // len(weeks))):
-        turned = np.array(list(encoder.known.values()), dtype=np.float32) @ _rotation(copy, encoder.dimension)
-        for text, vector in zip(encoder.known, turned, strict=True):
-            vectors.setdefault(respelling.spelled(text, copy), vector)
     opened.lake.replace_all("files", pl.concat([week.workspace.lake.read("files") for week in weeks]))
     for name in COPIED:
         opened.lake.replace(name, pl.concat(frames[name]), DAYS)
-    turning = Turned(encoder.name, vectors)
-    for day in DAYS:
-        for stage in (EmbeddingsStage(opened, turning), MessageEmbeddingsStage(opened, turning)):
-            bring_up_to_date(stage, opened.lake, day)
-    return vectors
 
 
 def _enough(lake: Lake, points: int) -> tuple[list[str], int]:
     """Sessions of the week that have so many points together, or all of them, and how many those are."""
-    of_observation = dict(lake.read("observations", DAYS).select("observation_id", "session_id").iter_rows())
-    counts = Counter(of_observation[source] for source in lake.read("embeddings", DAYS)["source_id"])
-    counts.update(lake.read("message_embeddings", DAYS)["session_id"])
+    counts = Counter(lake.read("observations", DAYS)["session_id"])
+    messages = lake.read("messages", DAYS, ["session_id", "role", "voided"])
+    counts.update(messages.filter((pl.col("role") == "user") & ~pl.col("voided").fill_null(False))["session_id"])
     kept, found = [], 0
     for session_id in sorted(counts):
         if found < points:
@@ -165,14 +133,6 @@ def _copied(frame: pl.DataFrame, copy: int, respelling: Respelling) -> pl.DataFr
             texts = [text and respelling.spelled(text, copy) for text in frame[name]]
             new[name] = pl.lit(pl.Series(name, texts, dtype=pl.String))
     return frame.with_columns(**new)
-
-
-def _rotation(copy: int, dimension: int) -> Any:
-    """One of its own for each copy; the first stays as it is."""
-    if not copy:
-        return np.eye(dimension, dtype=np.float32)
-    chance = np.random.default_rng(copy)
-    return np.linalg.qr(chance.standard_normal((dimension, dimension)))[0].astype(np.float32)
 
 
 def _words_in(value: Any) -> Iterator[str]:

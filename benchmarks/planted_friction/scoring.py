@@ -90,23 +90,22 @@ class Tally:
         return 2 * (self.recall or 0) * (self.precision or 0) / both if both else 0.0
 
 
-def score(patterns: Sequence[Found], plants: Collection[Plant], *, any_kind: bool = False) -> Scored:
+def score(patterns: Sequence[Found], plants: Collection[Plant]) -> Scored:
     """A pattern is a plant when most of the places of its evidence lie in it, in two of its sessions or more for
-    friction; it hits when its kind is right too. With `any_kind` every pattern has the kind of what it lies in."""
+    friction; it hits when its kind is right too."""
     owner: dict[Place, Plant] = {place: plant for plant in plants for place in plant.places}
     judged: list[Judged] = []
     kinds_found: dict[str, set[str]] = {plant.name: set() for plant in plants if not plant.is_decoy}
     for pattern in patterns:
         plant, where = _lies_in(pattern, owner)
-        kind = plant.kind if any_kind and plant and plant.kind else pattern.kind
-        named = Found(pattern.name, kind, pattern.places, pattern.title)
+        kind = pattern.kind
         whole = plant is not None and not plant.is_decoy and _sessions(pattern, plant) >= 2
         again = False
         if plant and whole:
             again = kind == plant.kind and kind in kinds_found[plant.name]
             kinds_found[plant.name].add(kind)
         hit = whole and plant is not None and kind == plant.kind
-        judged.append(Judged(named, plant, where, hit, again))
+        judged.append(Judged(pattern, plant, where, hit, again))
     return Scored(judged, kinds_found, [plant for plant in plants if not plant.is_decoy])
 
 

@@ -298,32 +298,6 @@ class _Making:
             steps = OCCURRENCE[kind](self.bank, topic, language, phrase, self.chance)
             self.casting.play(session, plant.name, steps)
 
-    def _same_task(self) -> None:
-        """The same work is asked for in several sessions, after other work was done."""
-        told = self.chance.choice(self.bank.decoys["same_task"])
-        plant = self.plant(told["name"], "", "same task", "the same work is asked for, in other words")
-        sessions: list[Session] = []
-        for language, text in self._in_one_language(told["says"]):
-            session = self.casting.find(language=language, but=sessions)
-            sessions.append(session)
-            call = self.bank.call(self.chance.choice(self.bank.talk["calls"]), self.chance)
-            done, replied = (self.bank.one(phrases, language, self.chance) for phrases in ("done", "replies"))
-            self.casting.play(session, plant.name, [call, agent(done), user(text), agent(replied)])
-
-    def _line_holds(self) -> None:
-        """A line is talked of in several sessions, in which nobody says that it is over."""
-        topic = self.topic(STALE_MEMORY)
-        if topic is None:
-            return
-        plant = self.plant(topic["name"], "", "line holds", "the line is talked of and is still true")
-        pairs = self._in_one_language(topic["holds"])
-        project, harnesses = self.place(STALE_MEMORY, topic, pairs[0][0])
-        sessions: list[Session] = []
-        for language, text in pairs[: self.chance.randint(2, 4)]:
-            session = self.casting.find(language=language, harnesses=harnesses, project=project, but=sessions)
-            sessions.append(session)
-            self.casting.play(session, plant.name, correction(self.bank, topic, language, text, self.chance))
-
     def _failures(self, plant: Plant, failures: Iterable[Sequence[str]]) -> None:
         sessions: list[Session] = []
         for command, error in failures:
@@ -359,10 +333,6 @@ class _Making:
         for name in sorted(name for name in dir(self) if name.startswith("decoy_")):
             if self.chance.random() < 0.7:
                 getattr(self, name)()
-        if "same_task" in self.bank.decoys:
-            self._same_task()
-        for _ in range(self.bank.lines_that_hold):
-            self._line_holds()
 
 
 def make_week(seed: int, bank: Bank, folder: Path) -> Week:
@@ -374,8 +344,7 @@ def make_week(seed: int, bank: Bank, folder: Path) -> Week:
     projects = chance.sample(bank.talk["projects"], chance.randint(2, 4))
     making = _Making(bank, seed, chance, _Casting(chance, sessions, projects))
     for kind in KINDS:
-        times = bank.per_week(kind)
-        for _ in range(chance.choices((0, 1, 2), (0.1, 0.65, 0.25))[0] if times is None else times):
+        for _ in range(chance.choices((0, 1, 2), (0.1, 0.65, 0.25))[0]):
             making.friction(kind)
     making.decoys()
     for session in sessions:

@@ -9,7 +9,7 @@ import typer
 from memory_pipeline.cli.console import MISUSED, fail, one_sentence, print_json, say
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.days import today
-from memory_pipeline.friction.living import KINDS, sparkline
+from memory_pipeline.friction.active import KINDS, sparkline
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.quality import NO_MODEL_FOR_FRICTION
 from memory_pipeline.markdown.blocks import one_line

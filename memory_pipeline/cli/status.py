@@ -26,7 +26,7 @@ from memory_pipeline.embeddings.health import (
 )
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.batch_file import read_batch_file
-from memory_pipeline.llm.quality import NO_MODEL
+from memory_pipeline.llm.quality import NO_MODEL, NO_MODEL_FOR_FRICTION
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.observations.silence import silences
 from memory_pipeline.operations.doctor import stopped_since
@@ -72,6 +72,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
     data = {
         "workspace": str(settings.workspace),
         "model": told(settings, settings.observer.model),
+        "reflector": told(settings, settings.reflector.model),
         "session_directories": [str(d) for d in directories],
         "files_still_to_be_read": left,
         **_files(lake),
@@ -334,6 +335,8 @@ def _print(data: dict[str, Any]) -> None:
     if data["review_left"]:
         say(f"{'':<24}{data['review_left']}", "yellow")
     say_friction(data)
+    if not data["reflector"]:
+        say_pair("", NO_MODEL_FOR_FRICTION)
     if fixes := data["friction_fixes"]:
         say_pair("friction fixes", ", ".join(f"{n} {state}" for state, n in fixes.items()))
     for how in data["fixes_to_make"].values():

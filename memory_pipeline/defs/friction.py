@@ -1,6 +1,5 @@
 """The asset `friction_clusters`."""
 
-from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any
@@ -19,15 +18,12 @@ from memory_pipeline.defs.orchestration import (
     run_stage,
     table_spec,
 )
-from memory_pipeline.embeddings.kept_open import indexes_kept_open
-from memory_pipeline.friction.living import Pattern, Window, living, why_none
-from memory_pipeline.friction.places import draw
-from memory_pipeline.friction.stage import VERSION, FrictionStage
+from memory_pipeline.friction.active import Pattern, Window, active_patterns, why_none
+from memory_pipeline.friction.stage import INPUTS, VERSION, FrictionStage
 from memory_pipeline.lake.rows import FrictionRow, typed_rows
 from memory_pipeline.markdown.escaping import escaped
 from memory_pipeline.scope import told
 from memory_pipeline.settings import Settings
-from memory_pipeline.text.encoder import Encoder, encoder_of
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.workspace.workspace import Workspace
 
@@ -43,9 +39,7 @@ def friction_assets(settings: Settings) -> dg.AssetsDefinition:
         specs=[
             table_spec(
                 "friction_clusters",
-                deps=[
-                    lookback_dep(table, settings) for table in ("sessions", "messages", "observations", "embeddings")
-                ],
+                deps=[lookback_dep(table, settings) for table in INPUTS],
                 version=VERSION,
                 description="What goes wrong again and again over sessions, of seven kinds: corrections, failures, "
                 "misused tools, an environment that is not as it should be, missing skills, stale lines and broken "
@@ -62,30 +56,25 @@ def friction_assets(settings: Settings) -> dg.AssetsDefinition:
     ) -> Iterator[dg.MaterializeResult[Any]]:
         opened = workspace.open()
         stage = FrictionStage.from_workspace(opened, duckdb.get_connection)
-        encoder = encoder_of(opened.settings.embedding_model)
-        with indexes_kept_open():
-            made = run_stage(context, opened, stage, lambda _, day: describe(opened, encoder, day))
-        yield from made
+        yield from run_stage(context, opened, stage, lambda _, day: describe(opened, day))
 
     return find_friction
 
 
-def describe(workspace: Workspace, encoder: Encoder, day: date) -> Mapping[str, Any]:
-    """The patterns that live on the day, as numbers that plot, as a table, and drawn among the observations."""
+def describe(workspace: Workspace, day: date) -> Mapping[str, Any]:
+    """The patterns that are active on the day, as numbers that plot and as a table."""
     lake, days = workspace.lake, workspace.settings.lookback_days
-    patterns, window = living(lake, day, days), Window.of(workspace, day)
+    patterns, window = active_patterns(lake, day, days), Window.of(workspace, day)
     rows = typed_rows(lake.read("friction_clusters", [day]), FrictionRow)
-    drawn, said = draw(workspace, encoder, day, patterns)
     metadata: dict[str, Any] = {
         "points": window.points,
-        "living": len(patterns),
+        "active": len(patterns),
         "new": sum(p.row["pattern_id"].startswith(f"f-{day:%Y%m%d}-") for p in patterns),
         "ended": sum(row["ended_on"] is not None for row in rows),
         "occurrences": sum(p.row["occurrences"] for p in patterns),
         "minutes_lost": float(sum(p.row["minutes"] or 0.0 for p in patterns)),
         "worst_severity": float(max((p.row["severity"] for p in patterns), default=0.0)),
         "table": _table(patterns, day) if patterns else why_none(workspace, day),
-        "picture": dg.MetadataValue.md(_shown(drawn, said)) if drawn else said,
     }
     if window.remarks:
         metadata["remarks"] = dg.MetadataValue.md("\n".join(f"- {escaped(remark)}" for remark in window.remarks))
@@ -112,8 +101,3 @@ def _table(patterns: Sequence[Pattern], day: date) -> dg.MarkdownMetadataValue:
             for p in patterns
         )
     )
-
-
-def _shown(png: bytes, said: str) -> str:
-    """Markdown with the image in it: the UI lets images of the page itself through, and no file has to be served."""
-    return f"![patterns among the observations](data:image/png;base64,{b64encode(png).decode()})\n\n{escaped(said)}"

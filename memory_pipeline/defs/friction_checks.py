@@ -7,7 +7,7 @@ import dagster as dg
 from memory_pipeline.days import lookback
 from memory_pipeline.defs.check_results import Judged, days_to_judge, report_by_day
 from memory_pipeline.defs.orchestration import WorkspaceResource, daily_partitions
-from memory_pipeline.friction.living import without_vectors
+from memory_pipeline.friction.active import without_vectors
 from memory_pipeline.settings import Settings
 from memory_pipeline.verdict import Verdict
 

@@ -1,148 +1,99 @@
-"""Patterns of what users said: what they had to say again, and rules that are broken still."""
+"""Patterns of what users said: what they had to say again, and lines of the notes that are broken or out of date.
+
+A model groups the words (`grouping.py`). Without one, only nearly the same words of two sessions are one thing.
+"""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from memory_pipeline.friction.about_rules import AboutRules
-from memory_pipeline.friction.clustering import Vector, clusters, terms_of
 from memory_pipeline.friction.events import FrictionEvent
-from memory_pipeline.friction.judging import Judge
+from memory_pipeline.friction.messages import age, bare
 from memory_pipeline.friction.patterns import (
     AGENTS_FILE,
     HARD_RULES,
     MAX_LINE,
     MEMORY_FILE,
+    MIN_SESSIONS,
     REPEATED_CORRECTION,
     RULE_VIOLATED,
     Pattern,
 )
 from memory_pipeline.friction.rules import Rule
-from memory_pipeline.friction.said import REVERSAL, Said, age, bare, of_one_mind
-from memory_pipeline.friction.stale import lines_over, over_since, stale_lines
+from memory_pipeline.friction.stale import over_since, stale_lines
 from memory_pipeline.lake.rows import distinct
 from memory_pipeline.scope import with_note
 from memory_pipeline.text.kinds import is_question, kind_of_user
+from memory_pipeline.text.sameness import SAID_AGAIN, groups
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.similarity import content_words
 from memory_pipeline.text.standing import stands_alone
-from memory_pipeline.text.wording import opposes, retracted_words
+from memory_pipeline.text.wording import contradict, retracted_words
 
-MAX_COMPARED = 3_000
-"""Sentences of which all are compared; of more, those that share a rare word with one that plainly corrects."""
-RARE_TIMES, RARE_SHARE = 20, 0.02
-"""How often a word may be said, at least and as a share of all sentences, that tells what they are about."""
-SURE = 0.5
-"""How likely what is about one thing must be the same correction."""
-SURE_OF_RULE = 0.2
-"""The same of what is about a rule: what they object to stands there already."""
-ABOUT, ABOUT_ALONE = 0.1, 0.5
-"""How likely several that are about one thing must be about a line, and a single one."""
+MAX_COMPARED = 2_000
+"""Corrections that are compared with each other, the newest."""
 MIN_WORDS = 2
-"""Of content, in words that say what was wanted."""
+"""Words of content in a correction that says what was wanted."""
 
 
 class Grouped(NamedTuple):
-    """What was said, put together: each group oldest first, and of two sessions or more unless a line plainly ends."""
+    """What users said, grouped: each group oldest first, and of two sessions or more unless a line is replaced."""
 
     again: Sequence[Sequence[FrictionEvent]]
     broken: Mapping[Rule, Sequence[FrictionEvent]]
     over: Mapping[Rule, Sequence[FrictionEvent]]
-    plainly: Collection[Rule] = ()
-    """Of the lines that are over, those that end by words which name what took their place."""
 
 
-def patterns_of(
-    judge: Judge, about: AboutRules, vectors: Mapping[str, Vector], by_model: Grouped | None = None
-) -> list[Pattern]:
-    """What was said again and which lines it breaks or ends: as a model put it together, else by likeness. ``vectors``
-    by event, of `PhraseEncoder`."""
-    found = by_model or by_likeness(judge, about, vectors)
+def patterns_of(events: Sequence[FrictionEvent], rules: Sequence[Rule], by_model: Grouped | None) -> list[Pattern]:
+    """The patterns among what users said, as a model grouped it, else by nearly the same words."""
+    found = by_model or by_words(events, rules)
     of_lines = [
         *(_violated(rule, members) for rule, members in found.broken.items()),
-        *(over_since(rule, members, is_plain=rule in found.plainly) for rule, members in found.over.items()),
+        *(over_since(rule, members) for rule, members in found.over.items()),
     ]
     claimed = {m.event_id for p in of_lines for m in p.members}
     again = [_repeated(members) for members in found.again if _is_clear(members)]
-    if by_model:  # what a model put together is never applied without asking
-        again = [replace(pattern, low_risk=False) for pattern in again]
-    return [*(p for p in again if not _mostly(p, claimed)), *of_lines]
+    patterns = [*(p for p in again if not _mostly(p, claimed)), *of_lines]
+    if by_model:  # what a model grouped is never applied without asking
+        return [replace(pattern, low_risk=False) for pattern in patterns]
+    return patterns
 
 
-def by_likeness(judge: Judge, about: AboutRules, vectors: Mapping[str, Vector]) -> Grouped:
-    """By words, vectors and what the agent had done."""
-    plainly = stale_lines(judge.events, about.rules)
-    over = {rule: found for rule, found in lines_over(about, vectors).items() if rule not in plainly}
-    by_rule, others = by_rule_and_others(judge, about, one_thing_each(judge, vectors))
-    again = [members for members in others if judge.recurs(members) >= SURE]
-    broken = {}
-    for rule, members in by_rule.items():
-        likely = judge.recurs(members)
-        if rule in plainly or likely < SURE_OF_RULE:
-            continue
-        if rule not in over or over[rule].likely < likely:
-            broken[rule] = members
-            over.pop(rule, None)
-    return Grouped(again, broken, {**plainly, **{rule: found.members for rule, found in over.items()}}, plainly.keys())
-
-
-def one_thing_each(judge: Judge, vectors: Mapping[str, Vector]) -> list[list[FrictionEvent]]:
-    """What may object, in groups that are about one thing and of one mind, oldest first."""
-    events = judge.possible()
-    groups = clusters(
-        [e.text for e in events], [vectors.get(e.event_id) for e in events], judge.words, [e.did for e in events]
-    )
-    return [list(of_one_mind(_since_reversed([events[i] for i in group]))) for group in groups]
-
-
-def by_rule_and_others(
-    judge: Judge, about_rules: AboutRules, groups: Sequence[Sequence[FrictionEvent]]
-) -> tuple[dict[Rule, list[FrictionEvent]], list[Sequence[FrictionEvent]]]:
-    """Of each line what is about it since it was written, oldest first; and the groups that are about none."""
-    found: dict[Rule, dict[str, FrictionEvent]] = defaultdict(dict)
-    others = []
-    for members in groups:
-        rule, likely = about_rules.likeliest(members)
-        if rule is not None and likely >= ABOUT:
-            found[rule].update({m.event_id: m for m in members})
+def by_words(events: Sequence[FrictionEvent], rules: Sequence[Rule]) -> Grouped:
+    """Corrections in nearly the same words; of a line that these words repeat, they show that it is broken."""
+    again, broken = [], dict[Rule, Sequence[FrictionEvent]]()
+    signatures = [(rule, SAID_AGAIN.signature(rule.text)) for rule in rules]
+    for members in repeated(events):
+        text = bare(members[0].text)
+        own = SAID_AGAIN.signature(text)
+        rule = next((r for r, s in signatures if SAID_AGAIN.holds(own, s) and not contradict(text, r.text)), None)
+        since = [m for m in members if rule is not None and rule.reaches(m)]
+        if rule is not None and _spans_sessions(since):
+            broken.setdefault(rule, since)
         else:
-            others.append(members)
-    for event in judge.possible():
-        rule, likely = about_rules.likeliest([event])
-        if rule is not None and likely >= ABOUT_ALONE:
-            found[rule][event.event_id] = event
-    return {
-        rule: [e for e in sorted(events.values(), key=age) if rule.reaches(e)] for rule, events in found.items()
-    }, others
+            again.append(members)
+    return Grouped(again, broken, stale_lines(events, rules))
 
 
-def worth_comparing(said: Said, rules: Sequence[Rule]) -> Said:
-    """Without the remarks that share no rare word with a correction, a change or a rule, which are most of what is
-    said; unless the agent owned to a mistake."""
-    if sum(map(len, said)) <= MAX_COMPARED:
-        return said
-    seen = Counter(term for one in said for e in one for term in terms_of(e.text))
-    common = max(RARE_TIMES, RARE_SHARE * sum(map(len, said)))
-    told = [one.text for one in (*said.corrections, *said.changes)] + [rule.text for rule in rules]
-    rare = {term for text in told for term in terms_of(text) if seen[term] <= common}
-    return said._replace(remarks=[e for e in said.remarks if e.is_owned or rare & terms_of(e.text)])
+def repeated(events: Sequence[FrictionEvent]) -> list[list[FrictionEvent]]:
+    """Corrections that say the same in nearly the same words, in two sessions or more."""
+    newest = sorted((e for e in events if e.is_correction), key=age)[-MAX_COMPARED:]
+    by_id = {e.event_id: e for e in newest}
+    texts = {event_id: bare(e.text) for event_id, e in by_id.items()}
+    found = groups(list(by_id), texts, {}, SAID_AGAIN, lambda one, other: contradict(texts[one], texts[other]))
+    return [members for ids in found if _spans_sessions(members := [by_id[i] for i in ids])]
+
+
+def _spans_sessions(members: Sequence[FrictionEvent]) -> bool:
+    return len({m.session_id for m in members}) >= MIN_SESSIONS
 
 
 def _mostly(pattern: Pattern, claimed: Collection[str]) -> bool:
     """Whether what it rests on belongs to another pattern."""
     return 2 * sum(m.event_id in claimed for m in pattern.members) >= len(pattern.members)
-
-
-def _since_reversed(members: Sequence[FrictionEvent]) -> list[FrictionEvent]:
-    """Those that were said since the user changed their mind, if they did: a changed mind is no repetition."""
-    ordered = sorted(members, key=age)
-    turned = next((i for i in range(len(ordered) - 1, 0, -1) if REVERSAL.search(ordered[i].text)), 0)
-    older = any(opposes(ordered[turned].text, m.text) for m in ordered[:turned])
-    return ordered[turned:] if older else ordered
 
 
 def _is_clear(members: Sequence[FrictionEvent]) -> bool:

@@ -1,5 +1,5 @@
 """What of an environment an error says is not what the work expects, told by how such errors are built, whoever prints
-them. Whether it is the environment at all is judged by the whole output (`environment.py`).
+them.
 
 Something of the machine (a runtime, a library, a credential, a daemon, a port) is absent, refused or of another
 version; a variable in capitals is not set; the operating system gives one of its reasons; or the program itself says

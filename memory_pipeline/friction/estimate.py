@@ -14,7 +14,7 @@ import polars as pl
 from memory_pipeline.days import lookback
 from memory_pipeline.friction.grouping import MAX_LINES, MAX_REMARKS, PROMPTS
 from memory_pipeline.friction.grouping import MAX_TOKENS as MOST_OF_GROUPS
-from memory_pipeline.friction.said import MAX_MESSAGE
+from memory_pipeline.friction.messages import MAX_MESSAGE
 from memory_pipeline.friction.stage import MAX_PER_DAY, FrictionStage
 from memory_pipeline.friction.writing import MAX_TOKENS as MOST_OF_TEXT
 from memory_pipeline.llm.config import SMALL_CONTEXT, reflector_model
@@ -26,8 +26,8 @@ from memory_pipeline.stages import is_current
 from memory_pipeline.text.tokens import estimate
 
 OF_REMARK, AROUND_REMARK, OF_LINE = 18, 16, 28
-"""Tokens of a sentence that somebody typed, of what is told beside it, and of a line of the notes: of 24 planted weeks,
-5,600 tokens with 240 sentences and 15 lines (`benchmarks/friction_groups.py`)."""
+"""Tokens of a sentence that somebody typed, of what is told beside it, and of a line of the notes: in 24 planted weeks,
+5,600 tokens with 240 sentences and 15 lines."""
 GROUPS_ANSWERED = 60
 ASKED_OF_TEXT, TEXT_ANSWERED = 900, 70
 NEW_A_DAY = 1.0

@@ -32,12 +32,10 @@ class FrictionEvent:
     turns: int = 0
     minutes: float = 0.0
     """From what went wrong to where the work went on; of a correction from the request to it."""
-    did: frozenset[str] = frozenset()
-    """What the agent had just done, as `deeds.py` tells it."""
-    is_owned: bool = False
-    """Whether the agent owned to a mistake in its answer."""
-    opens: bool = False
-    """Whether nothing had been said to the agent before it in its session."""
+    is_correction: bool = False
+    """Whether words of a user correct the agent by an explicit cue."""
+    calls: tuple[str, ...] = ()
+    """What the agent had just called when its user spoke."""
 
 
 def cost(turns: Sequence[Turn], began: int, ended: int) -> tuple[int, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from memory_pipeline.friction.attempts import (
@@ -20,9 +20,7 @@ from memory_pipeline.friction.attempts import (
     used,
     words_of_call,
 )
-from memory_pipeline.friction.clustering import Vector
 from memory_pipeline.friction.drift import drifting, is_of_what_they_share, sets_up
-from memory_pipeline.friction.environment import end_of, is_of_environment
 from memory_pipeline.friction.events import FrictionEvent, cost, request_before, user_after
 from memory_pipeline.friction.patterns import (
     AGENTS_FILE,
@@ -35,7 +33,6 @@ from memory_pipeline.friction.patterns import (
 from memory_pipeline.scope import told
 from memory_pipeline.text.sentences import clip
 
-Encode = Callable[[Collection[str]], Mapping[str, Vector]]
 NEXT_TRIES = 4
 """Calls after a failed one among which what is used instead is looked for."""
 REPLACED_SHARE = 0.5
@@ -46,8 +43,6 @@ MIN_REFUSALS = 3
 """Sessions in which a call was refused, from which it is the call that is not wanted, where nothing else was called."""
 MAX_ERROR = 200
 """Characters of a line that tells of the environment."""
-MAX_JUDGED = 20
-"""Outputs of one thing by which it is told whether it is of the environment, the newest."""
 MAX_FIXES = 6
 """Calls between a failure and the success of the same among which its cure is."""
 
@@ -95,8 +90,6 @@ class Failure:
     """Id of the user's message that it was done for."""
     words: str = ""
     """Of the user who refused it."""
-    end: str = ""
-    """Of what was printed."""
 
 
 def failures_in(turns: Sequence[Turn], cwd: str | None, project: str | None) -> Iterator[Failure]:
@@ -137,7 +130,6 @@ def failures_in(turns: Sequence[Turn], cwd: str | None, project: str | None) -> 
             later[again - 1].command if again else None,
             turns[request_before(turns, attempt.position)].message_id,
             words,
-            "" if attempt.is_refused else end_of(result.text),
         )
 
 
@@ -188,21 +180,17 @@ def _next(attempt: Attempt, later: Sequence[Attempt]) -> str | None:
     return used(other.head) if other and _worked(other) and used(other.head) != used(attempt.head) else None
 
 
-def patterns_of(failures: Sequence[Failure], encode: Encode) -> list[Pattern]:
-    """What recurs in more than one session, each failure in one pattern. ``encode`` gives vectors of what was printed,
-    by text; none where there are none."""
+def patterns_of(failures: Sequence[Failure]) -> list[Pattern]:
+    """What recurs in more than one session, each failure in one pattern."""
     by_key: dict[tuple[str, ...], list[Failure]] = defaultdict(list)
     for failure in sorted(failures, key=lambda f: (f.event.at, f.event.event_id)):
         by_key[_key(failure)].append(failure)
     recurring = {key: own for key, own in by_key.items() if len({m.event.session_id for m in own}) >= MIN_SESSIONS}
-    ends = {key: list(dict.fromkeys(m.end for m in own if m.end))[-MAX_JUDGED:] for key, own in recurring.items()}
-    vectors = encode({end for of_one in ends.values() for end in of_one})
-    found = []
-    for key, members in recurring.items():
-        pattern = _pattern(key, members, is_environment=is_of_environment(ends[key], vectors))
-        if pattern:
-            found.append(replace(pattern, requests=frozenset(m.request for m in members)))
-    return found
+    return [
+        replace(pattern, requests=frozenset(m.request for m in members))
+        for key, members in recurring.items()
+        if (pattern := _pattern(key, members))
+    ]
 
 
 def _key(failure: Failure) -> tuple[str, ...]:
@@ -227,7 +215,7 @@ _VAGUE = re.compile(r"^\W*(?:\w+ ){0,3}(?:error|failed|failure|invalid|not found
 """Says nothing without the program that says it."""
 
 
-def _pattern(key: tuple[str, ...], members: Sequence[Failure], *, is_environment: bool) -> Pattern | None:
+def _pattern(key: tuple[str, ...], members: Sequence[Failure]) -> Pattern | None:
     events = tuple(m.event for m in members)
     newest, head = members[-1], Counter(m.head for m in members).most_common(1)[0][0]
     instead = _most(members, lambda m: m.instead) or _most(members, lambda m: m.then, share=ALWAYS)
@@ -247,7 +235,7 @@ def _pattern(key: tuple[str, ...], members: Sequence[Failure], *, is_environment
             events,
             adds=f"Do not call `{head}` without being asked to{where}{use}." + (f" “{said}”" if said else ""),
         )
-    if key[0] == "drift" and is_environment:
+    if key[0] == "drift":
         return _drift(key[2], events, head, error, instead, cure, where)
     if (_NATURAL.search(newest.error) and not _is_a_cure(cure)) or (_PROTOCOL.search(newest.error) and not instead):
         return None
@@ -264,7 +252,7 @@ def _pattern(key: tuple[str, ...], members: Sequence[Failure], *, is_environment
             adds=f"`{head}` fails here with “{error}”{use}.",
         )
     shared = is_of_what_they_share([m.head for m in members], [m.error for m in members])
-    if is_environment or sets_up(cure) or shared:
+    if sets_up(cure) or shared:
         return _drift("", events, head, error, instead, cure, where)
     shown = _WHERE.sub("", newest.error)
     advice = next((told for cue, told in _ADVICE if cue.search(newest.error)), "")

@@ -1,11 +1,10 @@
-"""What users said, put together by the reflector's model: what they had to say again, and which line of their notes it
+"""What users said, grouped by the reflector's model: what they had to say again, and which line of their notes it
 breaks or ends.
 
-People say one thing in words that have nothing in common ("one seed isn't a result", "that could be pure noise"), which
-no likeness of words or vectors finds. The model is shown what was said, numbered, beside the lines of MEMORY.md,
-AGENTS.md and CLAUDE.md, and answers with numbers alone: it can put together what does not belong together, which
-whoever reviews sees in the quotes, but it can invent nothing. Without a model, or where none answers, likeness does it
-(`corrections.py`).
+People say one thing in words that have nothing in common ("one seed isn't a result", "that could be pure noise"). The
+model is shown what was said, numbered, beside the lines of MEMORY.md, AGENTS.md and CLAUDE.md, and answers with numbers
+alone: it can group what does not belong together, which whoever reviews sees in the quotes, but it can invent nothing.
+Without a model, or where none answers, only nearly the same words are grouped (`corrections.py`).
 """
 
 from __future__ import annotations
@@ -13,25 +12,23 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date, datetime
+from datetime import date
 
-from memory_pipeline.friction.about_rules import AboutRules
 from memory_pipeline.friction.asking import Asking
 from memory_pipeline.friction.corrections import Grouped
 from memory_pipeline.friction.events import FrictionEvent
-from memory_pipeline.friction.judging import Judge
 from memory_pipeline.friction.patterns import MIN_SESSIONS
 from memory_pipeline.friction.rules import Rule
 from memory_pipeline.llm.config import SMALL_CONTEXT, reflector_model
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.text.sentences import clip
+from memory_pipeline.text.similarity import content_words, overlap
 
 PROMPTS = ("friction_groups", "friction_groups_turn")
 MAX_REMARKS, MAX_REMARK = 240, 300
-"""Sentences of the window that a model is shown, those first that most likely object or speak of a line; characters of
-each. With the lines 27,000 tokens at most, and in a week of 25 sessions some 6,000."""
+"""Sentences of the window that a model is shown, corrections and what is like a line first; characters of each. With
+the lines 27,000 tokens at most, and in a week of 25 sessions some 6,000."""
 MAX_LINES, MAX_LINE = 80, 200
-MAX_DEEDS = 3
 MAX_TOKENS = 2_000
 NOTHING = Grouped([], {}, {})
 _FOUND = re.compile(
@@ -40,46 +37,47 @@ _FOUND = re.compile(
 _NONE = re.compile(r"^\W*NONE\b", re.M | re.I)
 
 
-def by_model(asking: Asking, judge: Judge, about: AboutRules, day: date) -> Grouped | None:
-    """What was said until the day, put together; asked once, and not on a day on which nothing was said, which can add
-    to no group. None without a model that reads as much at once, and where it does not answer as it was asked."""
+def by_model(asking: Asking, events: Sequence[FrictionEvent], rules: Sequence[Rule], day: date) -> Grouped | None:
+    """What was said until the day, grouped; asked once, and not on a day on which nothing was said, which can add to no
+    group. None without a model that reads as much at once, and where it does not answer as it was asked."""
     settings = asking.workspace.settings
     if reflector_model(settings) is None or settings.effective_context <= SMALL_CONTEXT:
         return None
-    remarks = remarks_for(judge, about)
+    remarks = remarks_for(events, rules)
     if not any(remark.day == day for remark in remarks) or len({r.session_id for r in remarks}) < MIN_SESSIONS:
         return NOTHING
-    lines = lines_for(about, remarks)
+    lines = lines_for(rules, remarks)
     answer = asking.answer(PROMPTS[0], {}, PROMPTS[1], asked(remarks, lines), MAX_TOKENS, day)
     found = groups_in(answer, remarks, lines) if answer is not None else None
     if answer is not None and found is None:
-        asking.refused["what was said is put together by likeness: the answer names no group, nor NONE"] += 1
+        asking.refused["only nearly the same words are grouped: the answer names no group, nor NONE"] += 1
     return found
 
 
-def remarks_for(judge: Judge, about: AboutRules) -> list[FrictionEvent]:
-    """What was said, oldest first; of too much, what most likely objects, ends something or speaks of a line."""
-    import numpy as np
-
-    def place(event: FrictionEvent) -> tuple[datetime, int, str]:
-        return event.at, event.evidence[0][1], event.event_id  # as it was said, also within a message
-
-    if len(judge.events) <= MAX_REMARKS:
-        return sorted(judge.events, key=place)
-    like = np.maximum(about.vectors, about.words).max(axis=1, initial=0.0)
-    sure = np.array([judge.sure[e.event_id] + 2.0 * (e.event_id in judge.changes) for e in judge.events])
-    ranks = np.minimum(np.argsort(np.argsort(-like)), np.argsort(np.argsort(-sure)))
-    return sorted((judge.events[i] for i in np.argsort(ranks, kind="stable")[:MAX_REMARKS]), key=place)
+def remarks_for(events: Sequence[FrictionEvent], rules: Sequence[Rule]) -> list[FrictionEvent]:
+    """What was said, oldest first; of too much, corrections, then what is most like a line, then the newest."""
+    chosen = list(events)
+    if len(chosen) > MAX_REMARKS:
+        like = _likeness([e.text for e in chosen], [rule.text for rule in rules])
+        ranked = sorted(zip(chosen, like, strict=True), key=lambda one: (one[0].is_correction, one[1], one[0].at))
+        chosen = [event for event, _ in ranked[-MAX_REMARKS:]]
+    return sorted(chosen, key=lambda e: (e.at, e.evidence[0][1], e.event_id))  # as it was said, also within a message
 
 
-def lines_for(about: AboutRules, remarks: Sequence[FrictionEvent]) -> list[Rule]:
+def lines_for(rules: Sequence[Rule], remarks: Sequence[FrictionEvent]) -> list[Rule]:
     """The lines that hold where one of these was said, the likest of too many, in the order of their files."""
-    import numpy as np
+    reached = [rule for rule in rules if any(rule.reaches(remark) for remark in remarks)]
+    if len(reached) <= MAX_LINES:
+        return reached
+    like = _likeness([rule.text for rule in reached], [remark.text for remark in remarks])
+    likest = sorted(range(len(reached)), key=lambda i: (-like[i], i))[:MAX_LINES]
+    return [reached[i] for i in sorted(likest)]
 
-    like = np.maximum(about.vectors, about.words).max(axis=0, initial=0.0)
-    reached = [i for i, rule in enumerate(about.rules) if any(rule.reaches(r) for r in remarks)]
-    chosen = sorted(reached, key=lambda i: (-like[i], i))[:MAX_LINES]
-    return [about.rules[i] for i in sorted(chosen)]
+
+def _likeness(texts: Sequence[str], others: Sequence[str]) -> list[float]:
+    """For each text, the share of words that it has in common with the likest of the others."""
+    compared = [content_words(other) for other in others]
+    return [max((overlap(words, other) for other in compared), default=0.0) for words in map(content_words, texts)]
 
 
 def asked(remarks: Sequence[FrictionEvent], lines: Sequence[Rule]) -> Mapping[str, str]:
@@ -92,7 +90,7 @@ def asked(remarks: Sequence[FrictionEvent], lines: Sequence[Rule]) -> Mapping[st
 
 
 def _told(remark: FrictionEvent, sessions: Mapping[str, int]) -> str:
-    before = f" (after the agent {', '.join(sorted(remark.did)[:MAX_DEEDS])})" if remark.did else ""
+    before = f" (after the agent called {', '.join(remark.calls)})" if remark.calls else ""
     where = f" {remark.project}" if remark.project else ""
     return f"session {sessions[remark.session_id]}{where}{before}: {clip(one_line(remark.text), MAX_REMARK)}"
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from statistics import fmean
 from urllib.parse import urlsplit
 
 from memory_pipeline.friction.attempts import EDITING, USER, Attempt, Turn, attempts, path_of, used
-from memory_pipeline.friction.clustering import Vector
 from memory_pipeline.friction.events import FrictionEvent, cost, request_before
 from memory_pipeline.friction.patterns import MISSING_SKILL, Pattern
 from memory_pipeline.text.sentences import clip
@@ -25,11 +23,6 @@ MANY = 6
 SAME_SEARCH = 0.5
 """Shared terms per term of both, from which two searches ask the same."""
 SAME_INSTRUCTIONS = 0.6
-BEFORE_A_TASK = ("search", "page")
-"""Kinds of what is looked up for a task; the help of a program is that of any."""
-SAME_TASK, OTHER_TASKS = 0.5, 0.35
-"""Mean cosine of requests from which they are one task, and below which what was read before them is a habit: of 22
-planted skills it was .40 to .79, of files that are read before any task .10 to .34."""
 MIN_INSTRUCTIONS = 200
 """Characters of a message that explains how something is done."""
 MAX_INSTRUCTIONS = 6_000
@@ -131,8 +124,8 @@ def _explains(text: str) -> bool:
     return len(re.findall(r"(?m)^\s*(?:[-*+]|\d+[.)])\s+\S", text)) >= 2 or text.count(". ") + text.count(".\n") >= 3
 
 
-def patterns_of(lookups: Sequence[Lookup], vectors: Mapping[str, Vector] | None = None) -> list[Pattern]:
-    """What was looked up in three sessions or more before the same task; ``vectors`` are of the requests, by id."""
+def patterns_of(lookups: Sequence[Lookup]) -> list[Pattern]:
+    """What was looked up in three sessions or more."""
     groups: dict[tuple[str, str, str], list[Lookup]] = defaultdict(list)
     leaders: dict[tuple[str, str], list[tuple[str, Lookup]]] = defaultdict(list)
     for lookup in sorted(lookups, key=_age):
@@ -147,64 +140,30 @@ def patterns_of(lookups: Sequence[Lookup], vectors: Mapping[str, Vector] | None 
                 key = lookup.event.event_id
                 leaders[place].append((key, lookup))
         groups[(*place, key)].append(lookup)
-    tasks = _Tasks(vectors or {})
     return [
         _pattern(members)
-        for members in _together(list(groups.values()), tasks)
+        for members in _together(list(groups.values()))
         if (sessions := len({m.event.session_id for m in members})) >= MIN_SESSIONS
         or (members[0].kind == "help" and sessions > 1 and len(members) >= MANY)
-        if members[0].kind not in BEFORE_A_TASK or tasks.likeness(members, members) >= OTHER_TASKS
     ]
-
-
-class _Tasks:
-    """How alike the tasks are that something was looked up for, by the vectors of what was asked for."""
-
-    def __init__(self, vectors: Mapping[str, Vector]) -> None:
-        self.vectors = vectors
-
-    def likeness(self, some: Sequence[Lookup], others: Sequence[Lookup]) -> float:
-        """The mean cosine of two requests of different sessions; 1 where none can be compared."""
-        one, other = self._requests(some), self._requests(others)
-        found = [
-            float(self.vectors[a] @ self.vectors[b])
-            for a, session in one.items()
-            for b, another in other.items()
-            if session != another
-        ]
-        return fmean(found) if found else 1.0
-
-    def _requests(self, lookups: Sequence[Lookup]) -> dict[str, str]:
-        """The session of each that has a vector."""
-        return {m.request: m.event.session_id for m in lookups if m.request in self.vectors}
 
 
 def _age(lookup: Lookup) -> tuple[datetime, str]:
     return lookup.event.at, lookup.event.event_id
 
 
-def _together(groups: list[list[Lookup]], tasks: _Tasks) -> list[list[Lookup]]:
-    """What was looked up for the same requests, twice or more, or for the same task, is one: a page and the search that
-    found it."""
+def _together(groups: list[list[Lookup]]) -> list[list[Lookup]]:
+    """What was looked up for the same requests, twice or more, is one: a page and the search that found it."""
     joined: list[list[Lookup]] = []
     for group in sorted(groups, key=len, reverse=True):
         requests = {m.request for m in group}
         for other in joined:
-            if len(requests & {m.request for m in other}) >= min(2, len(requests)) or _is_one_task(group, other, tasks):
+            if len(requests & {m.request for m in other}) >= min(2, len(requests)):
                 other += group
                 break
         else:
             joined.append(list(group))
     return [sorted(g, key=_age) for g in joined]
-
-
-def _is_one_task(group: Sequence[Lookup], other: Sequence[Lookup], tasks: _Tasks) -> bool:
-    """Whether the group was looked up for the task that something else was looked up for in two sessions."""
-    if len({m.event.session_id for m in other}) < 2:
-        return False
-    is_before = group[0].kind in BEFORE_A_TASK and other[0].kind in BEFORE_A_TASK
-    has_vectors = any(m.request in tasks.vectors for m in group)
-    return is_before and has_vectors and SAME_TASK <= tasks.likeness(group, other) < 1
 
 
 def _pattern(members: Sequence[Lookup]) -> Pattern:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
@@ -13,25 +13,21 @@ from typing import TYPE_CHECKING, Any, Self
 import polars as pl
 
 from memory_pipeline.days import lookback
-from memory_pipeline.friction import corrections, failures, lookups, wavering
-from memory_pipeline.friction.about_rules import AboutRules
+from memory_pipeline.friction import corrections, failures, flapping, lookups
+from memory_pipeline.friction.active import points_in
 from memory_pipeline.friction.asking import Asking
 from memory_pipeline.friction.attempts import TOOL, USER, Turn
-from memory_pipeline.friction.clustering import MAX_COMPONENT, Vector, Words
+from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.friction.grouping import by_model
 from memory_pipeline.friction.identity import numbered
-from memory_pipeline.friction.judging import Judge
-from memory_pipeline.friction.living import points_in
+from memory_pipeline.friction.messages import messages_in, standing
 from memory_pipeline.friction.patterns import MISSING_SKILL, REPEATED_CORRECTION, RULE_VIOLATED, TOOL_MISUSE, Pattern
 from memory_pipeline.friction.rules import Rule, RuleBook, given_in
-from memory_pipeline.friction.said import Said, said_in, standing
 from memory_pipeline.friction.writing import written
 from memory_pipeline.lake.rows import FrictionRow, ObservationRow, distinct, typed_rows
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.stages import Built
-from memory_pipeline.text.encoder import EncoderUnavailableError
-from memory_pipeline.text.phrases import PhraseEncoder, phrase_encoder
 from memory_pipeline.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -39,19 +35,17 @@ if TYPE_CHECKING:
 
 Connect = Callable[[], "AbstractContextManager[duckdb.DuckDBPyConnection]"]
 """Opens the query engine."""
-VERSION = "19"
+VERSION = "20"
 MAX_PER_DAY = 10
 REMEMBERED_DAYS = 30
 """Days before, in whose rows a pattern is looked for that goes on or has ended."""
-INPUTS = ("sessions", "messages", "observations", "embeddings")
-MAX_ANSWER = 160
-"""Characters of an agent's message: whether it owns to a mistake, it says first."""
+INPUTS = ("sessions", "messages", "observations")
 MAX_TOOL_TEXT = 6_000
 """Characters of a tool's message that are looked at."""
 _MESSAGES = f"""
     SELECT m.session_id, m.message_id, m.day, m.role, m.said_at,
-           CASE WHEN m.role = 'assistant' THEN left(m.text, {MAX_ANSWER})
-                WHEN m.role = '{TOOL}' THEN left(m.text, {MAX_TOOL_TEXT}) ELSE m.text END,
+           CASE WHEN m.role = 'assistant' THEN '' WHEN m.role = '{TOOL}' THEN left(m.text, {MAX_TOOL_TEXT})
+                ELSE m.text END,
            coalesce(m.tool_name, ''), coalesce(m.is_error, false), m.answer_to, m.answered, m.quoted,
            place.cwd, place.project
     FROM messages m
@@ -63,27 +57,14 @@ _MESSAGES = f"""
 
 
 @dataclass
-class Heard:
+class FrictionInput:
     """What is looked at for a day."""
 
-    said: Said = field(default_factory=lambda: Said([], [], []))
+    said: list[FrictionEvent] = field(default_factory=list)
     failed: list[failures.Failure] = field(default_factory=list)
     looked_up: list[lookups.Lookup] = field(default_factory=list)
-    answers: list[wavering.Answer] = field(default_factory=list)
+    answers: list[flapping.Answer] = field(default_factory=list)
     rules: list[Rule] = field(default_factory=list)
-    words: Words = field(default_factory=lambda: Words.among([]))
-    vectors: dict[str, Vector] = field(default_factory=dict)
-    """Of what was said, by its id."""
-    rule_vectors: dict[str, Vector] = field(default_factory=dict)
-    request_vectors: dict[str, Vector] = field(default_factory=dict)
-    """Of what something was looked up for."""
-    without_vectors: str = ""
-    """Why there are none."""
-
-    def weighed(self) -> tuple[Judge, AboutRules]:
-        """What was said, weighed, and beside the rules."""
-        judge = Judge(self.said, self.vectors, self.words)
-        return judge, AboutRules(self.rules, self.rule_vectors, judge.events, self.vectors, self.words)
 
 
 class FrictionStage:
@@ -91,28 +72,17 @@ class FrictionStage:
 
     tables = ("friction_clusters",)
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        phrases: PhraseEncoder,
-        connect: Connect | None = None,
-    ) -> None:
+    def __init__(self, workspace: Workspace, connect: Connect | None = None) -> None:
         """``connect`` opens the query engine; inside Dagster, the `duckdb` resource does."""
-        self.workspace, self.phrases = workspace, phrases
+        self.workspace = workspace
         self.settings, self.lake = workspace.settings, workspace.lake
         self.connect = connect or _connect
         self._rules: RuleBook | None = None
         self._asking = Asking(workspace)
-        self._encoded: dict[str, Vector] = {}
-        """By text: a range of days looks at each sentence and rule seven times."""
 
     @classmethod
-    def from_workspace(
-        cls,
-        workspace: Workspace,
-        connect: Connect | None = None,
-    ) -> Self:
-        return cls(workspace, phrase_encoder(), connect)
+    def from_workspace(cls, workspace: Workspace, connect: Connect | None = None) -> Self:
+        return cls(workspace, connect)
 
     @property
     def rules(self) -> RuleBook:
@@ -143,66 +113,45 @@ class FrictionStage:
         notes = {"points": points, **notes}
         return self._built(day, found, notes if found else {**notes, "nothing_found": "nothing recurs"})
 
-    def heard(self, day: date, days: list[date]) -> Heard:
+    def input_of(self, day: date, days: list[date]) -> FrictionInput:
         """What was said, failed and looked up in these days, and the rules that were known before the day."""
-        heard, users = Heard(), list[str]()
+        found = FrictionInput()
         given: dict[str, Rule] = {rule.rule_id: rule for rule in self.rules.before(day)}
         observed = _by_session(self.lake.read("observations", days))
         for session_id, turns, quoted, cwd, project in self._sessions(days):
-            own = said_in(turns, observed.get(session_id, []), quoted, cwd, project)
-            for all_of, of_session in zip(heard.said, own, strict=True):
-                all_of.extend(of_session)
-            users += [turn.text for turn in turns if turn.role == USER]
-            heard.failed += failures.failures_in(turns, cwd, project)
-            heard.looked_up += lookups.lookups_in(turns, cwd, project)
-            heard.answers += wavering.answers_in(turns, cwd, project)
+            found.said += messages_in(turns, observed.get(session_id, []), quoted, cwd, project)
+            found.failed += failures.failures_in(turns, cwd, project)
+            found.looked_up += lookups.lookups_in(turns, cwd, project)
+            found.answers += flapping.answers_in(turns, cwd, project)
             for rule in given_in(turns, cwd):
                 if rule.rule_id not in given or rule.since < given[rule.rule_id].since:
                     given[rule.rule_id] = rule
-        said = heard.said
-        said = said._replace(corrections=standing(said.corrections, [*said.corrections, *said.changes]))
-        heard.rules = list(given.values())
-        heard.said = corrections.worth_comparing(said, heard.rules)
-        events = [*heard.said.corrections, *heard.said.changes, *heard.said.remarks]
-        heard.words = Words.among([*users, *(e.text for e in events)], [e.did for e in events])
-        heard.vectors, heard.without_vectors = self._vectors({e.event_id: e.text for e in events})
-        heard.rule_vectors, _ = self._vectors({rule.rule_id: rule.text for rule in heard.rules})
-        heard.request_vectors, _ = self._vectors({one.request: one.asked for one in heard.looked_up if one.asked})
-        return heard
+        found.said = standing(found.said)
+        found.rules = list(given.values())
+        return found
 
     def _patterns(self, day: date, days: list[date]) -> tuple[list[Pattern], dict[str, Any]]:
         """All that recurs in these days."""
-        heard = self.heard(day, days)
-        judge, about = heard.weighed()
-        grouped = by_model(self._asking, judge, about, day)
+        given = self.input_of(day, days)
+        grouped = by_model(self._asking, given.said, given.rules, day)
         found = [
-            *corrections.patterns_of(judge, about, heard.vectors, grouped),
-            *failures.patterns_of(heard.failed, lambda ends: self._vectors({end: end for end in ends})[0]),
-            *lookups.patterns_of(heard.looked_up, heard.request_vectors),
-            *wavering.patterns_of(heard.answers),
+            *corrections.patterns_of(given.said, given.rules, grouped),
+            *failures.patterns_of(given.failed),
+            *lookups.patterns_of(given.looked_up),
+            *flapping.patterns_of(given.answers),
         ]
+        corrected = sum(event.is_correction for event in given.said)
         notes: dict[str, Any] = {
-            "corrections": len(heard.said.corrections),
-            "failures": len(heard.failed),
-            "lookups": len(heard.looked_up),
-            "rules": len(heard.rules),
+            "corrections": corrected,
+            "failures": len(given.failed),
+            "lookups": len(given.looked_up),
+            "rules": len(given.rules),
         }
         if grouped and any(grouped):
             notes["put_together_by"] = self._asking.model
-        if heard.without_vectors:
-            notes["without_vectors"] = f"compared by words alone: {heard.without_vectors}"
-        if len(heard.said.corrections) > MAX_COMPONENT:
-            notes["many"] = f"of corrections that all resemble each other the newest {MAX_COMPONENT} are compared"
+        if grouped is None and corrected > corrections.MAX_COMPARED:
+            notes["many"] = f"of the corrections the newest {corrections.MAX_COMPARED} are compared"
         return [pattern.told() for pattern in each_once(found)], notes
-
-    def _vectors(self, texts: Mapping[str, str]) -> tuple[dict[str, Vector], str]:
-        """Of phrases, by id; none and why, where their model is not there."""
-        new = sorted(set(texts.values()) - self._encoded.keys())
-        try:
-            self._encoded |= dict(zip(new, self.phrases.encode(new), strict=True))
-        except EncoderUnavailableError as error:
-            return {}, str(error)
-        return {i: self._encoded[text] for i, text in texts.items()}, ""
 
     def _built(self, day: date, patterns: Sequence[Pattern], notes: dict[str, Any]) -> Built:
         before = [d for d in lookback(day, REMEMBERED_DAYS) if d < day]

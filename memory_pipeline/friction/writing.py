@@ -11,8 +11,8 @@ import re
 from dataclasses import replace
 from datetime import date
 
+from memory_pipeline.friction.active import KINDS
 from memory_pipeline.friction.asking import Asking
-from memory_pipeline.friction.living import KINDS
 from memory_pipeline.friction.patterns import (
     MAX_LINE,
     MAX_TITLE,

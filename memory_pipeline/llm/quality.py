@@ -31,10 +31,4 @@ NO_MODEL = (
     f"highs are junk; with one it is {_share(MODEL.recall)} and {_share(MODEL.junk_among_highs)}: `memory setup`"
 )
 """One line, for the value of a pair `model`."""
-HEARD_BY_LIKENESS, HEARD_BY_MODEL = 0.37, 0.99
-"""Of what users said again in 24 planted weeks that nothing was fitted to (corrections, broken rules, lines that are
-over), the share that is found. A careful reader stood in for the model (`python -m benchmarks.friction_groups`)."""
-NO_MODEL_FOR_FRICTION = (
-    f"Without a model {_share(HEARD_BY_LIKENESS)} of what you say again is found, by likeness; with one for the "
-    f"reflector {_share(HEARD_BY_MODEL)}: `memory setup`."
-)
+NO_MODEL_FOR_FRICTION = "Corrections in other words are only grouped with a model: `memory setup`."

@@ -41,7 +41,6 @@ from memory_pipeline.sessions.expiring import expiring
 from memory_pipeline.sessions.not_read import IS_NOT_READ
 from memory_pipeline.settings import SettingError, Settings
 from memory_pipeline.settings.marks import FIRST_DAY, SALT, ZONE, kept_zone, open_to_others
-from memory_pipeline.text.phrases import missing_phrases
 from memory_pipeline.workspace.free_space import MIN_FREE_BYTES
 from memory_pipeline.workspace.workspace import Workspace
 
@@ -96,7 +95,7 @@ def examine(
     workspace = Workspace(settings, Lake.from_settings(settings))
     found = [*_places(settings), *_space(settings), *_marks(settings), *_sessions(settings, workspace.lake)]
     found += [*_locks(settings), *_left_behind(settings), *_tables(workspace), *_vectors(workspace)]
-    found += [*_phrases(), *_models(settings)]
+    found += _models(settings)
     found += [*_agents(settings), *_review(workspace.lake)]
     try:
         known = automation()
@@ -280,15 +279,6 @@ def _vectors(workspace: Workspace) -> Iterator[Finding]:
         yield Finding("index", PROBLEM, problem, _command_in(problem) or "memory admin index rebuild")
     if not problems:
         yield Finding("index", OK, f"every row has its point; vectors of {workspace.settings.embedding_model}")
-
-
-def _phrases() -> Iterator[Finding]:
-    if missing := missing_phrases():
-        yield Finding(
-            "friction", WARNING, f"what users say is compared by words alone: {missing}", _command_in(missing, "pip ")
-        )
-    else:
-        yield Finding("friction", OK, "the encoder of what users say is there")
 
 
 def _command_in(sentence: str, beginning: str = "memory ") -> str:

@@ -19,7 +19,7 @@ from pathlib import Path
 import polars as pl
 
 from memory_pipeline.days import day_of, lookback
-from memory_pipeline.friction.living import last_day_looked_at, living
+from memory_pipeline.friction.active import active_patterns, last_day_looked_at
 from memory_pipeline.lake.rows import FixRow, FrictionRow, NewFix
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.events import EXPIRED, INVALID, PENDING, SUPERSEDED, WITHDRAWN, ProposalLog, is_fix
@@ -43,7 +43,7 @@ MEMORY_FILE = "MEMORY.md"
 
 
 def new_fixes(workspace: Workspace, log: ProposalLog, now: datetime) -> list[NewFix]:
-    """What is to be offered: the living patterns that never were, the most severe first, as many as today may have."""
+    """What is to be offered: the active patterns that never were, the most severe first, as many as today may have."""
     known = log.table("friction_fixes")
     today = known.filter(pl.col("day") == day_of(now, workspace.settings.zone)).height
     if today >= MAX_A_DAY:
@@ -70,7 +70,7 @@ def living_patterns(workspace: Workspace) -> list[FrictionRow]:
     if looked_at is None:
         return []
     newest = max([looked_at, *lake.days("sessions")[-1:]])  # friction may not have been looked for since
-    return [pattern.row for pattern in living(lake, newest, workspace.settings.lookback_days)]
+    return [pattern.row for pattern in active_patterns(lake, newest, workspace.settings.lookback_days)]
 
 
 def file_in_workspace(settings: Settings, target: str) -> Path | None:

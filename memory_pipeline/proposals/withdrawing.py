@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 import polars as pl
 
-from memory_pipeline.friction.living import last_day_looked_at, the_pattern
+from memory_pipeline.friction.active import last_day_looked_at, the_pattern
 from memory_pipeline.lake.rows import FrictionRow, NewReoffer, typed_rows
 from memory_pipeline.proposals.events import FRICTION_SURFACE, PENDING, SUPERSEDED, WITHDRAWN, Decision, ProposalLog
 from memory_pipeline.workspace.workspace import Workspace

@@ -11,7 +11,15 @@ from typing import Any
 import polars as pl
 
 from memory_pipeline.errors import MemoryPipelineError
-from memory_pipeline.friction.living import Pattern, Window, ended, last_day_looked_at, living, the_pattern, why_none
+from memory_pipeline.friction.active import (
+    Pattern,
+    Window,
+    active_patterns,
+    ended,
+    last_day_looked_at,
+    the_pattern,
+    why_none,
+)
 from memory_pipeline.lake.rows import FrictionRow, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.events import ProposalLog
@@ -36,7 +44,7 @@ class Asked:
     since: date | None = None
     """Only those of which something happened on this day or later."""
     ended: bool = False
-    """Those that have ended instead of those that live."""
+    """Those that have ended instead of the active ones."""
 
     def takes(self, pattern: Pattern) -> bool:
         own: set[str | None] = {*(pattern.row["projects"] or ())} or {None}
@@ -60,7 +68,7 @@ def listed(settings: Settings, asked: Asked) -> dict[str, Any]:
     lake, days = workspace.lake, settings.lookback_days
     day = last_day_looked_at(lake)
     window = Window.of(workspace, day) if day else None
-    every = (ended if asked.ended else living)(lake, day, days) if day else []
+    every = (ended if asked.ended else active_patterns)(lake, day, days) if day else []
     found = [pattern for pattern in every if asked.takes(pattern)]
     status = ProposalLog(lake).status if found else {}
     return {
@@ -102,11 +110,11 @@ def explained(settings: Settings, identifier: str) -> dict[str, Any]:
 
 
 def summed_up(settings: Settings, day: date | None = None) -> dict[str, Any]:
-    """In short the patterns that lived on the day, or on the last that was looked at (`friction`), or why there is none
-    (`no_friction`)."""
+    """In short the patterns that were active on the day, or on the last that was looked at (`friction`), or why there
+    is none (`no_friction`)."""
     lake = Lake.from_settings(settings)
     day = day or last_day_looked_at(lake)
-    found = living(lake, day, settings.lookback_days) if day else []
+    found = active_patterns(lake, day, settings.lookback_days) if day else []
     keys = ("sessions", "occurrences", "severity")
     return {
         "friction": [

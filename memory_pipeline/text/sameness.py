@@ -66,6 +66,8 @@ same: the user has seen what they wrote."""
 AUDITED = Sameness(overlap=0.6)
 """A line of a memory file, and a sentence that somebody said: more than for lines that a reviewer looks at, since an
 audit says that it is theirs."""
+SAID_AGAIN = Sameness(overlap=0.6)
+"""Corrections of two sessions, without a model that groups them: nearly the same words."""
 WRITTEN_TWICE_BY_OBSERVER = Sameness(overlap=0.9, needs_specifics=True)
 """Two facts in a model's answers about one window."""
 WRITTEN_TWICE_BY_REFLECTOR = Sameness(overlap=0.6, needs_specifics=True)

@@ -17,7 +17,7 @@ from PIL import Image
 from memory_pipeline.days import lookback
 from memory_pipeline.defs.friction import describe
 from memory_pipeline.embeddings.stage import EmbeddingsStage
-from memory_pipeline.friction.living import living
+from memory_pipeline.friction.active import active_patterns
 from memory_pipeline.friction.picture import Place
 from memory_pipeline.friction.places import MAX_POINTS, draw, every_nth, places_of
 from memory_pipeline.lake.rows import ObservationRow, typed_rows
@@ -52,7 +52,7 @@ class Work(Opened):
             bring_up_to_date(EmbeddingsStage(self.workspace, ENCODER), self.lake, day)
 
     def drawn(self, encoder: Any = ENCODER) -> tuple[bytes | None, str]:
-        return draw(self.workspace, encoder, DAY, living(self.lake, DAY, 7))
+        return draw(self.workspace, encoder, DAY, active_patterns(self.lake, DAY, 7))
 
 
 def spans(*messages: Row) -> list[Row]:
@@ -61,7 +61,7 @@ def spans(*messages: Row) -> list[Row]:
 
 @pytest.fixture
 def work(tmp_path: Path) -> Work:
-    """Two living patterns: a correction of two sessions, and a failure after it; and one that ends today."""
+    """Two active patterns: a correction of two sessions, and a failure after it; and one that ends today."""
     work = Work(*workspace(tmp_path))
     evidence, failed = [], []
     for n, day in enumerate((day_after(-1), DAY)):
@@ -86,7 +86,7 @@ def test_the_numbers_plot(work: Work) -> None:
     numbers = {k: v for k, v in told.items() if isinstance(v, (int, float))}
     assert numbers == {
         "points": 9,
-        "living": 2,
+        "active": 2,
         "new": 1,
         "ended": 1,
         "occurrences": 4,
@@ -116,9 +116,9 @@ def test_the_picture_stands_in_the_metadata_itself(work: Work) -> None:
 def test_the_output_of_a_tool_stands_beside_what_was_said_before_it(work: Work) -> None:
     work.index()
     first = work.drawn()[0]
-    only = living(work.lake, DAY, 7)[:1]
+    only = active_patterns(work.lake, DAY, 7)[:1]
     assert first != draw(work.workspace, ENCODER, DAY, only)[0]
-    (failure,) = (p for p in living(work.lake, DAY, 7) if p.row["kind"] == "recurring_failure")
+    (failure,) = (p for p in active_patterns(work.lake, DAY, 7) if p.row["kind"] == "recurring_failure")
     corrected = [observation_id("No, use uv, not pip.", day, s) for day, s in ((day_after(-1), "s0"), (DAY, "s1"))]
     days = lookback(DAY, 7)
     rows = typed_rows(work.lake.read("observations", days), ObservationRow)
@@ -168,7 +168,7 @@ def test_a_day_without_patterns_says_why(tmp_path: Path) -> None:
     assert told["table"] == "Not enough yet: 0 of 100 points in the last 7 days (to 2025-03-05)."
     assert told["picture"] == "There is no pattern to draw."
     assert told["remarks"].value == "- 7 of these 7 days have no session."
-    assert (told["living"], told["worst_severity"]) == (0, 0.0)
+    assert (told["active"], told["worst_severity"]) == (0, 0.0)
 
 
 @pytest.mark.parametrize(("number", "limit", "kept"), [(0, 5, 0), (5, 5, 5), (6, 5, 3), (50_000, 2_000, 2_000)])

@@ -12,7 +12,7 @@ from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.friction.judging import Judge, corrects
 from memory_pipeline.friction.patterns import Pattern
 from memory_pipeline.friction.rules import Rule
-from memory_pipeline.friction.said import Said
+from memory_pipeline.friction.messages import Said
 from memory_pipeline.text.phrases import phrase_encoder
 from memory_pipeline_tests.friction.made import event
 from memory_pipeline_tests.rows import day_after

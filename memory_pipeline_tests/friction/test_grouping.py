@@ -17,7 +17,7 @@ from memory_pipeline.friction.clustering import Words
 from memory_pipeline.friction.grouping import MAX_LINES, MAX_REMARKS, asked, groups_in, lines_for, remarks_for
 from memory_pipeline.friction.judging import Judge
 from memory_pipeline.friction.rules import Rule
-from memory_pipeline.friction.said import Said
+from memory_pipeline.friction.messages import Said
 from memory_pipeline.settings import BUNDLED_MODEL
 from memory_pipeline_tests.friction.made import event
 from memory_pipeline_tests.friction.test_stage import Work

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from memory_pipeline.days import lookback
-from memory_pipeline.friction.living import living, points_in
+from memory_pipeline.friction.active import active_patterns, points_in
 from memory_pipeline.friction.stage import MAX_PER_DAY, FrictionStage
 from memory_pipeline.stages import Built, bring_up_to_date, is_current
 from memory_pipeline.text.phrases import phrase_encoder
@@ -373,7 +373,7 @@ def test_what_goes_on_beyond_the_ten_keeps_its_row_and_is_not_closed(work: Work)
         own = rows[first["pattern_id"]]
         assert (own["last_day"], own["ended_on"]) == (day_after(day), None)
         assert len(rows) > MAX_PER_DAY
-    assert first["pattern_id"] in {p.row["pattern_id"] for p in living(work.lake, day_after(8), 7)}
+    assert first["pattern_id"] in {p.row["pattern_id"] for p in active_patterns(work.lake, day_after(8), 7)}
 
 
 def test_severity_is_sessions_times_the_minutes_of_one_occurrence(work: Work) -> None:

@@ -26,7 +26,6 @@ import polars as pl
 import pydantic_ai.models.openai  # noqa: F401
 import pytest
 import qdrant_edge  # noqa: F401
-import scipy.cluster.hierarchy  # noqa: F401
 
 from memory_pipeline.distillation.periods import periods_of
 from memory_pipeline.distillation.stage import stages_of

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from memory_pipeline.friction.said import Said, of_one_mind, said_in, standing
+from memory_pipeline.friction.messages import Said, of_one_mind, said_in, standing
 from memory_pipeline_tests.friction.made import event, turns
 
 WORK = ("user: Pack the logs.", "call: Bash(command=pip install zstd)", "result: ok", "assistant: Done.")

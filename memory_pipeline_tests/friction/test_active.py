@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.friction.living import Window, ended, last_day_looked_at, living, sparkline, why_none
+from memory_pipeline.friction.active import Window, ended, last_day_looked_at, active_patterns, sparkline, why_none
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import DAY, day_after, observation, pattern, put, say, workspace
@@ -38,34 +38,34 @@ def ids(patterns: list) -> list[str]:  # type: ignore[type-arg]
 def test_the_newest_row_of_a_pattern_is_what_it_is(lake: Lake) -> None:
     first = pattern(1, "Use uv.")
     put(lake, "friction_clusters", first, first | {"day": day_after(2), "sessions": 5, "last_day": day_after(2)})
-    (found,) = living(lake, day_after(2), WEEK)
+    (found,) = active_patterns(lake, day_after(2), WEEK)
     assert (found.row["sessions"], found.last_day) == (5, day_after(2))
-    (before,) = living(lake, day_after(1), WEEK)
+    (before,) = active_patterns(lake, day_after(1), WEEK)
     assert before.row["sessions"] == 2
 
 
 def test_the_most_severe_come_first(lake: Lake) -> None:
     put(lake, "friction_clusters", *(pattern(n, "Use uv.", severity=s) for n, s in ((1, 2.0), (2, 9.0), (3, 9.0))))
-    assert ids(living(lake, DAY, WEEK)) == ["f-20250305-002", "f-20250305-003", "f-20250305-001"]
+    assert ids(active_patterns(lake, DAY, WEEK)) == ["f-20250305-002", "f-20250305-003", "f-20250305-001"]
 
 
 def test_a_row_with_its_end_closes_the_pattern_and_a_later_one_opens_it_again(lake: Lake) -> None:
     row = pattern(1, "Use uv.")
     put(lake, "friction_clusters", row, row | {"day": day_after(7), "ended_on": day_after(7)})
-    assert ids(living(lake, day_after(6), WEEK)) == ["f-20250305-001"]
-    assert living(lake, day_after(7), WEEK) == []
+    assert ids(active_patterns(lake, day_after(6), WEEK)) == ["f-20250305-001"]
+    assert active_patterns(lake, day_after(7), WEEK) == []
     (over,) = ended(lake, day_after(9), WEEK)
     assert over.ended_on == day_after(7)
     put(lake, "friction_clusters", row | {"day": day_after(9), "last_day": day_after(9)})
-    assert ids(living(lake, day_after(9), WEEK)) == ["f-20250305-001"] and ended(lake, day_after(9), WEEK) == []
+    assert ids(active_patterns(lake, day_after(9), WEEK)) == ["f-20250305-001"] and ended(lake, day_after(9), WEEK) == []
 
 
 def test_one_that_nobody_closed_is_over_when_all_of_it_is_out_of_the_lookback(lake: Lake) -> None:
     """Its closing day was never run, or its rows are of an older version, which knew no end and no days."""
     put(lake, "friction_clusters", pattern(1, "Use uv."), pattern(2, "No npm.", first_day=None, last_day=None))
     look(lake, 8)
-    assert len(living(lake, day_after(6), WEEK)) == 2
-    assert living(lake, day_after(7), WEEK) == []
+    assert len(active_patterns(lake, day_after(6), WEEK)) == 2
+    assert active_patterns(lake, day_after(7), WEEK) == []
     assert [p.ended_on for p in ended(lake, day_after(8), WEEK)] == [day_after(7)] * 2
 
 
@@ -78,11 +78,11 @@ def test_those_that_ended_last_come_first(lake: Lake) -> None:
 def test_weeks_without_it_count_as_none_and_old_ones_are_left_out(lake: Lake) -> None:
     counted = [{"week": MONDAY - timedelta(weeks=n), "occurrences": 10 - n} for n in (20, 3, 1)]
     put(lake, "friction_clusters", pattern(1, "Use uv.", by_week=counted))
-    (found,) = living(lake, DAY, WEEK)
+    (found,) = active_patterns(lake, DAY, WEEK)
     weeks = found.weeks(DAY)
     assert weeks[-1] == (MONDAY, 0) and [n for _, n in weeks] == [0] * 8 + [7, 0, 9, 0]
     put(lake, "friction_clusters", pattern(2, "Of an older version.", by_week=None))
-    assert [p.weeks(DAY) for p in living(lake, DAY, WEEK)][1] == []
+    assert [p.weeks(DAY) for p in active_patterns(lake, DAY, WEEK)][1] == []
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Which patterns live and which have ended, as the rows of `friction_clusters` tell, and why there is none."""
+"""Which patterns are active and which have ended, as the rows of `friction_clusters` tell, and why there is none."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from typing import Self
 import polars as pl
 
 from memory_pipeline.days import lookback
-from memory_pipeline.embeddings.opening import index_folder
 from memory_pipeline.lake.rows import FrictionRow, typed_rows
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
 
 KINDS = {
@@ -25,7 +23,7 @@ KINDS = {
     "stale_memory": "stale memory",
     "rule_violated": "rule exists, still violated",
 }
-"""As they are stored, and as they are told."""
+"""As they are stored, and as they are shown."""
 MAX_NAMED = 3
 """Days without a session that are named; of more, how many there are."""
 _BARS = "▁▂▃▄▅▆▇█"
@@ -41,8 +39,8 @@ class Pattern:
 
     row: FrictionRow
     ended_on: date | None
-    """None while it lives. Where no row has closed it, the day on which nothing of it had happened for as long as is
-    looked back."""
+    """None while it is active. Where no row has closed it, the day on which nothing of it had happened for as long as
+    is looked back."""
 
     @property
     def kind(self) -> str:
@@ -73,7 +71,7 @@ def last_day_looked_at(lake: Lake) -> date | None:
     return next(reversed(lake.days("friction_clusters")), None)
 
 
-def living(lake: Lake, day: date, lookback_days: int) -> list[Pattern]:
+def active_patterns(lake: Lake, day: date, lookback_days: int) -> list[Pattern]:
     """Those that had not ended on this day, the most severe first."""
     rows = typed_rows(lake.read("friction_clusters", lookback(day, lookback_days)), FrictionRow)
     return [pattern for pattern in _newest(rows, day, lookback_days) if pattern.ended_on is None]
@@ -93,7 +91,7 @@ def the_pattern(rows: Iterable[FrictionRow], day: date, lookback_days: int) -> P
 
 
 def why_none(workspace: Workspace, day: date | None = None) -> str:
-    """Why no pattern lives, in one sentence: on the day, or on the newest that was looked at."""
+    """Why no pattern is active, in one sentence: on the day, or on the newest that was looked at."""
     last = last_day_looked_at(workspace.lake)
     if last is None:
         return "No day was looked at yet: `memory run`."
@@ -127,7 +125,7 @@ class Window:
     @classmethod
     def of(cls, workspace: Workspace, day: date) -> Self:
         days = lookback(day, workspace.settings.lookback_days)
-        remarks = [*_missing(workspace, days), *_alike(workspace.lake, days), *_giants(workspace, day, days)]
+        remarks = [*_missing(workspace.lake, days), *_alike(workspace.lake, days), *_giants(workspace, day, days)]
         return cls(days, points_in(workspace.lake, days), remarks)
 
 
@@ -138,51 +136,11 @@ def points_in(lake: Lake, days: Sequence[date]) -> int:
     return lake.read("observations", days, ["day"]).height + said.height
 
 
-def without_vectors(workspace: Workspace, days: Sequence[date]) -> str | None:
-    """Why nothing in these days can be drawn or searched by its meaning, in a sentence; None where it can, or where
-    there is nothing."""
-    lake, settings, days = workspace.lake, workspace.settings, _searched(workspace.lake, days)
-    observed = lake.read("observations", days, ["observation_id"])["observation_id"]
-    vectors = lake.read("embeddings", days, ["source_id", "model", "dimension"])
-    own = vectors.filter((pl.col("model") == settings.embedding_model) & pl.col("source_id").is_in(observed.implode()))
-    if observed.len() and own.is_empty():
-        return f"None of {observed.len()} observations has a vector of {settings.embedding_model}; {_MADE_BY}."
-    return _INDEX_GONE if own.height and _index_is_gone(settings, own) else None
-
-
-_MADE_BY = "`memory run --all` makes them"
-_INDEX_GONE = "The index is gone: nothing can be drawn or searched by its meaning; `memory run --all` makes it anew."
-
-
-def _searched(lake: Lake, days: Sequence[date]) -> list[date]:
-    """Those of which no vectors were let go of for their age."""
-    return [day for day in days if not lake.is_retired("embeddings", day)]
-
-
-def _index_is_gone(settings: Settings, vectors: pl.DataFrame) -> bool:
-    return not settings.qdrant.url and not index_folder(settings, vectors["dimension"][-1]).is_dir()
-
-
-def _missing(workspace: Workspace, days: Sequence[date]) -> Iterator[str]:
-    lake, settings = workspace.lake, workspace.settings
+def _missing(lake: Lake, days: Sequence[date]) -> Iterator[str]:
     empty = [day for day in days if lake.read("messages", [day], ["day"]).is_empty()]
     if empty:
         named = f": {', '.join(map(str, empty))}" if len(empty) <= MAX_NAMED else ""
         yield f"{len(empty)} of these {len(days)} days have no session{named}."
-    searched = _searched(lake, days)
-    observed = lake.read("observations", searched, ["observation_id"])["observation_id"]
-    vectors = lake.read("embeddings", searched, ["source_id", "model", "dimension"])
-    own = vectors.filter(vectors["model"] == settings.embedding_model)
-    without = (~observed.is_in(own["source_id"].implode())).sum()
-    if without:
-        of_others = vectors.filter(vectors["model"] != settings.embedding_model)["model"].unique().sort()
-        other = f" ({', '.join(of_others)} made theirs)" if of_others.len() else ""
-        yield (
-            f"{without} of {observed.len()} observations have no vector of {settings.embedding_model}{other} and are "
-            "not in the picture of the day; `memory run --all` makes them."
-        )
-    if own.height and _index_is_gone(settings, own):
-        yield _INDEX_GONE
 
 
 def _alike(lake: Lake, days: Sequence[date]) -> Iterator[str]:
@@ -197,7 +155,7 @@ def _alike(lake: Lake, days: Sequence[date]) -> Iterator[str]:
 def _giants(workspace: Workspace, day: date, days: Sequence[date]) -> Iterator[str]:
     """That a pattern has most of what was said, or of what failed: so much is hardly one thing."""
     lake = workspace.lake
-    large = [p for p in living(lake, day, workspace.settings.lookback_days) if p.row["occurrences"] >= MANY]
+    large = [p for p in active_patterns(lake, day, workspace.settings.lookback_days) if p.row["occurrences"] >= MANY]
     if not large:
         return
     messages = lake.read("messages", days, ["message_id", "role", "is_error", "voided"])

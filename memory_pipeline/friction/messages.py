@@ -1,0 +1,200 @@
+"""What users said, sentence by sentence, and which of it corrects their agent by an explicit cue."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from memory_pipeline.friction.attempts import TOOL, USER, Turn, head_of_call, is_call, looks_only, used
+from memory_pipeline.friction.events import FrictionEvent, cost, request_before
+from memory_pipeline.lake.rows import ObservationRow, distinct
+from memory_pipeline.scope import may_end
+from memory_pipeline.text import cues
+from memory_pipeline.text.kinds import MIN_SAID, PROSE, RULES, is_question, kind_of_user
+from memory_pipeline.text.languages.cues import foreign_cues
+from memory_pipeline.text.sentences import sentences
+from memory_pipeline.text.similarity import CJK, content_words
+from memory_pipeline.text.wording import asks, retracted_names, stem, supposes, takes_place_of
+
+MAX_SENTENCE = 400
+MAX_OBSERVED = 1_000
+"""Characters of an observation that says one thing."""
+MAX_MESSAGE = 6_000
+"""Characters of a message of a user's that somebody typed; longer ones are pasted."""
+LAST_CALLS = 3
+"""Calls that change something, to which words after them may object."""
+AGAIN = re.compile(
+    r"\b(?:again|still|keep(?:s)? (?:on )?\w+ing|how (?:many times|often)|i(?:'ve|"
+    r" have)? (?:already )?(?:told|said|asked|"
+    r"mentioned)|as (?:i )?(?:said|mentioned|told)|remember (?:to|that)|told you|reminder|once more|every time|"
+    r"should have been|(?:we|i) (?:do not|don't|never) use|use \S+ (?:here|,? not)|"
+    r"wieder|wie oft|zum \w+ten mal|wie (?:gesagt|besprochen)|otra vez|de nuevo|cuántas veces|ya (?:te|os) dije|"
+    r"te he dicho|encore une fois|à nouveau|combien de fois|je t'ai (?:déjà )?dit)\b|又|说过|再说一次|何度も|言った",
+    re.I,
+)
+"""Says in passing that it was said before."""
+
+
+def messages_in(
+    turns: Sequence[Turn],
+    observed: Sequence[ObservationRow],
+    quoted: Mapping[str, Sequence[tuple[int, int]]],
+    cwd: str | None,
+    project: str | None,
+) -> list[FrictionEvent]:
+    """What the user of a session said: what was observed of it, and the sentences that were not."""
+    said = list(_observed(turns, observed, cwd, project))
+    known: dict[str, list[tuple[int, int]]] = {}
+    for message_id, start, end in (span for event in said for span in event.evidence):
+        known.setdefault(message_id, []).append((start, end))
+    for position, turn in enumerate(turns):
+        if turn.role != USER or len(turn.text) > MAX_MESSAGE:
+            continue
+        skipped = [*quoted.get(turn.message_id, ()), *known.get(turn.message_id, ())]
+        for start, end, kind in sentences_in(turn.text, skipped):
+            words, span = turn.text[start:end], (turn.message_id, start, end)
+            event = FrictionEvent(
+                *(f"{turn.message_id}:{start}", turn.day, turn.session_id, turn.at, words, (span,), cwd, project),
+                is_correction=kind == "correction" or corrects(words),
+            )
+            said.append(_placed(event, turns, position))
+    return said
+
+
+def _observed(
+    turns: Sequence[Turn], observed: Sequence[ObservationRow], cwd: str | None, project: str | None
+) -> Iterator[FrictionEvent]:
+    """Observations of what the user said."""
+    positions = {turn.message_id: i for i, turn in enumerate(turns)}
+    for o in observed:
+        spans = tuple((s["message_id"], s["start"], s["end"]) for s in o["evidence"])
+        if o["trust"] != USER or not spans or len(o["text"]) > MAX_OBSERVED or _THANKS.search(o["text"]):
+            continue
+        event = FrictionEvent(
+            *(o["observation_id"], o["day"], o["session_id"], o["observed_at"], o["text"], spans),
+            *(o["cwd"] or cwd, o["project"] or project),
+            is_correction=o["kind"] in RULES and corrects(o["text"]),
+        )
+        place = positions.get(spans[0][0])
+        yield event if place is None else _placed(event, turns, place)
+
+
+def _placed(event: FrictionEvent, turns: Sequence[Turn], position: int) -> FrictionEvent:
+    """The event with what was done in vain between the request and these words."""
+    request = request_before(turns, position)
+    lost, minutes = cost(turns, request, position)
+    heads = [head_of_call(turn) for turn in turns[request:position] if turn.role == TOOL and is_call(turn)]
+    calls = [used(head) for head in heads if not looks_only(head)][-LAST_CALLS:]
+    return replace(event, turns=lost, minutes=minutes, calls=tuple(calls))
+
+
+def sentences_in(text: str, skipped: Collection[tuple[int, int]]) -> Iterator[tuple[int, int, str]]:
+    """Start, end and kind of each sentence that somebody typed and that says something. A bare "no" belongs to the
+    sentence behind it, which it makes a correction."""
+    before: int | None = None
+    for sentence in sentences(text):
+        start, end = sentence.start, sentence.end
+        words = text[start:end]
+        if sentence.kind == "heading" or end - start > MAX_SENTENCE or _covered(start, end, skipped):
+            before = None
+            continue
+        kind = kind_of_user(words)
+        if len(words) < MIN_SAID and not CJK.search(words):
+            before = start if kind == "correction" else None
+            continue
+        if _THANKS.search(words) or (len(words) <= SHORT and _consents(words)):
+            before = None
+            continue
+        if _is_prose(words):
+            yield (start, end, kind) if before is None else (before, end, "correction")
+        before = None
+
+
+_THANKS = re.compile(
+    r"\b(?:thanks?|thank you|thx|danke\w*|gracias|merci|great work|well done|good job|perfect(?:o)?|no worries|"
+    r"passt schon|no hace falta|no te preocupes)\b|谢谢|ありがとう",
+    re.I,
+)
+SHORT = 40
+"""Characters of a sentence that does no more than begin with consent."""
+
+
+def _consents(words: str) -> bool:
+    """Whether it is consent and hardly more."""
+    foreign = foreign_cues(words)
+    accepting, correcting = (foreign.accepting, foreign.correction) if foreign else (cues.ACCEPTING, cues.CORRECTION)
+    return accepting.match(words) is not None and not (AGAIN.search(words) or correcting.search(words))
+
+
+def _covered(start: int, end: int, spans: Collection[tuple[int, int]]) -> bool:
+    return any(s < end and start < e for s, e in spans)
+
+
+def _is_prose(words: str) -> bool:
+    return sum(c.isalpha() or c.isspace() for c in words) >= PROSE * len(words)
+
+
+def corrects(text: str) -> bool:
+    """Whether it says so by a cue: a rule or a wish alone may be of any new work, and "who still uses it?" asks."""
+    if is_question(text):
+        return False
+    foreign = foreign_cues(text)
+    cue = foreign.correction if foreign else cues.CORRECTION
+    return cue.search(text) is not None or bool(retracted_names(text)) or bool(AGAIN.search(text))
+
+
+def is_claim(text: str) -> bool:
+    """Whether it says how something is, and neither asks nor supposes."""
+    return not (is_question(text) or asks(text) or supposes(text))
+
+
+def standing(events: Sequence[FrictionEvent]) -> list[FrictionEvent]:
+    """The events without corrections whose place something took that was said later: who changed their mind does not
+    repeat themselves.
+
+    Only words that give up something which is named are compared, each text with another once: all with all would
+    take minutes for a few thousand.
+    """
+    giving_up: dict[str, dict[str, list[FrictionEvent]]] = {}
+    for newer in filter(lambda event: is_claim(event.text), events):
+        for word in {stem(word) for name in retracted_names(newer.text) for word in name}:
+            giving_up.setdefault(word, {}).setdefault(newer.text, []).append(newer)
+    over: dict[str, list[list[FrictionEvent]]] = {}
+    for event in events:
+        if event.is_correction and event.text not in over:
+            named = {stem(word) for word in content_words(event.text)}
+            texts = {text: found for word in named for text, found in giving_up.get(word, {}).items()}
+            over[event.text] = [found for text, found in texts.items() if takes_place_of(text, event.text)]
+    return [
+        event
+        for event in events
+        if not (event.is_correction and any(ends(n, event) for found in over[event.text] for n in found))
+    ]
+
+
+def ends(newer: FrictionEvent, older: FrictionEvent) -> bool:
+    """Whether it was said later, and not of another project."""
+    return age(older) < age(newer) and may_end(distinct([newer.project]), distinct([older.project]))
+
+
+def age(event: FrictionEvent) -> tuple[datetime, str]:
+    return event.at, event.event_id
+
+
+_LEAD = re.compile(
+    r"^(?:\W*\b(?:no|nope|nein|nee|again|wrong|stop|wait|please|hey|ok(?:ay)?|sorry|once more|otra vez|bitte|nochmal|"
+    r"schon wieder|i (?:already )?(?:told|said)(?: you)?(?: to| that)?|as i said|remember|reminder|by the way|"
+    r"still)\b)+[\s,.:;!?—–-]*",
+    re.I,
+)
+MIN_BARE = 8
+"""Characters of what is left, below which the words stay as they are."""
+
+
+def bare(text: str) -> str:
+    """The words without "no" and "again" before them."""
+    whole = " ".join(text.split())
+    left = _LEAD.sub("", whole)
+    return left[:1].upper() + left[1:] if len(left) >= MIN_BARE else whole
