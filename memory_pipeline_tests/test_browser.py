@@ -16,10 +16,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from memory_pipeline.friction.picture import HEIGHT, WIDTH
 from playwright.sync_api import Locator, Page, expect, sync_playwright
 
 import memory_pipeline
-from memory_pipeline.friction.picture import HEIGHT, WIDTH
 
 PACKAGE = Path(memory_pipeline.__file__).parent
 SHOTS = PACKAGE.parent / "test-output"

@@ -39,6 +39,7 @@ from memory_pipeline_tests.rows import (
     DAY,
     FakeEncoder,
     observation,
+    pattern,
     proposal,
     put,
     record_showings,
@@ -118,6 +119,11 @@ def a_row_bears_another_time(bad: Bad) -> None:
 
 def messages_have_other_words(bad: Bad) -> None:
     bad.change("messages", pl.col("text").str.slice(3, 20))
+
+
+def a_pattern_of_other_words(bad: Bad) -> None:
+    evidence = [{"message_id": "gone", "start": 0, "end": 9}]
+    put(bad.lake, "friction_clusters", pattern(1, "Use uv.", day=DAY, evidence=evidence))
 
 
 def a_secret_from_before_redaction(bad: Bad) -> None:
@@ -246,7 +252,7 @@ CASES: dict[str, Callable[[Bad], None]] = {
     "observations:regurgitation": a_listing_is_copied,
     "observations:high_is_rare": short_windows_of_highs,
     "embeddings:points_equal_rows": the_index_is_gone,
-    "friction_clusters:compared_by_meaning": the_index_is_gone,
+    "friction_clusters:evidence_is_stored": a_pattern_of_other_words,
     "summary_embeddings:points_equal_rows": the_index_is_gone,
     "message_embeddings:points_equal_rows": a_passage_is_lost,
     "reflections:compression_ratio": nothing_can_be_left_out,

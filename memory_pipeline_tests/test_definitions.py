@@ -53,7 +53,7 @@ CHECKS = {
     "observations:regurgitation",
     "observations:high_is_rare",
     "embeddings:points_equal_rows",
-    "friction_clusters:compared_by_meaning",
+    "friction_clusters:evidence_is_stored",
     "summary_embeddings:points_equal_rows",
     "message_embeddings:points_equal_rows",
     "reflections:compression_ratio",
@@ -151,7 +151,7 @@ def test_the_arrows_between_the_assets() -> None:
         "month_distillations": {"week_distillations"},
         "proposals": {"reflections"},
         "memory_file": {"proposals"},
-        "friction_clusters": {"sessions", "messages", "observations", "embeddings"},
+        "friction_clusters": {"sessions", "messages", "observations"},
         "quality_report": {"memory_file", "friction_clusters"},
     }
 

@@ -30,7 +30,7 @@ ADVICE: Mapping[str, str] = {
     "choose another model (`memory setup`) if it goes on.",
     "high_is_rare": "Too much is marked high, so high says little: look at the day with `memory log DAY --high`.",
     "points_equal_rows": "Run the day again, or make the index anew with `memory admin index rebuild`.",
-    "compared_by_meaning": "`memory admin index rebuild` makes the vectors that are missing.",
+    "evidence_is_stored": "Run the day again: what its patterns rest on has changed since.",
     "recall_loss": "A distillation lost something high: run it again; the days themselves are kept.",
     "lines_are_whole": "Rows of a distillation were changed after they were made: run it again.",
     "one_decision_each": "`memory status` says what became of MEMORY.md and how it comes back.",

@@ -7,16 +7,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import date, timedelta
 
 from memory_pipeline.friction.attempts import REFUSED_CALL, Turn
-from memory_pipeline.friction.clustering import Vector
 from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.friction.failures import Failure, failures_in
 from memory_pipeline.friction.failures import patterns_of as patterns_of_failures
+from memory_pipeline.friction.messages import corrects
 from memory_pipeline.friction.patterns import Pattern
-from memory_pipeline.text.phrases import phrase_encoder
 from memory_pipeline_tests.rows import DAY, at, day_after
 
 TOOL_ROLES = ("call", "result", "fails", "refused")
@@ -52,7 +51,9 @@ def event(
     """Words of a user, so many days ago."""
     day = day_after(-ago)
     name = f"{text}/{session}/{ago}"
-    return FrictionEvent(name, day, session, at(day=day), text, ((name, 0, len(text)),), cwd, project)
+    return FrictionEvent(
+        *(name, day, session, at(day=day), text, ((name, 0, len(text)),), cwd, project), is_correction=corrects(text)
+    )
 
 
 def failures_of(*sessions: Sequence[str], projects: Sequence[str | None] = ()) -> list[Failure]:
@@ -65,12 +66,6 @@ def failures_of(*sessions: Sequence[str], projects: Sequence[str | None] = ()) -
     return found
 
 
-def encoded(texts: Collection[str]) -> dict[str, Vector]:
-    """Their vectors, by text."""
-    ordered = sorted(texts)
-    return dict(zip(ordered, phrase_encoder().encode(ordered), strict=True))
-
-
 def failing(*sessions: Sequence[str], projects: Sequence[str | None] = ()) -> list[Pattern]:
     """Patterns of failures in the sessions."""
-    return patterns_of_failures(failures_of(*sessions, projects=projects), encoded)
+    return patterns_of_failures(failures_of(*sessions, projects=projects))

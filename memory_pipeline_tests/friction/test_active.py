@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.friction.active import Window, ended, last_day_looked_at, active_patterns, sparkline, why_none
+from memory_pipeline.friction.active import Window, active_patterns, ended, last_day_looked_at, sparkline, why_none
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import DAY, day_after, observation, pattern, put, say, workspace
@@ -57,7 +57,8 @@ def test_a_row_with_its_end_closes_the_pattern_and_a_later_one_opens_it_again(la
     (over,) = ended(lake, day_after(9), WEEK)
     assert over.ended_on == day_after(7)
     put(lake, "friction_clusters", row | {"day": day_after(9), "last_day": day_after(9)})
-    assert ids(active_patterns(lake, day_after(9), WEEK)) == ["f-20250305-001"] and ended(lake, day_after(9), WEEK) == []
+    assert ids(active_patterns(lake, day_after(9), WEEK)) == ["f-20250305-001"]
+    assert ended(lake, day_after(9), WEEK) == []
 
 
 def test_one_that_nobody_closed_is_over_when_all_of_it_is_out_of_the_lookback(lake: Lake) -> None:
@@ -117,33 +118,6 @@ def test_points_outside_of_the_lookback_do_not_count(work: Workspace) -> None:
     assert Window.of(work, DAY).points == 20
 
 
-NO_SESSION = "6 of these 7 days have no session."
-MODEL = "of all-MiniLM-L6-v2"
-WITHOUT = "and are not in the picture of the day; `memory run --all` makes them."
-
-
-@pytest.mark.parametrize(
-    ("model", "remark"),
-    [
-        (None, f"1 of 1 observations have no vector {MODEL} {WITHOUT}"),
-        ("another", f"1 of 1 observations have no vector {MODEL} (another made theirs) {WITHOUT}"),
-        (
-            "all-MiniLM-L6-v2",
-            "The index is gone: nothing can be drawn or searched by its meaning; `memory run --all` makes",
-        ),
-    ],
-)
-def test_what_is_missing_is_told(work: Workspace, model: str | None, remark: str) -> None:
-    row = observation("Use uv.")
-    say(work.lake, "s1", "user: Use uv.")
-    put(work.lake, "observations", row)
-    if model:
-        vector = {"day": DAY, "source_id": row["observation_id"], "point_id": "1", "model": model, "dimension": 384}
-        put(work.lake, "embeddings", vector)
-    first, second = Window.of(work, DAY).remarks
-    assert first == NO_SESSION and second.startswith(remark)
-
-
 def everyday(lake: Lake) -> None:
     for back in range(7):
         say(lake, f"d{back}", "user: Hello.", day=day_after(-back))
@@ -161,8 +135,7 @@ def everyday(lake: Lake) -> None:
 def test_copies_are_told(work: Workspace, texts: list[str], told: str | None) -> None:
     everyday(work.lake)
     put(work.lake, "observations", *(observation(text, session=f"s{n}") for n, text in enumerate(texts)))
-    remarks = [r for r in Window.of(work, DAY).remarks if "vector" not in r]
-    assert [r.startswith(told or "") for r in remarks] == [True] * (told is not None)
+    assert [r.startswith(told or "") for r in Window.of(work, DAY).remarks] == [True] * (told is not None)
 
 
 @pytest.mark.parametrize(("own", "others", "is_told"), [(40, 20, True), (40, 60, False), (20, 1, False)])

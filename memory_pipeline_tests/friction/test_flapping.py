@@ -2,8 +2,8 @@
 
 import pytest
 
-from memory_pipeline.friction.patterns import Pattern
 from memory_pipeline.friction.flapping import answers_in, patterns_of
+from memory_pipeline.friction.patterns import Pattern
 from memory_pipeline_tests.friction.made import turns
 from memory_pipeline_tests.rows import day_after
 

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from benchmarks.planted_friction.bank import UNSEEN, bank_of
+from benchmarks.planted_friction.bank import REPORTING, bank_of
 from benchmarks.planted_friction.model import REPEATED_CORRECTION
-from benchmarks.planted_friction.running import Remembering, run, settings_of
+from benchmarks.planted_friction.running import run, settings_of
 from benchmarks.planted_friction.scoring import score
 from benchmarks.planted_friction.weeks import make_week
-from memory_pipeline.friction.about_rules import AboutRules
-from memory_pipeline.friction.clustering import Words
 from memory_pipeline.friction.grouping import MAX_LINES, MAX_REMARKS, asked, groups_in, lines_for, remarks_for
-from memory_pipeline.friction.judging import Judge
 from memory_pipeline.friction.rules import Rule
-from memory_pipeline.friction.messages import Said
-from memory_pipeline.settings import BUNDLED_MODEL
 from memory_pipeline_tests.friction.made import event
 from memory_pipeline_tests.friction.test_stage import Work
 from memory_pipeline_tests.friction.test_writing import key, work_with
@@ -26,6 +22,8 @@ from memory_pipeline_tests.llm.openai_server import Asked, Fail, openai_server
 from memory_pipeline_tests.rows import DAY, changed, day_after
 
 __all__ = ["key"]
+WITH_TWO = 2
+"""Number of a week with two corrections."""
 SEEDS = ("One seed is no result.", "0.71 vs 0.73 may be pure noise, take the five.", "Und die Streuung?")
 """One wish in words that have nothing in common."""
 LINE = Rule("MEMORY.md", "The kiln log is written by hand.", day_after(-20))
@@ -79,26 +77,25 @@ def test_an_answer_without_a_group_that_does_not_say_so_is_none(answer: str) -> 
     assert groups_in(answer, REMARKS, [LINE]) is None
 
 
-def judged(texts: list[str], *rules: Rule) -> tuple[Judge, AboutRules]:
-    events = [event(text, f"s{number}") for number, text in enumerate(texts)]
-    judge = Judge(Said([], [], events), {}, Words.among(texts))
-    return judge, AboutRules(rules, {}, judge.events, {}, judge.words)
-
-
-def test_of_too_much_what_objects_or_speaks_of_a_line_is_shown_in_the_order_in_which_it_was_said() -> None:
+def test_of_too_much_what_corrects_or_is_like_a_line_is_shown_in_the_order_in_which_it_was_said() -> None:
     talk = [f"add a page for the customer number {number}" for number in range(MAX_REMARKS)]
-    judge, about = judged(["No, never by hand!", *talk, "the kiln log comes from the printer by now"], LINE)
-    shown = remarks_for(judge, about)
+    texts = ["No, never by hand!", *talk, "the kiln log comes from the printer by now"]
+    shown = remarks_for([event(text, f"s{number}") for number, text in enumerate(texts)], [LINE])
     assert len(shown) == MAX_REMARKS
-    assert {"No, never by hand!", "the kiln log comes from the printer by now"} <= {e.text for e in shown}
+    assert {texts[0], texts[-1]} <= {e.text for e in shown}
     assert shown == sorted(shown, key=lambda e: (e.at, e.evidence[0][1], e.event_id))
 
 
 def test_of_too_many_lines_the_likest_are_shown_and_none_that_came_later() -> None:
     rules = [Rule("AGENTS.md", f"Rule {number} says nothing.", day_after(-20)) for number in range(MAX_LINES)]
-    judge, about = judged(["the kiln log comes from the printer"], *rules, LATER, LINE)
-    lines = lines_for(about, judge.events)
+    lines = lines_for([*rules, LATER, LINE], [event("the kiln log comes from the printer", "s1")])
     assert len(lines) == MAX_LINES and LINE in lines and LATER not in lines
+
+
+def test_a_model_is_shown_what_the_agent_had_just_called() -> None:
+    told = asked([replace(REMARKS[0], calls=("pip install", "make")), REMARKS[3]], [])
+    first, second = told["remarks"].splitlines()
+    assert "(after the agent called pip install, make)" in first and "after the agent" not in second
 
 
 def test_what_somebody_said_cannot_end_the_data() -> None:
@@ -141,7 +138,7 @@ def test_what_has_no_word_in_common_is_one_pattern_by_the_model_and_is_not_asked
 
 def test_what_a_model_puts_together_on_each_day_of_a_week_is_one_pattern_that_goes_on(tmp_path: Path) -> None:
     """The model knows what was planted: none of it is lost, told twice or ended on the way."""
-    week = make_week(1_101, bank_of(UNSEEN), tmp_path)
+    week = make_week(WITH_TWO, bank_of(REPORTING), tmp_path)
     corrections = {
         p.name: {_said(t) for o in p.occurrences for t in o.texts}
         for p in week.friction
@@ -156,7 +153,7 @@ def test_what_a_model_puts_together_on_each_day_of_a_week_is_one_pattern_that_go
     with openai_server(play) as server:
         model = {"reflector_model": "openai:played", "reflector_base_url": server.url, "reflector_price": "0/0"}
         settings = changed(settings_of(week.workspace, week.sessions_dir), **model)
-        ran = run(week, Remembering(BUNDLED_MODEL), settings)
+        ran = run(week, settings)
     scored = score(ran.patterns, week.plants)
     counted = scored.count(REPEATED_CORRECTION)
     assert counted.planted == counted.recalled == counted.right == counted.found == len(corrections) > 1
@@ -182,10 +179,10 @@ def test_a_model_that_reads_little_at_once_is_not_asked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("played", "why"),
-    [("I see no group here.", "put together by likeness"), (Fail(401), "refuses the key"), (Fail(500), "500")],
+    [("I see no group here.", "only nearly the same words"), (Fail(401), "refuses the key"), (Fail(500), "500")],
     ids=["no such answer", "refused", "out of order"],
 )
-def test_where_the_model_does_not_answer_likeness_does_it_and_that_is_said(
+def test_where_the_model_does_not_answer_the_same_words_are_grouped_and_that_is_said(
     tmp_path: Path, played: str | Fail, why: str
 ) -> None:
     with openai_server(played if isinstance(played, Fail) else lambda _: played) as server:

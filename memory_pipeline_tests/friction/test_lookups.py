@@ -4,7 +4,6 @@ import pytest
 
 from memory_pipeline.friction.lookups import lookups_in, patterns_of, slug
 from memory_pipeline.friction.patterns import Pattern
-from memory_pipeline.text.phrases import phrase_encoder
 from memory_pipeline_tests.friction.made import turns
 from memory_pipeline_tests.rows import day_after
 
@@ -15,8 +14,7 @@ def looked_up(*sessions: tuple[str, ...], project: str | None = "kiln") -> list[
     found = []
     for i, lines in enumerate(sessions):
         found += lookups_in(turns(*lines, session=f"s{i}", day=day_after(i - len(sessions))), "/src/kiln", project)
-    asked = {one.request: one.asked for one in found if one.asked}
-    return patterns_of(found, dict(zip(asked, phrase_encoder().encode(list(asked.values())), strict=True)))
+    return patterns_of(found)
 
 
 SEARCHES = (
@@ -50,22 +48,6 @@ def test_the_same_is_looked_up_in_three_sessions_of_any_harness(calls: tuple[str
     assert "Release the kiln." in pattern.title
     assert pattern.change.startswith(pattern.target_file)
     assert looked_up(*((ASKED, f"call: {call}", "result: Here it is.") for call in calls[:2])) == []
-
-
-TASKS = ("user: Release the kiln.", "user: publish a new version of the kiln", "user: cut a new release of the kiln")
-OTHER_TASKS = ("user: The login page is white.", "user: Rename the oven module.", "user: Wie alt ist das Backup?")
-
-
-@pytest.mark.parametrize(("tasks", "is_pattern"), [(TASKS, True), (OTHER_TASKS, False)])
-def test_what_is_read_before_any_task_is_a_habit(tasks: tuple[str, ...], is_pattern: bool) -> None:
-    found = looked_up(*((task, f"call: {DOCUMENTS[0]}", "result: x") for task in tasks))
-    assert bool(found) is is_pattern
-
-
-def test_a_page_and_a_search_before_the_same_task_in_other_words_are_one() -> None:
-    calls = (DOCUMENTS[0], SEARCHES[0], DOCUMENTS[1])
-    (pattern,) = looked_up(*((task, f"call: {c}", "result: x") for task, c in zip(TASKS, calls, strict=True)))
-    assert pattern.sessions == 3
 
 
 @pytest.mark.parametrize("calls", WAYS.values(), ids=WAYS)

@@ -1,23 +1,25 @@
 """What users had to say again, in their own words."""
 
 import time
+from typing import Any
 
 import pytest
 
-from memory_pipeline.friction.messages import Said, of_one_mind, said_in, standing
+from memory_pipeline.friction.events import FrictionEvent
+from memory_pipeline.friction.messages import messages_in, standing
 from memory_pipeline_tests.friction.made import event, turns
 
 WORK = ("user: Pack the logs.", "call: Bash(command=pip install zstd)", "result: ok", "assistant: Done.")
 
 
-def said(text: str, *, before: tuple[str, ...] = WORK, quoted: tuple[tuple[int, int], ...] = ()) -> Said:
+def said(text: str, *, before: tuple[str, ...] = WORK, quoted: tuple[tuple[int, int], ...] = ()) -> list[FrictionEvent]:
     made = turns(*before, f"user: {text}")
-    found = said_in(made, [], {made[-1].message_id: quoted}, "/src/kiln", "kiln")
-    return Said(*([e for e in of_kind if e.evidence[0][0] == made[-1].message_id] for of_kind in found))
+    found = messages_in(made, [], {made[-1].message_id: quoted}, "/src/kiln", "kiln")
+    return [event for event in found if event.evidence[0][0] == made[-1].message_id]
 
 
-def heard(texts: list[str], words: str) -> bool:
-    return any(words in text for text in texts)
+def corrections(text: str, **other: Any) -> list[FrictionEvent]:
+    return [event for event in said(text, **other) if event.is_correction]
 
 
 @pytest.mark.parametrize(
@@ -36,19 +38,18 @@ def heard(texts: list[str], words: str) -> bool:
     ],
 )
 def test_a_correction_in_any_language_is_one_with_its_place_and_cost(text: str) -> None:
-    found = said(text)
-    assert heard([e.text for e in found.corrections], text[-6:])
-    event = found.corrections[0]
+    found = corrections(text)
+    assert any(text[-6:] in event.text for event in found)
+    event = found[0]
     ((message_id, start, end),) = event.evidence
     assert (message_id, text[start:end]) == ("s1-4", event.text)
-    assert (event.turns, event.minutes, event.did) == (4, 4.0, {"ran pip install"})
-    assert not event.opens
+    assert (event.turns, event.minutes, event.calls) == (4, 4.0, ("pip install",))
     assert (event.cwd, event.project) == ("/src/kiln", "kiln")
 
 
 def test_what_opens_a_session_follows_nothing() -> None:
-    (event,) = said("No, use uv, not pip.", before=()).corrections
-    assert (event.opens, event.did) == (True, frozenset())
+    (event,) = corrections("No, use uv, not pip.", before=())
+    assert (event.turns, event.minutes, event.calls) == (0, 0.0, ())
 
 
 @pytest.mark.parametrize(
@@ -69,62 +70,66 @@ def test_what_opens_a_session_follows_nothing() -> None:
     ],
 )
 def test_politeness_and_noise_say_nothing(text: str) -> None:
-    assert said(text) == ([], [], [])
+    assert said(text) == []
 
 
-def test_a_question_is_no_correction_and_a_change_of_mind_is_a_change() -> None:
-    asked = said("How does the oven controller read the temperature?")
-    assert (asked.corrections, asked.changes) == ([], [])
-    assert [e.text for e in said("We moved to Postgres 16 last week.").changes] == [
-        "We moved to Postgres 16 last week."
-    ]
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How does the oven controller read the temperature?",
+        "who still uses the old name notifier?",
+        "We moved to Postgres 16 last week.",
+        "Always run the linter before a commit.",  # a rule may be of new work
+    ],
+)
+def test_what_has_no_cue_corrects_nothing(text: str) -> None:
+    assert [event.text for event in said(text)] == [text]
+    assert corrections(text) == []
 
 
 def test_a_bare_no_makes_the_sentence_behind_it_a_correction() -> None:
-    (one,) = said("No. The glaze belongs into its own module.").corrections
+    (one,) = corrections("No. The glaze belongs into its own module.")
     assert one.text == "No. The glaze belongs into its own module."
 
 
 def test_what_a_user_quoted_does_not_count() -> None:
     text = "No, use uv, not pip."
-    assert said(text, quoted=((0, len(text)),)) == ([], [], [])
-    assert said(text).corrections != []
+    assert said(text, quoted=((0, len(text)),)) == []
+    assert corrections(text) != []
 
 
 def test_what_an_assistant_or_a_tool_says_does_not_count() -> None:
     made = turns("assistant: No, use uv, not pip.", "call: Bash(command=make)", "fails: No, use uv, not pip.")
-    assert said_in(made, [], {}, None, None) == ([], [], [])
+    assert messages_in(made, [], {}, None, None) == []
 
 
 @pytest.mark.parametrize(
     ("older", "newer", "stands"),
     [
-        ("Use pnpm for the frontend.", "We go with npm rather than pnpm.", False),
-        ("Use pnpm for the frontend.", "The tests are slow.", True),
-        ("Nimm pnpm fürs Frontend.", "Wir nehmen npm statt pnpm.", False),
-        ("Usa pnpm para el frontend.", "Usamos npm en vez de pnpm.", False),
+        ("No, use pnpm for the frontend.", "We go with npm rather than pnpm.", False),
+        ("No, use pnpm for the frontend.", "The tests are slow.", True),
+        ("Nein, nimm pnpm fürs Frontend.", "Wir nehmen npm statt pnpm.", False),
+        ("No, usa pnpm para el frontend.", "Usamos npm en vez de pnpm.", False),
     ],
 )
 def test_a_correction_stands_until_something_takes_its_place(older: str, newer: str, stands: bool) -> None:
-    one = event(older, "s1", ago=2)
-    assert (standing([one], [event(newer, "s2")]) == [one]) is stands
-    assert standing([one], [event(newer, "s2", ago=5)]) == [one]  # it was said before
+    one, other = event(older, "s1", ago=2), event(newer, "s2")
+    assert standing([one, other]) == ([one, other] if stands else [other])
+    before = event(newer, "s2", ago=5)
+    assert standing([one, before]) == [one, before]
+    asked = event(f"{newer[:-1]}?", "s2")
+    assert standing([one, asked]) == [one, asked]
 
 
 def test_a_mind_that_changed_in_another_project_ends_nothing() -> None:
-    one = event("Use pnpm for the frontend.", "s1", ago=2, project="kiln")
-    assert standing([one], [event("We go with npm rather than pnpm.", "s2", project="cli")]) == [one]
-    assert standing([one], [event("We go with npm rather than pnpm.", "s2", project="kiln")]) == []
-
-
-def test_of_two_minds_the_later_is_left() -> None:
-    older, newer = event("Use pnpm for the frontend.", "s1", ago=1), event("Use npm, not pnpm, here.", "s2")
-    assert of_one_mind([older, newer]) == (newer,)
-    assert of_one_mind([older]) == (older,)
+    one = event("No, use pnpm for the frontend.", "s1", ago=2, project="kiln")
+    same, other = (event("We go with npm rather than pnpm.", "s2", project=name) for name in ("kiln", "cli"))
+    assert standing([one, other]) == [one, other]
+    assert standing([one, same]) == [same]
 
 
 def test_thousands_of_corrections_are_compared_in_no_time() -> None:
     events = [event(f"Use tool{i % 500}, not gadget{i % 700}.", f"s{i}", ago=i % 7) for i in range(5_000)]
     began = time.process_time()
-    assert standing(events, events) == events  # none names what another gives up
+    assert standing(events) == events  # none names what another gives up
     assert time.process_time() - began < 20

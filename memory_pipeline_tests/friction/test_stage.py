@@ -2,7 +2,6 @@
 
 import os
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
@@ -15,10 +14,8 @@ from memory_pipeline.days import lookback
 from memory_pipeline.friction.active import active_patterns, points_in
 from memory_pipeline.friction.stage import MAX_PER_DAY, FrictionStage
 from memory_pipeline.stages import Built, bring_up_to_date, is_current
-from memory_pipeline.text.phrases import phrase_encoder
 from memory_pipeline_tests.rows import (
     DAY,
-    MissingEncoder,
     Opened,
     Row,
     at,
@@ -33,14 +30,12 @@ from memory_pipeline_tests.rows import (
 )
 
 UV = ("No, use uv, not pip.", "Again: use uv, not pip.", "uv, not pip! Use it.")
-"""Alike by their words too, so that most tests can do without an index."""
+"""Nearly the same words."""
 IN_USE = "Error: listen EADDRINUSE: address already in use :::{port} of {path}"
 
 
 @dataclass
 class Work(Opened):
-    encoder: Any
-
     def correct(self, *texts: str, until: date = DAY, **other: Any) -> None:
         """Each text is a correction in a session of its own: the last on that day, the others on the days before."""
         for i, text in enumerate(texts):
@@ -61,7 +56,7 @@ class Work(Opened):
             say(self.lake, f"{name}{i}", f"{mark}: {text}", day=day, clock=f"1{i}:00")
 
     def stage(self) -> FrictionStage:
-        return FrictionStage(self.workspace, self.encoder)
+        return FrictionStage(self.workspace)
 
     def run(self, day: date = DAY) -> list[Row]:
         bring_up_to_date(self.stage(), self.lake, day)
@@ -74,7 +69,7 @@ class Work(Opened):
 @pytest.fixture
 def work(tmp_path: Path) -> Work:
     settings, lake = workspace(tmp_path)
-    return Work(changed(settings, friction_min_points=0), lake, phrase_encoder())
+    return Work(changed(settings, friction_min_points=0), lake)
 
 
 def test_the_same_correction_in_three_sessions_is_one_pattern_with_its_evidence(work: Work) -> None:
@@ -96,7 +91,7 @@ def test_the_same_correction_in_three_sessions_is_one_pattern_with_its_evidence(
         ("No, use uv, not pip.", "Again: use uv, not pip."),
         ("Nein, nimm uv statt pip.", "Schon wieder pip! Nimm uv statt pip."),
         ("No, usa uv en vez de pip.", "Otra vez: usa uv en vez de pip."),
-        ("不对，用 uv，不要用 pip。", "又错了，用 uv，不要用 pip。"),
+        ("不对，用 uv，不要用 pip。", "不对！用 uv，不要用 pip。"),
     ],
 )
 def test_what_was_said_twice_in_messages_is_one_pattern_in_any_language(work: Work, texts: tuple[str, str]) -> None:
@@ -137,36 +132,22 @@ def test_whose_words_are_a_sign(work: Work, other: dict[str, str], counts: bool)
     assert bool(work.run()) is counts
 
 
-UNHEARD = (
-    ("you left the test file out of the module", "the test file is missing in the module"),
-    ("da fehlt die Testdatei im Modul", "du hast die Testdatei im Modul vergessen"),
-    ("para eso ya está formatDay en utils", "formatDay existe, no escribas otro formateador"),
-    ("any is not a type", "you typed it as any, give it a real type"),
+OTHER_THINGS = (
+    ("No, use uv, not pip.", "No, use pip, not uv."),
+    ("No, add a test for the importer.", "No, add a test for the mailer."),
+    ("Use uv here.", "Use uv here."),  # nobody is corrected
+    ("does uv find its lock file?", "does uv find its lock file?"),
+    ("commit and push", "commit and push"),
+    ("you left the test file out of the module", "the test file is missing in the module"),  # only a model tells
 )
-"""Nobody says "no" or "again"."""
-TALK = (
-    ("commit and push", "ok push it to the branch", "commit this with a short message and push"),
-    ("does uv find its lock file?", "which uv do we have on CI?", "how fast is uv at installing?"),
-    ("We use uv since the spring.", "Since the spring we use uv, it was pip before.", "We moved to uv in spring."),
-    ("add a type for the cursor events", "and a type for the blob events please", "write types for the queue events"),
-    (
-        "the login button does nothing on safari",
-        "login with google comes back to an empty page",
-        "login takes a minute",
-    ),
-)
-"""The same asked for, asked about, told or reported in several sessions."""
 
 
-@pytest.mark.parametrize(("texts", "counts"), [*((texts, True) for texts in UNHEARD), *((t, False) for t in TALK)])
-def test_what_was_not_as_wanted_is_told_from_what_is_asked_for_again(
-    work: Work, texts: Sequence[str], counts: bool
-) -> None:
-    for i, text in enumerate(texts):
-        answer = "assistant: You are right, I change it." if counts else "assistant: I look into it."
-        task = ("user: Write the script that packs the logs.", "assistant: Done.", f"user: {text}", answer)
-        say(work.lake, f"s{i}", *task, day=day_after(i - len(texts) + 1))
-    assert [row["kind"] for row in work.run()] == ["repeated_correction"] * counts
+def test_without_a_model_only_corrections_in_nearly_the_same_words_are_one(work: Work) -> None:
+    for n, texts in enumerate(OTHER_THINGS):
+        for i, text in enumerate(texts):
+            task = (f"user: Write script {n}.", "assistant: Done.", f"user: {text}", "assistant: You are right.")
+            say(work.lake, f"s{n}-{i}", *task, day=day_after(i - 1))
+    assert work.run() == []
 
 
 @pytest.mark.parametrize("field", ["quoted", "voided"])
@@ -209,23 +190,6 @@ def test_a_mind_that_changed_in_another_project_ends_nothing(work: Work, project
     assert sorted(found - {"s1"}) == sessions
 
 
-@pytest.mark.parametrize(
-    ("encoder", "sessions", "told"),
-    [
-        (phrase_encoder(), 3, False),  # all are about uv
-        (MissingEncoder(), 2, True),  # only two share their words
-    ],
-)
-def test_vectors_find_the_same_in_other_words(work: Work, encoder: Any, sessions: int, told: bool) -> None:
-    work.encoder = encoder
-    work.correct("Use uv, not pip, here.", "The uv tool please, I told you!", "Again: use uv, not pip.")
-    (row,) = work.run()
-    assert row["sessions"] == sessions
-    notes = work.build().notes
-    assert ("without_vectors" in notes) is told
-    assert not told or "by words alone" in notes["without_vectors"]
-
-
 def test_failures_with_other_numbers_and_paths_are_one_pattern(work: Work) -> None:
     first = IN_USE.format(port=3000, path="/srv/app.py")
     work.fail(f"starting\n{first}\nbye", IN_USE.format(port=3000, path="/home/ann/x.py"))
@@ -262,7 +226,7 @@ def test_what_is_no_failure(work: Work, text: str, mark: str) -> None:
     ],
 )
 def test_too_few_points_are_said_to_be_too_few(tmp_path: Path, points: int, told: str | None) -> None:
-    work = Work(*workspace(tmp_path), MissingEncoder())
+    work = Work(*workspace(tmp_path))
     work.correct(*UV[: min(points, len(UV))])
     say(work.lake, "long ago", *(f"user: Line {i} of the old list." for i in range(3)), day=day_after(-7))
     missing = points - points_in(work.lake, lookback(DAY, 7))

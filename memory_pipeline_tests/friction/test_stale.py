@@ -1,41 +1,37 @@
-"""A line of which a number has changed is over."""
-
-import pytest
+"""A line is out of date where a user said later what takes its place."""
 
 from memory_pipeline.friction.rules import Rule
-from memory_pipeline.friction.stale import stale_lines
+from memory_pipeline.friction.stale import over_since, stale_lines
 from memory_pipeline_tests.friction.made import event
 from memory_pipeline_tests.rows import day_after
 
-LINE = Rule("MEMORY.md", "A kiln holds at most 8 trays at once.", day_after(-20))
+LINE = Rule("MEMORY.md", "Build with Jenkins.", day_after(-20))
+SAYS = "We build with Actions instead of Jenkins."
 
 
-def stale(*texts: str) -> list[str]:
-    return [rule.text for rule in stale_lines([event(text, f"s{number}") for number, text in enumerate(texts)], [LINE])]
+def test_only_words_that_take_its_place_after_it_was_written_end_a_line() -> None:
+    cases = [
+        ((SAYS,), 0, True),
+        ((SAYS, "Builds moved from Jenkins to Actions."), 0, True),
+        ((SAYS,), 25, False),  # the line is newer
+        ((f"{SAYS[:-1]}?",), 0, False),
+        (("Maybe we build with Actions instead of Jenkins.",), 0, False),
+        (("Jenkins was switched off over the summer.",), 0, False),  # only a model tells
+        (("Build it with Jenkins again.",), 0, False),
+    ]
+    wrong = []
+    for texts, ago, is_over in cases:
+        said = [event(text, f"s{number}", ago=ago - number) for number, text in enumerate(texts)]
+        if stale_lines(said, [LINE]) != ({LINE: said} if is_over else {}):
+            wrong.append((texts, ago))
+    assert wrong == []
 
 
-@pytest.mark.parametrize(
-    "texts",
-    [
-        ("at most 6 trays since the new shelves, formerly 8", "the limit of trays came down from 8 to 6"),
-        ("6 trays at the most; 8 trays was the old number", "from 8 trays we went to 6"),
-        ("höchstens 6 Trays, früher waren es 8 Trays", "6 trays now, it used to be 8"),
-    ],
-)
-def test_a_number_that_was_said_to_be_another_before_is_over(texts: tuple[str, str]) -> None:
-    assert stale(*texts) == [LINE.text]
-    assert stale(texts[0]) == []  # said in one session it may be of one kiln
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "load 6 of the 8 trays",
-        "why are there 6 trays and not 8?",
-        "the 8 trays were full, so I took 2 more kilns",
-        "from 6 trays we went to 8",
-        "of the old 8 plates 6 are broken",
-    ],
-)
-def test_two_numbers_alone_say_nothing_of_it(text: str) -> None:
-    assert stale(text, f"{text} ") == []
+def test_it_is_a_fix_of_low_risk_in_memory_where_two_sessions_say_so() -> None:
+    said = [event(SAYS, session) for session in ("s1", "s2")]
+    pattern = over_since(LINE, said)
+    assert (pattern.kind, pattern.target_file, pattern.replaces) == ("stale_memory", "MEMORY.md", LINE.text)
+    assert (pattern.adds, pattern.low_risk) == (SAYS, True)
+    assert LINE.text in pattern.title
+    assert not over_since(LINE, said[:1]).low_risk
+    assert not over_since(Rule("/src/kiln/AGENTS.md", LINE.text, LINE.since), said).low_risk

@@ -16,7 +16,7 @@ from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.friction.made import event
 from memory_pipeline_tests.friction.test_stage import UV, Work
 from memory_pipeline_tests.llm.openai_server import Fail, openai_server
-from memory_pipeline_tests.rows import DAY, MissingEncoder, bytes_of, changed, day_after
+from memory_pipeline_tests.rows import DAY, bytes_of, changed, day_after
 from memory_pipeline_tests.rows import workspace as new_workspace
 
 EVENTS = (event("No, use uv, not pip.", "s1", project="kiln"), event("pip again? uv 0.9 please", "s2", project="kiln"))
@@ -81,7 +81,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 def work_with(folder: Path, url: str, **settings: object) -> Work:
     given = {"reflector_model": "openai:played", "reflector_base_url": url, "reflector_price": "1/1"} | settings
     made, lake = new_workspace(folder, **given)
-    return Work(changed(made, friction_min_points=0), lake, MissingEncoder())
+    return Work(changed(made, friction_min_points=0), lake)
 
 
 def test_a_new_pattern_is_written_once_and_kept_while_it_goes_on(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_what_a_model_invents_leaves_the_templates_text_and_says_so(tmp_path: Pa
         work = work_with(tmp_path / "a", server.url)
         work.correct(*UV)
         assert work.build().notes["without_the_model"] == "1: nobody said poetry add"
-    without = Work(*_plain(tmp_path / "b"), MissingEncoder())
+    without = Work(*_plain(tmp_path / "b"))
     without.correct(*UV)
     work.run()
     without.run()
@@ -143,4 +143,4 @@ def test_a_model_that_does_not_answer_leaves_the_templates_text(tmp_path: Path, 
 
 def test_without_a_model_nothing_is_asked(tmp_path: Path) -> None:
     settings, lake = new_workspace(tmp_path)
-    assert FrictionStage(Workspace(settings, lake), MissingEncoder()).build(DAY).notes.get("written_by_a_model") is None
+    assert FrictionStage(Workspace(settings, lake)).build(DAY).notes.get("written_by_a_model") is None
