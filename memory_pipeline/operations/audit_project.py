@@ -11,7 +11,6 @@ from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
-from memory_pipeline.friction.stale import ENDS
 from memory_pipeline.operations.audit_file import Line
 from memory_pipeline.operations.audit_lines import STALE, Finding
 
@@ -21,6 +20,15 @@ _QUOTED = re.compile(r"`([^`\n]+)`|\]\(([^)\s]+)\)")
 _PATH = re.compile(r"(?:\./)?(?:[\w.@+-]+/)+[\w.@+-]*")
 _MAKE = re.compile(r"make ([a-z][\w-]*)")
 _SCRIPT = re.compile(r"(?:npm|pnpm|yarn|bun) run ([a-z][\w:.-]*)")
+_ENDS = re.compile(
+    r"\b(?:no longer|any ?more|any longer|gone|closed|is off|switched off|is out|left|forget|not|no|\w+n't|dropped|"
+    r"retired|moved|migrated|switched|replaced|cancel\w+|stopped|instead of|was|used to|"
+    r"nicht|kein\w*|weg|raus|vergiss|umgezogen|gewechselt|abgeschaltet|gekündigt|ersetzt|statt|war|zu|"
+    r"ya no|no|cerrad\w+|fuera|olvida|dej(?:amos|é|ó)|pas(?:amos|ó)|migramos|quit\w+|cancel\w+|en (?:vez|lugar) de|"
+    r"se fue|era|ne|plus|fermé\w*)\b|不再|不用|停用|やめ",
+    re.I,
+)
+"""Says in a clause that what it names is over."""
 _OF_MAKE = ("Makefile", "makefile", "GNUmakefile")
 
 
@@ -96,7 +104,7 @@ def dead_names(lines: Sequence[Line], file: Path) -> Iterator[Finding]:
     if project is None:
         return
     for line in lines:
-        if not ENDS.search(line.text) and (reason := _dead(line.text, project, file.resolve().parent)):
+        if not _ENDS.search(line.text) and (reason := _dead(line.text, project, file.resolve().parent)):
             yield Finding(line.number, STALE, reason)
 
 

@@ -281,10 +281,10 @@ def _vectors(workspace: Workspace) -> Iterator[Finding]:
         yield Finding("index", OK, f"every row has its point; vectors of {workspace.settings.embedding_model}")
 
 
-def _command_in(sentence: str, beginning: str = "memory ") -> str:
+def _command_in(sentence: str) -> str:
     """The command that it names."""
     parts = sentence.split("`")
-    return next((part for part in parts[1::2] if part.startswith(beginning)), "")
+    return next((part for part in parts[1::2] if part.startswith("memory ")), "")
 
 
 def _models(settings: Settings) -> Iterator[Finding]:

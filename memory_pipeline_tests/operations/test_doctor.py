@@ -50,7 +50,7 @@ def test_a_sound_workspace_has_no_problem(settings: Settings) -> None:
     assert [f for f in found if f.level == PROBLEM] == []
     assert {f.about for f in found} >= {
         *("workspace", "settings", "permissions", "disk", "time zone", "session files", "locks", "tables", "index"),
-        *("friction", "language model", "agents", "schedules and sensors", "daemon", "stages"),
+        *("language model", "agents", "schedules and sensors", "daemon", "stages"),
     }
     assert all(f.fix for f in found if f.level != OK)
 
@@ -230,12 +230,3 @@ def test_agents_that_lost_the_memory_are_a_problem(settings: Settings, monkeypat
     monkeypatch.setattr(doctor, "told_of_agents", told)
     lost, well = of(settings, "agents")
     assert (lost.level, lost.fix, well.level) == (PROBLEM, "memory agents connect claude", OK)
-
-
-def test_a_missing_encoder_of_phrases_is_a_warning_with_the_command(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(doctor, "missing_phrases", lambda: "it is not there: `pip install it`.")
-    (finding,) = of(settings, "friction")
-    assert (finding.level, finding.fix) == (WARNING, "pip install it")
-    assert "by words alone" in finding.said
