@@ -84,7 +84,7 @@ def main() -> None:
             workspace=workspace,
             timezone="UTC",
             session_dirs=(chosen.sessions.resolve(),),
-            keep_days=dict.fromkeys(PASSING, chosen.keep_days),
+            retention=dict.fromkeys(PASSING, chosen.keep_days),
         )
         before = size_on_disk(settings.index_dir)
         done: dict[str, Any] = {}

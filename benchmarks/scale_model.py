@@ -66,7 +66,7 @@ UNKNOWN = (
     "What a day of 25 sessions takes: the year that was simulated had two small sessions a day.",
     "Points a message of recorded sessions: the examples are written, and denser in what is worth keeping.",
     "Requests a day, and the rates that providers allow.",
-    "The embedded index beyond 1,010,000 points; a Qdrant server of any size; int8 on it.",
+    "The embedded index beyond 1,010,000 points; a Qdrant server of any size.",
     "Postgres with many deployments at once; its record over years.",
     "A shared file system below the workspace of many pods.",
 )

@@ -18,8 +18,6 @@ from memory_pipeline.lake.tables import TABLES, duckdb_type
 from memory_pipeline.settings import Settings
 from memory_pipeline.settings.sources import Setting, settings_of
 
-OTHER_NAMES = {"keep_days": "Ages of tables", "qdrant": "Qdrant server", "identity": "Files that agents read first"}
-"""Titles of groups of settings that are not just their name."""
 OTHER_SOURCES = {"notes": "daily logs", "supports": "session files and the proposals before it"}
 """What tables are made from, where it is not the session files alone."""
 
@@ -138,14 +136,12 @@ def tables() -> str:
 
 
 def settings() -> str:
-    """Every setting: those that people change first, then the others by table of settings.toml."""
-    found = list(settings_of(Settings).values())
-    groups: dict[str, list[Setting]] = {"Most used": [s for s in found if s.is_front]}
-    for setting in found:
-        group = setting.key.rpartition(".")[0]
-        title = OTHER_NAMES.get(group, group.capitalize()) if group else "Others"
-        if not setting.is_front:
-            groups.setdefault(title, []).append(setting)
+    """Every listed setting: the most used, the others, and the tables `retention` and `advanced`."""
+    groups: dict[str, list[Setting]] = {title: [] for title in ("Most used", "Others", "Retention", "Advanced")}
+    for setting in settings_of(Settings).values():
+        title = setting.key.partition(".")[0].capitalize()
+        if not setting.is_hidden:
+            groups["Most used" if setting.is_front else title if title in groups else "Others"].append(setting)
     return "\n".join(f"## {title}\n\n" + _settings_table(members) for title, members in groups.items())
 
 

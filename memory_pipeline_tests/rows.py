@@ -68,7 +68,7 @@ def workspace(folder: Path, **settings: Any) -> tuple[Settings, Lake]:
 
 def by_group(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings as the groups have them: `observer_model` is the `model` of `observer`, `todoist` whether it is on."""
-    keys = {key.replace(".", "_"): key for key in settings_of(Settings)} | {"todoist": "todoist.enabled"}
+    keys = {path.replace(".", "_"): path for path in settings_of(Settings)} | {"todoist": "todoist.enabled"}
     return nested({keys[name]: value for name, value in settings.items()})
 
 

@@ -43,7 +43,7 @@ def names_of_definitions() -> set[str]:
 
 NAMES = {
     "assets, checks, jobs, schedules and sensors": names_of_definitions(),
-    "settings": {setting.variable for setting in settings_of(Settings).values()},
+    "settings": {setting.variable for setting in settings_of(Settings).values() if not setting.is_hidden},
     "tables": set(TABLES),
     "columns": {column for table in TABLES.values() for column in table.columns},
     "agents": {harness.name for harness in HARNESSES},

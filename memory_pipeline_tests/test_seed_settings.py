@@ -52,21 +52,20 @@ REFUSED_FILES: list[tuple[Any, str]] = [
     ),
 ]
 NAMES = {
-    "compression.chunk_size = 20": "chunk_tokens",  # parts are cut by tokens, at the bounds of messages
-    "compression.working_tier_max_tokens = 30000": "pack.working_tokens",
-    "compression.session_tier_max_tokens = 10000": "pack.session_tokens",
-    "compression.cross_session_tier_max_tokens = 5000": "pack.cross_session_tokens",
-    "globalContextTokenBudget = 15000": "pack.tokens",
-    "reflectionBias = 1.3": "pack.reflection_bias",
+    "compression.chunk_size = 20": "advanced.chunk_tokens",  # parts are cut by tokens, at the bounds of messages
+    "compression.working_tier_max_tokens = 30000": "advanced.pack_working_tokens",
+    "compression.session_tier_max_tokens = 10000": "advanced.pack_session_tokens",
+    "compression.cross_session_tier_max_tokens = 5000": "advanced.pack_cross_session_tokens",
+    "globalContextTokenBudget = 15000": "advanced.pack_tokens",
     'compression.model = "gemini"': "observer.model",
-    "maxTranscriptTokens = 35000": "chunk_tokens",
-    "maxObservationLogTokens = 8000": "observer.max_output_tokens",
-    "previousObserverTokens = 4000": "prior_tokens",
-    "effectiveContext = 200000": "effective_context",
+    "maxTranscriptTokens = 35000": "advanced.chunk_tokens",
+    "maxObservationLogTokens = 8000": "advanced.observer_max_output_tokens",
+    "previousObserverTokens = 4000": "advanced.prior_tokens",
+    "effectiveContext = 200000": "advanced.effective_context",
     'observer.provider = "google"': "observer.model",
-    "observer.maxOutputTokens = 8000": "observer.max_output_tokens",
-    "observer.messageTokenThreshold = 30000": "idle_minutes",
-    "reflector.observationTokenThreshold = 40000": "reflect_early_tokens",
+    "observer.maxOutputTokens = 8000": "advanced.observer_max_output_tokens",
+    "observer.messageTokenThreshold = 30000": "advanced.idle_minutes",
+    "reflector.observationTokenThreshold = 40000": "advanced.reflect_early_tokens",
 }
 
 

@@ -8,7 +8,8 @@ import pytest
 import tomlkit
 
 from memory_pipeline.settings import SettingError, Settings, keep_timezone, load_settings, variable
-from memory_pipeline.settings.sources import FOREIGN, nested, settings_of
+from memory_pipeline.settings.old_names import warn
+from memory_pipeline.settings.sources import FOREIGN, by_old_key, settings_of
 
 EVERY = [
     # field, its variable, what is written, what is read
@@ -38,7 +39,6 @@ EVERY = [
         "http://localhost:8000/v1",
     ),
     ("observer.fallback_price", "OBSERVER_FALLBACK_PRICE", "0/0", "0/0"),
-    ("observer.images", "OBSERVER_IMAGES", "false", False),
     ("observer.fallback", "OBSERVER_FALLBACK", "true", True),
     ("reflector.model", "REFLECTOR_MODEL", "pi -p --no-session", "pi -p --no-session"),
     ("reflector.base_url", "REFLECTOR_BASE_URL", "http://localhost:8000/v1", "http://localhost:8000/v1"),
@@ -55,14 +55,11 @@ EVERY = [
     ("chunk_tokens", "MEMORY_CHUNK_TOKENS", "5000", 5000),
     ("prior_tokens", "MEMORY_PRIOR_TOKENS", "0", 0),
     ("context_file_tokens", "MEMORY_CONTEXT_FILE_TOKENS", "0", 0),
-    ("owner", "MEMORY_OWNER", "ada", "ada"),
-    ("projects_in_memory", "MEMORY_PROJECTS_IN_MEMORY", "sections", "sections"),
     ("daily_budget_usd", "MEMORY_DAILY_BUDGET_USD", "2.5", 2.5),
     ("daily_budget_tokens", "MEMORY_DAILY_BUDGET_TOKENS", "100000", 100_000),
     ("lookback_days", "MEMORY_LOOKBACK_DAYS", "14", 14),
     ("friction_min_points", "MEMORY_FRICTION_MIN_POINTS", "50", 50),
     ("distil_after_days", "MEMORY_DISTIL_AFTER_DAYS", "10", 10),
-    ("max_recall_loss", "MEMORY_MAX_RECALL_LOSS", "0.5", 0.5),
     ("pending_limit", "MEMORY_PENDING_LIMIT", "3", 3),
     ("proposal_expiry_days", "MEMORY_PROPOSAL_EXPIRY_DAYS", "3", 3),
     ("auto_promote", "MEMORY_AUTO_PROMOTE", "shadow", "shadow"),
@@ -73,19 +70,16 @@ EVERY = [
     ("mcp.tokens", "MEMORY_MCP_TOKENS", "900", 900),
     ("mcp.seconds", "MEMORY_MCP_SECONDS", "2.5", 2.5),
     ("pack.tokens", "MEMORY_PACK_TOKENS", "9000", 9000),
-    ("pack.half_life_days", "MEMORY_PACK_HALF_LIFE_DAYS", "3.5", 3.5),
-    ("pack.reflection_bias", "MEMORY_PACK_REFLECTION_BIAS", "2", 2.0),
     ("pack.working_tokens", "MEMORY_PACK_WORKING_TOKENS", "20000", 20_000),
     ("pack.session_tokens", "MEMORY_PACK_SESSION_TOKENS", "8000", 8000),
     ("pack.cross_session_tokens", "MEMORY_PACK_CROSS_SESSION_TOKENS", "4000", 4000),
     ("archive_after_days", "MEMORY_ARCHIVE_AFTER_DAYS", "30", 30),
-    ("keep_runs_days", "MEMORY_KEEP_RUNS_DAYS", "30", 30),
-    ("keep_words_days", "MEMORY_KEEP_WORDS_DAYS", "365", 365),
-    ("keep_words_last", "MEMORY_KEEP_WORDS_LAST", "2", 2),
-    ("keep_days.message_embeddings", "MEMORY_KEEP_DAYS_MESSAGE_EMBEDDINGS", "180", 180),
-    ("keep_days.embeddings", "MEMORY_KEEP_DAYS_EMBEDDINGS", "365", 365),
-    ("keep_days.summary_embeddings", "MEMORY_KEEP_DAYS_SUMMARY_EMBEDDINGS", "91", 91),
-    ("keep_days.friction_clusters", "MEMORY_KEEP_DAYS_FRICTION_CLUSTERS", "400", 400),
+    ("retention.messages", "MEMORY_KEEP_WORDS_DAYS", "365", 365),
+    ("retention.keep_last", "MEMORY_KEEP_WORDS_LAST", "2", 2),
+    ("retention.message_embeddings", "MEMORY_KEEP_DAYS_MESSAGE_EMBEDDINGS", "180", 180),
+    ("retention.embeddings", "MEMORY_KEEP_DAYS_EMBEDDINGS", "365", 365),
+    ("retention.summary_embeddings", "MEMORY_KEEP_DAYS_SUMMARY_EMBEDDINGS", "91", 91),
+    ("retention.friction_clusters", "MEMORY_KEEP_DAYS_FRICTION_CLUSTERS", "400", 400),
     ("notify", "MEMORY_NOTIFY", "desktop", "desktop"),
     ("identity.directory", "MEMORY_IDENTITY_DIRECTORY", "/home/ann/.agents", Path("/home/ann/.agents")),
     ("identity.links", "MEMORY_IDENTITY_LINKS", "/a/X.md:/b c/X.md", (Path("/a/X.md"), Path("/b c/X.md"))),
@@ -93,17 +87,17 @@ EVERY = [
     ("qdrant.url", "QDRANT_URL", "http://localhost:6333", "http://localhost:6333"),
     ("qdrant.collection", "QDRANT_COLLECTION", "mine", "mine"),
     ("qdrant.api_key", "QDRANT_API_KEY", "k-1", "k-1"),
-    ("qdrant.quantization", "QDRANT_QUANTIZATION", "int8", "int8"),
 ]
 
 
-@pytest.mark.parametrize(("field", "name", "written", "read"), EVERY, ids=[name for _, name, _, _ in EVERY])
-def test_every_setting_is_read_from_its_variable(
-    field: str, name: str, written: str, read: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(name, written)
-    assert variable(field) == name
-    assert attrgetter(field)(load_settings()) == read
+def test_every_setting_is_read_from_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = []
+    for path, name, written, read in EVERY:
+        with monkeypatch.context() as patch:
+            patch.setenv(name, written)
+            if variable(path) != name or attrgetter(path)(load_settings()) != read:
+                wrong.append(name)
+    assert wrong == []
 
 
 def test_no_setting_is_left_out_above() -> None:
@@ -115,13 +109,17 @@ def test_every_setting_says_what_it_is_for() -> None:
     assert [key for key, setting in settings_of(Settings).items() if not setting.meaning] == []
 
 
-@pytest.mark.parametrize("name", [name for _, name, _, _ in EVERY])
-def test_an_empty_variable_is_an_unset_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_variable_is_an_unset_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """An empty MEMORY_WORKSPACE must not become the current directory."""
-    monkeypatch.delenv(name, raising=False)
-    unset = load_settings()
-    monkeypatch.setenv(name, "")
-    assert load_settings() == unset
+    wrong = []
+    for _, name, _, _ in EVERY:
+        with monkeypatch.context() as patch:
+            patch.delenv(name, raising=False)
+            unset = load_settings()
+            patch.setenv(name, "")
+            if load_settings() != unset:
+                wrong.append(name)
+    assert wrong == []
 
 
 @pytest.mark.parametrize(
@@ -267,13 +265,53 @@ def write_file(text: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("key", "written", "read"), [(k, w, r) for k, _, w, r in EVERY if k != "workspace"])
-def test_every_setting_is_read_from_the_file(
-    key: str, written: str, read: object, monkeypatch: pytest.MonkeyPatch
+def table_of(key: str, written: str) -> str:
+    group, _, name = key.rpartition(".")
+    return tomlkit.dumps({group: {name: written}} if group else {name: written})
+
+
+def test_every_setting_is_read_from_the_file_also_by_its_former_key(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.delenv(variable(key), raising=False)
-    write_file(tomlkit.dumps(nested({key: written})))
-    assert attrgetter(key)(load_settings()) == read
+    wrong, told = [], dict[str, str]()
+    former = {setting.path: old for old, setting in by_old_key(Settings).items()}
+    for path, name, written, read in EVERY:
+        if path == "workspace":
+            continue
+        key = settings_of(Settings)[path].key
+        for used in (key, former.get(path, key)):
+            with monkeypatch.context() as patch:
+                patch.delenv(name, raising=False)
+                write_file(table_of(used, written))
+                warn.cache_clear()
+                caplog.clear()
+                if attrgetter(path)(load_settings()) != read:
+                    wrong.append(used)
+                if bool(caplog.messages) != (used != key) or (caplog.messages and f"is now {key};" not in caplog.text):
+                    told[used] = caplog.text
+    assert (wrong, told) == ([], {})
+    assert {"lookback_days", "pack.tokens", "observer.temperature", "keep_days.embeddings"} <= set(former.values())
+
+
+def test_a_new_key_counts_before_the_former_one() -> None:
+    write_file("lookback_days = 3\n[advanced]\nlookback_days = 5\n")
+    assert load_settings().lookback_days == 5
+
+
+def test_what_is_no_setting_any_more_is_ignored_with_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = write_file('owner = "ada"\n[observer]\nimages = "perhaps"\n')
+    monkeypatch.setenv("MEMORY_KEEP_RUNS_DAYS", "never")
+    monkeypatch.setenv("QDRANT_QUANTIZATION", "int8")
+    monkeypatch.setenv("OWNER", "somebody")
+    warn.cache_clear()
+    assert load_settings().owner == "me"
+    load_settings()
+    told = sorted(caplog.messages)
+    assert [sentence.partition(" is no longer a setting and is ignored: ")[0] for sentence in told] == [
+        *(f"{path}:1: owner", f"{path}:3: observer.images", "MEMORY_KEEP_RUNS_DAYS", "QDRANT_QUANTIZATION")
+    ]
 
 
 def test_the_file_has_toml_s_own_types(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -324,15 +362,18 @@ def test_the_file_counts_before_what_pi_has() -> None:
         ('observer = {modle = "a:b"}\n', 1, "observer.modle is no setting"),
         ('\nworkspace = "/elsewhere"\n', 2, "the file lies in the workspace and cannot name it; set MEMORY_WORKSPACE."),
         ('session_dirs = ["/a", "b"]\n', 1, "expected absolute paths or ones that begin with ~, but 'b' is neither."),
-        ("proposal_warning_days = 3\n", 1, "proposal_warning_days is no setting any more: it follows from"),
         (
-            "idle_minutes = -1\n",
-            1,
-            "idle_minutes='-1': should be greater than or equal to 0; correct it or take it out",
+            "[advanced]\nidle_minutes = -1\n",
+            2,
+            "advanced.idle_minutes='-1': should be greater than or equal to 0; correct it or take it out",
         ),
         ("session_dirs = 3\n", 1, "session_dirs='3': should be a valid tuple; correct it or take it out"),
         ("[identity]\nlinks = [3]\n", 2, "identity.links='3': is not a valid path; correct it or take it out"),
-        ("\n[observer]\ntemperature = 'hot'\n", 3, "observer.temperature='hot': should be a valid number"),
+        (
+            "\n[advanced]\nobserver_temperature = 'hot'\n",
+            3,
+            "advanced.observer_temperature='hot': should be",
+        ),
     ],
 )
 def test_a_wrong_line_of_the_file_is_named(text: str, line: int, sentence: str) -> None:
@@ -375,7 +416,6 @@ def test_the_zone_of_the_file_is_the_workspaces_too(monkeypatch: pytest.MonkeyPa
         ("OBSERVER_MODLE", "the nearest is OBSERVER_MODEL."),
         ("REFLECTOR_IMAGES", "REFLECTOR_IMAGES is no setting"),
         ("MEMORY_TODOIST_API_TOKEN", "the nearest is TODOIST_API_TOKEN."),
-        ("MEMORY_PROPOSAL_WARNING_DAYS", "is no setting any more: it follows from proposal_expiry_days"),
         ("MEMORY_QQWWXXJJZZKKVVQQ", "MEMORY_QQWWXXJJZZKKVVQQ is no setting. Correct the variable or unset it"),
     ],
 )
@@ -417,4 +457,4 @@ def test_defaults_are_as_a_person_would_write_them() -> None:
     defaults = {key: setting.default for key, setting in settings_of(Settings).items()}
     assert defaults["workspace"] == "~/.memory-pipeline" and defaults["redact"] == "true"
     assert (defaults["model_timeout"], defaults["observation_budget"], defaults["observer.model"]) == ("180", "0.1", "")
-    assert defaults["start_date"] == "the day of the oldest session, when the workspace is made"
+    assert defaults["start_date"] == "the day of the oldest session, when the workspace is created"

@@ -52,7 +52,8 @@ class ThreeWeeks:
         self.sessions = folder / "sessions"
         self.sessions.mkdir()
         monkeypatch.setenv("MEMORY_SESSION_DIRS", str(self.sessions))
-        monkeypatch.setenv("MEMORY_PROJECTS_IN_MEMORY", "none")  # what a line says of its project is tested elsewhere
+        # what a line says of its project is tested elsewhere
+        monkeypatch.setattr("memory_pipeline.proposals.memory_file.with_note", lambda text, projects: text)
         self.settings: Settings = load_settings()
         self.lake = Lake(self.settings.lake_dir)
         self.instance = instance

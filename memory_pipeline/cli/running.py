@@ -98,7 +98,7 @@ class Running:
         due = {level: periods for level, periods in due.items() if periods}
         if due:
             counts = [f"{len(periods)} {NAMES[level]}{'s' * (len(periods) != 1)}" for level, periods in due.items()]
-            err.print(f"To distil: {', '.join(counts)}.", style="dim")
+            err.print(f"Summarizing {', '.join(counts)}.", style="dim")
             self._execute([runs_over(DISTIL_JOBS[level], periods) for level, periods in due.items()])
 
     def _execute(self, todo: Sequence[Runs]) -> None:

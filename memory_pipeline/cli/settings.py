@@ -1,8 +1,9 @@
-"""`memory settings`: what holds, where it is set, and writing the workspace's settings.toml."""
+"""`memory settings`: the values in force, where each is set, and writing the workspace's settings.toml."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,15 +14,24 @@ from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.markdown.safe_write import decode, encode, update_file
 from memory_pipeline.settings import SettingError, Settings, check_file, named_workspace
 from memory_pipeline.settings.marks import kept_first_day, kept_zone
-from memory_pipeline.settings.sources import FILE_NAME, Setting, given, no_such, settings_of, unknown_variables, written
-
-HEADER = (
-    "# Settings of this workspace. A variable of the environment counts more; `memory settings` says what holds.\n\n"
+from memory_pipeline.settings.sources import (
+    ADVANCED,
+    FILE_NAME,
+    Setting,
+    by_key,
+    by_old_key,
+    given,
+    no_such,
+    settings_of,
+    unknown_variables,
+    written,
 )
+
+HEADER = "# Settings of this workspace. Environment variables take precedence; `memory settings` shows both.\n\n"
 AT_START = ("start_date", "timezone", "lookback_days", "todoist.enabled", "archive_after_days")
-"""What Dagster's definitions are made from; everything else is read anew by each run and each sensor."""
+"""Paths of the settings that Dagster's definitions depend on; each run and sensor reads the others again."""
 AS_JSON = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
-KEY = Annotated[str, typer.Argument(help="The name in settings.toml, or the variable: observer.model, OBSERVER_MODEL.")]
+KEY = Annotated[str, typer.Argument(help="Key in settings.toml or variable: observer.model, OBSERVER_MODEL.")]
 app = typer.Typer(invoke_without_command=True, add_completion=False, rich_markup_mode=None)
 
 
@@ -51,75 +61,90 @@ def settings(context: typer.Context, as_json: AS_JSON = False) -> None:
 
 
 @app.command("set", context_settings={"ignore_unknown_options": True})  # -1 is a value
-def set_(key: KEY, value: Annotated[str, typer.Argument(help="As it would stand in the variable.")]) -> None:
-    """Write a setting into settings.toml; comments and order stay."""
+def set_(key: KEY, value: Annotated[str, typer.Argument(help="The value, written as in the variable.")]) -> None:
+    """Write a setting to settings.toml; comments and order are kept."""
     setting = _setting(key)
     if setting.key == "workspace":
         raise fail("The workspace is named by MEMORY_WORKSPACE; its own file cannot say where it lies.", MISUSED)
 
-    path = write({setting.key: value})
+    path = write({setting.path: value})
     say(f"{setting.key} = {shown(setting, value)}, in {path}")
     if setting.variable in {name.upper() for name, text in os.environ.items() if text}:
-        err.print(f"{setting.variable} is set in this environment and counts more.", style="yellow")
-    if setting.key in AT_START:
-        err.print("Where `memory ui` runs, start it again: it read this when it started.", style="yellow")
+        err.print(f"{setting.variable} is set in this environment and takes precedence.", style="yellow")
+    if setting.path in AT_START:
+        err.print("A running `memory ui` must be restarted: it reads this setting when it starts.", style="yellow")
 
 
 @app.command()
 def unset(key: KEY) -> None:
-    """Take a setting out of settings.toml, so that its default holds."""
-    named = {s.variable: s.key for s in settings_of(Settings).values()}.get(key.upper(), key)
+    """Remove a setting from settings.toml, so that its default applies."""
+    setting = _known(key)
+    named = setting.key if setting else key  # a name that nothing reads can be removed too
 
-    def take_out(document: Any) -> None:
-        table, name = _table(document, named, make=False)
-        if not isinstance(table, dict) or name not in table:
+    def remove(document: Any) -> None:
+        if not _remove(document, {key, named, *_old_keys(setting)}):
             raise SettingError(f"{named} is not set in {named_workspace() / FILE_NAME}.")
-        del table[name]
 
-    say(f"{named} is taken out of {_edit(take_out)}")
+    say(f"{named} is removed from {_edit(remove)}")
 
 
 def write(values: Mapping[str, str | None]) -> Path:
-    """Write these settings, by key, into settings.toml in one go, and take out those that are None; the file.
+    """Write these settings, by path, to settings.toml in one go, and remove those that are None; the file.
 
-    Ends the command where what came of it would be wrong; then nothing is written.
+    Ends the command where the result would be wrong; then nothing is written.
     """
     known = settings_of(Settings)
 
     def put(document: Any) -> None:
-        for key, value in values.items():
-            table, name = _table(document, key, make=value is not None)
-            if table is None:
+        for path, value in values.items():
+            setting = known[path]
+            _remove(document, _old_keys(setting) if value is not None else {setting.key, *_old_keys(setting)})
+            if value is None:
                 continue
+            table, name = _table(document, setting.key, make=True)
             if not isinstance(table, dict):
-                raise SettingError(f"{named_workspace() / FILE_NAME}: {key.partition('.')[0]} should be a table.")
-            if value is not None:
-                table[name] = _as_toml(known[key], value)
-            elif name in table:
-                del table[name]
+                table_name = setting.key.partition(".")[0]
+                raise SettingError(f"{named_workspace() / FILE_NAME}: {table_name} should be a table.")
+            table[name] = _as_toml(setting, value)
 
-    return _edit(put, is_secret=any(known[key].is_secret for key in values))
+    return _edit(put, is_secret=any(known[path].is_secret for path in values))
+
+
+def _old_keys(setting: Setting | None) -> set[str]:
+    return {old for old, now in by_old_key(Settings).items() if now == setting}
+
+
+def _remove(document: Any, keys: Iterable[str]) -> bool:
+    """Remove these keys from the document; whether any was there."""
+    found = False
+    for key in keys:
+        table, name = _table(document, key, make=False)
+        if isinstance(table, dict) and name in table:
+            del table[name]
+            found = True
+    return found
 
 
 def rows_of(settings: Settings) -> list[dict[str, Any]]:
-    """Every setting with its value as it may be shown, and where it comes from; what people use most comes first."""
+    """Every listed setting with its value as it may be shown, and where it comes from; the most used come first."""
     places = given(Settings, settings.workspace)
     rows = []
-    for key, setting in settings_of(Settings).items():
-        group, _, name = key.rpartition(".")
-        value = getattr(getattr(settings, group) if group else settings, name)
+    for path, setting in settings_of(Settings).items():
+        if setting.is_hidden:
+            continue
+        value = attrgetter(path)(settings)
         rows.append(
             {
-                "key": key,
+                "key": setting.key,
                 "variable": setting.variable,
                 "value": shown(setting, written(value)),
-                "from": places[key][1] if key in places else _unset_place(settings, key),
+                "from": places[path][1] if path in places else _unset_place(settings, path),
                 "default": setting.default,
                 "meaning": setting.meaning,
                 "front": setting.is_front,
             }
         )
-    return sorted(rows, key=lambda row: not row["front"])
+    return sorted(rows, key=lambda row: (not row["front"], row["key"].startswith(f"{ADVANCED}.")))
 
 
 def shown(setting: Setting, text: str) -> str:
@@ -131,20 +156,23 @@ def shown(setting: Setting, text: str) -> str:
     return Redactor(b"").redact(text)  # what is shown is not stored, so its marks need no salt of the workspace
 
 
-def _unset_place(settings: Settings, key: str) -> str:
+def _unset_place(settings: Settings, path: str) -> str:
     kept = {"timezone": kept_zone, "start_date": kept_first_day}
-    return "kept by the workspace" if key in kept and kept[key](settings.workspace) else "default"
+    return "kept by the workspace" if path in kept and kept[path](settings.workspace) else "default"
 
 
 def _setting(name: str) -> Setting:
-    """By its key or its variable."""
-    known = settings_of(Settings)
-    for setting in known.values():
-        if name in (setting.key, setting.variable) or name.upper() == setting.variable:
-            return setting
-    raise fail(
-        f"{no_such(name, [*known, *(s.variable for s in known.values())])} `memory settings` lists all.", MISUSED
-    )
+    if setting := _known(name):
+        return setting
+    listed = [s for s in settings_of(Settings).values() if not s.is_hidden]
+    names = [*(s.key for s in listed), *(s.variable for s in listed)]
+    raise fail(f"{no_such(name, names)} `memory settings` lists all.", MISUSED)
+
+
+def _known(name: str) -> Setting | None:
+    """The setting of this key, former key or variable."""
+    variables = {setting.variable: setting for setting in settings_of(Settings).values()}
+    return by_key(Settings).get(name) or by_old_key(Settings).get(name) or variables.get(name.upper())
 
 
 def _edit(change: Callable[[Any], None], *, is_secret: bool = False) -> Path:

@@ -72,10 +72,10 @@ def print_settled(settled: dict[str, Any]) -> None:
         "expired": "expired",
         "superseded": "superseded by newer ones",
         "withdrawn": "withdrawn, for what they were to end has stopped",
-        "automatic": "promoted automatically",
+        "automatic": "promoted",
     }
     if ended := ", ".join(f"{len(settled[key])} {name}" for key, name in names.items() if settled[key]):
-        say(f"Without you: {ended}")
+        say(f"Automatically: {ended}")
 
 
 def _read(settled: dict[str, Any]) -> str:

@@ -34,7 +34,7 @@ def show(
     lake = Lake.from_settings(active_settings())
     found = messages_around(lake, identifier, around)
     if not found and (day := day_not_kept(lake, identifier)):
-        raise fail(f"It was said on {day}, and {NOT_KEPT} (MEMORY_KEEP_WORDS_DAYS).")
+        raise fail(f"It was said on {day}, and {NOT_KEPT} (retention.messages).")
     if not found:
         name = clip(identifier, MAX_NAME)
         raise fail(f"There is no message and no session {name!r}; `memory search` prints their ids.", MISUSED)

@@ -9,7 +9,7 @@ from memory_pipeline.defs.check_results import check_by_day
 from memory_pipeline.defs.orchestration import daily_partitions, monthly_partitions, weekly_partitions
 from memory_pipeline.distillation.facts import facts_of
 from memory_pipeline.distillation.periods import DAY, LEVELS, TABLE_OF, WEEK, Period
-from memory_pipeline.distillation.stage import DistillationStage, Levels, altered, recall_of
+from memory_pipeline.distillation.stage import MAX_RECALL_LOSS, DistillationStage, Levels, altered, recall_of
 from memory_pipeline.settings import Settings
 from memory_pipeline.verdict import Verdict
 from memory_pipeline.workspace.workspace import Workspace
@@ -68,7 +68,7 @@ def judge_recall(stage: DistillationStage, day: date) -> Verdict:
         "highs_kept": found.kept,
         "recall_loss": round(found.loss, 4),
     }
-    passed = found.loss <= stage.settings.max_recall_loss
+    passed = found.loss <= MAX_RECALL_LOSS
     judged = f"{found.kept} of {found.highs} highs are still said, word for word"
     return Verdict(passed, numbers, [] if passed else [f"{period}: {found}"], judged)
 

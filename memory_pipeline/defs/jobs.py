@@ -160,7 +160,7 @@ def prune_runs(context: dg.OpExecutionContext, workspace: WorkspaceResource) -> 
     context.log.info(f"{pruned.runs} runs and {pruned.logs} logs are gone, {pruned.bytes / 1e6:,.1f} MB.")
 
 
-@dg.op(name="retire_rows", description="What is older than the settings keep_words_days and keep_days say.")
+@dg.op(name="retire_rows", description="Rows that are older than the table retention of settings.toml says.")
 def retire_old_rows(context: dg.OpExecutionContext, workspace: WorkspaceResource) -> None:
     settings = workspace.open().settings
     done = retire(settings, today(settings.zone))
@@ -178,8 +178,8 @@ def _told(days: Sequence[date]) -> str:
 
 @dg.job(
     name=PRUNE_JOB,
-    description="Takes out of Dagster's record what is old and was replaced, and of the tables what is older than "
-    "MEMORY_KEEP_WORDS_DAYS and MEMORY_KEEP_DAYS_… say, if they are set; what you decided on is left alone.",
+    description="Removes old runs that were replaced from Dagster's record, and old rows from the tables where "
+    "`[retention]` of settings.toml sets an age; what you decided on is left alone.",
     executor_def=dg.in_process_executor,
 )
 def prune_job() -> None:

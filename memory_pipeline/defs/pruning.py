@@ -1,7 +1,7 @@
 """What Dagster's record of old runs need not keep: so that years of runs stay small and the UI quick.
 
 Of each partition of each asset the last materialization stays, of each check and day the last result, and of these
-their runs; so nothing turns grey or missing. What goes, once it is older than the setting says: runs whose results were
+their runs; so nothing turns grey or missing. What goes, once it is 90 days old: runs whose results were
 all replaced by later ones, the log of every step of every run, and what steps printed.
 
 In SQLite the events of a run lie in a file of its own beside the index of all; in Postgres they are rows of one table,
@@ -30,6 +30,7 @@ from dagster._core.storage.event_log.schema import (
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.free_space import size_on_disk
 
+KEEP_RUNS_DAYS = 90
 PAGE = 500
 """Runs that are looked at together; SQLite takes no more than some thousands of names in a statement."""
 ENDED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
@@ -46,16 +47,16 @@ class Pruned:
 
 
 def prune(instance: dg.DagsterInstance, settings: Settings, now: datetime) -> Pruned:
-    """Take out what is older than `keep_runs_days`; nothing where that is 0, or where the record is in no SQL database.
+    """Remove what is older than `KEEP_RUNS_DAYS`; nothing where the record is in no SQL database.
 
     Bytes are those of files: what becomes free in Postgres is the server's to give back.
     """
     storage = instance.event_log_storage
-    if not settings.keep_runs_days or not isinstance(storage, SqlEventLogStorage):
+    if not isinstance(storage, SqlEventLogStorage):
         return Pruned()
     shards = storage if isinstance(storage, SqliteEventLogStorage) else None
     before = size_on_disk(settings.dagster_home)
-    oldest = now - timedelta(days=settings.keep_runs_days)
+    oldest = now - timedelta(days=KEEP_RUNS_DAYS)
     with storage.index_connection() as index:
         with_logs = set() if shards else _with_logs(index, oldest)
         _forget_replaced(index, oldest)

@@ -86,9 +86,9 @@ def schedules(settings: Settings) -> list[dg.ScheduleDefinition]:
             "prune_on_sunday",
             PRUNE_JOB,
             "0 4 * * 0",
-            "Take out of Dagster's record what is older than MEMORY_KEEP_RUNS_DAYS and was replaced, and of the tables "
-            "what is older than MEMORY_KEEP_WORDS_DAYS and MEMORY_KEEP_DAYS_… say.",
-            is_on=any((settings.keep_runs_days, settings.keep_words_days, *settings.keep_days.model_dump().values())),
+            "Remove runs that are 90 days old and were replaced from Dagster's record, and rows that `[retention]` of "
+            "settings.toml no longer keeps.",
+            is_on=True,
         ),
     ]
 

@@ -59,6 +59,8 @@ class Levels:
         ]
 
 
+MAX_RECALL_LOSS = 0.10
+"""Share of the highs that a distillation may no longer say."""
 VERSIONS = {DAY: "4", WEEK: "5", MONTH: "5"}
 SHARE = {DAY: 0.85, WEEK: 0.55, MONTH: 0.35}
 """Words that a level may have, of those of the period's observations and narratives; highs stay also beyond it. They
@@ -100,7 +102,7 @@ class DistillationStage:
         if day > self.newest:
             return fingerprint_of(VERSIONS[self.level], "not old enough")
         facts = [self.lake.digest(table, Period(self.level, day).days) for table in INPUTS]
-        return fingerprint_of(VERSIONS[self.level], self.settings.max_recall_loss, *facts)
+        return fingerprint_of(VERSIONS[self.level], MAX_RECALL_LOSS, *facts)
 
     def build(self, day: date) -> Built:
         """The rows of the period that ends with the day; what it is made of is brought up to date first.
@@ -114,10 +116,11 @@ class DistillationStage:
         stored, facts = levels.rows(period), facts_of(self.lake, period.days)
         levels.made[period] = rows_of(levels, period, facts)
         found = recall_of(levels, period, facts)
-        if found.loss <= self.settings.max_recall_loss:
+        if found.loss <= MAX_RECALL_LOSS:
             return self._built(levels.made[period])
-        most = f"MEMORY_MAX_RECALL_LOSS={self.settings.max_recall_loss}"
-        failure = RecallLostError(f"{period}: {found}; fewer than {most} allows, so what was there is kept.")
+        failure = RecallLostError(
+            f"{period}: {found}; at most {MAX_RECALL_LOSS:.0%} may be lost, so what was there is kept."
+        )
         return self._built(stored, failure)
 
     def _built(self, rows: Rows, failure: RecallLostError | None = None) -> Built:

@@ -112,7 +112,6 @@ def open_collection(settings: Settings, name: str, dimension: int, wait: float) 
             dimension,
             api_key=settings.qdrant.api_key,
             collection=name,
-            int8=settings.qdrant.quantization == "int8",
         )
     from memory_pipeline.embeddings.edge import EdgeIndex
 
@@ -126,8 +125,7 @@ def open_to_search(settings: Settings, name: str, dimension: int, wait: float) -
         from memory_pipeline.embeddings.server import ServerIndex
 
         url, key = settings.qdrant.url, settings.qdrant.api_key
-        int8 = settings.qdrant.quantization == "int8"
-        return ServerIndex(url, dimension, api_key=key, collection=name, create=False, seconds=wait, int8=int8)
+        return ServerIndex(url, dimension, api_key=key, collection=name, create=False, seconds=wait)
     if not (settings.index_dir / name).is_dir():
         raise IndexUnavailableError(f"{name} is gone from index/; {MAKE_ANEW}.")
     return open_collection(settings, name, dimension, wait)

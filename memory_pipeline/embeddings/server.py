@@ -36,7 +36,7 @@ from memory_pipeline.text.sentences import clip
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
-    from qdrant_client.models import Filter, ScalarQuantization, SearchParams
+    from qdrant_client.models import Filter
 
 _PAGE = 1000
 _TIMEOUT_SECONDS = 8.0  # for one request, connecting included
@@ -44,8 +44,6 @@ _MAX_REASON = 200
 _TRIES = 4
 """Of a write that the server did not take for the moment; it is waited .5, 1 and 2 seconds between them."""
 _FOR_THE_MOMENT = (408, 429, 500, 502, 503, 504)
-_OVERSAMPLING = 2.0
-"""Candidates by bytes for each hit that is wanted; they are ranked again by the whole vectors."""
 
 
 class ServerIndex:
@@ -53,8 +51,7 @@ class ServerIndex:
 
     Raises `IndexUnavailableError` when the server cannot be reached or refuses, or when the collection holds vectors of
     another dimension or distance, or is not there and ``create`` is not wanted. A `client` that is handed in is used as
-    it is and left open by `close`. With `int8` the server also keeps the dense vectors as bytes and looks among these
-    first; a collection that is there follows it.
+    it is and left open by `close`.
 
     A write is tried again where the server was busy or the connection broke: each names its points, so what arrived
     twice is there once. Opening and reading are not, so an outage is told at once.
@@ -70,12 +67,10 @@ class ServerIndex:
         client: QdrantClient | None = None,
         create: bool = True,
         seconds: float = _TIMEOUT_SECONDS,
-        int8: bool = False,
     ) -> None:
         from qdrant_client import QdrantClient
 
         self.dimension = dimension
-        self.int8 = int8
         self.set_aside: Path | None = None
         self.collection = collection
         # An address may carry a password or a token; messages must not.
@@ -191,7 +186,6 @@ class ServerIndex:
                 using=using,
                 query_filter=chosen,
                 limit=limit,
-                search_params=_by_bytes_first() if self.int8 and using == DENSE else None,
                 with_payload=fields is None or (list(fields) or False),
             )
         return [Hit(str(hit.id), hit.score, shown_payload(hit.payload)) for hit in answer.points]
@@ -221,7 +215,6 @@ class ServerIndex:
     def _prepare_collection(self, create: bool) -> None:
         from qdrant_client.http.exceptions import UnexpectedResponse
         from qdrant_client.models import (
-            Disabled,
             Distance,
             Modifier,
             PayloadSchemaType,
@@ -243,7 +236,6 @@ class ServerIndex:
                         self.collection,
                         vectors_config={DENSE: wanted},
                         sparse_vectors_config=words,
-                        quantization_config=_int8() if self.int8 else None,
                     )
                 except UnexpectedResponse as error:
                     if error.status_code != 409:  # 409: another process made it a moment ago
@@ -262,10 +254,6 @@ class ServerIndex:
             schema = {DAY_NUMBER: PayloadSchemaType.INTEGER} | dict.fromkeys(KEYWORDS, PayloadSchemaType.KEYWORD)
             for name in schema.keys() - info.payload_schema.keys():
                 client.create_payload_index(self.collection, name, schema[name], wait=True)
-            if create and self.int8 != bool(info.config.quantization_config):
-                client.update_collection(
-                    self.collection, quantization_config=_int8() if self.int8 else Disabled.DISABLED
-                )
 
     @contextmanager
     def _server(self) -> Iterator[QdrantClient]:
@@ -332,19 +320,6 @@ def _is_for_the_moment(error: BaseException) -> bool:
     if isinstance(error, ResponseHandlingException):
         return isinstance(error.source, TransportError) and not isinstance(error.source, UnsupportedProtocol)
     return isinstance(error, ResourceExhaustedResponse)
-
-
-def _int8() -> ScalarQuantization:
-    """Each number of a dense vector as a byte, in memory; the whole vectors stay on the disk beside them."""
-    from qdrant_client.models import ScalarQuantization, ScalarQuantizationConfig, ScalarType
-
-    return ScalarQuantization(scalar=ScalarQuantizationConfig(type=ScalarType.INT8, quantile=0.99, always_ram=True))
-
-
-def _by_bytes_first() -> SearchParams:
-    from qdrant_client.models import QuantizationSearchParams, SearchParams
-
-    return SearchParams(quantization=QuantizationSearchParams(rescore=True, oversampling=_OVERSAMPLING))
 
 
 def _vectors(point: Point) -> dict[str, Any]:

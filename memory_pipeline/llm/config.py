@@ -28,7 +28,7 @@ class ModelConfig:
     price: tuple[float, float] | None = None
     """USD per million tokens in and out, where the settings say so."""
     sees: bool | None = None
-    """Whether images go along; None: if the model is known to see."""
+    """Whether images go along; None: where the model is known to see."""
     in_batch: bool = False
     """Whether it is asked in batches, and costs what they cost."""
     role: str = "OBSERVER"
@@ -51,7 +51,6 @@ def observer_model(settings: Settings) -> ModelConfig | None:
         answer_budget(settings, settings.observer),
         settings.model_timeout,
         _price(settings.observer.price),
-        settings.observer.images,
     )
 
 

@@ -23,12 +23,12 @@ MODEL = Measured(recall=0.88, junk_among_highs=0.13)
 
 
 def _share(value: float) -> str:
-    return f"{value:.2f}".removeprefix("0")
+    return f"{value * 100:.0f} %"
 
 
 NO_MODEL = (
-    f"none: it finds {_share(QUOTES.recall)} of what is worth keeping, and {_share(QUOTES.junk_among_highs)} of its "
-    f"highs are junk; with one it is {_share(MODEL.recall)} and {_share(MODEL.junk_among_highs)}: `memory setup`"
+    f"none: finds {_share(QUOTES.recall)} of the facts a reader would keep, and {_share(QUOTES.junk_among_highs)} of "
+    f"🔴 are noise; with a model {_share(MODEL.recall)} and {_share(MODEL.junk_among_highs)}: `memory setup`"
 )
 """One line, for the value of a pair `model`."""
 NO_MODEL_FOR_FRICTION = "Corrections in other words are only grouped with a model: `memory setup`."

@@ -46,7 +46,7 @@ def retire(settings: Settings, today: date) -> dict[str, Retired]:
 
 
 def retire_words(settings: Settings, today: date) -> Retired:
-    """Take out the words of days older than `keep_words_days`; nothing where that is 0. See `retire`."""
+    """Take out the words of days older than `retention.messages`; nothing where that is 0. See `retire`."""
     lake = Lake.from_settings(settings)
     due = due_days(settings, lake, today)
     if not due:
@@ -54,7 +54,7 @@ def retire_words(settings: Settings, today: date) -> Retired:
     stages, ended = Stages.from_settings(settings, for_planning=True), _ended(lake)
     done = [day for day in due if lake.is_retired(WORDS, day) or stages.is_current(day)]
     for day in done:
-        lake.retire(WORDS, without_words(lake.read(WORDS, [day]), settings.keep_words_last, ended[day]), day)
+        lake.retire(WORDS, without_words(lake.read(WORDS, [day]), settings.retention.keep_last, ended[day]), day)
     # after the words: a day that has them would have its points made anew
     points = lake.read(SEARCHED, done)["point_id"].to_list()
     if points:
@@ -65,13 +65,13 @@ def retire_words(settings: Settings, today: date) -> Retired:
 
 def due_days(settings: Settings, lake: Lake, today: date) -> list[date]:
     """The days that are old enough and of which words are still to go."""
-    if not settings.keep_words_days:
+    if not settings.retention.messages:
         return []
-    oldest, ended = today - timedelta(days=settings.keep_words_days), _ended(lake)
+    oldest, ended = today - timedelta(days=settings.retention.messages), _ended(lake)
 
     def has_more(day: date) -> bool:
         messages = lake.read(WORDS, [day])
-        left = without_words(messages, settings.keep_words_last, ended[day])
+        left = without_words(messages, settings.retention.keep_last, ended[day])
         return not messages.equals(left) or (messages.height > 0 and lake.read(SEARCHED, [day]).height > 0)
 
     return [day for day in lake.days(WORDS) if day <= oldest and has_more(day)]
@@ -104,8 +104,8 @@ def without_words(messages: pl.DataFrame, last: int, ended: list[str]) -> pl.Dat
 
 
 def retire_rows(settings: Settings, today: date) -> dict[str, Retired]:
-    """Take out the rows of days older than `keep_days` says of their table, with their points. See `retire`."""
-    lake, ages = Lake.from_settings(settings), settings.keep_days.model_dump()
+    """Take out the rows of days older than `retention` says of their table, with their points. See `retire`."""
+    lake, ages = Lake.from_settings(settings), settings.retention.ages
     due = {
         table: [d for d in lake.days(table) if d <= today - timedelta(days=age) and not lake.is_retired(table, d)]
         for table, age in ages.items()

@@ -16,7 +16,7 @@ from memory_pipeline.text.sentences import clip
 
 TURNS = ("user", "assistant")
 NOT_KEPT = "the words are no longer kept"
-"""What is told in place of words that were let go of; see the setting `keep_words_days`."""
+"""What is told in place of words that were let go of; see the setting `retention.messages`."""
 _COLUMNS = ("session_id", "message_id", "role", "said_at", "untimed", "source_line", "text", "voided", "answered")
 
 

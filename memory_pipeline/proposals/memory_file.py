@@ -37,8 +37,6 @@ class Promotion:
     day: date
     projects: tuple[str, ...] = ()
     """Told behind the text, in brackets."""
-    group: str | None = None
-    """A heading of its own within the section, for the lines of one project."""
 
 
 class AddedLines(NamedTuple):
@@ -106,7 +104,8 @@ def add_lines(current: bytes | None, promotions: Sequence[Promotion], sections: 
         before = len(added)
         for group in sought.values():  # section by section: thousands may be approved at once
             new = _absent(lines, [promotion for promotion in group if promotion.proposal_id not in added])
-            _insert(lines, new, newline)
+            if new:
+                _insert(lines, new, newline)
             added.update(promotion.proposal_id for promotion in new)
     ids = [promotion.proposal_id for promotion in promotions]
     ours = added | {line.proposal_id for line in _memory_lines(lines)}
@@ -149,28 +148,13 @@ def _absent(lines: Sequence[str], promotions: Sequence[Promotion]) -> list[Promo
 
 
 def _insert(lines: list[str], promotions: Sequence[Promotion], newline: str) -> None:
-    """Promotions of one section, at its end."""
-    for group in dict.fromkeys(promotion.group for promotion in promotions):
-        _insert_group(lines, [p for p in promotions if p.group == group], group, newline)
-
-
-def _insert_group(lines: list[str], promotions: Sequence[Promotion], group: str | None, newline: str) -> None:
-    """Those of one heading within the section; without a group, those of the section itself."""
+    """Add promotions of one section at its end."""
     heading = _find(headings := _headings(lines, hidden_lines(lines)), promotions[0].section)
-    new = [_rendered(p, "-") for p in promotions]
     if heading is None:
         gap = [""] if lines and lines[-1].strip("\ufeff \t\r\n") else []
-        titles = [f"## {one_line(promotions[0].section)}", *(["", f"### {one_line(group)}"] if group else [])]
-        insert_lines(lines, len(lines), [*gap, *titles, *new], newline)
+        new = [_rendered(p, "-") for p in promotions]
+        insert_lines(lines, len(lines), [*gap, f"## {one_line(promotions[0].section)}", *new], newline)
         return
-    if group:
-        last = _end_of_section(lines, headings, heading)
-        own = _find([h for h in headings if heading.first <= h.start < last], group)
-        if own is None:
-            title = f"{'#' * min(heading.level + 1, 6)} {one_line(group)}"
-            insert_lines(lines, _last_line(lines, heading.first, last), ["", title, *new], newline)
-            return
-        heading = own
     end = next((other.start for other in headings if other.start >= heading.first), len(lines))
     end = _last_line(lines, heading.first, end)
     bullet = _bullet_in(lines[heading.first : end])

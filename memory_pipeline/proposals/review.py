@@ -58,7 +58,6 @@ from memory_pipeline.proposals.shown_to_agents import refresh_agents
 from memory_pipeline.proposals.validity import invalid, supersessions
 from memory_pipeline.proposals.withdrawing import had_given_way, recently_withdrawn, withdrawals
 from memory_pipeline.reflections.types import REFLECTED
-from memory_pipeline.scope import only
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
 
@@ -447,7 +446,7 @@ def _promote(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
     if not rows:
         keep_copy(settings.memory_file, settings.backups)
         return []
-    promotions = [_promotion(settings, r) for r in rows]
+    promotions = [_promotion(r) for r in rows]
     today = day_of(now, settings.zone)
     replaced = {old: (r["proposal_id"], today) for r in rows for old in r["supersedes"] or []}
     by_hand = struck_by_fixes(log, rows, today)
@@ -460,7 +459,7 @@ def _promote(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
         if done and is_gone(current):
             copies = MemoryCopies.from_backups(settings.memory_file, [p for p, is_own in done.items() if not is_own])
             current, lost = copies.data, copies.in_none
-            lines = [*(_promotion(settings, r) for r in approved if r["proposal_id"] in lost), *promotions]
+            lines = [*(_promotion(r) for r in approved if r["proposal_id"] in lost), *promotions]
             over = {old: (r["proposal_id"], today) for r in approved for old in r["supersedes"] or [] if old in lost}
             struck = over | replaced
             put_back.append(f"{copies.newest}" if copies.newest else "what is on record")
@@ -486,17 +485,12 @@ def _promote(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
     return [p.proposal_id for p in promotions]
 
 
-def _promotion(settings: Settings, row: ProposalState) -> Promotion:
+def _promotion(row: ProposalState) -> Promotion:
     """The line as MEMORY.md is to have it. What fits no section goes under a heading with its day."""
     section = row["decided_section"] or row["section"]
     section = f"{REFLECTED} ({row['day'].isoformat()})" if section == REFLECTED else section
-    made = Promotion(row["proposal_id"], section, row["decided_text"] or row["text"], row["day"])
-    projects, group = tuple(row["projects"] or ()), only(row["projects"])
-    if settings.projects_in_memory == "none":
-        return made
-    if settings.projects_in_memory == "sections" and group:
-        return replace(made, group=group)
-    return replace(made, projects=projects)
+    text = row["decided_text"] or row["text"]
+    return Promotion(row["proposal_id"], section, text, row["day"], tuple(row["projects"] or ()))
 
 
 def _way_out(state: str) -> str:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from memory_pipeline.agents.connecting import refresh
 from memory_pipeline.agents.lines import Line
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.memory_file import MemoryLine, lines_of
-from memory_pipeline.reflections.types import REFLECTED
 from memory_pipeline.scope import only
 from memory_pipeline.settings import Settings
 
 
 def lines_for_agents(settings: Settings) -> list[Line]:
     """The lines of MEMORY.md without those that are struck through. Raises FileNotFoundError."""
-    lines = (line for line in lines_of(settings.memory_file.read_bytes()) if not line.is_struck)
-    return [Line(one_line(line.section), one_line(line.text), _project_of(settings, line)) for line in lines]
+    lines = [line for line in lines_of(settings.memory_file.read_bytes()) if not line.is_struck]
+    projects = _by_heading(settings, lines)
+    return [
+        Line(one_line(line.section), one_line(line.text), line.project or projects.get(line.proposal_id or ""))
+        for line in lines
+    ]
 
 
 def refresh_agents(settings: Settings) -> list[str]:
@@ -30,13 +36,14 @@ def refresh_agents(settings: Settings) -> list[str]:
         return [f"What connected agents are shown was not brought up to date: {error}"]
 
 
-def _project_of(settings: Settings, line: MemoryLine) -> str | None:
-    """The only one: as its note says, or the heading within a section under which we put lines of one project."""
+def _by_heading(settings: Settings, lines: Sequence[MemoryLine]) -> dict[str, str]:
+    """The project of lines that stand under it as their heading, by proposal, as version 0.1 could put them."""
     own = {name.casefold() for name in settings.sections}
-    is_grouped = (
-        settings.projects_in_memory == "sections"
-        and line.proposal_id is not None
-        and line.section.casefold() not in own
-        and not line.section.startswith(f"{REFLECTED} (")
-    )
-    return only([line.project or (line.section if is_grouped else "")])
+    under = {
+        line.proposal_id: line.section for line in lines if line.section.casefold() not in own and line.proposal_id
+    }
+    if not under:
+        return {}
+    proposals = Lake.from_settings(settings).read("proposals", columns=["proposal_id", "projects"])
+    found = {name: only(projects) for name, projects in proposals.iter_rows() if name in under}
+    return {name: project for name, project in found.items() if project and project == under[name]}

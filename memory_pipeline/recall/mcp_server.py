@@ -155,10 +155,7 @@ class _Answers:
             return await anyio.to_thread.run_sync(
                 lambda: self._answer(name, settings, given, client), abandon_on_cancel=True, limiter=self._limiter
             )
-        return (
-            f"The memory did not answer within {settings.mcp.seconds:g} s. Go on without it or ask again; the setting "
-            "mcp.seconds has the limit."
-        )
+        return f"The memory did not answer within {settings.mcp.seconds:g} s. Go on without it or ask again."
 
     def _answer(self, name: str, settings: Settings, given: tuple[object, ...], client: str | None) -> str:
         self.working += 1

@@ -21,6 +21,10 @@ from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM
 
 WEIGHTS = {HIGH: 3.0, MEDIUM: 2.0, LOW: 1.0}
 """Of priorities: at a half-life of a week a high line ranks as a low one that is used eleven days later."""
+HALF_LIFE_DAYS = 7
+"""Days without use after which a line ranks half as high."""
+REFLECTION_BIAS = 1.3
+"""How much higher a condensed line ranks than an observation of the same priority."""
 HALF_LIVES = 8
 """After which an observation ranks below anything; older days are not read for observations."""
 SPEAKERS = ("user", "assistant", "model")
@@ -37,9 +41,9 @@ class Row:
     bias: float = 1.0
     cited: date | None = None
 
-    def score(self, half_life_days: float) -> float:
+    def score(self) -> float:
         """ln(priority) + ln(kind) + recency. The recency is of the day alone, so no clock changes the order."""
-        recency = math.log(2) * max(self.said, self.cited or self.said).toordinal() / half_life_days
+        recency = math.log(2) * max(self.said, self.cited or self.said).toordinal() / HALF_LIFE_DAYS
         return math.log(WEIGHTS[self.priority]) + math.log(self.bias) + recency
 
 
@@ -62,27 +66,23 @@ def ranked_rows(settings: Settings, lake: Lake, project: str | None, without_ses
     superseded = {one for row in reflections for one in row["superseded"] or ()}
     superseded.update(one for row in proposals if row["status"] == SUPERSEDED for one in row["sources"])
     found = [
-        *_of_reflections(reflections, settings, project, superseded),
-        *_of_pool(lake, settings, project, superseded),
-        *_of_observations(lake, settings, project, over.ids | superseded, without_session),
+        *_of_reflections(reflections, project, superseded),
+        *_of_pool(lake, project, superseded),
+        *_of_observations(lake, project, over.ids | superseded, without_session),
     ]
     cited = last_cited(settings)
     found = [replace(row, cited=cited.get(row.id)) for row in found]
-    half_life = settings.pack.half_life_days
     best: dict[str, Row] = {}
-    for row in sorted(found, key=lambda row: (-row.score(half_life), row.id)):
+    for row in sorted(found, key=lambda row: (-row.score(), row.id)):
         words = normalised(row.text)
         if words not in over.words:
             best.setdefault(words, row)
     return list(best.values())
 
 
-def _of_reflections(
-    rows: list[ReflectionRow], settings: Settings, project: str | None, superseded: set[str]
-) -> list[Row]:
-    bias = settings.pack.reflection_bias
+def _of_reflections(rows: list[ReflectionRow], project: str | None, superseded: set[str]) -> list[Row]:
     return [
-        Row(row["reflection_id"], safe(row["text"]), row["priority"], row["last_seen"].date(), bias)
+        Row(row["reflection_id"], safe(row["text"]), row["priority"], row["last_seen"].date(), REFLECTION_BIAS)
         for row in rows
         if nearness(row["projects"], project) != OTHER
         and row["trust"] in SPEAKERS
@@ -91,20 +91,17 @@ def _of_reflections(
     ]
 
 
-def _of_pool(lake: Lake, settings: Settings, project: str | None, superseded: set[str]) -> list[Row]:
-    bias = settings.pack.reflection_bias
+def _of_pool(lake: Lake, project: str | None, superseded: set[str]) -> list[Row]:
     return [
-        Row(row["pool_id"], safe(row["text"]), row["priority"], row["last_seen"].date(), bias)
+        Row(row["pool_id"], safe(row["text"]), row["priority"], row["last_seen"].date(), REFLECTION_BIAS)
         for row in typed_rows(lake.read("pool_reflections"), PoolReflectionRow)
         if nearness(row["projects"], project) != OTHER and not _is_over(row["observations"], superseded)
     ]
 
 
-def _of_observations(
-    lake: Lake, settings: Settings, project: str | None, over: set[str], without_session: str | None
-) -> list[Row]:
+def _of_observations(lake: Lake, project: str | None, over: set[str], without_session: str | None) -> list[Row]:
     days = lake.days("observations")
-    since = max(days, default=date.max) - timedelta(days=math.ceil(HALF_LIVES * settings.pack.half_life_days))
+    since = max(days, default=date.max) - timedelta(days=math.ceil(HALF_LIVES * HALF_LIFE_DAYS))
     frame = lake.read("observations", [day for day in days if day >= since])
     frame = frame.filter(pl.col("session_id") != without_session) if without_session else frame
     return [

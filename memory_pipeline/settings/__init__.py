@@ -1,8 +1,8 @@
 """Every setting, once, with the paths of a workspace that follow from where it lies.
 
-What counts, first to last: the environment; `settings.toml` in the workspace; pi's memory.json (models only); the
-default. The workspace itself is named by MEMORY_WORKSPACE alone. A wrong value is an error of one sentence, and so is a
-name that nothing reads.
+In order of precedence: the environment; `settings.toml` in the workspace; pi's memory.json (models only); the default.
+The workspace itself is named by MEMORY_WORKSPACE alone. A wrong value is an error of one sentence, and so is a name
+that nothing reads; names of the last release are read with a warning.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from datetime import date
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 from zoneinfo import ZoneInfo, available_timezones
 
 import tzlocal
@@ -28,8 +28,10 @@ from memory_pipeline.settings import memory_json
 from memory_pipeline.settings.extras import missing_extras
 from memory_pipeline.settings.model_names import model_name
 from memory_pipeline.settings.sources import (
+    ADVANCED,
     FILE_NAME,
     FRONT,
+    HIDDEN,
     Given,
     SettingsFile,
     Shown,
@@ -39,10 +41,10 @@ from memory_pipeline.settings.sources import (
     given,
     in_file,
     nested,
-    refuse_unknown,
     sentences,
     settings_of,
     unknown_variables,
+    values_of,
 )
 from memory_pipeline.text import tokens
 from memory_pipeline.text.priorities import MARKS
@@ -95,25 +97,25 @@ _PRICE = r"^\d+(\.\d+)?/\d+(\.\d+)?$"
 class ModelSettings(_Group):
     """Which model a stage asks, and how."""
 
-    base_url: str | None = Field(
-        None, description="Where the provider's API is, for servers that speak OpenAI's protocol."
-    )
+    base_url: str | None = Field(None, description="Base URL of the provider's API, for OpenAI-compatible servers.")
     model: Annotated[str | None, FRONT] = Field(
-        None, description="`provider:model`, or a command with its arguments; none: quotes, without a model."
+        None, description="`provider:model`, or a command with its arguments; without it, quotes and no model."
     )
-    temperature: float = Field(0, ge=0, le=2, description="Temperature of the model.")
-    max_output_tokens: int = Field(8_000, ge=256, description="Most that one answer may have.")
+    temperature: Annotated[float, ADVANCED] = Field(0, ge=0, le=2, description="Temperature of the model.")
+    max_output_tokens: Annotated[int, ADVANCED] = Field(8_000, ge=256, description="Maximum tokens of an answer.")
     price: str | None = Field(
         None,
         pattern=_PRICE,
-        description="USD per million tokens in and out, like 0.25/2, where it is not known or another.",
+        description="USD per million input and output tokens, such as 0.25/2, if `genai-prices` lacks the model.",
     )
 
-    fallback_base_url: str | None = Field(None, description="As `base_url`, for the second model.")
+    fallback_base_url: Annotated[str | None, ADVANCED] = Field(None, description="As `base_url`, for the second model.")
     fallback_model: str | None = Field(
-        None, description="A second model, asked where the first is not set up rightly, refuses or cannot be reached."
+        None, description="A second model, asked when the first is misconfigured, refuses or cannot be reached."
     )
-    fallback_price: str | None = Field(None, pattern=_PRICE, description="As `price`, for the second model.")
+    fallback_price: Annotated[str | None, ADVANCED] = Field(
+        None, pattern=_PRICE, description="As `price`, for the second model."
+    )
 
     @field_validator("model", "fallback_model")
     @classmethod
@@ -132,42 +134,40 @@ class ModelSettings(_Group):
 class ObserverSettings(ModelSettings):
     """The observer's model."""
 
-    temperature: float = Field(0.3, ge=0, le=2, description="Temperature of the model.")
-    images: bool | None = Field(None, description="Whether images go along; unset: with models that are known to see.")
-    fallback: bool = Field(False, description="Observe extractively what the model could not, until it can.")
+    temperature: Annotated[float, ADVANCED] = Field(0.3, ge=0, le=2, description="Temperature of the model.")
+    fallback: Annotated[bool, ADVANCED] = Field(
+        False, description="Observe by quotes while the model does not answer, until it does."
+    )
 
 
 class TodoistSettings(_Group):
     """The review on Todoist."""
 
     enabled: Annotated[bool, FRONT, Variable("MEMORY_TODOIST")] = Field(
-        False, description="Also offer proposals as Todoist tasks; needs todoist.api_token."
+        False, description="Also review proposals as Todoist tasks; needs todoist.api_token."
     )
-    api_token: str | None = Field(None, repr=False, description="Token of the Todoist account that reviews.")
+    api_token: str | None = Field(None, repr=False, description="API token of the Todoist account.")
 
 
 class QdrantSettings(_Group):
     """A server for the index."""
 
     url: str | None = Field(None, description="A Qdrant server instead of the embedded index.")
-    collection: str = Field("memory_observations", min_length=1, description="Collection on the Qdrant server.")
-    api_key: str | None = Field(
-        None, repr=False, description="Key for the Qdrant server; over http:// it goes unencrypted."
+    collection: Annotated[str, ADVANCED] = Field(
+        "memory_observations",
+        min_length=1,
+        description="Collection on the Qdrant server; two memories on one server need two.",
     )
-    quantization: Literal["none", "int8"] = Field(
-        "none",
-        description="`int8`: the server also keeps vectors as bytes in memory, a quarter of their size, and "
-        "looks among these first.",
-    )
+    api_key: str | None = Field(None, repr=False, description="API key of the Qdrant server; use https://.")
 
 
 class IdentitySettings(_Group):
     """The files that agents read first."""
 
     directory: Path | None = Field(
-        None, description="Directory of SOUL.md, IDENTITY.md, USER.md and AGENTS.md, to have them checked."
+        None, description="Directory of SOUL.md, IDENTITY.md, USER.md and AGENTS.md, which are checked."
     )
-    links: tuple[Path, ...] = Field((), description="Paths that must lead to a file in that directory, like PATH.")
+    links: tuple[Path, ...] = Field((), description="Links that must lead to files there, separated like PATH.")
 
     @field_validator("directory", "links", mode="before")
     @classmethod
@@ -186,73 +186,77 @@ class IdentitySettings(_Group):
 
 
 MIN_KEEP_DAYS = 91
-"""Reflections and friction look back on up to 90 days: those of today would else be made of what is half gone."""
+"""Reflections and friction look back up to 90 days, and would be made from half of the rows."""
 
 
-class KeepDaysSettings(_Group):
-    """From which age rows of a table are no longer kept. Of these tables alone: the others are what was read, what the
-    memory is made of, and what a user decided."""
+class RetentionSettings(_Group):
+    """Age in days from which rows of a table are deleted; 0 keeps them. All other tables are always kept: they hold
+    what was read, what the memory is made of, and what a user decided."""
 
-    message_embeddings: int = Field(
-        0, ge=0, description="Age in days from which what was said is no longer searched; its words stay. 0: for ever."
-    )
-    embeddings: int = Field(
+    messages: Annotated[int, Variable("MEMORY_KEEP_WORDS_DAYS")] = Field(
         0,
         ge=0,
-        description="Age in days from which what was observed is no longer searched, but for what was offered to you. "
-        "0: for ever.",
+        description="Days until the text of messages is deleted, but what was observed in it stays; 0: never.",
+    )
+    keep_last: Annotated[int, Variable("MEMORY_KEEP_WORDS_LAST")] = Field(
+        0, ge=0, description="Last messages of each session whose text is kept at any age."
+    )
+    message_embeddings: int = Field(0, ge=0, description="Days until messages leave the search index; 0: never.")
+    embeddings: int = Field(
+        0, ge=0, description="Days until observations leave the search index, except those of proposals; 0: never."
     )
     summary_embeddings: int = Field(
         0,
         ge=0,
-        description="Age in days from which segments and reflections are no longer searched, but for what was offered "
-        "to you. 0: for ever.",
+        description="Days until segments and reflections leave the search index, except those of proposals; 0: never.",
     )
     friction_clusters: int = Field(
-        0,
-        ge=0,
-        description="Age in days from which friction patterns are no longer kept, but for what was offered to you. 0: "
-        "for ever.",
+        0, ge=0, description="Days until friction patterns are deleted, except those of proposals; 0: never."
     )
 
-    @field_validator("*")
+    @property
+    def ages(self) -> dict[str, int]:
+        """The days of each table whose rows are deleted as a whole."""
+        return self.model_dump(exclude={"messages", "keep_last"})
+
+    @field_validator("message_embeddings", "embeddings", "summary_embeddings", "friction_clusters")
     @classmethod
     def _beyond_all_lookbacks(cls, value: int) -> int:
         if 0 < value < MIN_KEEP_DAYS:
-            raise ValueError(f"expected 0, for ever, or at least {MIN_KEEP_DAYS} days")
+            raise ValueError(f"expected 0 (never) or at least {MIN_KEEP_DAYS} days")
         return value
 
 
 class BriefSettings(_Group):
     """What a session is told when it begins."""
 
-    tokens: int = Field(2_000, ge=200, description="Most that `memory context` prints.")
+    tokens: Annotated[int, ADVANCED] = Field(2_000, ge=200, description="Maximum tokens of `memory context`.")
 
 
 class McpSettings(_Group):
     """The server that agents ask while they work."""
 
-    tokens: int = Field(2_000, ge=200, description="Most that a tool of `memory mcp` answers with.")
-    seconds: float = Field(5, gt=0, description="Seconds after which a tool of `memory mcp` gives up.")
+    tokens: Annotated[int, ADVANCED] = Field(2_000, ge=200, description="Maximum tokens of an answer of `memory mcp`.")
+    seconds: Annotated[float, HIDDEN] = Field(5, gt=0, description="Seconds after which a tool gives up.")
 
 
 class PackSettings(_Group):
     """The context pack, which stands before the messages of a session until it is rebuilt."""
 
-    tokens: int = Field(15_000, ge=500, description="Most that the lines of other sessions may take in a context pack.")
-    half_life_days: float = Field(7, gt=0, description="Days without use after which a line ranks half as high.")
-    reflection_bias: float = Field(
-        1.3, gt=0, description="How much higher a condensed line ranks than an observation of the same priority."
+    tokens: Annotated[int, ADVANCED] = Field(
+        15_000, ge=500, description="Maximum tokens of other sessions' lines in a context pack."
     )
-    working_tokens: int = Field(
+    working_tokens: Annotated[int, ADVANCED] = Field(
         30_000,
         ge=1_000,
-        description="Most of the newest messages that stay as they are; from twice as many on the "
-        "older ones have to be condensed first.",
+        description="Maximum tokens of the newest messages, which stay as they are; older ones must be condensed when "
+        "there are twice as many.",
     )
-    session_tokens: int = Field(10_000, ge=500, description="Most that the condensed messages of the session may take.")
-    cross_session_tokens: int = Field(
-        5_000, ge=500, description="Most that lines of other sessions may take beside them, where there is a session."
+    session_tokens: Annotated[int, ADVANCED] = Field(
+        10_000, ge=500, description="Maximum tokens of the session's condensed messages."
+    )
+    cross_session_tokens: Annotated[int, ADVANCED] = Field(
+        5_000, ge=500, description="Maximum tokens of other sessions' lines in the pack of a session."
     )
 
 
@@ -261,132 +265,123 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(extra="ignore", frozen=True)
 
+    owner: ClassVar[str] = "me"
+    """Value of the column `owner`: a workspace is the memory of one person."""
     workspace: Annotated[Path, FRONT] = Field(
         Path("~/.memory-pipeline"),
-        description="The one directory that is written to: MEMORY.md, REVIEW.md, memory/, lake/, index/, dagster/.",
+        description="The only directory that is written to: MEMORY.md, REVIEW.md, memory/, lake/, index/, dagster/.",
+    )
+    session_dirs: Annotated[tuple[Path, ...], FRONT] = Field(
+        (), description="Additional directories with session files, separated like PATH; never written to."
+    )
+    default_session_dirs: Annotated[bool, HIDDEN] = Field(
+        True, description="Also read where the coding agents keep their sessions."
+    )
+    timezone: Annotated[str, FRONT, Shown("the machine's, when the workspace is created")] = Field(
+        default_factory=_timezone_of, description="IANA name of the time zone whose calendar days are the partitions."
+    )
+    start_date: Annotated[date, FRONT, Shown("the day of the oldest session, when the workspace is created")] = Field(
+        default_factory=_first_day_of, description="The first day; earlier messages are counted, not stored."
+    )
+    user_name: Annotated[str, FRONT] = Field("User", description="The title of the first section of MEMORY.md.")
+    redact: Annotated[bool, FRONT] = Field(
+        True, description="Replace secrets by marks before anything is stored; `false` stores them as they are."
+    )
+    daily_budget_usd: Annotated[float, FRONT] = Field(1.0, ge=0, description="Maximum cost of models per day, in USD.")
+    pending_limit: Annotated[int, FRONT] = Field(
+        20, ge=1, description="Maximum proposals in REVIEW.md; the rest wait their turn."
+    )
+    auto_promote: Annotated[Literal["off", "shadow", "on"], FRONT] = Field(
+        "off",
+        description="Promote lines of a section unasked once its acceptance rate has earned it; `shadow` only logs.",
+    )
+    auto_fix: bool = Field(
+        False, description="Apply low-risk friction fixes in the workspace unasked, after a dry run of a day."
     )
     lake: str | None = Field(
         None,
         pattern=r"^((s3|gs|az)://[^/\s?#@]+(/[^\s?#@]*)?|file:///[^?#]*)$",
-        description="Where the tables lie, if not in the workspace: s3://bucket/prefix, gs://, az:// or file:///.",
+        description="Location of the tables outside the workspace: s3://bucket/prefix, gs://, az:// or file:///.",
     )
-    session_dirs: Annotated[tuple[Path, ...], FRONT] = Field(
-        (), description="More directories with session files, separated like PATH. Read, never written."
-    )
-    default_session_dirs: bool = Field(
-        True, description="Also read the places where the coding agents keep their sessions."
-    )
-    timezone: Annotated[str, FRONT, Shown("the machine's, when the workspace is made")] = Field(
-        default_factory=_timezone_of, description="IANA name of the zone whose calendar days are the partitions."
-    )
-    start_date: Annotated[date, FRONT, Shown("the day of the oldest session, when the workspace is made")] = Field(
-        default_factory=_first_day_of, description="The first day; what was said earlier is counted, not kept."
-    )
-    user_name: Annotated[str, FRONT] = Field(
-        "User", description="The name that the first section of MEMORY.md carries."
-    )
-    owner: str = Field("me", description="Whose memory it is, as the rows that are made from now on will say.")
-    projects_in_memory: Literal["suffix", "sections", "none"] = Field(
-        "suffix",
-        description="How new lines of MEMORY.md name the project that they come from: behind the line, under a heading "
-        "of its own within the section, or not at all.",
-    )
-    markers: Literal["emoji", "brackets", "words"] = Field(
-        "emoji", description="How priorities are written: 🔴, [!] or CRITICAL."
-    )
-    idle_minutes: int = Field(10, ge=0, description="A session is over when nothing was written for so long.")
-    min_user_messages: int = Field(
-        5,
-        ge=0,
-        description="A session with fewer, and no approved plan at its head, is observed only for your rules and "
-        "corrections.",
-    )
-    tool_text_limit: int = Field(1500, ge=100, description="Characters kept of a tool call or result.")
-    redact: Annotated[bool, FRONT] = Field(
-        True, description="Replace secrets by marks before anything is stored. Only `false` keeps them as they are."
-    )
-    observation_budget: float = Field(
-        0.10, gt=0, le=0.5, description="Tokens of a window's observations per token that people and models said in it."
-    )
-    token_estimate: Literal["script", "chars4"] = Field(
-        "script",
-        description="How tokens are estimated: `script` by the scripts of the text, `chars4` as characters / 4. "
-        "Another one makes all days anew.",
-    )
-    reflect_early_tokens: int = Field(
-        40_000, ge=1, description="Tokens of a day's observations from which it is reflected on before it has ended."
-    )
-    model_timeout: float = Field(180, gt=0, description="Seconds that a model may take for one answer.")
-    model_retries: int = Field(4, ge=0, le=20, description="More tries of a call that failed for the moment.")
-    model_concurrency: int = Field(4, ge=1, le=64, description="Calls of a model at once.")
-    effective_context: int = Field(
-        200_000,
-        ge=8_000,
-        description="Tokens that the models take in and give in one call; requests are cut to fit, and up to 32768 "
-        "the instructions are short.",
-    )
-    chunk_tokens: int = Field(35_000, ge=500, description="Most of a window that a model is shown in one call.")
-    prior_tokens: int = Field(4_000, ge=0, description="Most of earlier observations that go along with a call.")
-    context_file_tokens: int = Field(
-        4_000, ge=0, description="Most that the reflector is shown of MEMORY.md and of each identity file; 0: nothing."
-    )
-    daily_budget_usd: Annotated[float, FRONT] = Field(1.0, ge=0, description="Money that may be spent on models a day.")
-    daily_budget_tokens: int = Field(2_000_000, ge=0, description="Tokens, in and out, that models may take a day.")
-    lookback_days: int = Field(7, ge=1, le=90, description="Days that a reflection and a friction search look at.")
-    friction_min_points: int = Field(
-        100, ge=1, description="Points of the index in those days below which no friction is looked for."
-    )
-    distil_after_days: int = Field(3, ge=1, description="Age in days from which a day is distilled.")
-    max_recall_loss: float = Field(
-        0.10, ge=0, le=1, description="Share of the highs that a distillation may no longer say."
-    )
-    pending_limit: Annotated[int, FRONT] = Field(
-        20, ge=1, description="Proposals shown in REVIEW.md at once; the rest wait their turn."
-    )
-    proposal_expiry_days: int = Field(
-        7, ge=1, description="Days on which runs show a proposal, in REVIEW.md or Todoist, before it expires."
-    )
-    auto_promote: Annotated[Literal["off", "shadow", "on"], FRONT] = Field(
-        "off", description="Whether a section's lines are promoted unasked once it has earned it; shadow: only noted."
-    )
-    auto_fix: bool = Field(
-        False,
-        description="Whether low-risk friction fixes in the workspace are applied unasked, after a dry run of a day.",
+    embedding_model: Annotated[str, Variable("EMBEDDING_MODEL")] = Field(
+        BUNDLED_MODEL, description="Sentence-transformers model; the default is bundled, others must be on disk."
     )
     archive_after_days: int = Field(
-        0, ge=0, description="Age in days from which a daily log is archived, once its day is reflected on; 0: never."
+        0, ge=0, description="Days until a daily log is archived, once its day is reflected on; 0: never."
     )
-    keep_words_days: int = Field(
-        0,
-        ge=0,
-        description="Age in days from which the words of messages are no longer kept, nor searched; what was "
-        "observed of them stays. 0: for ever.",
-    )
-    keep_words_last: int = Field(
-        0,
-        ge=0,
-        description="Things said last in each session, by a user or the agent, whose words are kept however old they "
-        "are.",
-    )
-    keep_days: Annotated[KeepDaysSettings, Variable("MEMORY_KEEP_DAYS_")] = KeepDaysSettings()
     notify: str = Field(
         "off",
         repr=False,  # an address may hold a token
         pattern=r"^(off|desktop|https?://\S+)$",
-        description="Who is told of a run that failed: `desktop` by a notification, an address by a POST of JSON with "
-        "`text`.",
-    )
-    keep_runs_days: int = Field(
-        90, ge=0, description="Age in days from which Dagster's record of runs keeps only the last of each; 0: all."
-    )
-    embedding_model: Annotated[str, Variable("EMBEDDING_MODEL")] = Field(
-        BUNDLED_MODEL, description="Sentence-transformers model; the default is bundled, others must be on disk."
+        description="How a failed run is reported: `desktop` notification, or a URL that receives JSON with `text`.",
     )
     observer: ObserverSettings = ObserverSettings()
     reflector: ModelSettings = ModelSettings()
     todoist: TodoistSettings = TodoistSettings()
     qdrant: QdrantSettings = QdrantSettings()
     identity: Annotated[IdentitySettings, Variable("MEMORY_IDENTITY_")] = IdentitySettings()
+    retention: Annotated[RetentionSettings, Variable("MEMORY_KEEP_DAYS_")] = RetentionSettings()
+
+    markers: Annotated[Literal["emoji", "brackets", "words"], ADVANCED] = Field(
+        "emoji", description="How priorities are written: 🔴, [!] or CRITICAL."
+    )
+    idle_minutes: Annotated[int, ADVANCED] = Field(
+        10, ge=0, description="Minutes without a new message after which a session has ended."
+    )
+    min_user_messages: Annotated[int, ADVANCED] = Field(
+        5,
+        ge=0,
+        description="Minimum user messages of a session; one with fewer, and without an approved plan, is observed "
+        "only for rules and corrections.",
+    )
+    tool_text_limit: Annotated[int, ADVANCED] = Field(
+        1500, ge=100, description="Maximum characters kept of a tool call or result."
+    )
+    observation_budget: Annotated[float, ADVANCED] = Field(
+        0.10, gt=0, le=0.5, description="Maximum tokens of observations per token of a window's conversation."
+    )
+    token_estimate: Annotated[Literal["script", "chars4"], ADVANCED] = Field(
+        "script",
+        description="How tokens are estimated: by the scripts of the text, or `chars4`: characters / 4. A change "
+        "rebuilds all days.",
+    )
+    reflect_early_tokens: Annotated[int, ADVANCED] = Field(
+        40_000, ge=1, description="Tokens of a day's observations that start a reflection before the day ends."
+    )
+    model_timeout: Annotated[float, ADVANCED] = Field(180, gt=0, description="Seconds that a model may take to answer.")
+    model_retries: Annotated[int, ADVANCED] = Field(
+        4, ge=0, le=20, description="Retries of a call after a temporary failure."
+    )
+    model_concurrency: Annotated[int, ADVANCED] = Field(4, ge=1, le=64, description="Concurrent calls of a model.")
+    effective_context: Annotated[int, ADVANCED] = Field(
+        200_000,
+        ge=8_000,
+        description="Tokens that the models take and return in one call; up to 32768 the instructions are short.",
+    )
+    chunk_tokens: Annotated[int, ADVANCED] = Field(
+        35_000, ge=500, description="Maximum tokens of a window in one call."
+    )
+    prior_tokens: Annotated[int, ADVANCED] = Field(
+        4_000, ge=0, description="Maximum tokens of earlier observations in one call."
+    )
+    context_file_tokens: Annotated[int, ADVANCED] = Field(
+        4_000,
+        ge=0,
+        description="Maximum tokens of MEMORY.md and of each identity file that the reflector is shown; 0: none.",
+    )
+    daily_budget_tokens: Annotated[int, ADVANCED] = Field(
+        2_000_000, ge=0, description="Maximum input and output tokens of models per day."
+    )
+    lookback_days: Annotated[int, ADVANCED] = Field(
+        7, ge=1, le=90, description="Days that a reflection and a friction search look back."
+    )
+    friction_min_points: Annotated[int, ADVANCED] = Field(
+        100, ge=1, description="Minimum points of the index in those days for a friction search."
+    )
+    distil_after_days: Annotated[int, ADVANCED] = Field(3, ge=1, description="Days until a day is distilled.")
+    proposal_expiry_days: Annotated[int, ADVANCED] = Field(
+        7, ge=1, description="Days on which a proposal is shown before it expires."
+    )
     brief: Annotated[BriefSettings, Variable("MEMORY_BRIEF_")] = BriefSettings()
     mcp: Annotated[McpSettings, Variable("MEMORY_MCP_")] = McpSettings()
     pack: Annotated[PackSettings, Variable("MEMORY_PACK_")] = PackSettings()
@@ -419,12 +414,12 @@ class Settings(BaseSettings):
             return value  # which pydantic refuses with a sentence
         return tuple(_normal(Path(part)) for part in parts if str(part).strip())
 
-    @field_validator("keep_words_days")
+    @field_validator("lookback_days")
     @classmethod
-    def _beyond_the_lookback(cls, value: int, info: ValidationInfo) -> int:
-        back = info.data.get("lookback_days", 0)
-        if 0 < value <= back:
-            raise ValueError(f"expected 0, for ever, or more than the {back} days of lookback_days")
+    def _words_are_kept_as_long(cls, value: int, info: ValidationInfo) -> int:
+        kept = info.data["retention"].messages if "retention" in info.data else 0
+        if 0 < kept <= value:
+            raise ValueError(f"expected fewer days than the {kept} of retention.messages")
         return value
 
     @field_validator("timezone")
@@ -505,7 +500,7 @@ class Settings(BaseSettings):
 
 
 def variable(key: str) -> str:
-    """The environment variable of a setting."""
+    """The environment variable of a setting, by its path."""
     return settings_of(Settings)[key].variable
 
 
@@ -551,16 +546,15 @@ def check_file(workspace: Path, text: str) -> Settings:
     """
     path = workspace / FILE_NAME
     try:
-        data = tomllib.loads(text)
-        refuse_unknown(Settings, path, text, data)
-        settings = _FileOnly(**{"workspace": workspace} | data)
+        places = in_file(Settings, path, text, tomllib.loads(text))
+        settings = _FileOnly(**{"workspace": workspace} | values_of(places))
     except tomllib.TOMLDecodeError as error:
         raise SettingError(f"{path} cannot be read: {error}. Fix it or remove it.") from None
     except ValidationError as error:
-        raise SettingError(sentences(Settings, error, in_file(path, text, data))) from None
+        raise SettingError(sentences(Settings, error, places)) from None
     except memory_json.WrongFileError as error:
         raise SettingError(str(error)) from None
-    _refuse_another_zone(settings, lambda: in_file(path, text, data))
+    _refuse_another_zone(settings, lambda: places)
     return settings
 
 

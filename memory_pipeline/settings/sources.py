@@ -18,10 +18,11 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, TomlConfigSettingsSource
+from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource
 
 from memory_pipeline.settings import memory_json
 from memory_pipeline.settings.memory_json import WrongFileError
+from memory_pipeline.settings.old_names import MOVED, reason_gone, warn
 
 FILE_NAME = "settings.toml"
 PREFIXES = ("MEMORY_", "OBSERVER_", "REFLECTOR_")
@@ -30,26 +31,29 @@ FOREIGN = ("MEMORY_PIPELINE_INSIDE", "MEMORY_PRESSURE_WATCH", "MEMORY_PRESSURE_W
 """What no user writes: set by us for the commands of models, by systemd for services, and by Heroku."""
 FRONT = "front"
 """Marks a field that belongs on the front page: what people do change."""
-REMOVED = {"proposal_warning_days": "it follows from proposal_expiry_days, of which it is five sevenths"}
-"""What was a setting once, with what takes its place."""
-
-
+ADVANCED = "advanced"
+"""Marks a field that stands in the table `advanced` of settings.toml, with its path as one word."""
+HIDDEN = "hidden"
+"""Marks a field that no list shows: it is for tests and for the product's own processes."""
 ELSEWHERE = {
-    **{"chunk_size": "chunk_tokens", "maxtranscripttokens": "chunk_tokens"},
-    **{"working_tier_max_tokens": "pack.working_tokens", "session_tier_max_tokens": "pack.session_tokens"},
-    **{"cross_session_tier_max_tokens": "pack.cross_session_tokens", "globalcontexttokenbudget": "pack.tokens"},
-    **{"observationtokenthreshold": "reflect_early_tokens", "reflectionbias": "pack.reflection_bias"},
-    **{"observationtokens": "reflect_early_tokens", "maxobservationlogtokens": "observer.max_output_tokens"},
-    **{
-        "previousobservertokens": "prior_tokens",
-        "messagetokenthreshold": "idle_minutes",
-        "messagetokens": "idle_minutes",
-    },
-    **{
-        "observer.provider": "observer.model",
-        "reflector.provider": "reflector.model",
-        "compression.model": "observer.model",
-    },
+    "chunk_size": "advanced.chunk_tokens",
+    "compression.model": "observer.model",
+    "cross_session_tier_max_tokens": "advanced.pack_cross_session_tokens",
+    "effectivecontext": "advanced.effective_context",
+    "globalcontexttokenbudget": "advanced.pack_tokens",
+    "maxobservationlogtokens": "advanced.observer_max_output_tokens",
+    "maxtranscripttokens": "advanced.chunk_tokens",
+    "messagetokens": "advanced.idle_minutes",
+    "messagetokenthreshold": "advanced.idle_minutes",
+    "observationtokens": "advanced.reflect_early_tokens",
+    "observationtokenthreshold": "advanced.reflect_early_tokens",
+    "observer.maxoutputtokens": "advanced.observer_max_output_tokens",
+    "observer.provider": "observer.model",
+    "previousobservertokens": "advanced.prior_tokens",
+    "reflector.maxoutputtokens": "advanced.reflector_max_output_tokens",
+    "reflector.provider": "reflector.model",
+    "session_tier_max_tokens": "advanced.pack_session_tokens",
+    "working_tier_max_tokens": "advanced.pack_working_tokens",
 }
 """What other programs for observational memory call a setting, in lower case, whole or without its table."""
 
@@ -70,15 +74,20 @@ class Shown:
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting: its key in settings.toml, its variable, and the field that says the rest."""
+    """One setting: its key in settings.toml, its variable, its path below `Settings`, and the field with the rest."""
 
     key: str
     variable: str
+    path: str
     field: FieldInfo
 
     @property
     def is_front(self) -> bool:
         return FRONT in self.field.metadata
+
+    @property
+    def is_hidden(self) -> bool:
+        return HIDDEN in self.field.metadata
 
     @property
     def is_secret(self) -> bool:
@@ -109,18 +118,36 @@ def written(value: Any) -> str:
 
 @cache
 def settings_of(cls: type[BaseSettings]) -> dict[str, Setting]:
-    """Every setting by its key, in the order of the fields."""
+    """Every setting by its path, such as `observer.model`, in the order of the fields."""
     found = {}
     for name, field in cls.model_fields.items():
         group = field.annotation
         if isinstance(group, type) and issubclass(group, BaseModel):
             prefix = _variable(field) or f"{name.upper()}_"
             for inner, leaf in group.model_fields.items():
-                key = f"{name}.{inner}"
-                found[key] = Setting(key, _variable(leaf) or f"{prefix}{inner.upper()}", leaf)
+                path = f"{name}.{inner}"
+                found[path] = Setting(_key(path, leaf), _variable(leaf) or f"{prefix}{inner.upper()}", path, leaf)
         else:
-            found[name] = Setting(name, _variable(field) or f"MEMORY_{name.upper()}", field)
+            found[name] = Setting(_key(name, field), _variable(field) or f"MEMORY_{name.upper()}", name, field)
     return found
+
+
+def _key(path: str, field: FieldInfo) -> str:
+    return f"{ADVANCED}.{path.replace('.', '_')}" if ADVANCED in field.metadata else path
+
+
+@cache
+def by_key(cls: type[BaseSettings]) -> dict[str, Setting]:
+    """Every setting by its key in settings.toml."""
+    return {setting.key: setting for setting in settings_of(cls).values()}
+
+
+@cache
+def by_old_key(cls: type[BaseSettings]) -> dict[str, Setting]:
+    """The settings that had another key in the last release, by that."""
+    known = by_key(cls)
+    moved = {setting.path: setting for key, setting in known.items() if setting.path != key}
+    return moved | {old: known[key] for old, key in MOVED.items()}
 
 
 def _variable(field: FieldInfo) -> str | None:
@@ -128,7 +155,7 @@ def _variable(field: FieldInfo) -> str | None:
 
 
 def nested(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values by key, such as `observer.model`, as the groups have them."""
+    """Values by path, such as `observer.model`, as the groups have them."""
     found: dict[str, Any] = {}
     for key, value in values.items():
         group, _, name = key.rpartition(".")
@@ -153,40 +180,60 @@ class Variables(PydanticBaseSettingsSource):
 
     def __call__(self) -> dict[str, Any]:
         given = _environment()
-        return nested({s.key: v for s in settings_of(self.settings_cls).values() if (v := given.get(s.variable))})
+        return nested({s.path: v for s in settings_of(self.settings_cls).values() if (v := given.get(s.variable))})
 
 
 def _environment() -> dict[str, str]:
     return {name.upper(): value for name, value in os.environ.items()} | dict(os.environ)
 
 
-class SettingsFile(TomlConfigSettingsSource):
+class SettingsFile(InitSettingsSource):
     """A workspace's settings.toml. Raises `WrongFileError` where it cannot be read or has a name that nothing reads."""
 
     def __init__(self, cls: type[BaseSettings], workspace: Path) -> None:
         path = workspace / FILE_NAME
+        self.places: Given = {}
         try:
-            super().__init__(cls, path)
+            text = path.read_text("utf-8") if path.is_file() else ""
+            self.places = in_file(cls, path, text, tomllib.loads(text))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
             raise WrongFileError(f"{path} cannot be read: {reason}. Fix it or remove it.") from None
-        if self.toml_data:
-            refuse_unknown(cls, path, path.read_text("utf-8"), self.toml_data)
+        super().__init__(cls, values_of(self.places))
 
 
-def refuse_unknown(cls: type[BaseSettings], path: Path, text: str, data: Mapping[str, Any]) -> None:
-    """Raises `WrongFileError` for a name in the file that nothing reads, and for what a file may not say."""
-    known = settings_of(cls)
-    for key, value in flat(data).items():
+Given = Mapping[str, tuple[Any, str]]
+"""Values by path, each with where it is set: the name of the variable, or the file, with its line where it has one."""
+
+
+def in_file(cls: type[BaseSettings], path: Path, text: str, data: Mapping[str, Any]) -> Given:
+    """What the text of a settings.toml sets, old names included, of which a new one beside it counts.
+
+    Raises `WrongFileError` for a name that nothing reads, and for what a file may not say.
+    """
+    known, old, found = by_key(cls), by_old_key(cls), dict[str, tuple[Any, str]]()
+    for key, value in sorted(flat(data).items(), key=lambda item: item[0] in known):
         place = f"{path}:{line_of(text, key)}"
         if key == "workspace":
             raise WrongFileError(f"{place}: the file lies in the workspace and cannot name it; set MEMORY_WORKSPACE.")
-        if key not in known:
+        if reason := reason_gone(key):
+            warn(f"{place}: {key} is no longer a setting and is ignored: {reason}. Remove the line.")
+            continue
+        if key in old:
+            warn(f"{place}: {key} is now {old[key].key}; the next release no longer reads the old name.")
+        elif key not in known:
             raise WrongFileError(f"{place}: {no_such(key, known)} Correct the name or take it out.")
         if key == "session_dirs" and (relative := [p for p in _paths(value) if not p.startswith(("~", os.sep))]):
             raise WrongFileError(
                 f"{place}: expected absolute paths or ones that begin with ~, but {relative[0]!r} is neither."
             )
+        found[(old.get(key) or known[key]).path] = value, place
+    return found
+
+
+def values_of(places: Given) -> dict[str, Any]:
+    """The values as the groups have them."""
+    return nested({path: value for path, (value, _) in places.items()})
 
 
 def _paths(value: Any) -> list[str]:
@@ -194,22 +241,12 @@ def _paths(value: Any) -> list[str]:
     return [str(part) for part in parts if str(part).strip()]
 
 
-Given = Mapping[str, tuple[Any, str]]
-"""Values by key, each with where it is set: the name of the variable, or the file, with its line where it has one."""
-
-
 def given(cls: type[BaseSettings], workspace: Path) -> Given:
     """What is set anywhere, without the defaults."""
-    path, known = workspace / FILE_NAME, settings_of(cls)
-    text = path.read_text("utf-8") if path.is_file() else ""
-    pi = {key: (value, str(file)) for key, (value, file) in memory_json.found().items()}
-    variables = {key: (value, known[key].variable) for key, value in flat(Variables(cls)()).items()}
-    return pi | dict(in_file(path, text, SettingsFile(cls, workspace).toml_data)) | variables
-
-
-def in_file(path: Path, text: str, data: Mapping[str, Any]) -> Given:
-    """What the text of a settings.toml sets."""
-    return {key: (value, f"{path}:{line_of(text, key)}") for key, value in flat(data).items()}
+    known = settings_of(cls)
+    pi = {path: (value, str(file)) for path, (value, file) in memory_json.found().items()}
+    variables = {path: (value, known[path].variable) for path, value in flat(Variables(cls)()).items()}
+    return pi | dict(SettingsFile(cls, workspace).places) | variables
 
 
 def line_of(text: str, key: str) -> int:
@@ -230,8 +267,8 @@ def line_of(text: str, key: str) -> int:
 
 def no_such(name: str, known: Iterable[str]) -> str:
     """A sentence that nothing reads this name, with the nearest one that is read."""
-    if replaced := REMOVED.get(name.lower().removeprefix("memory_")):
-        return f"{name} is no setting any more: {replaced}."
+    if reason := reason_gone(name):
+        return f"{name} is no setting any more: {reason}."
     lower = name.lower()
     same = ELSEWHERE.get(lower) or ELSEWHERE.get(lower.rpartition(".")[2])
     near = [same] if same else difflib.get_close_matches(name, list(known), n=1)
@@ -241,7 +278,10 @@ def no_such(name: str, known: Iterable[str]) -> str:
 def unknown_variables(cls: type[BaseSettings]) -> list[str]:
     """A sentence for each variable of the environment that looks like a setting and is none."""
     known = {setting.variable for setting in settings_of(cls).values()}
-    strange = [n for n in os.environ if n.upper().startswith(PREFIXES) and n.upper() not in {*known, *FOREIGN}]
+    gone = [name for name in os.environ if name.upper().startswith((*PREFIXES, "QDRANT_")) and reason_gone(name)]
+    for name in gone:
+        warn(f"{name} is no longer a setting and is ignored: {reason_gone(name)}. Unset the variable.")
+    strange = [n for n in os.environ if n.upper().startswith(PREFIXES) and n.upper() not in {*known, *FOREIGN, *gone}]
     return [
         f"{no_such(name, known)} Correct the variable or unset it; where it is another program's, "
         f"`env -u {name} memory …` leaves it out."
@@ -272,4 +312,4 @@ def assignment(cls: type[BaseSettings], key: str, value: Any, places: Given) -> 
     text = "'…'" if known and known.is_secret else repr(str(value))
     if known is None or key not in places or places[key][1] == known.variable:
         return f"{known.variable if known else key}={text}"
-    return f"{places[key][1]}: {key}={text}"
+    return f"{places[key][1]}: {known.key}={text}"

@@ -12,7 +12,7 @@ from memory_pipeline.defs.graph import build_definitions
 from memory_pipeline.defs.pruning import Pruned, prune
 from memory_pipeline.operations.retention import Retired
 from memory_pipeline.settings import Settings
-from memory_pipeline_tests.rows import changed, workspace
+from memory_pipeline_tests.rows import workspace
 
 DAYS = dg.DailyPartitionsDefinition("2025-03-01", end_date="2025-03-10")
 LATER = timedelta(days=100)
@@ -84,13 +84,6 @@ def test_what_is_young_or_goes_on_stays(instance: dg.DagsterInstance, settings: 
     assert {r.run_id for r in instance.get_runs()} == {*runs, going_on.run_id}
     prune(instance, settings, datetime.now(UTC) + LATER)
     assert going_on.run_id in {r.run_id for r in instance.get_runs()}
-
-
-def test_zero_days_keep_everything(instance: dg.DagsterInstance, settings: Settings) -> None:
-    for _ in range(2):
-        run(instance, "2025-03-01")
-    assert prune(instance, changed(settings, keep_runs_days=0), datetime.now(UTC) + LATER) == Pruned()
-    assert instance.get_runs_count() == 2
 
 
 def test_the_job_tells_what_is_no_longer_kept(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,7 +66,7 @@ def test_the_summary_says_what_came_of_it(demo: tuple[Path, str, str]) -> None:
     assert re.search(r"^observations +🔴 [1-9]\d* high", out, re.M)
     assert re.search(r"^distilled +[1-9]\d* lines of days, [1-9]\d* of weeks, [1-9]\d* of months$", out, re.M)
     assert re.search(r"^checks +76 passed, 0 failed$", out, re.M)
-    assert re.search(r"^model +none: it finds \.58 of .*`memory setup`$", out, re.M)
+    assert re.search(r"^model +none: finds 58 % of .*`memory setup`$", out, re.M)
     assert re.search(r"^money spent +\$0\.00$", out, re.M)
     for place in ("MEMORY.md", "REVIEW.md", "daily logs", "tables", "vector index"):
         assert re.search(rf"^{place} +/", out, re.M)

@@ -60,7 +60,7 @@ def test_a_model_is_fetched_shown_and_used_without_the_network(tmp_path: Path, h
     assert not any("pytorch_model.bin" in path or "onnx" in path for path in kept(tmp_path))
     rows = json.loads(models(tmp_path, "http://127.0.0.1:9", "list", "--json", EMBEDDING_MODEL=NAME).stdout)
     assert rows["problem"] is None
-    assert [(row["name"], row["is_active"], row["compares_lines"]) for row in rows["admin", "models"]] == [
+    assert [(row["name"], row["is_active"], row["compares_lines"]) for row in rows["models"]] == [
         ("all-MiniLM-L6-v2", False, True),
         (NAME, True, False),
     ]

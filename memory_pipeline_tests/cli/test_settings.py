@@ -49,13 +49,13 @@ def test_what_holds_is_shown_with_where_it_is_set(file: Path, monkeypatch: pytes
     shown = rows()
     assert shown["user_name"] == {
         **{"key": "user_name", "variable": "MEMORY_USER_NAME", "value": "Mira", "from": f"{file}:2", "front": True},
-        **{"default": "User", "meaning": "The name that the first section of MEMORY.md carries."},
+        **{"default": "User", "meaning": "The title of the first section of MEMORY.md."},
     }
     where = {key: (row["value"], row["from"]) for key, row in shown.items()}
     assert where["observer.model"] == ("openai:gpt-5-mini", f"{file}:4")
     assert where["pending_limit"] == ("5", "MEMORY_PENDING_LIMIT")
-    assert where["reflect_early_tokens"] == ("9000", str(pi))
-    assert where["idle_minutes"] == ("10", "default")
+    assert where["advanced.reflect_early_tokens"] == ("9000", str(pi))
+    assert where["advanced.idle_minutes"] == ("10", "default")
     fronts = [row["front"] for row in shown.values()]
     assert fronts == sorted(fronts, reverse=True)
     text = done()
@@ -87,7 +87,7 @@ def test_no_secret_is_shown(file: Path) -> None:
 
 def test_a_value_is_written_with_comments_and_order_kept(file: Path) -> None:
     file.parent.mkdir()
-    before = '# Mine.\nuser_name = "Mira"  # that is me\n\n[observer]  # asks\ntemperature = 0.1\n# the end\n'
+    before = '# Mine.\nuser_name = "Mira"  # that is me\n\n[advanced]  # asks\nobserver_temperature = 0.1\n# the end\n'
     file.write_text(before)
     done("set", "observer.temperature", "0.5")
     assert file.read_text() == before.replace("0.1", "0.5")
@@ -101,7 +101,7 @@ def test_a_value_is_written_with_comments_and_order_kept(file: Path) -> None:
     done("unset", "OBSERVER_MODEL")
     done("unset", "user_name")
     assert load_settings().observer.model is None and load_settings().user_name == "User"
-    assert "# Mine." in file.read_text() and "temperature = 0.5" in file.read_text()
+    assert "# Mine." in file.read_text() and "observer_temperature = 0.5" in file.read_text()
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,6 @@ def test_a_value_is_written_with_comments_and_order_kept(file: Path) -> None:
         ("idle_minutes", "5", "idle_minutes = 5"),
         ("daily_budget_usd", "2.50", "daily_budget_usd = 2.5"),
         ("redact", "off", "redact = false"),
-        ("observer.images", "no", "images = false"),
         ("observer.price", "0.25/2", 'price = "0.25/2"'),
         ("auto_promote", "off", 'auto_promote = "off"'),
         ("start_date", "2024-02-29", "start_date = 2024-02-29"),
@@ -126,6 +125,16 @@ def test_a_value_is_written_as_a_person_would(key: str, value: str, line: str, f
     load_settings()
 
 
+def test_a_former_key_is_replaced_by_the_new_one(file: Path) -> None:
+    file.parent.mkdir()
+    file.write_text("idle_minutes = 5\n\n[pack]\ntokens = 900\n")
+    done("set", "idle_minutes", "20")
+    assert file.read_text().count("idle_minutes") == 1 and load_settings().idle_minutes == 20
+    done("unset", "pack.tokens")
+    assert load_settings().pack.tokens == 15_000
+    assert "owner is no setting any more: a workspace is the memory of one person." in refused("set", "owner", "ada")
+
+
 def test_what_was_there_is_backed_up(file: Path) -> None:
     done("set", "user_name", "Mira")
     done("set", "user_name", "Ann")
@@ -136,8 +145,8 @@ def test_what_was_there_is_backed_up(file: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
-        (["set", "observer.temperature", "hot"], "observer.temperature='hot': should be a valid number"),
-        (["set", "idle_minutes", "-1"], "idle_minutes='-1': should be greater than or equal to 0"),
+        (["set", "observer.temperature", "hot"], "advanced.observer_temperature='hot': should be a valid number"),
+        (["set", "idle_minutes", "-1"], "advanced.idle_minutes='-1': should be greater than or equal to 0"),
         (["set", "observr.model", "a:b"], "observr.model is no setting; the nearest is observer.model."),
         (["set", "MEMORY_USER_NMAE", "a"], "the nearest is"),
         (["set", "proposal_warning_days", "3"], "is no setting any more: it follows from proposal_expiry_days"),
@@ -182,20 +191,22 @@ def test_a_file_that_cannot_be_changed_is_left_as_it_is(text: str, file: Path) -
 
 def test_a_variable_that_counts_more_is_pointed_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OBSERVER_MODEL", "a:b")
-    assert "OBSERVER_MODEL is set in this environment and counts more." in call("set", "observer.model", "c:d").stderr
-    assert "counts more" not in call("set", "reflector.model", "c:d").stderr
+    assert (
+        "OBSERVER_MODEL is set in this environment and takes precedence." in call("set", "observer.model", "c:d").stderr
+    )
+    assert "takes precedence" not in call("set", "reflector.model", "c:d").stderr
     assert (load_settings().observer.model, load_settings().reflector.model) == ("a:b", "c:d")
 
 
 def test_what_a_running_ui_has_read_already_is_pointed_out() -> None:
-    assert "start it again" in call("set", "start_date", "2024-02-29").stderr
-    assert "start it again" not in call("set", "user_name", "Mira").stderr
+    assert "must be restarted" in call("set", "start_date", "2024-02-29").stderr
+    assert "must be restarted" not in call("set", "user_name", "Mira").stderr
 
 
 def test_another_process_reads_what_was_set(tmp_path: Path) -> None:
     result = memory(tmp_path, "settings", "set", "user_name", "Mira")
     assert result.returncode == 0, result.stderr
     shown = memory(tmp_path, "settings")
-    width = max(map(len, settings_of(Settings))) + 2
+    width = max(len(s.key) for s in settings_of(Settings).values() if not s.is_hidden) + 2
     assert f"  {'user_name':<{width}}Mira  (settings.toml:2)" in shown.stdout
     assert memory(tmp_path, "settings", env={"MEMORY_TIMEZNOE": "UTC"}).returncode == 2

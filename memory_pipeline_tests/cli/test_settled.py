@@ -66,7 +66,7 @@ def test_what_ended_without_a_person_is_said(settings: Settings, capsys: pytest.
         told(settings, capsys, minutes=60 * 24 * day)
     mark(settings, E="x")
     out = told(settings, capsys, minutes=60 * 24 * 8)
-    assert out == "REVIEW.md: 1 approved (in MEMORY.md)\nWithout you: 4 expired\n"
+    assert out == "REVIEW.md: 1 approved (in MEMORY.md)\nAutomatically: 4 expired\n"
 
 
 def test_of_a_fix_that_a_person_makes_it_says_what_there_is_to_do(

@@ -87,7 +87,7 @@ def test_without_a_terminal_it_lists_and_sets_nothing(
     monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
     monkeypatch.setenv("MEMORY_SESSION_DIRS", str(EXAMPLES))
     told = done()
-    assert "model                   none: it finds .58 of what is worth keeping" in told
+    assert "model                   none: finds 58 % of the facts a reader would keep" in told
     assert re.search(r"^4 days have sessions\. One takes about [1-9][\d,]+ tokens in and [1-9][\d,]+ out", told, re.M)
     assert re.search(r"^  1  anthropic:claude-haiku-4-5  ANTHROPIC_API_KEY is set$", told, re.M)
     assert re.search(r"^ +a day: 0\.0[1-9] USD, about a minute; all days: 0\.\d\d USD, about a minute$", told, re.M)

@@ -402,10 +402,11 @@ def test_the_gate_keeps_the_level_that_was_there(work: Work, monkeypatch: pytest
     assert work.rows("week") != before
 
 
-def test_how_much_may_be_lost_is_a_setting(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_lost_is_measured_against_one_limit(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
     days = week_of(work)
     forgetful(monkeypatch)
-    work.settings = work.settings.model_copy(update={"max_recall_loss": 1.0})
+    for place in ("distillation.stage", "defs.distillation_checks"):
+        monkeypatch.setattr(f"memory_pipeline.{place}.MAX_RECALL_LOSS", 1.0)
     assert work.run(*days) == [*(Period(DAY, day) for day in days), Period(WEEK, SUNDAY)]
     assert work.judge(WEEK, SUNDAY).passed
 

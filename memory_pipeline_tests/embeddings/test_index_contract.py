@@ -663,47 +663,18 @@ def test_a_write_is_tried_again_where_the_server_was_busy(
 
 
 class Recording(QdrantClient):
-    """An engine in memory, which keeps neither payload indexes nor quantization: what it was asked for."""
+    """An engine in memory, which keeps no payload indexes: what it was asked for."""
 
     def __init__(self) -> None:
         super().__init__(":memory:")
         self.asked: list[tuple[str, Any]] = []
 
-    def create_collection(self, collection_name: str, **kwargs: Any) -> bool:  # type: ignore[override]
-        self.asked.append(("create", kwargs["quantization_config"]))
-        return super().create_collection(collection_name, **kwargs)
-
-    def update_collection(self, collection_name: str, **kwargs: Any) -> bool:  # type: ignore[override]
-        self.asked.append(("update", kwargs["quantization_config"]))
-        return True
-
     def create_payload_index(self, collection_name: str, field_name: str, *args: Any, **kwargs: Any) -> Any:
         self.asked.append(("index", field_name))
         return super().create_payload_index(collection_name, field_name, *args, **kwargs)
-
-    def query_points(self, *args: Any, **kwargs: Any) -> Any:
-        self.asked.append(("query", kwargs.pop("search_params")))  # it would warn that it looks at all vectors
-        return super().query_points(*args, **kwargs)
 
 
 def test_what_filters_use_has_a_payload_index() -> None:
     client = Recording()
     ServerIndex("http://in-memory", DIMENSION, client=client)
     assert {name for what, name in client.asked if what == "index"} == {DAY_NUMBER, *KEYWORDS}
-
-
-def test_vectors_are_kept_as_bytes_only_where_that_is_set() -> None:
-    client = Recording()
-    plain = ServerIndex("http://in-memory", DIMENSION, client=client)
-    plain.upsert([point(1, [1, 0, 0, 0])])
-    plain.search([1, 0, 0, 0], 1)
-    assert ("create", None) in client.asked and ("query", None) in client.asked
-    assert "update" not in dict(client.asked)
-    small = ServerIndex("http://in-memory", DIMENSION, client=client, int8=True)
-    assert dict(client.asked)["update"].scalar.type == "int8"
-    assert [hit.point_id for hit in small.search([1, 0, 0, 0], 1)] == [name(1)]
-    params = dict(client.asked)["query"]
-    assert params.quantization.rescore and params.quantization.oversampling == 2
-    client = Recording()
-    ServerIndex("http://in-memory", DIMENSION, client=client, int8=True)
-    assert dict(client.asked)["create"].scalar.type == "int8"

@@ -159,10 +159,10 @@ def test_days_do_not_touch_each_other(work: Work) -> None:
 
 
 def test_every_observation_names_folder_project_and_owner(tmp_path: Path) -> None:
-    work = Work(*workspace(tmp_path, owner="ada"))
+    work = Work(*workspace(tmp_path))
     say(work.lake, "s1", *TURNS)
     work.run()
-    assert set(work.lake.read("observations").select("cwd", "project", "owner").rows()) == {("/repo", None, "ada")}
+    assert set(work.lake.read("observations").select("cwd", "project", "owner").rows()) == {("/repo", None, "me")}
     before = work.ids()
     sessions = work.lake.read("sessions").with_columns(project=pl.lit("kiln"))
     work.lake.replace("sessions", sessions, [DAY])

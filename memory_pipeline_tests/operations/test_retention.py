@@ -62,7 +62,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
         later = [user(f"{day}T10:00:00", f"{RULE} It is {day:%j}.", f"rule-{day.day}")]
         later += [user(f"{day}T10:05:00", f"By the way, {TALK} {day.day}.", f"talk-{day.day}")]
         write_session(tmp_path / "sessions" / f"s{day.day}.jsonl", *said, *later)
-    settings, _ = workspace(tmp_path / "workspace", start_date=OLD, friction_min_points=1, keep_words_days=15)
+    settings, _ = workspace(tmp_path / "workspace", start_date=OLD, friction_min_points=1, retention_messages=15)
     run(settings, tmp_path)
     return settings
 
@@ -162,8 +162,8 @@ def test_a_day_comes_back_when_its_file_is_deleted(settings: Settings, tmp_path:
 
 
 def test_it_is_off_by_default(settings: Settings) -> None:
-    assert Settings.model_fields["keep_words_days"].default == 0
-    assert retire_words(changed(settings, keep_words_days=0), TODAY) == Retired([], [])
+    assert Settings.model_fields["retention"].default.messages == 0
+    assert retire_words(changed(settings, retention_messages=0), TODAY) == Retired([], [])
     assert retire_words(settings, OLD + timedelta(days=14)) == Retired([], []), "the first is 14 days old"
 
 
@@ -203,7 +203,7 @@ AGE = 95
 
 
 def aged(settings: Settings, *tables: str) -> Settings:
-    return changed(settings, keep_words_days=0, **{f"keep_days_{table}": AGE for table in tables})
+    return changed(settings, retention_messages=0, **{f"retention_{table}": AGE for table in tables})
 
 
 def test_tables_have_ages_of_their_own(settings: Settings) -> None:
@@ -300,11 +300,11 @@ def test_rows_of_a_day_that_is_not_done_wait(settings: Settings) -> None:
 
 def test_what_was_said_last_in_a_session_stays(settings: Settings) -> None:
     lake = Lake(settings.lake_dir)
-    retire_words(changed(settings, keep_words_last=1), TODAY)
+    retire_words(changed(settings, retention_keep_last=1), TODAY)
     kept = lake.read("messages", [OLD]).filter(pl.col("text") != "")["text"].to_list()
     assert kept == [f"By the way, {TALK} {OLD.day}."]
     assert lake.read("message_embeddings", [OLD]).is_empty(), "it is no longer searched"
-    assert retire_words(changed(settings, keep_words_last=1), TODAY) == Retired([], [])
+    assert retire_words(changed(settings, retention_keep_last=1), TODAY) == Retired([], [])
     assert retire_words(settings, TODAY) == Retired([OLD, NEXT], []), "and goes where no longer so many are kept"
     assert set(lake.read("messages", [OLD])["text"]) == {""}
 
@@ -313,15 +313,15 @@ def test_a_session_that_went_on_has_its_last_words_on_a_later_day(settings: Sett
     lake = Lake(settings.lake_dir)
     (row,) = lake.read("sessions", [OLD]).to_dicts()
     put(lake, "sessions", {**row, "day": NEXT})
-    retire_words(changed(settings, keep_words_last=1), TODAY)
+    retire_words(changed(settings, retention_keep_last=1), TODAY)
     assert set(lake.read("messages", [OLD])["text"]) == {""}
 
 
 @each(
     ("name", "days", "expected"),
     [
-        ("keep_words_days", 7, "more than the 7 days of lookback_days"),
-        ("keep_days_embeddings", 90, "at least 91 days"),
+        ("retention_messages", 7, "fewer days than the 7 of retention.messages"),
+        ("retention_embeddings", 90, "at least 91 days"),
     ],
 )
 def test_an_age_at_which_today_still_needs_it_is_refused(tmp_path: Path, name: str, days: int, expected: str) -> None:
@@ -331,16 +331,16 @@ def test_an_age_at_which_today_still_needs_it_is_refused(tmp_path: Path, name: s
 
 
 def test_ages_are_those_of_tables_that_nothing_else_is_made_from(settings: Settings) -> None:
-    assert set(type(settings.keep_days).model_fields) == set(PASSING)
-    assert set(type(settings.keep_days)().model_dump().values()) == {0}
-    assert retire(changed(settings, keep_words_days=0), FAR) == {}
+    assert set(settings.retention.ages) == set(PASSING)
+    assert set(type(settings.retention)().model_dump().values()) == {0}
+    assert retire(changed(settings, retention_messages=0), FAR) == {}
 
 
 def test_every_screen_says_that_words_are_no_longer_kept(settings: Settings, tmp_path: Path) -> None:
     lake = Lake(settings.lake_dir)
     (row,) = [r for r in lake.read("messages", [OLD]).to_dicts() if r["text"].startswith("Never deploy")]
     proposal = next(p for p in ProposalLog(lake).frame.to_dicts() if p["day"] == OLD)
-    retire_words(changed(settings, keep_words_last=1), TODAY)
+    retire_words(changed(settings, retention_keep_last=1), TODAY)
     last = f"By the way, {TALK} {OLD.day}."
     told = show(Asked(settings, tmp_path), row["session_id"])
     assert last in told and f"({NOT_KEPT})" in told and RULE not in told
@@ -350,7 +350,7 @@ def test_every_screen_says_that_words_are_no_longer_kept(settings: Settings, tmp
 
 
 def test_the_report_counts_nothing_in_words_that_are_gone(settings: Settings) -> None:
-    retire_words(changed(settings, keep_words_last=1), TODAY)
+    retire_words(changed(settings, retention_keep_last=1), TODAY)
     figures = {f.key: f.by_day for f in figures_of(Lake(settings.lake_dir), [], settings.zone)}
     assert set(figures["coverage"]) == set(figures["redactions"]) == {NEW}
     assert OLD in figures["duplicates"], "observations are all there"

@@ -7,10 +7,8 @@ import polars as pl
 import pytest
 
 from memory_pipeline.proposals.events import PENDING, SUPERSEDED, ProposalLog
-from memory_pipeline.proposals.memory_file import Promotion, add_lines, lines_of
+from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.review import decide, reconcile
-from memory_pipeline_tests.cases import each
-from memory_pipeline_tests.proposals.test_memory_file import DAY as WRITTEN
 from memory_pipeline_tests.proposals.test_stage import FRIDAY, UV, Work
 from memory_pipeline_tests.rows import day_after, observation, observation_id, proposal, put, reflection, workspace
 
@@ -87,52 +85,6 @@ def test_the_opposite_in_another_project_is_another_line(work: Work, project: st
     reflected(work, NEVER, project, day=1)
     work.run(day_after(1))
     assert set(states(work)) == offered
-
-
-@each(
-    ("setting", "expected"),
-    [
-        ("none", f"## Hard Rules\n- (2025-03-05) {FRIDAY} <!-- {P2} -->\n- (2025-03-05) {UV} <!-- {P1} -->\n"),
-        (
-            "sections",
-            f"## Hard Rules\n- (2025-03-05) {FRIDAY} <!-- {P2} -->\n\n### kiln\n- (2025-03-05) {UV} <!-- {P1} -->",
-        ),
-    ],
-)
-def test_the_setting_says_how_projects_are_told(tmp_path: Path, setting: str, expected: str) -> None:
-    work = Work(*workspace(tmp_path, projects_in_memory=setting))
-    put(work.lake, "proposals", proposal(1, UV, projects=["kiln"]), proposal(2, FRIDAY))
-    for name in (P2, P1):
-        decide(work.workspace, {name: "approved"}, NOW)
-        reconcile(work.workspace, NOW)
-    assert expected in work.settings.memory_file.read_text("utf-8")
-
-
-def grouped(number: int, text: str, group: str | None) -> Promotion:
-    return Promotion(f"p-20260305-{number:03d}", "Hard Rules", text, WRITTEN, group=group)
-
-
-def test_the_lines_of_a_project_are_found_again_under_its_heading_and_no_byte_of_the_rest_changes() -> None:
-    before = "# Memory\n\n## Hard Rules\n- mine\n\n### Kiln ###\nprose\n\n### other\n- x\n\n---\n\n## Patterns\n- y\n"
-    made = add_lines(
-        before.encode(), [grouped(1, "a", "kiln"), grouped(2, "b", None), grouped(3, "c", "new")], ["Hard Rules"]
-    )
-    assert made.data.decode() == before.replace(
-        "- mine\n", "- mine\n- (2026-03-05) b <!-- p-20260305-002 -->\n"
-    ).replace("prose\n", "prose\n- (2026-03-05) a <!-- p-20260305-001 -->\n").replace(
-        "- x\n", "- x\n\n### new\n- (2026-03-05) c <!-- p-20260305-003 -->\n"
-    )
-    again = add_lines(made.data, [grouped(4, "d", "new")], ["Hard Rules"]).data.decode()
-    assert "- (2026-03-05) c <!-- p-20260305-003 -->\n- (2026-03-05) d <!-- p-20260305-004 -->\n" in again
-    assert add_lines(made.data, [grouped(5, "C.", None)], ["Hard Rules"]).present == ["p-20260305-005"]
-
-
-def test_a_project_in_a_section_that_is_not_there_yet() -> None:
-    made = add_lines(b"# Memory\n", [grouped(1, "a", "kiln"), grouped(2, "b", None)], [])
-    assert made.data.decode() == (
-        "# Memory\n\n## Hard Rules\n- (2026-03-05) b <!-- p-20260305-002 -->\n\n### kiln\n"
-        "- (2026-03-05) a <!-- p-20260305-001 -->\n"
-    )
 
 
 def test_what_fits_no_section_goes_under_a_heading_with_its_day(work: Work) -> None:

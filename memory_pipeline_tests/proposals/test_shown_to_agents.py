@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,11 @@ import pytest
 from memory_pipeline.agents.agents import BY_NAME
 from memory_pipeline.agents.connecting import Connection, connect
 from memory_pipeline.agents.lines import Line
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.shown_to_agents import lines_for_agents, refresh_agents
 from memory_pipeline.settings import Settings, load_settings
 from memory_pipeline_tests.proposals.test_review import UV, Story
+from memory_pipeline_tests.rows import proposal, put
 
 MEMORY = """# Memory
 
@@ -47,9 +50,10 @@ def test_lines_that_hold_are_shown_with_their_project(settings: Settings) -> Non
     ]
 
 
-def test_a_heading_is_a_project_where_lines_are_put_under_one(settings: Settings) -> None:
-    grouped = settings.model_copy(update={"projects_in_memory": "sections"})
-    assert lines_for_agents(grouped)[-1] == Line("kiln", "glaze last", "kiln")
+def test_a_heading_is_the_project_of_a_line_that_version_0_1_put_under_it(settings: Settings) -> None:
+    lake = Lake.from_settings(settings)
+    put(lake, "proposals", proposal(1, "glaze last", day=date(2026, 3, 4), projects=["kiln"]))
+    assert lines_for_agents(settings)[-1] == Line("kiln", "glaze last", "kiln")
 
 
 def test_what_a_user_approves_is_shown_to_connected_agents(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ KILN = Place("/home/ada/kiln", "main")
 
 @pytest.fixture
 def opened(tmp_path: Path) -> tuple[Settings, Lake]:
-    return workspace(tmp_path / "ws", projects_in_memory="suffix")
+    return workspace(tmp_path / "ws")
 
 
 def worked(lake: Lake, project: str, *turns: str, day: date = DAY, session: str = "") -> None:

@@ -48,7 +48,7 @@ def test_what_one_project_refuses_and_another_does_are_two_rules(project: str, l
 
 
 def test_a_row_has_the_folders_and_projects_of_all_that_it_came_from(tmp_path: Path) -> None:
-    settings, lake = workspace(tmp_path, owner="ada")
+    settings, lake = workspace(tmp_path)
     kiln: dict[str, Any] = {"cwd": "/src/kiln", "project": "kiln"}
     put(lake, "observations", observation(ALWAYS, **kiln), observation(ALWAYS, session="s2", project="cli", cwd="/cli"))
     put(lake, "observations", observation("Deploy on Mondays."))
@@ -58,7 +58,7 @@ def test_a_row_has_the_folders_and_projects_of_all_that_it_came_from(tmp_path: P
     bring_up_to_date(ReflectionsStage(opened, ExtractiveReflector(), encoder), lake, DAY)
     rows = {row["text"]: row for row in lake.read("reflections").iter_rows(named=True)}
     both, none = rows[ALWAYS], rows["Deploy on Mondays."]
-    assert (both["projects"], both["cwds"], both["owner"]) == (["cli", "kiln"], ["/cli", "/src/kiln"], "ada")
+    assert (both["projects"], both["cwds"], both["owner"]) == (["cli", "kiln"], ["/cli", "/src/kiln"], "me")
     assert set(both["sources"]) == {observation_id(ALWAYS), observation_id(ALWAYS, session="s2")}
     assert (none["projects"], none["cwds"]) == ([], [])
     pooled: Any = observed_of(both, settings)  # type: ignore[arg-type]

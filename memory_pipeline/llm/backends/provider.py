@@ -271,11 +271,11 @@ _SEEING = re.compile(
     r"|mistral-(small|medium)-?3",
     re.I,
 )
-"""Names of model families that take images. What is not among them is asked without; `OBSERVER_IMAGES` decides."""
+"""Names of model families that take images. Others are asked without images."""
 
 
 def sees(config: ModelConfig) -> bool:
-    """Whether images go along with a request: as the settings say, else for known families; never with a command."""
+    """Whether images go along with a request: with known families, never with a command."""
     if config.is_command:
         return False
     return bool(_SEEING.search(config.model)) if config.sees is None else config.sees

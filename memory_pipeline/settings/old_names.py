@@ -1,0 +1,41 @@
+"""Names that settings had before: one that moved is read under its old key, one that is gone is ignored; both for one
+release, and with one sentence."""
+
+from __future__ import annotations
+
+import logging
+from functools import cache
+
+MOVED = {
+    "keep_words_days": "retention.messages",
+    "keep_words_last": "retention.keep_last",
+    "keep_days.message_embeddings": "retention.message_embeddings",
+    "keep_days.embeddings": "retention.embeddings",
+    "keep_days.summary_embeddings": "retention.summary_embeddings",
+    "keep_days.friction_clusters": "retention.friction_clusters",
+}
+"""Keys of settings.toml with their new ones. Those of the table `advanced` follow from their paths; see
+`sources.by_old_key`."""
+GONE = {
+    "keep_runs_days": "Dagster's record always keeps 90 days",
+    "max_recall_loss": "a distillation may always lose one high in ten",
+    "observer_images": "models that are known to see images are shown them",
+    "owner": "a workspace is the memory of one person",
+    "pack_half_life_days": "a line ranks half as high after seven days without use",
+    "pack_reflection_bias": "a condensed line always ranks 1.3 times as high",
+    "projects_in_memory": "the project of a line stands behind it",
+    "proposal_warning_days": "it follows from proposal_expiry_days, of which it is five sevenths",
+    "qdrant_quantization": "vectors are kept whole",
+}
+"""Former settings by their variables, in small letters and without MEMORY_, with what holds instead."""
+
+
+def reason_gone(name: str) -> str | None:
+    """Why there is no such setting any more, by a former key or variable; None of any other name."""
+    return GONE.get(name.lower().removeprefix("memory_").replace(".", "_"))
+
+
+@cache
+def warn(sentence: str) -> None:
+    """Tell it once per process; without a handler, logging prints it on stderr."""
+    logging.getLogger(__name__).warning(sentence)
