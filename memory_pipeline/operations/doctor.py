@@ -318,7 +318,7 @@ def _agents(settings: Settings) -> Iterator[Finding]:
         return
     for name, how in told:
         is_wrong = "lost it" in how or "no longer" in how or "silent" in how
-        fix = f"memory {'hooks install' if 'hooks' in how else 'connect'} {name}"
+        fix = f"memory {'agents hooks install' if 'hooks' in how else 'agents connect'} {name}"
         yield Finding("agents", PROBLEM if is_wrong else OK, f"{name}: {how}", fix if is_wrong else "")
     if not told:
         yield Finding("agents", OK, "none is shown the memory; `memory agents connect` lists them")
