@@ -12,7 +12,6 @@ from memory_pipeline.recall.ranking import Row, ranked_rows
 from memory_pipeline.settings import Settings
 from memory_pipeline_tests.rows import (
     DAY,
-    changed,
     day_after,
     decision,
     observation,
@@ -37,9 +36,9 @@ def texts(settings: Settings, lake: Lake, **how: str | None) -> list[str]:
 def test_the_score_is_priority_times_kind_halved_by_the_half_life() -> None:
     row = Row("o-1", "x", "high", DAY)
     week_before = Row("o-2", "x", "high", day_after(-7))
-    assert math.exp(row.score(7) - week_before.score(7)) == pytest.approx(2)
-    assert math.exp(row.score(7) - Row("o-3", "x", "medium", DAY).score(7)) == pytest.approx(1.5)
-    assert math.exp(Row("r-1", "x", "high", DAY, 1.3).score(7) - row.score(7)) == pytest.approx(1.3)
+    assert math.exp(row.score() - week_before.score()) == pytest.approx(2)
+    assert math.exp(row.score() - Row("o-3", "x", "medium", DAY).score()) == pytest.approx(1.5)
+    assert math.exp(Row("r-1", "x", "high", DAY, 1.3).score() - row.score()) == pytest.approx(1.3)
 
 
 def test_priority_kind_and_age_decide(opened: tuple[Settings, Lake]) -> None:
@@ -54,10 +53,6 @@ def test_priority_kind_and_age_decide(opened: tuple[Settings, Lake]) -> None:
     put(lake, "reflections", reflection("High and condensed.", sources=["o-x"], trust="user"))
     order = ["High and condensed.", "High today.", "Medium today.", "High long ago."]
     assert texts(settings, lake) == order
-    longer = changed(settings, pack_half_life_days=100)
-    assert texts(longer, lake).index("High long ago.") < texts(longer, lake).index("Medium today.")
-    unbiased = changed(settings, pack_reflection_bias=0.5)
-    assert texts(unbiased, lake).index("High and condensed.") > texts(unbiased, lake).index("High today.")
 
 
 def test_what_was_cited_is_as_if_it_was_said_then(opened: tuple[Settings, Lake]) -> None:
