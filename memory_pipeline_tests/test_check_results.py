@@ -19,6 +19,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.flags import UNGROUNDED_SPECIFICS
 from memory_pipeline.settings import load_settings
 from memory_pipeline.verdict import Verdict
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import FakeEncoder, day_after, say, use_encoder, workspace
 
 TURNS = (
@@ -172,7 +173,7 @@ def test_names_that_nobody_said_are_named(lake: Lake, instance: dg.DagsterInstan
     assert [o for o in verdict.offenders[1:] if "/opt/nowhere" in o]
 
 
-@pytest.mark.parametrize(
+@each(
     ("offenders", "sentence"),
     [
         ([], "23 texts: all is well."),

@@ -8,13 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.days import day_of, lookback, parse_day, stretches, today
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.conftest import utc
 
 LONDON = ZoneInfo("Europe/London")
 ZONES = ["UTC", "Europe/London", "America/New_York", "Pacific/Kiritimati", "Asia/Kolkata", "Asia/Beirut"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("day", "start", "hours"),
     [
         (date(2025, 3, 29), "2025-03-29T00:00", 24),
@@ -31,7 +32,7 @@ def test_london_days_begin_and_end_there_around_both_clock_changes(day: date, st
     assert [day_of(m, LONDON) for m in (first - moment, after)] == [day - timedelta(days=1), day + timedelta(days=1)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("moment", "day"),
     [
         ("2025-03-29T23:59:59.999999", date(2025, 3, 29)),
@@ -77,7 +78,7 @@ def test_a_day_is_written_as_iso() -> None:
     assert parse_day("2025-03-05") == date(2025, 3, 5)
 
 
-@pytest.mark.parametrize("text", ["", "today", "5.3.2025", "2025-02-30", "2025-03-05T10:00"])
+@each("text", ["", "today", "5.3.2025", "2025-02-30", "2025-03-05T10:00"])
 def test_what_is_not_a_day_is_told_how_to_write_one(text: str) -> None:
     with pytest.raises(ValueError, match="is not a day; write it as YYYY-MM-DD") as caught:
         parse_day(text)

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
-import pytest
 
 from memory_pipeline.defs.orchestration import WorkspaceResource, table_schema
 from memory_pipeline.lake.tables import TABLES
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.loaded import defs
 from memory_pipeline_tests.rows import DAY, at, day_after, workspace
 
@@ -105,7 +105,7 @@ def test_the_assets_are_in_one_group_that_the_ui_opens_unfolded() -> None:
     assert found == dict.fromkeys(ASSETS, "memory")
 
 
-@pytest.mark.parametrize("name", sorted(ASSETS))
+@each("name", sorted(ASSETS))
 def test_every_asset_says_what_it_is(name: str) -> None:
     node = GRAPH.get(dg.AssetKey(name))
     assert len(node.description or "") > 100
@@ -120,7 +120,7 @@ def test_every_column_says_what_it_is() -> None:
     assert silent == []
 
 
-@pytest.mark.parametrize("name", sorted(ASSETS - UNPARTITIONED))
+@each("name", sorted(ASSETS - UNPARTITIONED))
 def test_a_range_of_partitions_is_one_run(name: str) -> None:
     assert GRAPH.get(dg.AssetKey(name)).backfill_policy == dg.BackfillPolicy.single_run()
 

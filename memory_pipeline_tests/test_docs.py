@@ -19,6 +19,7 @@ from memory_pipeline.harnesses import HARNESSES
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.settings import Settings
 from memory_pipeline.settings.sources import settings_of
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.loaded import defs
 
 TOP = Path(__file__).resolve().parents[1]
@@ -56,7 +57,7 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize("sort", NAMES)
+@each("sort", NAMES)
 def test_everything_has_its_place_in_the_documentation(sort: str) -> None:
     assert len(NAMES[sort]) > 5
     assert sorted(name for name in NAMES[sort] if f"`{name}`" not in TEXT) == []
@@ -83,7 +84,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(TOP)))
+@each("page", PAGES, ids=lambda page: str(page.relative_to(TOP)))
 def test_every_link_leads_somewhere(page: Path) -> None:
     broken = []
     for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
@@ -102,7 +103,7 @@ def is_in_the_tree(name: str) -> bool:
     return (TOP / name).exists() or any((TOP / "memory_pipeline").rglob(name.rstrip("/")))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(TOP)))
+@each("page", PAGES, ids=lambda page: str(page.relative_to(TOP)))
 def test_every_file_that_is_named_exists(page: Path) -> None:
     named = [code for code in code_in(page) if code.startswith(OF_THE_TREE) or re.fullmatch(r"[\w*/]+\.py", code)]
     if page.name == "architecture.md":
@@ -139,7 +140,7 @@ def parse(words: list[str]) -> None:
         command.make_context(name, list(rest))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(TOP)))
+@each("page", PAGES, ids=lambda page: str(page.relative_to(TOP)))
 def test_every_command_that_is_shown_can_be_called(page: Path) -> None:
     for words in commands_in(page):
         parse(words)

@@ -15,6 +15,7 @@ import memory_pipeline
 from memory_pipeline.cli.console import MISUSED
 from memory_pipeline.settings import Settings
 from memory_pipeline.settings.extras import EXTRAS, is_installed, missing_extras
+from memory_pipeline_tests.cases import each
 
 ROOT = Path(memory_pipeline.__file__).parent
 REFUSED = (
@@ -47,7 +48,7 @@ def python(code: str, *args: str, home: Path, **env: str) -> subprocess.Complete
     )
 
 
-@pytest.mark.parametrize("module", REFUSED)
+@each("module", REFUSED)
 def test_the_refused_packages_are_installed_and_refused(module: str, tmp_path: Path) -> None:
     """Else the tests below would show nothing."""
     assert python(f"import {module}", home=tmp_path).returncode == 0
@@ -86,7 +87,7 @@ def test_only_what_needs_an_extra_imports_its_packages() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each(
     ("setting", "value", "extra"),
     [
         ("OBSERVER_MODEL", "openai:gpt-5-mini", "models"),
@@ -95,7 +96,7 @@ def test_only_what_needs_an_extra_imports_its_packages() -> None:
         ("QDRANT_URL", "http://127.0.0.1:9", "server"),
     ],
 )
-@pytest.mark.parametrize("command", ["run", "ui"])
+@each("command", ["run", "ui"])
 def test_a_missing_extra_is_one_sentence_and_nothing_is_written(
     setting: str, value: str, extra: str, command: str, tmp_path: Path
 ) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from memory_pipeline.cli import main as command
 from memory_pipeline.workspace.free_space import MIN_FREE_BYTES, DiskFullError, disk_full, is_disk_full, require_space
+from memory_pipeline_tests.cases import each
 
 
 def with_free(monkeypatch: pytest.MonkeyPatch, free: int) -> None:
@@ -39,7 +40,7 @@ def chained(cause: Exception) -> Exception:
         return error
 
 
-@pytest.mark.parametrize(
+@each(
     "error",
     [
         OSError(errno.ENOSPC, "No space left on device"),
@@ -52,7 +53,7 @@ def test_it_is_known_in_the_words_of_each_library(error: Exception, tmp_path: Pa
     assert is_disk_full(error, tmp_path) and is_disk_full(chained(error), tmp_path)
 
 
-@pytest.mark.parametrize("error", [OSError(errno.EACCES, "Permission denied"), ValueError("full of errors"), None])
+@each("error", [OSError(errno.EACCES, "Permission denied"), ValueError("full of errors"), None])
 def test_nothing_else_is_taken_for_it_unless_there_is_no_room_at_all(
     error: Exception | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from memory_pipeline.settings import SettingError, load_settings
 from memory_pipeline.settings.memory_json import path
+from memory_pipeline_tests.cases import each
 
 
 @pytest.fixture(autouse=True)
@@ -83,7 +84,7 @@ def test_the_reflectors_threshold_is_when_it_reflects_early(monkeypatch: pytest.
     assert load_settings().reflect_early_tokens == 7000
 
 
-@pytest.mark.parametrize(
+@each(
     "observer",
     [
         {"model": "sh -c 'touch pwned' :"},  # words with a space are run as a command
@@ -99,7 +100,7 @@ def test_a_name_of_a_model_is_never_a_command(observer: dict[str, str]) -> None:
     assert f"{file}" in f"{caught.value}"
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "said"),
     [
         ("{", "cannot be read"),

@@ -7,6 +7,7 @@ from pydantic_ai.providers import infer_provider_class
 
 from memory_pipeline.settings import SettingError, Settings, check_file, load_settings
 from memory_pipeline.settings.model_names import PROVIDERS, model_name
+from memory_pipeline_tests.cases import each
 
 NAMES = {
     "anthropic/claude-haiku-4-5": "anthropic:claude-haiku-4-5",
@@ -24,7 +25,7 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize("written", sorted(NAMES))
+@each("written", sorted(NAMES))
 def test_the_name_of_a_model(written: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert model_name(written) == NAMES[written]
     for variable in ("OBSERVER_MODEL", "REFLECTOR_MODEL", "OBSERVER_FALLBACK_MODEL"):
@@ -33,7 +34,7 @@ def test_the_name_of_a_model(written: str, monkeypatch: pytest.MonkeyPatch) -> N
     assert {settings.observer.model, settings.reflector.model, settings.observer.fallback_model} == {NAMES[written]}
 
 
-@pytest.mark.parametrize(
+@each(
     ("written", "readings"),
     [
         ("meta-llama/Llama-3.1-8B", ("openrouter:meta-llama/Llama-3.1-8B", "openai:meta-llama/Llama-3.1-8B")),
@@ -52,7 +53,7 @@ def test_what_no_model_is_called(written: str, readings: tuple[str, ...], monkey
     assert all(reading in f"{caught.value}" for reading in readings)
 
 
-@pytest.mark.parametrize("variable", ["OBSERVER_BASE_URL", "OPENAI_BASE_URL"])
+@each("variable", ["OBSERVER_BASE_URL", "OPENAI_BASE_URL"])
 def test_with_a_server_of_ones_own_a_slash_is_ambiguous(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(variable, "http://localhost:1234/v1")
     monkeypatch.setenv("OBSERVER_MODEL", "openai/gpt-oss-20b")
@@ -87,7 +88,7 @@ def test_a_second_model_needs_a_first(monkeypatch: pytest.MonkeyPatch) -> None:
         load_settings()
 
 
-@pytest.mark.parametrize("provider", sorted(PROVIDERS))
+@each("provider", sorted(PROVIDERS))
 def test_the_library_knows_every_provider(provider: str) -> None:
     with suppress(ImportError):  # of a package that is not installed
         infer_provider_class(provider)

@@ -22,6 +22,7 @@ from benchmarks.peers.system import (
     with_speaker,
 )
 from benchmarks.recall_peers import Tally, quantile
+from memory_pipeline_tests.cases import each
 
 DIALOGUE = (
     {
@@ -100,7 +101,7 @@ def test_sessions_reach_our_own_run_as_files_of_pi_with_who_said_it(tmp_path: Pa
     assert with_speaker(CODING[0]) == "Cache it in Redis."
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "moment"),
     [
         ("1:56 pm on 8 May, 2023", datetime(2023, 5, 8, 13, 56)),

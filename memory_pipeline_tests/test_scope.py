@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
-import pytest
-
 from memory_pipeline.scope import are_apart, may_end, only, told, with_note, without_note
+from memory_pipeline_tests.cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("newer", "older", "ends"),
     [
         (["kiln"], ["kiln"], True),
@@ -30,7 +29,7 @@ def test_only_known_projects_are_apart() -> None:
     assert not are_apart(["kiln"], None)
 
 
-@pytest.mark.parametrize(
+@each(
     ("projects", "note"),
     [
         (None, ""),

@@ -9,6 +9,7 @@ import pytest
 
 from memory_pipeline.settings.marks import keep_first_day, keep_private, keep_zone, kept_first_day, kept_zone, salt
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.cli.command import memory
 from memory_pipeline_tests.rows import workspace
 
@@ -49,7 +50,7 @@ def test_what_a_run_writes_is_private(tmp_path: Path) -> None:
     assert not [p for p in (made, *made.rglob("*")) if mode(p) & 0o077 and bundled not in (p, *p.parents)]
 
 
-@pytest.mark.parametrize("content", ["", "\n"])
+@each("content", ["", "\n"])
 def test_an_empty_mark_is_none(tmp_path: Path, content: str) -> None:
     (tmp_path / "lake").mkdir()
     for name in ("timezone", "start_date", "salt"):
@@ -67,7 +68,7 @@ def test_a_mark_that_is_there_stays(tmp_path: Path) -> None:
     assert kept_zone(tmp_path) == "Asia/Tokyo" and salt(tmp_path) == salt(tmp_path)
 
 
-@pytest.mark.parametrize("failing", ["write", "fsync", "link"])
+@each("failing", ["write", "fsync", "link"])
 def test_a_disk_that_is_full_leaves_no_half_of_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str
 ) -> None:
@@ -84,7 +85,7 @@ def test_a_disk_that_is_full_leaves_no_half_of_one(
     assert kept_zone(tmp_path) == "Asia/Tokyo"
 
 
-@pytest.mark.parametrize("damage", [None, b"", bytes(16), b"short"])
+@each("damage", [None, b"", bytes(16), b"short"])
 def test_a_salt_that_is_lost_is_put_back(tmp_path: Path, damage: bytes | None) -> None:
     """With another one, every mark of a secret and every id of a message would be another."""
     before = salt(tmp_path)
@@ -109,7 +110,7 @@ def test_a_workspace_of_an_older_version_gets_copies(tmp_path: Path) -> None:
     assert (tmp_path / "lake/timezone").read_text() == "Asia/Tokyo\n"
 
 
-@pytest.mark.parametrize("damage", [b"U\xbf\xff\n", b"Mars/Olympus\n", b"../../etc/passwd\n"])
+@each("damage", [b"U\xbf\xff\n", b"Mars/Olympus\n", b"../../etc/passwd\n"])
 def test_a_zone_that_is_none_is_put_back(tmp_path: Path, damage: bytes) -> None:
     keep_zone(tmp_path, "Asia/Tokyo")
     (tmp_path / "lake/timezone").write_bytes(damage)

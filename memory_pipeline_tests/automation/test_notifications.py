@@ -15,6 +15,7 @@ import pytest
 from memory_pipeline.defs.notifications import NotTellableError, failure_sensor, tell
 from memory_pipeline.defs.orchestration import WorkspaceResource
 from memory_pipeline.settings import SettingError, load_settings
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import changed, workspace
 
 SECRET = "ghp_M4deUpT0kenN0tRea11234567890abcdefgh"
@@ -126,7 +127,7 @@ def test_the_desktop_is_told_by_its_own_program(tmp_path: Path, monkeypatch: pyt
     ).read_text() == "--app-name|memory_pipeline|memory_pipeline|day_job failed: $(touch owned)|"
 
 
-@pytest.mark.parametrize("value", ["yes", "ftp://x", "https://", "http://a b"])
+@each("value", ["yes", "ftp://x", "https://", "http://a b"])
 def test_another_value_is_refused(value: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("MEMORY_WORKSPACE", f"{tmp_path}")
     monkeypatch.setenv("MEMORY_NOTIFY", value)

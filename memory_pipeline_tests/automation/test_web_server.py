@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from memory_pipeline.defs.web_server import GuardedApp
+from memory_pipeline_tests.cases import each
 
 OWN = {"host": "127.0.0.1:3000"}
 JSON_HEADER = {"content_type": "application/json; charset=utf-8"}
@@ -57,13 +58,13 @@ def status(**request: Any) -> int:
     return int(ask(**request)[0]["status"])
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1:3000", "localhost:3000", "[::1]:3000", "LOCALHOST:8080", "localhost"])
+@each("host", ["127.0.0.1:3000", "localhost:3000", "[::1]:3000", "LOCALHOST:8080", "localhost"])
 def test_its_own_names_are_answered(host: str) -> None:
     assert status(host=host) == 200
     assert status(host=host, method="POST", path="/graphql", origin=f"http://{host}", **JSON_HEADER) == 200
 
 
-@pytest.mark.parametrize(
+@each(
     "host",
     ["evil.example", "evil.example:3000", "127.0.0.1.evil.example", "localhost@evil.example", "", "[", "10.0.0.1"],
 )
@@ -72,9 +73,7 @@ def test_no_other_name_is(host: str) -> None:
     assert ask(host=host, kind="websocket") == [{"type": "websocket.close", "code": 1008, "reason": "refused"}]
 
 
-@pytest.mark.parametrize(
-    "origin", ["http://evil.example", "null", "http://127.0.0.1:8000", "http://localhost:3000", ""]
-)
+@each("origin", ["http://evil.example", "null", "http://127.0.0.1:8000", "http://localhost:3000", ""])
 def test_no_other_page_may_ask(origin: str) -> None:
     assert status(origin=origin) == 403
     assert status(origin=origin, method="POST", path="/graphql", **JSON_HEADER) == 403
@@ -86,8 +85,8 @@ def test_graphql_is_not_asked_by_get_which_any_image_can_do() -> None:
     assert status(path="/graphql") == 200
 
 
-@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
-@pytest.mark.parametrize("path", ["/graphql", "/report_asset_check/x"])
+@each("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
+@each("path", ["/graphql", "/report_asset_check/x"])
 def test_a_form_of_another_page_changes_nothing(kind: str, path: str) -> None:
     assert status(method="POST", path=path, content_type=kind) == 415
 

@@ -3,14 +3,13 @@
 import json
 from pathlib import Path
 
-import pytest
-
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.cli.command import memory, memory_json
 
 FAILED, MISUSED = 1, 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("args", "code", "sentence"),
     [
         (["run", "--from", "2026-02-30"], MISUSED, "'2026-02-30' is not a day; write it as YYYY-MM-DD."),
@@ -31,7 +30,7 @@ def test_a_wrong_call_is_one_sentence(tmp_path: Path, args: list[str], code: int
     assert "Traceback" not in result.stderr + result.stdout
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "value", "expected"),
     [
         ("MEMORY_TIMEZONE", "Mars/Olympus", "MEMORY_TIMEZONE='Mars/Olympus': expected an IANA time zone"),

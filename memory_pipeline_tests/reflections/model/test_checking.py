@@ -3,13 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from memory_pipeline.reflections.model.answer import ParsedLine
 from memory_pipeline.reflections.model.checking import Checker
 from memory_pipeline.reflections.model.rendering import batches
 from memory_pipeline.reflections.types import Observation, ReflectionLine
 from memory_pipeline.text.tokens import estimate
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import at, day_after
 
 
@@ -45,7 +44,7 @@ def test_a_line_over_two_observations() -> None:
     assert (line.sessions, line.first_seen, line.last_seen) == (2, REDIS.observed_at, PORT.observed_at)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "sources"),
     [
         ("Redis runs in Docker for the queue.", ()),  # no source
@@ -67,7 +66,7 @@ def test_an_observation_that_says_nothing_of_it_gives_no_support() -> None:
     assert line and line.sources == ("o-5",)
 
 
-@pytest.mark.parametrize(
+@each(
     ("told", "source", "priority"),
     [("high", 2, "medium"), ("low", 2, "low"), (None, 5, "medium"), ("high", 5, "high")],
 )
@@ -83,7 +82,7 @@ def test_what_is_doubted_gives_no_high() -> None:
     assert line.sources[0] == PORT.observation_id
 
 
-@pytest.mark.parametrize(
+@each(
     ("told", "source", "kind"),
     [
         ("rule", 6, "statement"),  # what was pasted is nobody's rule
@@ -129,7 +128,7 @@ def test_batches_are_about_equal() -> None:
     assert [len(batch.observed) for batch in batches(observed, cap, None)] == [5, 5]
 
 
-@pytest.mark.parametrize(("project", "superseded"), [("shop", ("o-3",)), ("kiln", ())])
+@each(("project", "superseded"), [("shop", ("o-3",)), ("kiln", ())])
 def test_a_line_replaces_nothing_of_another_project(project: str, superseded: tuple[str, ...]) -> None:
     seen_in = [replace(PIP, projects=("shop",)), replace(UV, projects=(project,))]
     parsed = ParsedLine("In shop-api packages are now installed with uv 0.5.1.", (2,), (1,), 2, "state_change", "high")
