@@ -16,14 +16,13 @@ from typer.testing import CliRunner
 import memory_pipeline
 from memory_pipeline.cli.commands import ADMIN, AGENTS, COMMANDS, MODULES, OLD_NAMES, load_command
 from memory_pipeline.cli.main import app
-from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.cli.command import memory
 
 NARROW = {"COLUMNS": "80"}
 SLOW = ("polars", "duckdb", "dagster", "pydantic", "numpy", "memory_pipeline.settings", "memory_pipeline.cli.status")
 
 
-@each("args", [[], ["--help"], ["--version"]], ids=" ".join)
+@pytest.mark.parametrize("args", [[], ["--help"], ["--version"]], ids=" ".join)
 def test_what_names_no_command_imports_none(args: list[str], tmp_path: Path) -> None:
     code = (
         "import atexit, sys; from memory_pipeline.cli.main import main\n"
@@ -114,7 +113,7 @@ def test_a_command_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-@each(
+@pytest.mark.parametrize(
     ("typed", "offered"),
     [
         ("memory re", ["review", "recall", "remember", "report"]),
