@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING
 
+from memory_pipeline.friction.answers import Question
 from memory_pipeline.llm.config import reflector_model
 from memory_pipeline.llm.errors import (
     BudgetReachedError,
@@ -36,22 +37,29 @@ class Asking:
         return self._opened().model if reflector_model(self.workspace.settings) else None
 
     def answer(
-        self,
-        system: str,
-        of_system: Mapping[str, str],
-        turn: str,
-        of_turn: Mapping[str, str],
-        max_tokens: int,
-        day: date,
+        self, question: Question, of_system: Mapping[str, str], of_turn: Mapping[str, str], max_tokens: int, day: date
     ) -> str | None:
-        """To the two prompts of these names, filled; None where there is none, and why is in `refused`."""
-        from memory_pipeline.llm.prompts import filled
+        """The answer to a question with its prompts filled; None where there is none, and why is in `refused`."""
+        from memory_pipeline.llm.backends.provider import takes_schema
+        from memory_pipeline.llm.prompts import filled, text_of
         from memory_pipeline.llm.request import Request
 
         client = self._opened()
-        told = filled(system, of_system), filled(turn, of_turn)
+        has_schema = takes_schema(client.config)
+        plain, form = (
+            filled(question.system, {**of_system, "format": text_of(name).strip()})
+            for name in (question.as_lines, question.as_json)
+        )
+        request = Request(
+            client.model,
+            form if has_schema else plain,
+            filled(question.turn, of_turn),
+            max_output_tokens=max_tokens,
+            schema=question.schema if has_schema else "",
+            plain_system=plain if has_schema else "",
+        )
         try:
-            return client.complete(Request(client.model, *told, max_output_tokens=max_tokens), day).text
+            return client.complete(request, day).text
         except (BudgetReachedError, ModelMisconfiguredError, ModelUnavailableError, RequestRefusedError) as error:
             self.refused[f"{error}"] += 1
             return None

@@ -12,14 +12,15 @@ from datetime import date
 import polars as pl
 
 from memory_pipeline.days import lookback
-from memory_pipeline.friction.grouping import MAX_LINES, MAX_REMARKS, PROMPTS
+from memory_pipeline.friction.answers import GROUPS
+from memory_pipeline.friction.grouping import MAX_LINES, MAX_REMARKS
 from memory_pipeline.friction.grouping import MAX_TOKENS as MOST_OF_GROUPS
 from memory_pipeline.friction.messages import MAX_MESSAGE
 from memory_pipeline.friction.stage import MAX_PER_DAY, FrictionStage
 from memory_pipeline.friction.writing import MAX_TOKENS as MOST_OF_TEXT
 from memory_pipeline.llm.config import SMALL_CONTEXT, reflector_model
 from memory_pipeline.llm.ledger import cost_of
-from memory_pipeline.llm.prompts import filled, text_of
+from memory_pipeline.llm.prompts import text_of
 from memory_pipeline.observations.estimate import Estimate
 from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.stages import is_current
@@ -46,7 +47,7 @@ def estimate_friction(
     coming = {day for day in days if not is_current(observations, lake, day)}
     texts = _new_a_day(friction)
     groups = settings.effective_context > SMALL_CONTEXT
-    system = sum(map(estimate, (filled(PROMPTS[0], {}), text_of(PROMPTS[1]))))
+    system = sum(map(estimate, map(text_of, (GROUPS.system, GROUPS.turn, GROUPS.as_lines))))
     found = {}
     for day in days:
         before = lookback(day, settings.lookback_days)

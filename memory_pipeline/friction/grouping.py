@@ -10,10 +10,10 @@ Without a model, or where none answers, only nearly the same words are grouped (
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 
+from memory_pipeline.friction.answers import GROUPS, read_groups
 from memory_pipeline.friction.asking import Asking
 from memory_pipeline.friction.corrections import Grouped
 from memory_pipeline.friction.events import FrictionEvent
@@ -24,17 +24,12 @@ from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.similarity import content_words, overlap
 
-PROMPTS = ("friction_groups", "friction_groups_turn")
 MAX_REMARKS, MAX_REMARK = 240, 300
 """Sentences of the window that a model is shown, corrections and what is like a line first; characters of each. With
 the lines 27,000 tokens at most, and in a week of 25 sessions some 6,000."""
 MAX_LINES, MAX_LINE = 80, 200
 MAX_TOKENS = 2_000
 NOTHING = Grouped([], {}, {})
-_FOUND = re.compile(
-    r"^\W*(?P<what>AGAIN|BROKEN|OVER)\s*(?:L(?P<line>\d+))?\s*:[^\w\n]*(?P<numbers>\d[ \d,;#]*)", re.M | re.I
-)
-_NONE = re.compile(r"^\W*NONE\b", re.M | re.I)
 
 
 def by_model(asking: Asking, events: Sequence[FrictionEvent], rules: Sequence[Rule], day: date) -> Grouped | None:
@@ -47,10 +42,10 @@ def by_model(asking: Asking, events: Sequence[FrictionEvent], rules: Sequence[Ru
     if not any(remark.day == day for remark in remarks) or len({r.session_id for r in remarks}) < MIN_SESSIONS:
         return NOTHING
     lines = lines_for(rules, remarks)
-    answer = asking.answer(PROMPTS[0], {}, PROMPTS[1], asked(remarks, lines), MAX_TOKENS, day)
+    answer = asking.answer(GROUPS, {}, asked(remarks, lines), MAX_TOKENS, day)
     found = groups_in(answer, remarks, lines) if answer is not None else None
     if answer is not None and found is None:
-        asking.refused["only nearly the same words are grouped: the answer names no group, nor NONE"] += 1
+        asking.refused["only nearly the same words are grouped: the answer names no group, nor that there is none"] += 1
     return found
 
 
@@ -98,26 +93,21 @@ def _told(remark: FrictionEvent, sessions: Mapping[str, int]) -> str:
 def groups_in(answer: str, remarks: Sequence[FrictionEvent], lines: Sequence[Rule]) -> Grouped | None:
     """What the answer puts together. A remark is of one group, the first; a group of one session is none, and so is one
     of a line that did not hold there or then. None where the answer has no group and does not say so."""
-    if not _FOUND.search(answer):
-        return NOTHING if _NONE.search(answer) else None
-    again, of_lines = list[list[FrictionEvent]](), {"BROKEN": dict[Rule, list[FrictionEvent]](), "OVER": {}}
+    groups = read_groups(answer)
+    if groups is None:
+        return None
+    again, of_lines = list[list[FrictionEvent]](), {"broken": dict[Rule, list[FrictionEvent]](), "over": {}}
     taken = set[int]()
-    for what, line, numbers in _found_in(answer):
+    for what, line, numbers in groups:
         members = [n for n in numbers if 1 <= n <= len(remarks) and n not in taken]
         rule = lines[line - 1] if 1 <= line <= len(lines) else None
         own = [remarks[n - 1] for n in members if rule is None or rule.reaches(remarks[n - 1])]
-        if (rule is None) != (what == "AGAIN") or len({e.session_id for e in own}) < MIN_SESSIONS:
+        if (rule is None) != (what == "again") or len({e.session_id for e in own}) < MIN_SESSIONS:
             continue
         taken.update(members)
         if rule is None:
             again.append(own)
         else:
             of_lines[what].setdefault(rule, own)
-    broken = {rule: own for rule, own in of_lines["BROKEN"].items() if rule not in of_lines["OVER"]}
-    return Grouped(again, broken, of_lines["OVER"])
-
-
-def _found_in(answer: str) -> Iterator[tuple[str, int, list[int]]]:
-    for found in _FOUND.finditer(answer):
-        numbers = sorted({int(n) for n in re.findall(r"\d+", found["numbers"])})
-        yield found["what"].upper(), int(found["line"] or 0), numbers
+    broken = {rule: own for rule, own in of_lines["broken"].items() if rule not in of_lines["over"]}
+    return Grouped(again, broken, of_lines["over"])

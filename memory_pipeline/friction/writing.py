@@ -7,11 +7,11 @@ refused, and the template's text stays. So it does without a model, and where th
 from __future__ import annotations
 
 import hashlib
-import re
 from dataclasses import replace
 from datetime import date
 
 from memory_pipeline.friction.active import KINDS
+from memory_pipeline.friction.answers import TEXT, read_text
 from memory_pipeline.friction.asking import Asking
 from memory_pipeline.friction.patterns import (
     MAX_LINE,
@@ -32,7 +32,6 @@ _OF_THE_USER = (REPEATED_CORRECTION, STALE_MEMORY)
 MAX_PLACES, MAX_PLACE = 8, 300
 """Places that a model is shown, the newest, and characters of each."""
 MAX_TOKENS = 1_000
-_TITLE, _LINE = (re.compile(rf"^\W*{name}\W*:[ \t]*(?P<text>\S.*)$", re.M | re.I) for name in ("title", "line"))
 
 
 def written(pattern: Pattern, asking: Asking, day: date) -> Pattern | None:
@@ -47,7 +46,7 @@ def written(pattern: Pattern, asking: Asking, day: date) -> Pattern | None:
         "title": pattern.title,
         "line": _line_of(pattern) or "(none is asked for)",
     }
-    text = asking.answer("friction", {"target": pattern.target_file}, "friction_turn", of_turn, MAX_TOKENS, day)
+    text = asking.answer(TEXT, {"target": pattern.target_file}, of_turn, MAX_TOKENS, day)
     if text is None:
         return None
     made, why_not = checked(pattern, text)
@@ -57,10 +56,8 @@ def written(pattern: Pattern, asking: Asking, day: date) -> Pattern | None:
 
 def checked(pattern: Pattern, text: str) -> tuple[Pattern | None, str | None]:
     """The pattern with this answer of a model for its text, or why it is not taken."""
-    said, wanted = _LINE.search(text), _line_of(pattern)
-    told = _TITLE.search(text)
-    title = one_line(told["text"]) if told else ""
-    line = one_line(said["text"]) if said else ""
+    title, line = map(one_line, read_text(text))
+    wanted = _line_of(pattern)
     if not title or (wanted and not line):
         return None, "it has no title, or no line"
     if len(title) > MAX_TITLE or (wanted and len(line) > MAX_LINE):

@@ -59,6 +59,11 @@ REMARKS = [
         ("AGAIN L1: 1, 2", [], [], []),
         ("OVER L1: 1, 2\nBROKEN L1: 3, 4", [], [], [(0, 1)]),  # a line is over or broken, not both
         ("NONE", [], [], []),
+        ('{"groups": [{"what": "again", "line": 0, "remarks": [1, 2, 4]}]}', [(0, 1, 3)], [], []),
+        ('```json\n{"groups": [{"what": "OVER", "line": "L1", "remarks": "#1, #2"},]}\n```', [], [], [(0, 1)]),
+        ('{"groups": [{"what": "broken", "line": 1, "remarks": [1, 2]}, {"what": "ag', [], [(0, 1)], []),  # cut
+        ('{"groups": [{"what": "why", "line": 1, "remarks": [1, 2]}]}', [], [], []),
+        ('{"groups": []}', [], [], []),
     ],
 )
 def test_numbers_that_nobody_has_or_that_cannot_belong_together_are_left_out(

@@ -31,7 +31,7 @@ _HALF = re.compile(
     r"\\u[dD][89abAB][\da-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][\da-fA-F]{2})\\u[dD][c-fC-F][\da-fA-F]{2}"
 )
 """Half of a character, escaped; the library does not read on from there."""
-_NUMBERS = re.compile(r"(?<![\w.])[oO#]?(\d{1,6})(?![\w.:])")
+_NUMBERS = re.compile(r"(?<![\w.])[oOL#]?(\d{1,6})(?![\w.:])")
 
 Context = dict[str, int]
 """What validation counts: items that are `left_out`, facts without a priority (`unmarked`)."""

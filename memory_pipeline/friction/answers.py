@@ -1,0 +1,113 @@
+"""The answers to what is asked about friction: which remarks belong together, and the words of a pattern.
+
+An answer is JSON that fits the schema, or has the lines of the format without one (`AGAIN: 3, 17`, `TITLE: …`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import BeforeValidator, ValidationError
+
+from memory_pipeline.llm.answers.cleaning import cleaned, without_thinking
+from memory_pipeline.llm.answers.structured import (
+    Form,
+    Number,
+    Numbers,
+    Words,
+    json_values,
+    numbers_in,
+    only_valid,
+    schema_for,
+)
+
+_GROUP = re.compile(
+    r"^\W*(?P<what>AGAIN|BROKEN|OVER)\s*(?:L(?P<line>\d+))?\s*:[^\w\n]*(?P<numbers>\d[ \d,;#]*)", re.M | re.I
+)
+_NONE = re.compile(r"^\W*NONE\b", re.M | re.I)
+_TITLE, _LINE = (re.compile(rf"^\W*{name}\W*:[ \t]*(?P<text>\S.*)$", re.M | re.I) for name in ("title", "line"))
+
+
+# the names of these classes and the order of their fields are in the schema, which is a part of a request's key
+
+
+class GroupForm(Form):
+    what: Annotated[Literal["again", "broken", "over"], BeforeValidator(lambda value: str(value).lower())]
+    line: Number
+    remarks: Numbers
+
+
+class GroupsForm(Form):
+    groups: Annotated[list[GroupForm], BeforeValidator(only_valid(GroupForm))]
+
+
+class TextForm(Form):
+    title: Words
+    line: Words
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question by the names of its prompts, with the schema of its answer."""
+
+    system: str
+    turn: str
+    as_lines: str
+    """The prompt with the format of the answer, where nothing holds the model to it."""
+    as_json: str
+    form: type[Form]
+
+    @property
+    def schema(self) -> str:
+        """The JSON schema of the answer, as text."""
+        return schema_for(self.form)
+
+
+GROUPS = Question(
+    "friction_groups", "friction_groups_turn", "friction_groups_lines", "friction_groups_json", GroupsForm
+)
+TEXT = Question("friction", "friction_turn", "friction_lines", "friction_json", TextForm)
+
+
+class Group(NamedTuple):
+    """Remarks by their numbers, and the number of a line of the notes; 0 where they are about none."""
+
+    what: str
+    line: int
+    remarks: list[int]
+
+
+def read_groups(answer: str) -> list[Group] | None:
+    """The groups of an answer; None where it has none and does not say so."""
+    text, _ = without_thinking(cleaned(answer))
+    for value, is_damaged in json_values(text):
+        try:
+            form = GroupsForm.model_validate(value)
+        except ValidationError:
+            continue
+        found = [Group(each.what, each.line, sorted(each.remarks)) for each in form.groups]
+        return found if found or not is_damaged else None
+    listed = list(_listed(text))
+    return listed if listed or _NONE.search(text) else None
+
+
+def _listed(text: str) -> Iterator[Group]:
+    for found in _GROUP.finditer(text):
+        numbers = numbers_in(re.findall(r"\d+", found["numbers"]))
+        yield Group(found["what"].lower(), int(found["line"] or 0), sorted(numbers))
+
+
+def read_text(answer: str) -> tuple[str, str]:
+    """The title and the line of an answer; "" where it has none."""
+    text, _ = without_thinking(cleaned(answer))
+    for value, _ in json_values(text):
+        try:
+            form = TextForm.model_validate(value)
+        except ValidationError:
+            continue
+        return form.title, form.line
+    title, line = _TITLE.search(text), _LINE.search(text)
+    return title["text"] if title else "", line["text"] if line else ""
