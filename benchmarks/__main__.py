@@ -29,7 +29,6 @@ class Benchmark:
 
 QUICK = (
     Benchmark("hops"),
-    Benchmark("scale_model"),
     Benchmark("auto_promotion"),
     Benchmark("chain"),
     Benchmark("far_apart"),

@@ -12,7 +12,6 @@ from typing import Any
 import dagster as dg
 
 import memory_pipeline.defs.graph
-from benchmarks import scale_model
 from memory_pipeline.cli.commands import ADMIN, AGENTS, SECTIONS
 from memory_pipeline.lake.tables import TABLES, duckdb_type
 from memory_pipeline.settings import Settings
@@ -143,24 +142,6 @@ def settings() -> str:
         if not setting.is_hidden:
             groups["Most used" if setting.is_front else title if title in groups else "Others"].append(setting)
     return "\n".join(f"## {title}\n\n" + _settings_table(members) for title, members in groups.items())
-
-
-def scale() -> str:
-    """What each size takes, as `benchmarks.scale_model` computes it."""
-    head, *rows = scale_model.rows()
-    return _table(head, rows)
-
-
-def scale_limits() -> str:
-    """What leaves the measured range first at each size."""
-    head, *rows = scale_model.breaks()
-    return _table(head, rows)
-
-
-def scale_constants() -> str:
-    """The constants of the model."""
-    head, *rows = scale_model.constants()
-    return _table(head, ((f"`{name}`", *rest) for name, *rest in rows))
 
 
 def _settings_table(members: Iterable[Setting]) -> str:

@@ -69,17 +69,9 @@ class Stages:
             self.message_embeddings,
         )
 
-    def of_own_day(self) -> tuple[Stage, ...]:
-        """Those whose rows of a day are made from that day alone: days may be made at once, and in any order."""
-        return (self.sessions, self.observations, self.embeddings, self.message_embeddings)
-
     def is_sent(self, day: date) -> bool:
         """Whether the tables have what was said on the day, whatever is made of it."""
         return is_current(self.sessions, self.sessions.lake, day)
-
-    def is_read(self, day: date) -> bool:
-        """Whether none of them has anything to do for the day."""
-        return all(is_current(stage, self.sessions.lake, day) for stage in self.of_own_day())
 
     def is_current(self, day: date, *, without_vectors: bool = False) -> bool:
         """Whether no stage has anything to do for the day, as far as can be told before running any. Vectors that the

@@ -146,6 +146,12 @@ def _environment() -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "LC_ALL": "C", "TZ": "UTC"}
 
 
+def is_open(port: int) -> bool:
+    """Whether a server on loopback takes connections there."""
+    with closing(socket.socket()) as tried:
+        return tried.connect_ex(("127.0.0.1", port)) == 0
+
+
 def free_port() -> int:
     with closing(socket.socket()) as found:
         found.bind(("127.0.0.1", 0))

@@ -10,7 +10,7 @@ from typing import Any
 
 import dagster as dg
 
-from memory_pipeline.defs.orchestration import WorkspaceResource, table_schema
+from memory_pipeline.defs.orchestration import LOOKS_BACK, OWN_DAY, WorkspaceResource, table_schema
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.loaded import defs
@@ -74,14 +74,12 @@ BLOCKING = {
     "observations:evidence_is_verbatim",
     "observations:no_secrets",
 }
+OF_A_DAY_ALONE = {
+    *("sessions", "messages", "windows", "segments", "observations"),
+    *("embeddings", "message_embeddings"),
+}
 JOBS = {
     "day_job": ASSETS - DISTILLED - {"pool_reflections", "quality_report"},
-    "own_day_job": {
-        *("sessions", "messages", "windows", "segments", "observations"),
-        *("embeddings", "message_embeddings"),
-    },
-    "look_back_job": {"reflections", "proposals", "friction_clusters"},
-    "summaries_job": {"summary_embeddings"},
     "reflect_job": ASSETS
     - DISTILLED
     - {"friction_clusters", "pool_reflections", "quality_report", "summary_embeddings", "message_embeddings"},
@@ -120,9 +118,15 @@ def test_every_column_says_what_it_is() -> None:
     assert silent == []
 
 
-@each("name", sorted(ASSETS - UNPARTITIONED))
-def test_a_range_of_partitions_is_one_run(name: str) -> None:
-    assert GRAPH.get(dg.AssetKey(name)).backfill_policy == dg.BackfillPolicy.single_run()
+def test_a_backfill_is_several_runs_of_what_needs_no_other_day_and_one_of_what_looks_back() -> None:
+    for name in ASSETS - UNPARTITIONED:
+        node = GRAPH.get(dg.AssetKey(name))
+        expected = OWN_DAY if name in OF_A_DAY_ALONE else LOOKS_BACK
+        assert (node.backfill_policy, node.pools) == (expected["backfill_policy"], {expected["pool"]}), name
+        for parent in node.parent_keys:
+            mapping = GRAPH.get_partition_mapping(node.key, parent)
+            assert name not in OF_A_DAY_ALONE or type(mapping) is dg.TimeWindowPartitionMapping
+            assert name not in OF_A_DAY_ALONE or mapping == dg.TimeWindowPartitionMapping(), (name, parent)
 
 
 def test_every_table_is_partitioned_by_day_but_those_of_weeks_and_months() -> None:
@@ -228,13 +232,6 @@ def test_the_sensors() -> None:
         "todoist_sensor": ("todoist_job", 120, "STOPPED"),  # it runs where MEMORY_TODOIST is true
         "tell_failures": (None, 30, "STOPPED"),  # it runs where MEMORY_NOTIFY names somebody
     }
-
-
-def test_no_step_waits_for_a_pool() -> None:
-    """A killed run of the command line would hold its slot for ever, and the next one would spin on it."""
-    pools = {op.name: op.pool for job in REPOSITORY.get_all_jobs() for op in job.all_node_defs if hasattr(op, "pool")}
-    assert "embed" in pools
-    assert set(pools.values()) == {None}
 
 
 def in_a_new_process(code: str, home: Path, **env: str) -> object:

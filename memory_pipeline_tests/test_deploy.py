@@ -119,7 +119,8 @@ def test_the_record_in_postgres_differs_from_the_one_in_files_in_its_place_alone
     queue = VALUES["dagsterDaemon"]["runCoordinator"]["config"]["queuedRunCoordinator"]
     runs = files["concurrency"]["runs"]
     assert queue["maxConcurrentRuns"] == runs["max_concurrent_runs"]
-    assert queue["tagConcurrencyLimits"] == runs["tag_concurrency_limits"]
+    at_once = files["concurrency"]["pools"]["default_limit"]
+    assert [limit["limit"] for limit in queue["tagConcurrencyLimits"]] == [at_once, at_once]
 
 
 def test_the_variables_of_the_record_make_an_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

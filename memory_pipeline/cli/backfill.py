@@ -12,11 +12,8 @@ import typer
 from memory_pipeline.cli.choosing import FIRST, LAST, SESSIONS, days_in, sessions_of_call, span_of, waiting
 from memory_pipeline.cli.console import MISUSED, err, fail
 from memory_pipeline.cli.estimate import costs_of, days_needed, money, told
-from memory_pipeline.cli.launched import Launched
-from memory_pipeline.cli.parallel import index_summaries_at_once, job_for, read_at_once, workers_for
 from memory_pipeline.cli.running import DAY_JOB, Running, report_outcome, running, until_whole
 from memory_pipeline.cli.setup_outlook import minutes
-from memory_pipeline.cli.workers import Workers
 from memory_pipeline.days import today
 from memory_pipeline.defs.runs import instance_of, interrupts, last_words, only_run
 from memory_pipeline.embeddings.health import vector_problems
@@ -30,8 +27,10 @@ from memory_pipeline.workspace.workspace import Workspace
 RUNS_MEASURED = 20
 """Earlier runs by whose pace the time is told: days differ, and a machine is now busy and now not."""
 
-MAX_WORKERS = 64
-"""A worker takes half a gigabyte."""
+IN_PARALLEL = (
+    "`--workers` is gone: Dagster runs a backfill in parallel. In `memory ui`, give the pool `days` so many places "
+    "(Deployment > Concurrency) and materialize the range; without the option one process does it."
+)
 
 
 @dataclass(frozen=True)
@@ -64,16 +63,7 @@ def backfill(
             "once.",
         ),
     ] = False,
-    workers: Annotated[
-        int,
-        typer.Option(
-            "--workers",
-            min=1,
-            max=MAX_WORKERS,
-            help="Processes that read, observe and index several parts of the range at once; what looks back over days "
-            "follows in one. The tables come out the same.",
-        ),
-    ] = 1,
+    workers: Annotated[int | None, typer.Option("--workers", hidden=True)] = None,
     sessions: SESSIONS = None,
     yes: Annotated[bool, typer.Option("--yes", help="Begin without asking, within the daily budget.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON; needs --yes.")] = False,
@@ -84,6 +74,8 @@ def backfill(
     it was stopped, or the models' budget of the day is used up, the next call goes on where it ended. REVIEW.md
     shows no more lines at once than ever.
     """
+    if workers is not None:
+        raise fail(IN_PARALLEL, MISUSED)
     if as_json and not yes:
         raise fail("--json asks nothing: add --yes. `memory run --estimate --json` tells what it would take.", MISUSED)
     span, began = span_of(first, last, everything=False) or (date.min, date.max), datetime.now(UTC)
@@ -98,8 +90,8 @@ def backfill(
     with last_words(settings), only_run(settings), interrupts() as is_pressed:
 
         def work() -> str | None:
-            with running(settings, catalogue, is_pressed) as runs, workers_for(runs, workers) as others:
-                _run_all(runs, plan, newest_first=newest_first, workers=others)
+            with running(settings, catalogue, is_pressed) as runs:
+                _run_all(runs, plan, newest_first=newest_first)
             return runs.failure
 
         failure = until_whole(Workspace(settings, catalogue.lake), work)
@@ -229,14 +221,11 @@ def _agreed(yes: bool) -> bool:
     return typer.confirm("Begin?", default=False, err=True)
 
 
-def _run_all(runs: Running, plan: Plan, *, newest_first: bool, workers: Workers | Launched | None) -> None:
+def _run_all(runs: Running, plan: Plan, *, newest_first: bool) -> None:
     """All months, until a user, the budget of the models or a failure that is of no single day ends it."""
     catalogue, lookback_days = runs.catalogue, runs.settings.lookback_days
     left, seconds, done = set(plan.left), 0.0, 0
-    months, made = stretches_of(plan.chosen, lookback_days, newest_first=newest_first), list[tuple[date, date]]()
-    if workers:
-        read_at_once(runs, months, workers)
-    for days in months:
+    for days in stretches_of(plan.chosen, lookback_days, newest_first=newest_first):
         with waiting("what is out of date"):
             ranges = Stages.from_settings(runs.settings, catalogue, datetime.now(UTC)).runs_for(days)
         if not ranges:
@@ -245,8 +234,7 @@ def _run_all(runs: Running, plan: Plan, *, newest_first: bool, workers: Workers 
         still = f", about {minutes(pace * _messages(catalogue, left))} to go" if pace else ""
         err.print(f"{days[0]} to {days[-1]}: {len(left)} days are left{still}", style="dim", soft_wrap=True)
         began, failures = time.monotonic(), len(runs.failures)
-        runs.over(ranges, job_for(runs, ranges) if workers else DAY_JOB)
-        made += ranges
+        runs.over(ranges)
         seconds, done = seconds + time.monotonic() - began, done + _messages(catalogue, left.intersection(days))
         left.difference_update(days)
         if newest_first:
@@ -256,8 +244,6 @@ def _run_all(runs: Running, plan: Plan, *, newest_first: bool, workers: Workers 
             break
     if not newest_first or not done:
         runs.review()
-    if workers and not runs.unfinished.out_of_budget:
-        index_summaries_at_once(runs, made, workers)
     runs.distil(plan.chosen)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from datetime import date, datetime
@@ -27,9 +27,7 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.free_space import disk_full, is_used_up
 from memory_pipeline.workspace.workspace import Workspace
 
-DAY_JOB, OWN_DAY_JOB, LOOK_BACK_JOB, SUMMARIES_JOB = "day_job", "own_day_job", "look_back_job", "summaries_job"
-STAGES_WITH_PROGRESS = {DAY_JOB: len(fields(Stages)), OWN_DAY_JOB: 4, LOOK_BACK_JOB: 3, SUMMARIES_JOB: 1}
-"""Of the jobs over days; each reports every day."""
+DAY_JOB = "day_job"
 
 
 class Runs(NamedTuple):
@@ -66,17 +64,12 @@ class Running:
         """The one to be reported: that a user stopped it, else the first."""
         return next(iter(self.failures[-1:] if self.is_stopped else self.failures), None)
 
-    def stop(self) -> None:
-        """A user has stopped what went beside these runs."""
-        from memory_pipeline.defs.orchestration import STOPPED
-
-        self.failures.append(STOPPED)
-
-    def over(self, ranges: Sequence[tuple[date, date]], job: str = DAY_JOB) -> None:
+    def over(self, ranges: Sequence[tuple[date, date]]) -> None:
         """Bring these days up to date, and leave REVIEW.md and MEMORY.md to `review`."""
         self.unfinished = Unfinished()
         if ranges and not self.is_stopped:
-            self._execute([Runs(job, list(ranges), steps_of(job, ranges))])
+            days = sum((last - first).days + 1 for first, last in ranges)
+            self._execute([Runs(DAY_JOB, list(ranges), days * len(fields(Stages)))])
 
     def review(self) -> None:
         """Bring REVIEW.md and MEMORY.md up to date: after many days rather than between them, so that the best of all
@@ -127,7 +120,7 @@ class Running:
                     if failure and found.failed and failure != STOPPED:
                         failure = f"{failure} (on {', '.join(f'{day}' for day in sorted(found.failed))})"
                     self.failures += filter(None, [failure])
-                    if job in STAGES_WITH_PROGRESS:
+                    if job == DAY_JOB:
                         left = [(job, part) for part in _without(span, found.failed)] + left
                 bar.update(task, completed=steps, description=f"{todo[-1].job} is done")
             finally:
@@ -202,11 +195,6 @@ def _failed(settings: Settings, failure: str) -> typer.Exit:
     if is_used_up(settings.workspace):
         failure, code = disk_full(settings.workspace), FAILED
     return fail(f"The run did not finish: {failure}", code)
-
-
-def steps_of(job: str, ranges: Iterable[tuple[date, date]]) -> int:
-    """How often runs of a job over days report progress."""
-    return sum((last - first).days + 1 for first, last in ranges) * STAGES_WITH_PROGRESS[job]
 
 
 def runs_over(job: str, due: Sequence[Period]) -> Runs:

@@ -1,5 +1,4 @@
-"""`memory team`: what two people have approved, each for themselves, offered to the memory of their team; and the runs
-that make each person's memory on a server."""
+"""`memory team`: what two people have approved, each for themselves, offered to the memory of their team."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,9 +6,7 @@ from typing import Annotated, Any
 import typer
 from filelock import Timeout
 
-from memory_pipeline.cli.choosing import EVERYTHING
-from memory_pipeline.cli.console import INTERRUPTED, MISUSED, fail, print_json, say
-from memory_pipeline.cli.team_run import people_in, run_each, shared_lakes
+from memory_pipeline.cli.console import MISUSED, fail, print_json, say
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.lake.opening import storage_at
 from memory_pipeline.lake.store import Lake
@@ -18,14 +15,11 @@ from memory_pipeline.proposals.team import MIN_PEOPLE, Agreed, Offered, agreed_l
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
 
-app = typer.Typer(invoke_without_command=True, add_completion=False, rich_markup_mode=None)
 WAIT_SECONDS = 2.0
 """For a run that writes REVIEW.md just now; it has the lines all the same."""
 
 
-@app.callback()
 def team(
-    context: typer.Context,
     people: Annotated[
         list[str] | None,
         typer.Option(
@@ -41,8 +35,6 @@ def team(
     they let into their own MEMORY.md. What two of them have, in whatever words, becomes a proposal of the team, once;
     `memory review` decides.
     """
-    if context.invoked_subcommand is not None:
-        return
     settings = settings_of_call()
     lakes = _lakes(settings, people or [])
     workspace, now = Workspace.open(settings), now_utc()
@@ -64,31 +56,6 @@ def team(
         say(f"  approved by {one.told}{_end(offered[number]) if offered else ''}")
     if any(one.made and not one.made.known for one in offered):
         say(f"To decide on: {settings.review_file} or `memory review`")
-
-
-@app.command()
-def run(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="With the workspace of each person.")],
-    everything: EVERYTHING = False,
-    workers: Annotated[int, typer.Option("--workers", min=1, help="How many people at a time.")] = 1,
-) -> None:
-    """Make the memory of each person, on a server that they push to.
-
-    FOLDER has a folder for each person by name, their workspace here, with a file lake.env in it: lines NAME=VALUE with
-    MEMORY_LAKE and the credentials for it. Each is a `memory run --no-review` of its own. Who fails stops nobody.
-    """
-    people = people_in(folder) if folder.is_dir() else []
-    if not people:
-        raise fail(f"There is nobody in {folder}: expected a folder of each person, with a file lake.env.", MISUSED)
-    if shared := shared_lakes(people):
-        raise fail(" ".join(shared), MISUSED)
-    try:
-        failed = run_each(people, everything, workers)
-    except KeyboardInterrupt:
-        raise fail("Stopped. The next call does the rest.", INTERRUPTED) from None
-    if failed:
-        told = "; ".join(f"{name}: {reason}" for name, reason in failed.items())
-        raise fail(f"{len(failed)} of {len(people)} people could not be done. {told}")
 
 
 def _lakes(settings: Settings, people: list[str]) -> dict[str, Lake]:

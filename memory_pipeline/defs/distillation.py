@@ -7,7 +7,7 @@ from typing import Any
 import dagster as dg
 
 from memory_pipeline.defs.distillation_checks import judge_recall, last_day_in, partitions_of
-from memory_pipeline.defs.orchestration import ONE_RUN, WorkspaceResource, markdown_table, run_stage, table_spec
+from memory_pipeline.defs.orchestration import LOOKS_BACK, WorkspaceResource, markdown_table, run_stage, table_spec
 from memory_pipeline.distillation.facts import facts_of
 from memory_pipeline.distillation.lines import count_words
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, NAMES, TABLE_OF, WEEK, Period
@@ -41,7 +41,7 @@ def _asset_of(settings: Settings, level: int) -> dg.AssetsDefinition:
         name=f"distil_{NAMES[level]}s",
         specs=[table_spec(TABLE_OF[level], deps=below, version=VERSIONS[level], description=DESCRIPTIONS[level])],
         partitions_def=partitions_of(settings, level),
-        backfill_policy=ONE_RUN,
+        **LOOKS_BACK,
     )
     def distil(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> Iterator[dg.MaterializeResult[Any]]:
         opened = workspace.open()

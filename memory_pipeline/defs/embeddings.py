@@ -7,8 +7,9 @@ from typing import Any
 import dagster as dg
 
 from memory_pipeline.defs.orchestration import (
+    LOOKS_BACK,
     MODEL_RETRY,
-    ONE_RUN,
+    OWN_DAY,
     WorkspaceResource,
     daily_partitions,
     run_stage,
@@ -48,7 +49,7 @@ def embedding_assets(settings: Settings) -> list[dg.AssetsDefinition]:
             )
         ],
         partitions_def=daily_partitions(settings),
-        backfill_policy=ONE_RUN,
+        **OWN_DAY,
         retry_policy=MODEL_RETRY,
     )
     def embed(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> Iterator[dg.MaterializeResult[Any]]:
@@ -69,7 +70,7 @@ def embedding_assets(settings: Settings) -> list[dg.AssetsDefinition]:
             )
         ],
         partitions_def=daily_partitions(settings),
-        backfill_policy=ONE_RUN,
+        **LOOKS_BACK,
         retry_policy=MODEL_RETRY,
         op_tags=LAST,
     )
@@ -94,7 +95,7 @@ def embedding_assets(settings: Settings) -> list[dg.AssetsDefinition]:
             )
         ],
         partitions_def=daily_partitions(settings),
-        backfill_policy=ONE_RUN,
+        **OWN_DAY,
         retry_policy=MODEL_RETRY,
         op_tags=LAST,
     )

@@ -9,8 +9,8 @@ import polars as pl
 from dagster_duckdb import DuckDBResource
 
 from memory_pipeline.defs.orchestration import (
+    LOOKS_BACK,
     MODEL_RETRY,
-    ONE_RUN,
     WorkspaceResource,
     daily_partitions,
     lookback_dep,
@@ -48,7 +48,7 @@ def friction_assets(settings: Settings) -> dg.AssetsDefinition:
             )
         ],
         partitions_def=daily_partitions(settings),
-        backfill_policy=ONE_RUN,
+        **LOOKS_BACK,
         retry_policy=MODEL_RETRY,
     )
     def find_friction(

@@ -15,9 +15,10 @@
                                                └─ friction_clusters (over 7 days, 07:00)
 
 Every asset but `memory_file`, `pool_reflections` and `quality_report` (07:30) is partitioned by local day,
-`week_distillations` by week and `month_distillations` by month. A range of days is one run of `day_job`. Materialized
-from the graph of all assets it is a backfill of several: Dagster adds the days that look back at the range and the
-weeks and months that have it in them, and assets without days come last.
+`week_distillations` by week and `month_distillations` by month. For the command a range of days is one run of
+`day_job`. Materialized from the graph it is a backfill: what is made of a day alone in runs of ten days, then what
+looks back in one; Dagster adds the days that look back at the range and the weeks and months that have it in them, and
+assets without days come last.
 """
 
 import dagster as dg

@@ -19,15 +19,12 @@ DAY_JOB, REFLECT_JOB, POOL_REFLECT_JOB, DISTIL_JOB = "day_job", "reflect_job", "
 DISTIL_WEEKS_JOB, DISTIL_MONTHS_JOB = "distil_weeks_job", "distil_months_job"
 FRICTION_JOB, REVIEW_JOB, TODOIST_JOB, ARCHIVE_JOB = "friction_job", "review_job", "todoist_job", "archive_job"
 QUALITY_JOB, PRUNE_JOB = "quality_job", "prune_job"
-OWN_DAY_JOB, LOOK_BACK_JOB, SUMMARIES_JOB = "own_day_job", "look_back_job", "summaries_job"
 DISTIL_JOBS = {DAY: DISTIL_JOB, WEEK: DISTIL_WEEKS_JOB, MONTH: DISTIL_MONTHS_JOB}
 """One per level: Dagster allows a job no assets with different partitions."""
 SHOWN = 10
 """Days that a log names one by one."""
 RECALL = ("summary_embeddings", "message_embeddings")
 """What only recall reads."""
-OWN_DAY = ("sessions", "messages", "windows", "segments", "observations", "embeddings", "message_embeddings")
-"""What is made of a day from that day alone. `planning.Stages.of_own_day` has their stages."""
 DISTILLATIONS = tuple(TABLE_OF[level] for level in LEVELS)
 TODOIST_IS_OFF = "Todoist is off; MEMORY_TODOIST=true and TODOIST_API_TOKEN switch it on."
 ARCHIVING_IS_OFF = "Archiving is off; MEMORY_ARCHIVE_AFTER_DAYS=30 archives logs that are 30 days old."
@@ -37,23 +34,6 @@ day_job = dg.define_asset_job(
     # the others have jobs of their own: they look back over weeks, and one that refuses must not stop a day
     selection=dg.AssetSelection.all() - dg.AssetSelection.assets("pool_reflections", "quality_report", *DISTILLATIONS),
     description="A day from its session files to MEMORY.md and friction.",
-)
-own_day_job = dg.define_asset_job(
-    OWN_DAY_JOB,
-    selection=dg.AssetSelection.assets(*OWN_DAY),
-    description="What needs no other day: from session files to observations and their vectors. Runs of it over other "
-    "days may go at once.",
-)
-look_back_job = dg.define_asset_job(
-    LOOK_BACK_JOB,
-    selection=dg.AssetSelection.assets("reflections", "proposals", "friction_clusters"),
-    description="What looks back over the days before, once `own_day_job` has made them; the oldest day first.",
-)
-summaries_job = dg.define_asset_job(
-    SUMMARIES_JOB,
-    selection=dg.AssetSelection.assets("summary_embeddings"),
-    description="The vectors of segments and reflections, once `look_back_job` has made these. Runs of it over other "
-    "days may go at once.",
 )
 reflect_job = dg.define_asset_job(
     REFLECT_JOB,
@@ -189,9 +169,6 @@ def prune_job() -> None:
 
 JOBS = (
     day_job,
-    own_day_job,
-    look_back_job,
-    summaries_job,
     reflect_job,
     pool_reflect_job,
     distil_job,

@@ -11,7 +11,7 @@ import polars as pl
 from memory_pipeline.days import today
 from memory_pipeline.defs.orchestration import (
     MODEL_RETRY,
-    ONE_RUN,
+    OWN_DAY,
     WorkspaceResource,
     daily_partitions,
     markdown_table,
@@ -60,7 +60,7 @@ def observation_assets(settings: Settings) -> dg.AssetsDefinition:
             ),
         ],
         partitions_def=daily_partitions(settings),
-        backfill_policy=ONE_RUN,
+        **OWN_DAY,
         retry_policy=MODEL_RETRY,
         # where it cannot, Dagster 1.13 refuses a backfill on some starts: it compares how each key writes its days
         can_subset=True,

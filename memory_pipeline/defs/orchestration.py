@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from datetime import date
-from typing import Any
+from typing import Any, TypedDict
 
 import dagster as dg
 import polars as pl
@@ -22,8 +22,23 @@ from memory_pipeline.workspace.workspace import Workspace
 # backfill policies are in beta and partitioned checks in preview in 1.13, which is why its version is pinned
 warnings.filterwarnings("ignore", category=dg.BetaWarning)
 warnings.filterwarnings("ignore", category=dg.PreviewWarning)
+# meant: a job over all assets of a range is cut as the most finely cut of them
+warnings.filterwarnings("ignore", "Asset job .* materializes assets with varying BackfillPolicies")
 
-ONE_RUN = dg.BackfillPolicy.single_run()
+
+class _OfAnAsset(TypedDict):
+    """How Dagster cuts a backfill of an asset into runs, and which of them wait for each other."""
+
+    pool: str
+    backfill_policy: dg.BackfillPolicy
+
+
+DAYS_POOL, LOOK_BACK_POOL = "days", "look_back"
+"""Pools of runs. Each has one place; a person gives `days` more of them for a backfill in parallel."""
+OWN_DAY: _OfAnAsset = {"pool": DAYS_POOL, "backfill_policy": dg.BackfillPolicy.multi_run(max_partitions_per_run=10)}
+"""Of an asset whose day is made from that day alone, so that a backfill may be several runs at once."""
+LOOKS_BACK: _OfAnAsset = {"pool": LOOK_BACK_POOL, "backfill_policy": dg.BackfillPolicy.single_run()}
+"""Of an asset whose day depends on the days before it: one run, which takes the oldest day first."""
 GROUP = "memory"
 """One for all: the UI folds several groups away, and the first thing to see should be the assets."""
 MODEL_RETRY = dg.RetryPolicy(max_retries=2, delay=5, backoff=dg.Backoff.EXPONENTIAL, jitter=dg.Jitter.PLUS_MINUS)

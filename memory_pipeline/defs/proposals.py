@@ -9,8 +9,8 @@ import polars as pl
 
 from memory_pipeline.defs.orchestration import (
     GROUP,
+    LOOKS_BACK,
     MODEL_RETRY,
-    ONE_RUN,
     WorkspaceResource,
     daily_partitions,
     markdown_table,
@@ -48,7 +48,7 @@ def proposal_assets(settings: Settings) -> dg.AssetsDefinition:
             )
         ],
         partitions_def=daily_partitions(settings),
-        backfill_policy=ONE_RUN,
+        **LOOKS_BACK,
         retry_policy=MODEL_RETRY,
     )
     def propose(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> Iterator[dg.MaterializeResult[Any]]:

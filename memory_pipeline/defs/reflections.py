@@ -10,8 +10,8 @@ import polars as pl
 from memory_pipeline.days import today
 from memory_pipeline.defs.orchestration import (
     GROUP,
+    LOOKS_BACK,
     MODEL_RETRY,
-    ONE_RUN,
     STOPPED,
     WorkspaceResource,
     daily_partitions,
@@ -59,7 +59,7 @@ def reflection_assets(settings: Settings) -> dg.AssetsDefinition:
             )
         ],
         partitions_def=daily_partitions(settings),
-        backfill_policy=ONE_RUN,
+        **LOOKS_BACK,
         retry_policy=MODEL_RETRY,
     )
     def reflect(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> Iterator[dg.MaterializeResult[Any]]:

@@ -280,18 +280,6 @@ def run_job(
 
 
 @contextmanager
-def reporting_to(report: Callable[[str, int], None]) -> Iterator[None]:
-    """What runs of this process are at goes there meanwhile."""
-    from memory_pipeline.defs.orchestration import on_progress
-
-    token = on_progress.set(report)
-    try:
-        yield
-    finally:
-        on_progress.reset(token)
-
-
-@contextmanager
 def _shown_with_its_job(settings: Settings, instance: Any, job: str) -> Iterator[None]:
     """Runs that begin meanwhile name the code location that the UI has the job from.
 

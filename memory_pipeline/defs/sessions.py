@@ -8,7 +8,7 @@ import dagster as dg
 import polars as pl
 
 from memory_pipeline.defs.orchestration import (
-    ONE_RUN,
+    OWN_DAY,
     WorkspaceResource,
     daily_partitions,
     markdown_table,
@@ -50,7 +50,7 @@ def session_assets(settings: Settings) -> dg.AssetsDefinition:
             ),
         ],
         partitions_def=daily_partitions(settings),
-        backfill_policy=ONE_RUN,
+        **OWN_DAY,
         # where it cannot, Dagster 1.13 refuses a backfill on some starts: it compares how each key writes its days
         can_subset=True,
     )

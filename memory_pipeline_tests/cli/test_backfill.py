@@ -102,6 +102,7 @@ def test_without_a_word_it_only_says_what_it_would_take(tmp_path: Path) -> None:
         (["--from", "2125-03-01"], 2, "--from 2125-03-01 is in the future: today is"),
         (["--to", "2125-03-01"], 2, "--to 2125-03-01 is in the future"),
         (["--from", "March"], 2, "'March' is not a day; write it as YYYY-MM-DD."),
+        (["--workers", "4"], 2, "`--workers` is gone: Dagster runs a backfill in parallel."),
         (["--json"], 2, "--json asks nothing: add --yes."),
         (["--from", "2025-02-04", "--to", "2025-02-09"], 1, "No day from 2025-02-04 to 2025-02-09 has a session; "),
     ],

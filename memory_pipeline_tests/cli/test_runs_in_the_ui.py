@@ -7,13 +7,16 @@ from typing import Any
 
 import dagster as dg
 import pytest
+from dagster._core.instance.config import PoolGranularity
 from dagster._core.storage.tags import REPOSITORY_LABEL_TAG
 
 from memory_pipeline.cli import run as run_command
 from memory_pipeline.cli.running import runs_over
+from memory_pipeline.defs.orchestration import DAYS_POOL, LOOK_BACK_POOL
 from memory_pipeline.defs.runs import instance_of, run_job
 from memory_pipeline.defs.web_server import code_location, keep_quiet_at_first
 from memory_pipeline.settings import Settings
+from memory_pipeline_tests.loaded import defs
 from memory_pipeline_tests.rows import DAY, workspace
 
 LABEL = "__repository__@memory_pipeline.definitions"
@@ -60,11 +63,15 @@ def test_the_daemon_has_nothing_to_warn_of_at_its_first_start(instance: Any, cap
 
 
 def test_a_decision_does_not_wait_for_a_run_over_days(instance: Any) -> None:
-    """Of partitioned runs one of each sort goes at a time, and there is room for one without partitions."""
-    config = instance.get_concurrency_config().run_queue_config
-    limits = {limit["key"]: limit["limit"] for limit in config.tag_concurrency_limits}
-    assert limits == {"dagster/partition": 1, "dagster/asset_partition_range_start": 1}
-    assert config.max_concurrent_runs > len(limits)
+    """Of the runs of each pool one goes at a time, and there is room for one without days, which has no pool."""
+    config = instance.get_concurrency_config()
+    assert (config.pool_config.pool_granularity, config.pool_config.default_pool_limit) == (PoolGranularity.RUN, 1)
+    graph = defs.get_repository_def().asset_graph
+    pools = {key.to_user_string(): graph.get(key).pools for key in graph.executable_asset_keys}
+    by_day = {name for name in pools if graph.get(dg.AssetKey(name)).partitions_def}
+    assert all(pools[name] in ({DAYS_POOL}, {LOOK_BACK_POOL}) for name in by_day)
+    assert pools["memory_file"] == set()
+    assert config.run_queue_config.max_concurrent_runs > len({DAYS_POOL, LOOK_BACK_POOL})
 
 
 def test_what_is_due_of_a_level_is_a_run_for_each_range_of_periods() -> None:

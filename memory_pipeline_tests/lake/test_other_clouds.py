@@ -19,11 +19,10 @@ import pytest
 from memory_pipeline.lake.object_storage import LakeRefusedError, ObjectStorage
 from memory_pipeline.lake.storage import ReplacedMeanwhileError
 from memory_pipeline.lake.store import Lake
-from memory_pipeline_tests.cli.test_celery import is_open
-from memory_pipeline_tests.cli.test_parallel import wait_for
+from memory_pipeline_tests.cli.test_interrupted import wait_for
 from memory_pipeline_tests.lake.google_server import BUCKET, google_storage
 from memory_pipeline_tests.lake.workers import frame
-from memory_pipeline_tests.postgres import free_port
+from memory_pipeline_tests.postgres import free_port, is_open
 from memory_pipeline_tests.rows import DAY, decision, observation
 
 AZURITE = Path(__file__).parents[2] / ".harnesses/node_modules/.bin/azurite-blob"

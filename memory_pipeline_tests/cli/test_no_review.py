@@ -3,7 +3,6 @@ and nobody's run reaches another's rows."""
 
 from __future__ import annotations
 
-import signal
 import socket
 from datetime import UTC, timedelta
 from io import BytesIO
@@ -14,13 +13,11 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from memory_pipeline.cli.team_run import people_in
 from memory_pipeline.days import today
 from memory_pipeline.lake.object_storage import LakeRefusedError, ObjectStorage
 from memory_pipeline.lake.store import Lake
-from memory_pipeline_tests.cli.command import Command, memory, memory_json
+from memory_pipeline_tests.cli.command import memory, memory_json
 from memory_pipeline_tests.cli.test_backfill import talk
-from memory_pipeline_tests.cli.test_parallel import wait_for
 from memory_pipeline_tests.conftest import write_session
 from memory_pipeline_tests.lake.object_server import BUCKET, ObjectServer
 
@@ -111,36 +108,21 @@ def test_a_push_a_run_on_a_server_and_a_review_make_what_one_machine_makes(
 
 
 @pytest.mark.slow
-def test_nobodys_run_reaches_anothers_rows_and_who_fails_stops_nobody(
+def test_a_run_for_one_person_asks_for_nothing_of_anothers(
     server: ObjectServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place, folder, variables = f"s3://{BUCKET}", tmp_path / "people", {}
-    for number, name in enumerate(("ana", "ben", "cem")):
-        env = variables[name] = server.may_only(f"key-of-{name}", f"{name}/" if name != "cem" else "nowhere/")
-        workspace = folder / name
-        workspace.mkdir(parents=True)
-        names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
-        lines = [f"{variable}={env[variable]}" for variable in names]
-        (workspace / "lake.env").write_text("\n".join([f"MEMORY_LAKE={place}/{name}", "# keys", "", *lines]))
-        said = sessions(tmp_path / "sessions" / name, 10 * number)
-        pushed = memory(tmp_path / "homes" / name, "push", f"{place}/{name}", "--sessions", f"{said}", env=env)
-        assert pushed.returncode == (1 if name == "cem" else 0), pushed.stderr
-    (folder / "dan").mkdir()
-
-    env = {name: value for name, value in server.env.items() if "KEY" not in name} | {"MEMORY_LAKE": f"{place}/ben"}
-    done = memory(tmp_path / "server", "team", "run", f"{folder}", env=env)
-    assert done.returncode == 1
-    told = done.stderr.splitlines()[-1]
-    assert told.startswith("2 of 4 people could not be done. cem: s3://memory-bucket/cem refused (403")
-    assert f"; dan: There is no {folder / 'dan' / 'lake.env'}" in told and "Traceback" not in done.stderr
-    assert "s3cret" not in done.stdout + done.stderr
-
+    place, variables = f"s3://{BUCKET}", {}
     for number, name in enumerate(("ana", "ben")):
-        lake = Lake(ObjectStorage(f"{place}/{name}"))  # by a key that may use all
-        texts = set(lake.read("observations")["text"])
+        env = variables[name] = server.may_only(f"key-of-{name}", f"{name}/") | {"MEMORY_LAKE": f"{place}/{name}"}
+        said = sessions(tmp_path / "sessions" / name, 10 * number)
+        assert memory(tmp_path / "laptops" / name, "push", "--sessions", f"{said}", env=env).returncode == 0
+        on_server = env | {"MEMORY_DEFAULT_SESSION_DIRS": "false"}
+        done = memory(tmp_path / "server" / name, "run", "--all", "--no-review", env=on_server)
+        assert done.returncode == 0, done.stderr
+    for number, name in enumerate(("ana", "ben")):
+        texts = set(Lake(ObjectStorage(f"{place}/{name}")).read("observations")["text"])  # by a key that may use all
         assert any(f"by its port {9000 + 10 * number}" in text for text in texts)
         assert not any(f"by its port {9000 + 10 * (1 - number)}" in text for text in texts)
-        assert set(lake.read("proposals")["owner"]) == {name}
         asked = [key for access_key, key in server.asked if access_key == f"key-of-{name}"]
         assert len(asked) > 100 and all(key.startswith(f"{name}/") for key in asked)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", variables["ana"]["AWS_ACCESS_KEY_ID"])
@@ -148,70 +130,3 @@ def test_nobodys_run_reaches_anothers_rows_and_who_fails_stops_nobody(
     for table in ("messages", "promotions"):
         with pytest.raises(LakeRefusedError, match=rf"^{place}/ben\S* refused \(403"):
             Lake(ObjectStorage(f"{place}/ben")).read(table)
-
-
-@pytest.mark.slow
-def test_two_people_at_a_time_are_stopped_together_and_the_next_call_does_the_rest(tmp_path: Path) -> None:
-    for number, name in enumerate(("ana", "ben")):
-        workspace = tmp_path / "people" / name
-        workspace.mkdir(parents=True)
-        said = sessions(tmp_path / "sessions" / name, 10 * number)
-        lake = f"MEMORY_LAKE=file://{tmp_path / 'lakes' / name}"
-        (workspace / "lake.env").write_text(f"{lake}\nMEMORY_SESSION_DIRS={said}\n")
-    call = ("team", "run", f"{tmp_path / 'people'}", "--all", "--workers", "2")
-    command = Command(tmp_path / "server", *call)
-    threads = Path(f"/proc/{command.process.pid}/task")
-    wait_for(lambda: all((tmp_path / "people" / name / "dagster").exists() for name in ("ana", "ben")))
-    pids = [pid for children in threads.glob("*/children") for pid in children.read_text("utf-8").split()]
-    assert len(pids) == 2
-    command.send_signal(signal.SIGINT)
-    stopped = command.result()
-    assert stopped.returncode == 130, stopped.stderr
-    assert (
-        stopped.stderr.splitlines()[-1] == "Stopped. The next call does the rest." and "Traceback" not in stopped.stderr
-    )
-    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
-
-    done = memory(tmp_path / "server", *call)
-    assert done.returncode == 0, done.stderr
-    for number, name in enumerate(("ana", "ben")):
-        texts = set(Lake(tmp_path / "lakes" / name).read("observations")["text"])
-        assert any(f"by its port {9000 + 10 * number}" in text for text in texts)
-        assert any(line.startswith(f"{name}: ") for line in done.stderr.splitlines())
-        assert done.stdout.splitlines().count(name) == 1
-
-
-def test_a_run_has_the_variables_of_its_person_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("MEMORY_LAKE", "MEMORY_OWNER", "MEMORY_SESSION_DIRS"):
-        monkeypatch.setenv(name, "of-the-server")
-    (tmp_path / "ana").mkdir()
-    (tmp_path / "ana" / "lake.env").write_text("MEMORY_LAKE = s3://bucket/ana\nAWS_ACCESS_KEY_ID=a=b\n")
-    (ana,) = people_in(tmp_path)
-    assert "of-the-server" not in ana.environment.values()
-    told = {name: ana.environment[name] for name in ("MEMORY_LAKE", "MEMORY_OWNER", "MEMORY_WORKSPACE")}
-    assert told == {"MEMORY_LAKE": "s3://bucket/ana", "MEMORY_OWNER": "ana", "MEMORY_WORKSPACE": f"{tmp_path / 'ana'}"}
-    assert ana.environment["AWS_ACCESS_KEY_ID"] == "a=b" and "a=b" not in repr(ana)
-    assert ana.environment["MEMORY_DEFAULT_SESSION_DIRS"] == "false"
-
-
-@pytest.mark.parametrize(
-    ("files", "says", "code"),
-    [
-        ({}, "There is nobody in", 2),
-        (
-            {"ana": "MEMORY_LAKE=s3://b/one", "ben": "MEMORY_LAKE=s3://b/one/"},
-            "ana and ben have the same lake s3://b/one",
-            2,
-        ),
-        ({"ana": "MEMORY_LAKE=s3://b/one\nhush-hush"}, "ana: Line 2 of", 1),
-        ({"ana": "AWS_REGION=eu"}, "has no MEMORY_LAKE: expected one like s3://bucket/ana.", 1),
-    ],
-)
-def test_what_cannot_be_run_is_one_sentence(tmp_path: Path, files: dict[str, str], says: str, code: int) -> None:
-    folder = tmp_path / "people"
-    for name, text in files.items():
-        (folder / name).mkdir(parents=True)
-        (folder / name / "lake.env").write_text(text)
-    done = memory(tmp_path, "team", "run", f"{folder}")
-    assert done.returncode == code and says in done.stderr, done.stderr
-    assert "hush" not in done.stderr + done.stdout and "Traceback" not in done.stderr
