@@ -21,6 +21,7 @@ import polars as pl
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.locks import FileLock
+from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.settings import Settings
 from memory_pipeline.settings.marks import FORMAT, keep_format, kept_format
 
@@ -30,6 +31,8 @@ _GIVEN_YAML = {
     "8564394471b25cd8ab3d0f52e01708b009e2902da692d170fe58a241856caf61",
 }
 """SHA-256 of each dagster.yaml that was given before workspaces had a format."""
+_YAML_OF_0_2_0 = "56fd442387431d69966b23f8a87670c0162d5e04951c218c9d7bb8abf357431d"
+_MOVED_STORAGE = (b"memory_pipeline.automation.event_storage", b"memory_pipeline.defs.event_storage")
 _OF_A_SCHEMA = re.compile(r"-any-v\d+$")
 
 
@@ -77,10 +80,22 @@ def m003_offer_again_what_expired_unseen(settings: Settings) -> None:
     lake.update("reoffers", lambda rows: pl.concat([rows, new]), today)
 
 
+def m004_name_the_event_storage_where_it_is(settings: Settings) -> None:
+    """Version 0.2.0 had the storage of events in another module, and no pools. The dagster.yaml that it gave goes, and
+    today's comes in its place; in one that a user has changed the module alone is renamed."""
+    own = settings.dagster_home / "dagster.yaml"
+    text = own.read_bytes() if own.exists() else b""
+    if hashlib.sha256(text).hexdigest() == _YAML_OF_0_2_0:
+        own.unlink()
+    elif _MOVED_STORAGE[0] in text:
+        write_atomically(own, text.replace(*_MOVED_STORAGE), expected=text, backups=settings.backups)
+
+
 MIGRATIONS: tuple[Callable[[Settings], None], ...] = (
     m001_take_back_dagster_yaml,
     m002_remove_the_index_without_schema,
     m003_offer_again_what_expired_unseen,
+    m004_name_the_event_storage_where_it_is,
 )
 
 

@@ -80,13 +80,41 @@ def test_a_run_goes_on_with_it_and_offers_nothing_twice(archive: Path, tmp_path:
     assert all(proposal_id in shown for proposal_id in after["proposal_id"])
 
 
-def test_the_last_dagster_yaml_of_before_is_replaced(tmp_path: Path) -> None:
+CONCURRENCY_OF_0_2_0 = """\
+concurrency:
+  runs:
+    # One machine, one embedding model in memory. There are no pools on purpose: a killed run of the command
+    # line would keep its slot, and the next one would wait for ever. The vector index has a lock of its own,
+    # which ends with its process. Of runs over days one goes at a time, of a day's and of a range's; what has no
+    # days, as taking in a decision, does not wait for them.
+    max_concurrent_runs: 4
+    tag_concurrency_limits:
+      - key: dagster/partition
+        limit: 1
+      - key: dagster/asset_partition_range_start
+        limit: 1
+"""
+
+
+@pytest.mark.parametrize("has_storage", [False, True])
+def test_the_last_dagster_yaml_of_before_is_replaced(tmp_path: Path, has_storage: bool) -> None:
     settings, today = unpacked(EARLIER[0], tmp_path / "workspace"), dagster_yaml().read_text("utf-8")
-    start, end = today.index("# Dagster's own SQLite files"), today.index("concurrency:")
+    start, middle = today.index("# Dagster's own SQLite files"), today.index("concurrency:")
+    storage = today[start:middle].replace("memory_pipeline.defs", "memory_pipeline.automation") if has_storage else ""
     own = settings.dagster_home / "dagster.yaml"
-    own.write_text(today[:start] + today[end:], "utf-8")
+    text = today[:start] + storage + CONCURRENCY_OF_0_2_0 + today[today.index("run_monitoring:") :]
+    own.write_text(text, "utf-8")
     prepare_home(settings)
     assert own.read_text("utf-8") == today
+
+
+def test_a_dagster_yaml_of_0_2_0_that_a_user_changed_finds_the_storage_of_events(tmp_path: Path) -> None:
+    settings = unpacked(EARLIER[0], tmp_path / "workspace")
+    own = settings.dagster_home / "dagster.yaml"
+    own.write_text("# mine\nevent_log_storage:\n  module: memory_pipeline.automation.event_storage\n", "utf-8")
+    prepare_home(settings)
+    moved = "# mine\nevent_log_storage:\n  module: memory_pipeline.defs.event_storage\n"
+    assert own.read_text("utf-8") == moved
 
 
 def test_a_dagster_yaml_that_a_user_changed_stays(tmp_path: Path) -> None:
