@@ -116,7 +116,7 @@ def test_a_command_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
-        ("memory re", ["review", "recall", "remember", "report"]),
+        ("memory re", ["review", "remember", "recall", "report"]),
         ("memory log --h", ["--high", "--help"]),
         ("memory sta", ["status"]),
     ],
