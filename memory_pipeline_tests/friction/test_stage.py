@@ -13,6 +13,8 @@ import pytest
 from memory_pipeline.days import lookback
 from memory_pipeline.friction.active import active_patterns, points_in
 from memory_pipeline.friction.stage import MAX_PER_DAY, FrictionStage
+from memory_pipeline.proposals.events import ProposalLog
+from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.stages import Built, bring_up_to_date, is_current
 from memory_pipeline_tests.rows import (
     DAY,
@@ -23,8 +25,10 @@ from memory_pipeline_tests.rows import (
     changed,
     day_after,
     observation,
+    pattern,
     put,
     read_from,
+    rule_pattern,
     say,
     workspace,
 )
@@ -308,6 +312,24 @@ def test_a_day_that_is_made_again_keeps_its_ids(work: Work) -> None:
     after = {row["kind"] + row["title"][:0]: row["pattern_id"] for row in work.run() if "jq" not in row["title"]}
     assert after == before
     assert {row["pattern_id"] for row in work.run()} == {*before.values(), "f-20250305-003"}
+
+
+def test_patterns_of_the_fitted_weights_keep_their_decisions_and_what_is_found_again_its_id(work: Work) -> None:
+    """As 46ebf5e left them: one that nearly the same words still show, and two that only its weights told."""
+    work.correct(*UV)
+    spans = [{"message_id": f"c{i}-05-0{i + 3}-09:00-0", "start": 0, "end": 4} for i in range(3)]
+    again = pattern(3, "Said again in 3 sessions: “Use uv.”", evidence=spans, sessions=3, session_ids=["c0-05"])
+    others = [rule_pattern(n, f"Glaze after firing number {n}.") for n in (4, 5)]
+    put(work.lake, "friction_clusters", again, *others)
+    ids = [row["pattern_id"] for row in (again, *others)]
+    decided = dict(zip(ids, ("approved", "rejected", "approved"), strict=True))
+    reconcile(work.workspace, at("18:00"))
+    reconcile(work.workspace, at("18:05"), decisions=decided)
+    (row,) = work.run()
+    assert row["pattern_id"] == ids[0]
+    reconcile(work.workspace, at("19:00"))
+    assert {i: ProposalLog(work.lake).status[i] for i in ids} == decided
+    assert sorted(work.lake.read("friction_fixes")["proposal_id"]) == ids
 
 
 def test_at_most_ten_a_day_the_worst_first(work: Work) -> None:
