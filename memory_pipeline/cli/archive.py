@@ -13,12 +13,12 @@ from memory_pipeline.workspace.workspace import Workspace
 
 
 def archive(
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be moved.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be moved.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Move old daily logs to memory/archive/.
 
-    Only those whose day is reflected on with all that you wrote into them.
+    Only logs whose day is reflected on, with everything that you wrote into them.
     """
     settings = active_settings()
     if not settings.archive_after_days:

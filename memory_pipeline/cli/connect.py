@@ -31,7 +31,7 @@ Project = Annotated[
     str | None,
     typer.Option("--project", metavar="DIR|NAME", help="The file of this project, for its lines alone."),
 ]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 AgentName = Annotated[str, typer.Argument(metavar="AGENT", help=f"One of {', '.join(BY_NAME)}.")]
 
 

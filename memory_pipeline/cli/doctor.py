@@ -13,13 +13,13 @@ STYLES = {OK: "green", WARNING: "yellow", PROBLEM: "red"}
 
 
 def doctor(
-    fix: Annotated[bool, typer.Option("--fix", help="Do what is safe without asking, then look again.")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Apply the fixes that are safe, then check again.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Check the workspace and suggest fixes.
 
     Paths, permissions, disk, time zone, session files, locks, tables, index, models, agents, and what Dagster does.
-    Ends with 1 where there is a problem; a warning is none.
+    The exit code is 1 if there is a problem, 0 if there are only warnings.
     """
     settings = active_settings()
     found = _examined(settings)

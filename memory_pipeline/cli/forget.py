@@ -37,15 +37,15 @@ def forget(
     by_hand: Annotated[
         bool, typer.Option("--by-hand", help="Also take lines that you wrote yourself into MEMORY.md and the logs.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be deleted.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print as JSON; asks nothing and needs --yes or --dry-run.")
     ] = False,
 ) -> None:
     """Permanently delete a session, line or phrase.
 
-    A session or message goes with its own words; what others say too stays theirs. A line or a text goes wherever it
-    was said. Transcripts are not touched; what is forgotten is not read from them again.
+    A session or a message is deleted with what only it says. A line or a phrase is deleted wherever it was said.
+    Transcripts are not changed; what is forgotten is not read from them again.
     """
     if as_json and not (yes or dry_run):
         raise fail("--json asks nothing: add --yes to forget, or --dry-run to only see what would go.", MISUSED)

@@ -27,20 +27,20 @@ MAX_TITLE, MAX_CHANGE, MAX_QUOTE = 120, 140, 600
 def friction(
     identifier: Annotated[
         str | None,
-        typer.Argument(metavar="ID", help="Of one pattern (f-…), to be explained; else all are listed."),
+        typer.Argument(metavar="ID", help="A pattern (f-…) to explain; without one, all are listed."),
     ] = None,
     project: Annotated[
-        list[str] | None, typer.Option(help="Only of this project; may be given again.", metavar="NAME")
+        list[str] | None, typer.Option(help="Only this project; may be repeated.", metavar="NAME")
     ] = None,
     kind: Annotated[
-        list[str] | None, typer.Option(help="Only of this kind: missing_skill, …; may be given again.", metavar="NAME")
+        list[str] | None, typer.Option(help="Only this kind, such as missing_skill; may be repeated.", metavar="NAME")
     ] = None,
     since: Annotated[
         datetime | None,
-        typer.Option(formats=["%Y-%m-%d"], help="Only what happened on this day or later.", metavar="DAY"),
+        typer.Option(formats=["%Y-%m-%d"], help="Only patterns seen since this day.", metavar="DAY"),
     ] = None,
-    days: Annotated[int | None, typer.Option(help="Only of the last N days.", min=1, max=36_500, metavar="N")] = None,
-    ended: Annotated[bool, typer.Option("--ended", help="Those that have ended, in place of those that live.")] = False,
+    days: Annotated[int | None, typer.Option(help="Only the last N days.", min=1, max=36_500, metavar="N")] = None,
+    ended: Annotated[bool, typer.Option("--ended", help="Patterns that have ended instead of active ones.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """List recurring problems and the changes that would end them.

@@ -28,11 +28,10 @@ def hooks() -> None:
 
 @app.command()
 def install(agent: AgentName, yes: Yes = False) -> None:
-    """Have an agent ask.
+    """Install the hooks of an agent.
 
-    Shows what it would change, and asks. From then on each session that starts is given the brief of its project, and
-    one that is compacted what the memory has of it. A hook takes less than a second, whatever happens, and says nothing
-    when something is wrong.
+    Shows the change and asks. Every session that starts then gets the brief of its project, and one that is compacted
+    gets what the memory has of it. A hook takes less than a second whatever happens, and prints nothing if it fails.
     """
     settings = settings_of_call()
     with one_sentence(CannotConnectError, code=MISUSED):
@@ -84,7 +83,7 @@ def remove(agent: AgentName, yes: Yes = False) -> None:
 
 @app.command()
 def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
-    """Show which agents ask, and what went wrong last."""
+    """Show which agents have hooks, and the last problems."""
     settings = settings_of_call()
     with one_sentence(CannotConnectError):
         found = told(settings)

@@ -26,7 +26,7 @@ BASES = {MESSAGES: "what was said", COLLECTION: "observations, segments, reflect
 def index(context: typer.Context) -> None:
     """Show the search index and rebuild it.
 
-    The index holds words and vectors of the tables; all of it can be made again from them.
+    The index holds words and vectors of the tables and can always be rebuilt from them.
     """
     if context.invoked_subcommand is None:
         status()
@@ -34,7 +34,7 @@ def index(context: typer.Context) -> None:
 
 @app.command()
 def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
-    """Show the collections and what is left over of others."""
+    """Show the collections and leftovers of earlier ones."""
     settings = active_settings()
     rows = [_row(settings, base) for base in BASES]
     old = [{"folder": f"{folder}", "bytes": _bytes(folder)} for folder in left_over(settings)]
@@ -54,9 +54,9 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
 
 @app.command()
 def rebuild(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
-    """Remove the index and make it anew, newest day first.
+    """Delete the index and rebuild it, newest day first.
 
-    What is left over of other models and versions is removed too. Killed in between, `memory run --all` does the rest.
+    Leftovers of other models and versions are deleted too. If it is interrupted, `memory run --all` does the rest.
     """
     from memory_pipeline.embeddings.stage import rebuild as fill
     from memory_pipeline.workspace.workspace import Workspace

@@ -27,7 +27,7 @@ def models(context: typer.Context) -> None:
 
 @app.command("list")
 def list_models(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
-    """Show what is here, and which one is set."""
+    """List the models, and which one is set."""
     active = settings_of_call().embedding_model
     with one_sentence(EncoderUnavailableError):
         folder = bundled_folder()
@@ -63,7 +63,7 @@ def fetch_model(
 ) -> None:
     """Download an embedding model, after showing its size and licence.
 
-    It goes into the cache of the Hugging Face hub, where other tools find it too. It is not set by that.
+    It goes into the cache of the Hugging Face hub, where other tools find it too; it is not set by this.
     """
     if name == BUNDLED_MODEL:
         say(f"{BUNDLED_MODEL} is bundled; there is nothing to fetch.")

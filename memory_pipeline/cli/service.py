@@ -14,7 +14,7 @@ from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.operations.service import NoServiceManagerError, Service, service_of, variables_not_carried
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 Port = Annotated[int, typer.Option(metavar="PORT", help="Port of the UI on 127.0.0.1.", min=1, max=65_535)]
 SECONDS = 60
 
@@ -51,7 +51,7 @@ def install(port: Port = 3000, yes: Yes = False) -> None:
 
 @app.command()
 def uninstall(yes: Yes = False) -> None:
-    """Stop the service and take its file away."""
+    """Stop the service and remove its file."""
     made = _service(3000)
     if not made.is_installed:
         raise fail(f"No service is installed: there is no {made.file}.")
@@ -62,12 +62,12 @@ def uninstall(yes: Yes = False) -> None:
     _run(made.stop)
     with unless_unwritable(made.file):
         made.file.unlink(missing_ok=True)
-    say("It is taken away.")
+    say("The service is removed.")
 
 
 @app.command()
 def status() -> None:
-    """Say whether the service is installed, and how its output is read."""
+    """Show whether the service is installed and where its output is."""
     made = _service(3000)
     if not made.is_installed:
         say(f"No service is installed: there is no {made.file}. `memory admin service install` makes one.")
