@@ -9,9 +9,9 @@ from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, print_
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.markdown.blocks import one_line
-from memory_pipeline.operations.forgetting.aim import Aim, CannotForgetError
-from memory_pipeline.operations.forgetting.doing import BY_HAND, left, look, now_utc, unfinished
-from memory_pipeline.operations.forgetting.doing import forget as take_out
+from memory_pipeline.operations.forgetting.forget import BY_HAND, left, look, now_utc, unfinished
+from memory_pipeline.operations.forgetting.forget import forget as take_out
+from memory_pipeline.operations.forgetting.request import CannotForgetError, ForgetRequest
 from memory_pipeline.operations.forgetting.rows import Found
 from memory_pipeline.redaction.forgotten import MESSAGE, SESSION
 from memory_pipeline.settings import Settings
@@ -55,8 +55,8 @@ def forget(
         raise fail("Nothing is remembered yet: `memory run` makes the workspace.")
     if dry_run:
         with one_sentence(CannotForgetError, code=MISUSED):
-            aim, found = look(settings, name, by_hand=by_hand)
-        _show(aim, found, as_json=as_json, state="would be forgotten")
+            request, found = look(settings, name, by_hand=by_hand)
+        _show(request, found, as_json=as_json, state="would be forgotten")
         return
     from memory_pipeline.defs.runs import only_run
 
@@ -78,39 +78,39 @@ def _forget(settings: Settings, name: str, *, yes: bool, by_hand: bool, as_json:
         reconcile(Workspace.open(settings), now_utc())
 
     read_decisions()
-    aim, found = look(settings, name, by_hand=by_hand)
-    if not _is_there(aim, found):
+    request, found = look(settings, name, by_hand=by_hand)
+    if not _is_there(request, found):
         if as_json:
-            _show(aim, found, as_json=True, state="nothing")
+            _show(request, found, as_json=True, state="nothing")
         else:
             say("Nothing that is kept says that.")
-        if aim.phrases and not any(one.place == BY_HAND for one in found):
+        if request.phrases and not any(one.place == BY_HAND for one in found):
             return
     if not as_json:
-        _show(aim, found, as_json=False, state="is to be forgotten")
+        _show(request, found, as_json=False, state="is to be forgotten")
     if not yes:
         typer.confirm("Forget it for good?", abort=True)
         if not by_hand and any(one.place == BY_HAND for one in found):
             by_hand = typer.confirm("Also the lines that you wrote yourself?", default=False)
         read_decisions()  # while it was asked
-        aim, found = look(settings, name, by_hand=by_hand)
-    take_out(settings, aim, now_utc())
-    rest = left(settings, aim)
+        request, found = look(settings, name, by_hand=by_hand)
+    take_out(settings, request, now_utc())
+    rest = left(settings, request)
     if as_json:
-        _show(aim, found, as_json=True, state="forgotten", rest=rest)
+        _show(request, found, as_json=True, state="forgotten", rest=rest)
     else:
-        _done(aim, rest)
+        _done(request, rest)
     if rest:
         raise fail(f"{len(rest)} places still hold it: " + "; ".join(sorted({one.place for one in rest})))
 
 
 def _finish(settings: Settings) -> bool:
     """What a call that was killed left to do, if one did."""
-    aim = unfinished(settings)
-    if aim is None:
+    request = unfinished(settings)
+    if request is None:
         return False
     err.print("An earlier `memory forget` did not end: it is finished first.", style="dim")
-    take_out(settings, aim, now_utc())
+    take_out(settings, request, now_utc())
     say("It is finished: what was to be forgotten is.", "green")
     return True
 
@@ -126,44 +126,46 @@ def _refuse_other_runs(settings: Settings) -> None:
         raise fail(f"A run works on {settings.workspace} ({running[0]}); wait for it to end, then forget.")
 
 
-def _is_there(aim: Aim, found: list[Found]) -> bool:
-    return bool(aim.sessions) or any(one.place != BY_HAND for one in found)
+def _is_there(request: ForgetRequest, found: list[Found]) -> bool:
+    return bool(request.sessions) or any(one.place != BY_HAND for one in found)
 
 
-def _show(aim: Aim, found: list[Found], *, as_json: bool, state: str, rest: list[Found] | None = None) -> None:
+def _show(
+    request: ForgetRequest, found: list[Found], *, as_json: bool, state: str, rest: list[Found] | None = None
+) -> None:
     counts = Counter(one.place for one in found)
     if as_json:
         data: dict[str, Any] = {
-            "what": aim.what,
-            "name": aim.name,
+            "what": request.what,
+            "name": request.name,
             "state": state,
             "counts": dict(counts),
             "lines": [{"place": one.place, "line": one.line} for one in found],
-            "transcripts": aim.files,
-            "days": aim.days,
+            "transcripts": sorted(request.files),
+            "days": sorted(request.days),
         }
         print_json(data | ({} if rest is None else {"left": [one._asdict() for one in rest]}))
         return
-    own = aim.what in (SESSION, MESSAGE)
+    own = request.what in (SESSION, MESSAGE)
     whose = "its own words; what others say too stays theirs" if own else "wherever it was said"
-    say(f"{aim.what} {clip(one_line(aim.name), MAX_LINE)} {state}: {whose}", "bold")
+    say(f"{request.what} {clip(one_line(request.name), MAX_LINE)} {state}: {whose}", "bold")
     for place, count in counts.items():
         say_pair(place, count)
         for one in [one for one in found if one.place == place][:SHOWN]:
             say(f"    {clip(one_line(one.line), MAX_LINE)}", "dim")
     if counts[BY_HAND]:
         say("Lines of yours stay unless you say so (--by-hand).", "yellow")
-    for path in aim.files:
+    for path in sorted(request.files):
         say(f"The transcript stays, and is not read for it again: {path}", "dim")
 
 
-def _done(aim: Aim, rest: list[Found]) -> None:
+def _done(request: ForgetRequest, rest: list[Found]) -> None:
     if not rest:
         say("Forgotten. The workspace was looked through again: nothing is left of it.", "green")
-    if aim.days:
+    if request.days:
         say(
-            f"What else was made of {len(aim.days)} {'day' if len(aim.days) == 1 else 'days'} is made anew by "
-            f"`memory run --from {aim.days[0]} --to {aim.days[-1]}`."
+            f"What else was made of {len(request.days)} {'day' if len(request.days) == 1 else 'days'} is made anew by "
+            f"`memory run --from {min(request.days)} --to {max(request.days)}`."
         )
     say(
         "Copies that you or your system made of the workspace, tasks in Todoist and files of your agents are yours to "

@@ -63,6 +63,11 @@ class Table:
         texts = {name for name, kind in self.columns.items() if kind in (pl.String(), pl.List(pl.String()))}
         return [name for name, hint in self._hints.items() if name in texts and rows.NAME not in _metadata(hint)]
 
+    @cached_property
+    def id_column(self) -> str:
+        """The column by which a row is named: its first id; "" where it has none."""
+        return next((name for name in self.columns if name.endswith("_id")), "")
+
     @property
     def description(self) -> str:
         """What one row is, to go on with after "One row is"."""

@@ -31,7 +31,7 @@ from memory_pipeline.llm.found import PROVIDERS
 from memory_pipeline.locks import FileLock, LocksUnsupportedError
 from memory_pipeline.markdown.safe_write import TEMPORARY_FILE_SECONDS
 from memory_pipeline.markdown.strays import find_strays, remove_strays
-from memory_pipeline.operations.forgetting.doing import unfinished
+from memory_pipeline.operations.forgetting.forget import unfinished
 from memory_pipeline.proposals.attention import judge_attention
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.memory_copies import memory_loss

@@ -20,8 +20,8 @@ from memory_pipeline.cli.unchanged import keep_outcome
 from memory_pipeline.defs.pruning import prune
 from memory_pipeline.defs.runs import instance_of
 from memory_pipeline.operations.doctor import PROBLEM
-from memory_pipeline.operations.forgetting.aim import Aim
 from memory_pipeline.operations.forgetting.databases import clean_events, find_events
+from memory_pipeline.operations.forgetting.request import ForgetRequest
 from memory_pipeline.settings import Settings
 from memory_pipeline.settings.dagster_record import (
     RecordMisconfiguredError,
@@ -102,10 +102,10 @@ def test_what_is_forgotten_goes_from_postgres_too(settings: Settings, server: Po
     said = "the falcon contract with Orrery"
     with instance_of(settings) as instance:
         instance.report_runless_asset_event(dg.AssetMaterialization("said", metadata={"line": f"On {said}, we wait."}))
-    aim = Aim(what="text", name=said, phrases=[said])
-    assert any(said in found.line for found in find_events(settings, aim))
-    clean_events(settings, aim)
-    assert list(find_events(settings, aim)) == []
+    request = ForgetRequest(what="text", name=said, phrases=[said])
+    assert any(said in found.line for found in find_events(settings, request))
+    clean_events(settings, request)
+    assert list(find_events(settings, request)) == []
     with instance_of(settings) as instance:
         event = instance.get_latest_materialization_event(dg.AssetKey("said"))
     assert event and event.asset_materialization

@@ -14,8 +14,8 @@ import pytest
 
 from memory_pipeline.cli.workspace import EXAMPLES
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.operations.forgetting import doing
-from memory_pipeline.operations.forgetting.doing import forget, look, now_utc, unfinished
+from memory_pipeline.operations.forgetting import forget as forgetting
+from memory_pipeline.operations.forgetting.forget import forget, look, now_utc, unfinished
 from memory_pipeline.settings import Settings
 from memory_pipeline_tests.cli.command import memory, memory_json
 from memory_pipeline_tests.cli.test_model import environment
@@ -114,7 +114,7 @@ def test_words_stand_nowhere_and_nothing_brings_them_back(home: Path) -> None:
     told = memory_json(home, "forget", WORD, "--dry-run", env=env)
     assert places(home, WORD) == before
     assert told["counts"].keys() >= {"messages", "observations", "proposals", "index", "answers", "usage", "MEMORY.md"}
-    assert any(BY_HAND in one["line"] for one in told["lines"] if one["place"] == doing.BY_HAND)
+    assert any(BY_HAND in one["line"] for one in told["lines"] if one["place"] == forgetting.BY_HAND)
     assert [path for path in told["transcripts"] if "aa99e079" in path]
 
     kept = memory(home, "forget", WORD, "--yes", env=env)
@@ -184,14 +184,14 @@ def test_one_that_is_killed_is_finished_by_the_next_call(
     home: Path, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = Settings(workspace=home / ".memory-pipeline", timezone="UTC", default_session_dirs=False)
-    aim, _ = look(settings, WORD, by_hand=True)
+    request, _ = look(settings, WORD, by_hand=True)
 
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(doing, step, killed)
-        forget(settings, aim, now_utc())
+        patched.setattr(forgetting, step, killed)
+        forget(settings, request, now_utc())
     assert places(home, WORD) >= {"forgetting.json"}
     begun = unfinished(settings)
     assert begun

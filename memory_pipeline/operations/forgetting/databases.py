@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from memory_pipeline.errors import TryAgainLaterError
 from memory_pipeline.markdown.safe_write import write_atomically
-from memory_pipeline.operations.forgetting.aim import Aim
+from memory_pipeline.operations.forgetting.request import ForgetRequest
 from memory_pipeline.operations.forgetting.rows import Found
 from memory_pipeline.operations.forgetting.texts import may_say, scrubbed, scrubbed_json
 from memory_pipeline.settings import Settings
@@ -32,40 +32,40 @@ _OWN = ("dagster.yaml",)
 _PARTS = ("-wal", "-shm", "-journal", ".lock")
 
 
-def find_events(settings: Settings, aim: Aim) -> Iterator[Found]:
+def find_events(settings: Settings, request: ForgetRequest) -> Iterator[Found]:
     """What of it stands there."""
     for path in _files(settings):
         if _is_database(path):
             with closing(_opened(path)) as connection:
-                for table, _, old, _ in _changes(connection, aim):
-                    yield Found(PLACE, f"{path.name}: {table}: {_first_line(old, aim)}")
+                for table, _, old, _ in _changes(connection, request):
+                    yield Found(PLACE, f"{path.name}: {table}: {_first_line(old, request)}")
         else:
             for line in _text(path).split("\n"):
-                if line and may_say(line, aim):
+                if line and may_say(line, request):
                     yield Found(PLACE, f"{path.name}: {line}")
     with _server(settings) as connection:
-        for table, _, old, _ in _changes_on(connection, aim):
-            yield Found(PLACE, f"Postgres: {table}: {_first_line(old, aim)}")
+        for table, _, old, _ in _changes_on(connection, request):
+            yield Found(PLACE, f"Postgres: {table}: {_first_line(old, request)}")
 
 
-def clean_events(settings: Settings, aim: Aim) -> None:
+def clean_events(settings: Settings, request: ForgetRequest) -> None:
     """Take it out. Raises `TryAgainLaterError` while another process holds a database."""
     for path in _files(settings):
         if not _is_database(path):
             text = _text(path)
-            if (new := scrubbed(text, aim)) != text:
+            if (new := scrubbed(text, request)) != text:
                 write_atomically(path, new.encode("utf-8", "surrogateescape"), expected=path.read_bytes(), backups=None)
             continue
         try:
             with closing(_opened(path)) as connection:
-                _clean(connection, aim)
+                _clean(connection, request)
         except sqlite3.OperationalError as error:
             raise TryAgainLaterError(
                 f"{path} is in use ({error}). Stop `memory ui` and what else runs, then call `memory forget` again: "
                 "it goes on where it stopped."
             ) from error
     with _server(settings) as connection:
-        _clean_on(connection, aim)
+        _clean_on(connection, request)
 
 
 @contextmanager
@@ -85,7 +85,7 @@ def _server(settings: Settings) -> Iterator[Connection | None]:
         raise
 
 
-def _changes_on(connection: Connection | None, aim: Aim) -> Iterator[tuple[str, str, str, str]]:
+def _changes_on(connection: Connection | None, request: ForgetRequest) -> Iterator[tuple[str, str, str, str]]:
     """As `_changes`, of what is no SQLite."""
     if connection is None:
         return
@@ -96,22 +96,22 @@ def _changes_on(connection: Connection | None, aim: Aim) -> Iterator[tuple[str, 
         for column in (c["name"] for c in tables.get_columns(table) if isinstance(c["type"], String)):
             query = f"SELECT DISTINCT {_quoted(column)} FROM {_quoted(table)} WHERE {_quoted(column)} IS NOT NULL"
             for (old,) in connection.execute(text(query)).fetchall():
-                if (new := _cleaned(old, aim)) != old:
+                if (new := _cleaned(old, request)) != old:
                     yield table, column, old, new
 
 
-def _clean_on(connection: Connection | None, aim: Aim) -> None:
+def _clean_on(connection: Connection | None, request: ForgetRequest) -> None:
     from sqlalchemy import text
 
-    for table, column, old, new in list(_changes_on(connection, aim)):
+    for table, column, old, new in list(_changes_on(connection, request)):
         assert connection is not None  # without one there are no changes
         update = f"UPDATE {_quoted(table)} SET {_quoted(column)} = :new WHERE {_quoted(column)} = :old"
         connection.execute(text(update), {"new": new, "old": old})
 
 
-def _clean(connection: sqlite3.Connection, aim: Aim) -> None:
+def _clean(connection: sqlite3.Connection, request: ForgetRequest) -> None:
     connection.execute("PRAGMA secure_delete = ON")
-    changes = list(_changes(connection, aim))
+    changes = list(_changes(connection, request))
     for table, column, old, new in changes:
         connection.execute(f"UPDATE {_quoted(table)} SET {_quoted(column)} = ? WHERE {_quoted(column)} = ?", (new, old))
     connection.commit()
@@ -121,7 +121,7 @@ def _clean(connection: sqlite3.Connection, aim: Aim) -> None:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def _changes(connection: sqlite3.Connection, aim: Aim) -> Iterator[tuple[str, str, str, str]]:
+def _changes(connection: sqlite3.Connection, request: ForgetRequest) -> Iterator[tuple[str, str, str, str]]:
     """Table, column, and the value as it is and as it is to be."""
     names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
     for (table,) in names.fetchall():
@@ -129,24 +129,24 @@ def _changes(connection: sqlite3.Connection, aim: Aim) -> Iterator[tuple[str, st
         for column in columns:
             query = f"SELECT DISTINCT {_quoted(column)} FROM {_quoted(table)} WHERE typeof({_quoted(column)}) = 'text'"
             for (old,) in connection.execute(query).fetchall():
-                if (new := _cleaned(old, aim)) != old:
+                if (new := _cleaned(old, request)) != old:
                     yield table, column, old, new
 
 
-def _cleaned(value: str, aim: Aim) -> str:
-    if not may_say(value, aim) and "\\u" not in value:  # in JSON letters may be written by their numbers
+def _cleaned(value: str, request: ForgetRequest) -> str:
+    if not may_say(value, request) and "\\u" not in value:  # in JSON letters may be written by their numbers
         return value
     if value[:1] in "{[":
         try:
             found = json.loads(value)
         except ValueError:
-            return scrubbed(value, aim)
-        new = scrubbed_json(found, aim)
+            return scrubbed(value, request)
+        new = scrubbed_json(found, request)
         return value if new == found else json.dumps(new)
-    return scrubbed(value, aim)
+    return scrubbed(value, request)
 
 
-def _first_line(value: str, aim: Aim) -> str:
+def _first_line(value: str, request: ForgetRequest) -> str:
     """Of a value, the first line that says it."""
 
     def texts(found: object) -> Iterator[str]:
@@ -160,7 +160,7 @@ def _first_line(value: str, aim: Aim) -> str:
         found = json.loads(value)
     except ValueError:
         found = value
-    return next((line for line in texts(found) if may_say(line, aim)), "")
+    return next((line for line in texts(found) if may_say(line, request)), "")
 
 
 def _files(settings: Settings) -> list[Path]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from memory_pipeline.markdown.blocks import body_of, put_block
-from memory_pipeline.operations.forgetting.aim import TEXT, Aim
 from memory_pipeline.operations.forgetting.markdown import cut_log, cut_memory, cut_review
+from memory_pipeline.operations.forgetting.request import TEXT, ForgetRequest
 from memory_pipeline.redaction.forgotten import SESSION
 
 MEMORY = """# Memory
@@ -23,12 +23,12 @@ over two lines.
 """
 
 
-def aim(**more: Any) -> Aim:
-    return Aim(TEXT, "zebra", phrases=["zebra"], **more)
+def request(**more: Any) -> ForgetRequest:
+    return ForgetRequest(TEXT, "zebra", phrases=["zebra"], **more)
 
 
 def test_our_lines_go_and_a_users_stay() -> None:
-    cut = cut_memory(MEMORY, aim())
+    cut = cut_memory(MEMORY, request())
     assert cut.text == MEMORY.replace(
         "- (2026-03-02) i feed the zebra at noon\n  and at six <!-- p-20260302-001 -->\n", ""
     )
@@ -36,38 +36,38 @@ def test_our_lines_go_and_a_users_stay() -> None:
 
 
 def test_with_consent_they_go_too() -> None:
-    cut = cut_memory(MEMORY, aim(by_hand=True))
+    cut = cut_memory(MEMORY, request(by_hand=True))
     assert "zebra" not in cut.text
     assert cut.left == []
     assert "* another of mine\n" in cut.text
-    assert cut_memory(cut.text, aim(by_hand=True)).text == cut.text
+    assert cut_memory(cut.text, request(by_hand=True)).text == cut.text
 
 
 def test_a_line_goes_by_its_id_however_it_was_reworded() -> None:
     reworded = MEMORY.replace("i feed the zebra at noon", "i feed it")
-    cut = cut_memory(reworded, Aim(SESSION, "s", rows={"proposals": ["p-20260302-001"]}))
+    cut = cut_memory(reworded, ForgetRequest(SESSION, "s", rows={"proposals": {"p-20260302-001"}}))
     assert "i feed it" not in cut.text
     assert "my zebra, by hand" in cut.text
 
 
 def test_a_block_of_ours_loses_lines_and_stays_ours() -> None:
     log = put_block("# day\n\nmy zebra note\n", "observations:abc", "title\n* the zebra\n* other").text
-    cut = cut_log(log, aim())
+    cut = cut_log(log, request())
     assert body_of(cut.text, "observations:abc") == "title\n* other"
     assert cut.left == ["my zebra note"]
-    assert "my zebra note" not in cut_log(log, aim(by_hand=True)).text
+    assert "my zebra note" not in cut_log(log, request(by_hand=True)).text
 
 
 def test_a_block_that_a_user_edited_is_theirs() -> None:
     log = put_block("", "observations:abc", "* the zebra").text.replace("* the", "* my own")
-    cut = cut_log(log, aim())
+    cut = cut_log(log, request())
     assert cut.text == log
     assert cut.left == ["* my own zebra"]
 
 
 def test_the_block_of_a_session_goes_as_a_whole() -> None:
     log = put_block("before\n", "observations:abcdefabcdef", "* one\n* two").text
-    cut = cut_log(log, Aim(SESSION, "s", sessions=["s"], windows=["abcdefabcdef0123"]))
+    cut = cut_log(log, ForgetRequest(SESSION, "s", sessions={"s"}, windows={"abcdefabcdef0123"}))
     assert cut.text == "before\n"
     assert cut.taken == ["* one", "* two"]
 
@@ -77,7 +77,7 @@ def test_a_proposal_goes_with_its_evidence() -> None:
         "# Review\n\n## Proposed for: User\n- [ ] `p-20260302-001` gone\n  _evidence of it_\n"
         "- [ ] `p-20260302-002` stays\n  _you in “zebra talk”_\n"
     )
-    cut = cut_review(review, aim(rows={"proposals": ["p-20260302-001"]}))
+    cut = cut_review(review, request(rows={"proposals": {"p-20260302-001"}}))
     assert cut.text == (
         "# Review\n\n## Proposed for: User\n- [ ] `p-20260302-002` stays\n  _you in “[forgotten] talk”_\n"
     )
@@ -85,5 +85,5 @@ def test_a_proposal_goes_with_its_evidence() -> None:
 
 def test_what_a_reflection_quotes_of_a_session_goes_too() -> None:
     log = put_block("", "reflection", "title\n\nNew: “the kiln must stay below cone six”\n* other").text
-    cut = cut_log(log, Aim(SESSION, "s", sessions=["s"], told=["the kiln must stay below cone six today"]))
+    cut = cut_log(log, ForgetRequest(SESSION, "s", sessions={"s"}, told=["the kiln must stay below cone six today"]))
     assert body_of(cut.text, "reflection") == "title\n\n* other"

@@ -6,11 +6,12 @@ wherever its words were said.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import polars as pl
 
@@ -44,32 +45,54 @@ class CannotForgetError(MemoryPipelineError):
 
 
 @dataclass
-class Aim:
-    """It holds the words, so that it is kept only until all is done."""
+class ForgetRequest:
+    """What a user asked for, and all that has to be known to take it out. It holds the words, so that it is kept only
+    until all is done."""
 
     what: str
     """session, message, line or text."""
     name: str
-    sessions: list[str] = field(default_factory=list)
-    messages: list[str] = field(default_factory=list)
-    """Ids of those that go as a whole."""
+    sessions: set[str] = field(default_factory=set)
+    messages: set[str] = field(default_factory=set)
+    """Ids of the messages that go as a whole."""
     phrases: list[str] = field(default_factory=list)
     """Words that go wherever they stand."""
     told: list[str] = field(default_factory=list)
     """What was said and what was made of it, by which it is known in logs and caches."""
-    days: list[str] = field(default_factory=list)
-    """That are made anew by the next run."""
-    files: list[str] = field(default_factory=list)
+    days: set[str] = field(default_factory=set)
+    """The days that the next run makes again."""
+    files: set[str] = field(default_factory=set)
     """Transcripts that say it, as the catalogue names them; they stay."""
-    windows: list[str] = field(default_factory=list)
-    rows: dict[str, list[str]] = field(default_factory=dict)
+    windows: set[str] = field(default_factory=set)
+    rows: dict[str, set[str]] = field(default_factory=dict)
     """Ids of the rows that go, by table."""
     evidence: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """The evidence that is left to proposals and fixes, where it is less or elsewhere than before."""
-    points: list[str] = field(default_factory=list)
-    answers: list[str] = field(default_factory=list)
+    points: set[str] = field(default_factory=set)
+    answers: set[str] = field(default_factory=set)
     by_hand: bool = False
     """Whether lines that a user wrote go too."""
+
+    @classmethod
+    def from_json(cls, text: bytes) -> Self:
+        """The request that `to_json` wrote. Raises `ValueError` or `TypeError` for anything else."""
+        found = json.loads(text)
+        made = cls(**found)
+        for name in ("sessions", "messages", "days", "files", "windows", "points", "answers"):
+            setattr(made, name, set(getattr(made, name)))
+        made.rows = {table: set(ids) for table, ids in made.rows.items()}
+        return made
+
+    def to_json(self) -> bytes:
+        return json.dumps(asdict(self), default=sorted).encode()
+
+    def add(self, table: str, ids: Iterable[str]) -> None:
+        """Note that these rows of the table go."""
+        self.rows[table] = self.ids(table) | set(ids)
+
+    def ids(self, *tables: str) -> set[str]:
+        """Ids of the rows of these tables that go."""
+        return {one for table in tables for one in self.rows.get(table, ())}
 
     @cached_property
     def wanted(self) -> Phrases:
@@ -80,24 +103,24 @@ class Aim:
         return Runs([*self.phrases, *self.told])
 
 
-def aim_at(settings: Settings, named: str, *, by_hand: bool = False) -> Aim:
+def request_for(settings: Settings, named: str, *, by_hand: bool = False) -> ForgetRequest:
     """What is meant by a session, an id or a text. Raises `CannotForgetError`."""
     lake, name = Lake.from_settings(settings), named.strip()
     if not name:
         raise CannotForgetError("Nothing is named: give a session, an id or a text.")
-    aim = _session(lake, name) or _message(lake, name) or _line(settings, name)
-    if aim is None:
+    request = _session(lake, name) or _message(lake, name) or _line(settings, name)
+    if request is None:
         if PROPOSAL_ID.fullmatch(name) or _OWN_FORM.fullmatch(name):
             raise CannotForgetError(
                 f"There is no session, message or line {name}; `memory search --json` has the ids of messages and "
                 "sessions, `memory review` those of proposals. Nothing was forgotten."
             )
-        aim = _text(settings, name)
-    aim.by_hand = by_hand
-    return aim
+        request = _text(settings, name)
+    request.by_hand = by_hand
+    return request
 
 
-def _session(lake: Lake, name: str) -> Aim | None:
+def _session(lake: Lake, name: str) -> ForgetRequest | None:
     """By its id, or by the path of its file."""
     files = lake.read("files", columns=["path", "session_id", "parent_id", "excluded", "days"])
     of_file = files.filter(pl.col("path") == name)["session_id"].drop_nulls().to_list()
@@ -110,17 +133,17 @@ def _session(lake: Lake, name: str) -> Aim | None:
     excluded = [row | {"excluded": row["excluded"] or ("" if row["session_id"] != wanted else "x")} for row in rows]
     started = left_out(excluded) - before
     started |= {one for one in known if one.partition("/")[0] == wanted}
-    return Aim(SESSION, wanted, sessions=sorted({wanted, *started}))
+    return ForgetRequest(SESSION, wanted, sessions={wanted, *started})
 
 
-def _message(lake: Lake, name: str) -> Aim | None:
+def _message(lake: Lake, name: str) -> ForgetRequest | None:
     if not re.fullmatch(r"[a-z_]+-[0-9a-f]{16}", name):
         return None
     known = any(name in lake.read("messages", [day], ["message_id"])["message_id"] for day in lake.days("messages"))
-    return Aim(MESSAGE, name, messages=[name]) if known else None
+    return ForgetRequest(MESSAGE, name, messages={name}) if known else None
 
 
-def _line(settings: Settings, name: str) -> Aim | None:
+def _line(settings: Settings, name: str) -> ForgetRequest | None:
     """By its id: its own words and those that carry it."""
     if not is_line(name):
         return None
@@ -128,7 +151,7 @@ def _line(settings: Settings, name: str) -> Aim | None:
         found = origin(settings, name)
     except NoSuchLineError:
         return None
-    row, aim = found["row"], Aim(LINE, name)
+    row, request = found["row"], ForgetRequest(LINE, name)
     own = [row.get(column) for column in ("text", "title", "narrative", "adds", "change")]
     log = ProposalLog(Lake.from_settings(settings))
     for table in ("decisions", "promotions"):
@@ -136,24 +159,25 @@ def _line(settings: Settings, name: str) -> Aim | None:
     said = [s for s in found["said"] if not s.get("missing")]
     for text in filter(None, [*own, *(s["quote"] for s in said if s["message_id"] != name)]):
         if _count(text) >= FEW_WORDS:
-            aim.phrases.append(text)
-        aim.told.append(text)
-    of_messages = [s for s in said if s.get("session_id")]
+            request.phrases.append(text)
+        request.told.append(text)
     if name.startswith("f-"):  # of what recurs not the words are its own, but the places
-        aim.phrases = [text for text in aim.phrases if text in own]
-        aim.messages = [s["message_id"] for s in of_messages]
-    else:
-        aim.messages = [s["message_id"] for s in of_messages if _count(s["quote"]) < FEW_WORDS]
-    aim.phrases, aim.messages = _unique(aim.phrases), _unique(aim.messages)
-    if found["table"] in ("proposals", "remembered", "friction_clusters", "friction_fixes"):
-        for table in ("proposals", "remembered", "friction_fixes", "friction_clusters"):
-            aim.rows[table] = [name]
-    else:
-        aim.rows[found["table"]] = [name]
-    return aim
+        request.phrases = [text for text in request.phrases if text in own]
+    request.phrases = _unique(request.phrases)
+    request.messages = {
+        s["message_id"]
+        for s in said
+        if s.get("session_id") and (name.startswith("f-") or _count(s["quote"]) < FEW_WORDS)
+    }
+    offered = ("proposals", "remembered", "friction_fixes", "friction_clusters")
+    tables = offered if found["table"] in offered else (found["table"],)
+    for table in tables:
+        if table != "segments":  # of a segment the words go, and its row is made again
+            request.add(table, [name])
+    return request
 
 
-def _text(settings: Settings, text: str) -> Aim:
+def _text(settings: Settings, text: str) -> ForgetRequest:
     shown = clip(text, MAX_SHOWN)
     if sum(len(word.text) for word in words_in(text)) < LEAST_CHARACTERS:
         raise CannotForgetError(
@@ -162,14 +186,14 @@ def _text(settings: Settings, text: str) -> Aim:
         )
     plain = Redactor(salt_of(settings)) if settings.redact else Unredacted()
     redacted = plain.redact(text)  # as it is stored
-    return Aim(TEXT, shown, phrases=_unique([text, redacted]))
+    return ForgetRequest(TEXT, shown, phrases=_unique([text, redacted]))
 
 
-def refuse_common(aim: Aim, said_in: int, messages: int) -> None:
+def refuse_common(request: ForgetRequest, said_in: int, messages: int) -> None:
     """Raises `CannotForgetError` for words that would take much of the memory."""
-    if aim.phrases and said_in > ALWAYS and said_in > messages * MAX_SHARE:
+    if request.phrases and said_in > ALWAYS and said_in > messages * MAX_SHARE:
         raise CannotForgetError(
-            f"“{aim.name}” stands in {said_in:,} of {messages:,} messages; that much is not forgotten at once. Give "
+            f"“{request.name}” stands in {said_in:,} of {messages:,} messages; that much is not forgotten at once. Give "
             "more of the words, or a session or message by its id."
         )
 

@@ -14,9 +14,9 @@ from memory_pipeline.friction.rules import RuleBook
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.cache import AnswerCache, answers_dir
 from memory_pipeline.llm.request import Answer
-from memory_pipeline.operations.forgetting import doing
-from memory_pipeline.operations.forgetting.aim import Aim, CannotForgetError
-from memory_pipeline.operations.forgetting.doing import forget, left, look, now_utc, unfinished
+from memory_pipeline.operations.forgetting import forget as forgetting
+from memory_pipeline.operations.forgetting.forget import forget, left, look, now_utc, unfinished
+from memory_pipeline.operations.forgetting.request import CannotForgetError, ForgetRequest
 from memory_pipeline.proposals.remembering import NotRememberedError, remember
 from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.workspace.workspace import Workspace
@@ -57,12 +57,12 @@ def opened(tmp_path: Path) -> Workspace:
     return made
 
 
-def done(opened: Workspace, named: str, **more: Any) -> Aim:
-    aim, _ = look(opened.settings, named, **more)
-    forget(opened.settings, aim, now_utc())
+def done(opened: Workspace, named: str, **more: Any) -> ForgetRequest:
+    request, _ = look(opened.settings, named, **more)
+    forget(opened.settings, request, now_utc())
     assert unfinished(opened.settings) is None
-    assert left(opened.settings, aim) == []
-    return aim
+    assert left(opened.settings, request) == []
+    return request
 
 
 def texts(opened: Workspace, table: str) -> list[str]:
@@ -78,8 +78,8 @@ def test_words_go_in_all_sessions_and_the_rest_stays(opened: Workspace) -> None:
 
 
 def test_of_a_session_that_says_the_same_as_another_only_its_own_words_go(opened: Workspace) -> None:
-    aim = done(opened, "s1")
-    assert aim.files == ["/sessions/s1.jsonl"]
+    request = done(opened, "s1")
+    assert request.files == {"/sessions/s1.jsonl"}
     assert texts(opened, "messages") == [RULE]
     assert texts(opened, "observations") == [RULE]
     assert texts(opened, "proposals") == [RULE]  # the other session carries it
@@ -133,11 +133,11 @@ def test_evidence_moves_with_the_words_before_it(opened: Workspace) -> None:
 
 def test_a_message_goes_as_a_whole(opened: Workspace) -> None:
     named = f"s1-{DAY:%d}-09:00-1"
-    aim = Aim("message", named, messages=[named])
+    request = ForgetRequest("message", named, messages={named})
     from memory_pipeline.operations.forgetting.rows import find_rows
 
-    list(find_rows(opened.lake, aim))
-    forget(opened.settings, aim, now_utc())
+    list(find_rows(opened.lake, request))
+    forget(opened.settings, request, now_utc())
     assert texts(opened, "messages") == [RULE, RULE]
     lake = Lake(opened.lake.root)
     assert lake.read("windows").filter(session_id="s1")["messages"].to_list() == [1]
@@ -184,16 +184,16 @@ def test_nobody_decides_or_remembers_while_tables_are_written(
     opened: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = []
-    write = doing.clean_tables
+    write = forgetting.clean_tables
 
-    def looking(lake: Lake, aim: Aim) -> None:
+    def looking(lake: Lake, request: ForgetRequest) -> None:
         for name in ("proposals.lock", "remembered.lock"):
             with pytest.raises(Timeout):
                 FileLock(opened.settings.backups / name, timeout=0).acquire()
             seen.append(name)
-        write(lake, aim)
+        write(lake, request)
 
-    monkeypatch.setattr(doing, "clean_tables", looking)
+    monkeypatch.setattr(forgetting, "clean_tables", looking)
     done(opened, RULE)
     assert seen == ["proposals.lock", "remembered.lock"]
 
