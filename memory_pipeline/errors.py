@@ -43,7 +43,7 @@
     ├─ UnknownProposalError         no pending proposal has that id                           proposals/review.py
     ├─ NotRememberedError           a line cannot be a proposal                      proposals/remembering.py
     ├─ UnknownProjectError          no session is of the project that is named                  recall/folders.py
-    ├─ CannotForgetError            what is to be forgotten is not known, or too much       operations/forgetting/request.py
+    ├─ CannotForgetError            what is to be forgotten is not known, or too much   operations/forgetting/request.py
     ├─ NoSuchPatternError           no friction pattern has that id                           recall/friction.py
     ├─ NoSuchLineError              no row has the id that `memory why` is asked for             recall/origin.py
     └─ NotAuditedError              a file cannot be audited                           operations/audit_file.py

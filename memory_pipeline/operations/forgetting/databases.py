@@ -7,18 +7,16 @@ before. Space that was freed is given back; in Postgres by its own vacuum.
 
 from __future__ import annotations
 
-import json
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from memory_pipeline.errors import TryAgainLaterError
 from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.operations.forgetting.request import ForgetRequest
 from memory_pipeline.operations.forgetting.rows import Found
-from memory_pipeline.operations.forgetting.texts import may_say, scrubbed, scrubbed_json
+from memory_pipeline.operations.forgetting.texts import first_line, may_say, read_text, scrubbed, scrubbed_json
 from memory_pipeline.settings import Settings
 from memory_pipeline.settings.dagster_record import is_outage, postgres_of
 
@@ -32,45 +30,68 @@ _OWN = ("dagster.yaml",)
 _PARTS = ("-wal", "-shm", "-journal", ".lock")
 
 
+class Change(NamedTuple):
+    """A text of a database that says it, and the text that takes its place."""
+
+    table: str
+    column: str
+    old: str
+    new: str
+
+
 def find_events(settings: Settings, request: ForgetRequest) -> Iterator[Found]:
     """What of it stands there."""
-    for path in _files(settings):
-        if _is_database(path):
-            with closing(_opened(path)) as connection:
-                for table, _, old, _ in _changes(connection, request):
-                    yield Found(PLACE, f"{path.name}: {table}: {_first_line(old, request)}")
-        else:
-            for line in _text(path).split("\n"):
-                if line and may_say(line, request):
-                    yield Found(PLACE, f"{path.name}: {line}")
-    with _server(settings) as connection:
-        for table, _, old, _ in _changes_on(connection, request):
-            yield Found(PLACE, f"Postgres: {table}: {_first_line(old, request)}")
+    databases, texts = _files(settings)
+    for path in databases:
+        with _sqlite(path) as connection:
+            for change in _changes(connection, request):
+                yield Found(PLACE, f"{path.name}: {change.table}: {first_line(change.old, request)}")
+    for path in texts:
+        for line in read_text(path).split("\n"):
+            if line and may_say(line, request):
+                yield Found(PLACE, f"{path.name}: {line}")
+    with _postgres(settings) as server:
+        for change in _changes(server, request) if server else ():
+            yield Found(PLACE, f"Postgres: {change.table}: {first_line(change.old, request)}")
 
 
 def clean_events(settings: Settings, request: ForgetRequest) -> None:
     """Take it out. Raises `TryAgainLaterError` while another process holds a database."""
-    for path in _files(settings):
-        if not _is_database(path):
-            text = _text(path)
-            if (new := scrubbed(text, request)) != text:
-                write_atomically(path, new.encode("utf-8", "surrogateescape"), expected=path.read_bytes(), backups=None)
-            continue
+    from sqlalchemy.exc import OperationalError
+
+    databases, texts = _files(settings)
+    for path in databases:
         try:
-            with closing(_opened(path)) as connection:
-                _clean(connection, request)
-        except sqlite3.OperationalError as error:
+            with _sqlite(path) as connection:
+                _clean_sqlite(connection, request)
+        except OperationalError as error:
             raise TryAgainLaterError(
-                f"{path} is in use ({error}). Stop `memory ui` and what else runs, then call `memory forget` again: "
-                "it goes on where it stopped."
+                f"{path} is in use ({error.orig}). Stop `memory ui` and what else runs, then call `memory forget` "
+                "again: it continues where it stopped."
             ) from error
-    with _server(settings) as connection:
-        _clean_on(connection, request)
+    for path in texts:
+        text = read_text(path)
+        if (new := scrubbed(text, request)) != text:
+            write_atomically(path, new.encode("utf-8", "surrogateescape"), expected=path.read_bytes(), backups=None)
+    with _postgres(settings) as server:
+        if server:
+            _replace(server, list(_changes(server, request)))
 
 
 @contextmanager
-def _server(settings: Settings) -> Iterator[Connection | None]:
-    """Postgres, in one transaction; None where the record is not there. Raises `RecordUnavailableError`."""
+def _sqlite(path: Path) -> Iterator[Connection]:
+    """The database in a file, every statement a transaction of its own."""
+    from sqlalchemy import URL, NullPool, create_engine
+
+    url = URL.create("sqlite", database=f"{path}")
+    engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": _WAIT_SECONDS})
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        yield connection
+
+
+@contextmanager
+def _postgres(settings: Settings) -> Iterator[Connection | None]:
+    """The server, in one transaction; None where the record is not there. Raises `RecordUnavailableError`."""
     if (record := postgres_of(settings)) is None:
         yield None
         return
@@ -85,101 +106,63 @@ def _server(settings: Settings) -> Iterator[Connection | None]:
         raise
 
 
-def _changes_on(connection: Connection | None, request: ForgetRequest) -> Iterator[tuple[str, str, str, str]]:
-    """As `_changes`, of what is no SQLite."""
-    if connection is None:
-        return
+def _clean_sqlite(connection: Connection, request: ForgetRequest) -> None:
+    connection.exec_driver_sql("PRAGMA secure_delete = ON")
+    changes = list(_changes(connection, request))
+    if changes:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        _replace(connection, changes)
+        connection.exec_driver_sql("COMMIT")
+    connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")  # what was written before may still hold it
+    if changes:
+        connection.exec_driver_sql("VACUUM")
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _changes(connection: Connection, request: ForgetRequest) -> Iterator[Change]:
+    """SQLite keeps a text in a column of any type, Postgres only in those that are declared so."""
     from sqlalchemy import String, inspect, text
 
     tables = inspect(connection)
     for table in tables.get_table_names():
-        for column in (c["name"] for c in tables.get_columns(table) if isinstance(c["type"], String)):
-            query = f"SELECT DISTINCT {_quoted(column)} FROM {_quoted(table)} WHERE {_quoted(column)} IS NOT NULL"
+        for about in tables.get_columns(table):
+            if connection.dialect.name != "sqlite" and not isinstance(about["type"], String):
+                continue
+            column = _quoted(about["name"])
+            query = f"SELECT DISTINCT {column} FROM {_quoted(table)} WHERE {column} IS NOT NULL"
             for (old,) in connection.execute(text(query)).fetchall():
-                if (new := _cleaned(old, request)) != old:
-                    yield table, column, old, new
+                if isinstance(old, str) and (new := _cleaned(old, request)) != old:
+                    yield Change(table, about["name"], old, new)
 
 
-def _clean_on(connection: Connection | None, request: ForgetRequest) -> None:
+def _replace(connection: Connection, changes: list[Change]) -> None:
     from sqlalchemy import text
 
-    for table, column, old, new in list(_changes_on(connection, request)):
-        assert connection is not None  # without one there are no changes
-        update = f"UPDATE {_quoted(table)} SET {_quoted(column)} = :new WHERE {_quoted(column)} = :old"
-        connection.execute(text(update), {"new": new, "old": old})
-
-
-def _clean(connection: sqlite3.Connection, request: ForgetRequest) -> None:
-    connection.execute("PRAGMA secure_delete = ON")
-    changes = list(_changes(connection, request))
-    for table, column, old, new in changes:
-        connection.execute(f"UPDATE {_quoted(table)} SET {_quoted(column)} = ? WHERE {_quoted(column)} = ?", (new, old))
-    connection.commit()
-    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # what was written before may still hold it
-    if changes:
-        connection.execute("VACUUM")
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-
-def _changes(connection: sqlite3.Connection, request: ForgetRequest) -> Iterator[tuple[str, str, str, str]]:
-    """Table, column, and the value as it is and as it is to be."""
-    names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
-    for (table,) in names.fetchall():
-        columns = [row[1] for row in connection.execute(f"PRAGMA table_info({_quoted(table)})")]
-        for column in columns:
-            query = f"SELECT DISTINCT {_quoted(column)} FROM {_quoted(table)} WHERE typeof({_quoted(column)}) = 'text'"
-            for (old,) in connection.execute(query).fetchall():
-                if (new := _cleaned(old, request)) != old:
-                    yield table, column, old, new
+    for change in changes:
+        column = _quoted(change.column)
+        update = f"UPDATE {_quoted(change.table)} SET {column} = :new WHERE {column} = :old"
+        connection.execute(text(update), {"new": change.new, "old": change.old})
 
 
 def _cleaned(value: str, request: ForgetRequest) -> str:
     if not may_say(value, request) and "\\u" not in value:  # in JSON letters may be written by their numbers
         return value
-    if value[:1] in "{[":
-        try:
-            found = json.loads(value)
-        except ValueError:
-            return scrubbed(value, request)
-        new = scrubbed_json(found, request)
-        return value if new == found else json.dumps(new)
-    return scrubbed(value, request)
+    new: str = scrubbed_json(value, request)
+    return new
 
 
-def _first_line(value: str, request: ForgetRequest) -> str:
-    """Of a value, the first line that says it."""
-
-    def texts(found: object) -> Iterator[str]:
-        if isinstance(found, str):
-            yield from found.split("\n")
-        elif isinstance(found, dict | list):
-            for one in found.values() if isinstance(found, dict) else found:
-                yield from texts(one)
-
-    try:
-        found = json.loads(value)
-    except ValueError:
-        found = value
-    return next((line for line in texts(found) if may_say(line, request)), "")
-
-
-def _files(settings: Settings) -> list[Path]:
+def _files(settings: Settings) -> tuple[list[Path], list[Path]]:
+    """The databases, and the files of text."""
     home = settings.dagster_home
-    found = (path for path in sorted(home.rglob("*")) if path.is_file() and not path.is_symlink())
-    return [path for path in found if path.name not in _OWN and not path.name.endswith(_PARTS)]
+    found = [path for path in sorted(home.rglob("*")) if path.is_file() and not path.is_symlink()]
+    found = [path for path in found if path.name not in _OWN and not path.name.endswith(_PARTS)]
+    databases = [path for path in found if _is_database(path)]
+    return databases, [path for path in found if path not in databases]
 
 
 def _is_database(path: Path) -> bool:
     with path.open("rb") as file:
         return file.read(len(_MAGIC)) == _MAGIC
-
-
-def _opened(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(path, timeout=_WAIT_SECONDS)
-
-
-def _text(path: Path) -> str:
-    return path.read_bytes().decode("utf-8", "surrogateescape")
 
 
 def _quoted(name: str) -> str:

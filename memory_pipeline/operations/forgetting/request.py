@@ -193,8 +193,8 @@ def refuse_common(request: ForgetRequest, said_in: int, messages: int) -> None:
     """Raises `CannotForgetError` for words that would take much of the memory."""
     if request.phrases and said_in > ALWAYS and said_in > messages * MAX_SHARE:
         raise CannotForgetError(
-            f"“{request.name}” stands in {said_in:,} of {messages:,} messages; that much is not forgotten at once. Give "
-            "more of the words, or a session or message by its id."
+            f"“{request.name}” stands in {said_in:,} of {messages:,} messages; that much is not forgotten at once. "
+            "Give more of the words, or a session or message by its id."
         )
 
 

@@ -69,12 +69,22 @@ def _loaded(text: str) -> Any:
     return found if isinstance(found, dict | list) else None
 
 
+def first_line(value: Any, request: ForgetRequest) -> str:
+    """The first line that says it, of a text or of what JSON holds."""
+    if isinstance(value, str) and value[:1] in "{[" and (inner := _loaded(value)) is not None:
+        return first_line(inner, request)
+    if isinstance(value, str):
+        return next((line for line in value.split("\n") if may_say(line, request)), "")
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return next(filter(None, (first_line(one, request) for one in inside)), "")
+
+
 def find_texts(settings: Settings, request: ForgetRequest) -> Iterator[Found]:
     """What goes from them."""
     for place, path in _whole(settings, request):
         yield Found(place, path.name)
     for place, path in _lines(settings):
-        for line in _read(path).split("\n"):
+        for line in read_text(path).split("\n"):
             if line and may_say(line, request):
                 yield Found(place, line)
 
@@ -87,7 +97,7 @@ def clean_texts(settings: Settings, request: ForgetRequest) -> None:
         else:
             path.unlink(missing_ok=True)
     for _, path in _lines(settings):
-        text = _read(path)
+        text = read_text(path)
         kept = [line for line in text.split("\n") if not line or not may_say(line, request)]
         if "\n".join(kept) != text:
             new = "\n".join(kept).encode("utf-8", "surrogateescape")
@@ -114,7 +124,7 @@ def _whole(settings: Settings, request: ForgetRequest) -> Iterator[tuple[str, Pa
 
 
 def _says_json(path: Path, request: ForgetRequest) -> bool:
-    text = _read(path)
+    text = read_text(path)
     found = _loaded(text)
     return may_say(text, request) if found is None else scrubbed_json(found, request) != found
 
@@ -127,5 +137,6 @@ def _lines(settings: Settings) -> Iterator[tuple[str, Path]]:
         yield "connections", path
 
 
-def _read(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """The text of a file, whatever bytes it has."""
     return path.read_bytes().decode("utf-8", "surrogateescape")
