@@ -208,8 +208,8 @@ def cleaned(table: str, frame: pl.DataFrame, request: ForgetRequest) -> pl.DataF
         frame = frame.filter(~pl.col("session_id").is_in(request.sessions))
     if table == "messages":
         frame = frame.filter(~pl.col("message_id").is_in(request.messages))
-    if table == "friction_clusters" or ("evidence" in frame.columns and table in ("proposals", "friction_fixes")):
-        frame = _with_evidence(frame, request)
+    if "evidence" in frame.columns:
+        frame = _with_evidence(table, frame, request)
     if "session_ids" in frame.columns and request.sessions:
         left = pl.col("session_ids").list.filter(~pl.element().is_in(request.sessions))
         frame = frame.with_columns(left)
@@ -235,16 +235,17 @@ def clean_tables(lake: Lake, request: ForgetRequest) -> None:
                 after = _without_sessions(after, request)
             if table in ("windows", "sessions") and day:
                 after = _counted(lake, table, after, day, request)
-            if not after.equals(before) and day:
-                lake.replace(table, after, [day])  # without a fingerprint: the next run makes it anew
-            elif not after.equals(before):
+            is_changed = not after.equals(before)
+            is_read_again = f"{day}" in request.days and table in ("sessions", "messages", "windows")
+            if day and (is_changed or is_read_again):
+                lake.replace(table, after, [day])  # without a fingerprint: the next run makes it again
+            elif is_changed:
                 lake.replace_all(table, after)
-            elif day and f"{day}" in request.days and table in ("sessions", "messages", "windows"):
-                lake.replace(table, after, [day])
 
 
-def _with_evidence(frame: pl.DataFrame, request: ForgetRequest) -> pl.DataFrame:
-    ids = frame["proposal_id"] if "proposal_id" in frame.columns else frame["pattern_id"]
+def _with_evidence(table: str, frame: pl.DataFrame, request: ForgetRequest) -> pl.DataFrame:
+    """With the evidence that is left to a proposal, a fix or its pattern."""
+    ids = frame[TABLES[table].id_column]
     if not any(i in request.evidence for i in ids):
         return frame
     new = [request.evidence.get(i, e) for i, e in zip(ids, frame["evidence"].to_list(), strict=True)]
@@ -254,13 +255,11 @@ def _with_evidence(frame: pl.DataFrame, request: ForgetRequest) -> pl.DataFrame:
 def _without_sessions(files: pl.DataFrame, request: ForgetRequest) -> pl.DataFrame:
     """The catalogue as it is once these files are read again: until then each counts as changed."""
     own, read = pl.col("session_id").is_in(request.sessions), pl.col("path").is_in(request.files)
-    nothing = {
-        name: pl.when(own).then(None).otherwise(pl.col(name)).alias(name) for name in ("cwd", "branch", "repository")
-    }
+    unknown = [pl.when(own).then(None).otherwise(pl.col(n)).alias(n) for n in ("cwd", "branch", "repository")]
     return files.with_columns(
         pl.when(own).then(pl.lit(FORGOTTEN)).otherwise(pl.col("excluded")).alias("excluded"),
         pl.when(read).then(pl.lit("")).otherwise(pl.col("reader")).alias("reader"),
-        *nothing.values(),
+        *unknown,
     )
 
 
