@@ -36,9 +36,9 @@ DEFAULT_STORAGE = "memory run, Dagster's storage"
 def plain(first: date, last: date) -> None:
     """What a run over these days does, without Dagster."""
     from memory_pipeline.days import lookback
-    from memory_pipeline.defs import observations_checks as of_observations
-    from memory_pipeline.defs.embeddings_checks import judge_parity
-    from memory_pipeline.defs.sessions_checks import judge_windows
+    from memory_pipeline.defs import observations as of_observations
+    from memory_pipeline.defs.embeddings import judge_parity
+    from memory_pipeline.defs.sessions import judge_windows
     from memory_pipeline.embeddings.index import COLLECTION, MESSAGES
     from memory_pipeline.embeddings.kept_open import indexes_kept_open
     from memory_pipeline.embeddings.messages import MessageEmbeddingsStage

@@ -49,7 +49,7 @@ TICK = """
 import dagster as dg
 from memory_pipeline.defs.sensors import session_sensor_from
 from memory_pipeline.defs.runs import instance_of
-from memory_pipeline.defs.orchestration import WorkspaceResource
+from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.settings import load_settings
 
 settings = load_settings()

@@ -58,7 +58,7 @@ def tick() -> tuple[float, str]:
     """Seconds of one evaluation, and what it came to."""
     import dagster as dg
 
-    from memory_pipeline.defs.orchestration import WorkspaceResource
+    from memory_pipeline.defs.resources import WorkspaceResource
     from memory_pipeline.defs.sensors import session_sensor_from
     from memory_pipeline.settings import load_settings
 

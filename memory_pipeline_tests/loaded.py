@@ -7,12 +7,10 @@ from datetime import date
 from pathlib import Path
 
 from memory_pipeline.defs.graph import build_definitions
-from memory_pipeline.defs.reflections import reflection_assets
-from memory_pipeline.defs.reflections_checks import reflection_checks
+from memory_pipeline.defs.reflections import reflection_assets, reflection_checks
 from memory_pipeline.defs.schedules import schedules
 from memory_pipeline.defs.sensors import sensors
-from memory_pipeline.defs.sessions import session_assets
-from memory_pipeline.defs.sessions_checks import session_checks
+from memory_pipeline.defs.sessions import session_assets, session_checks
 from memory_pipeline.settings import Settings
 
 SETTINGS = Settings(

@@ -349,7 +349,7 @@ def use_encoder(monkeypatch: pytest.MonkeyPatch, encoder: FakeEncoder) -> None:
     for module in (
         "embeddings.stage",
         "embeddings.messages",
-        "defs.embeddings_checks",
+        "defs.embeddings",
         "reflections.stage",
         "proposals.stage",
         "recall.search",

@@ -25,7 +25,7 @@ import dagster as dg
 import pytest
 
 import memory_pipeline
-from memory_pipeline.defs.orchestration import WorkspaceResource
+from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.settings import Settings, load_settings
 from memory_pipeline_tests.conftest import SHARED, Entry, assistant, conversation, user, write_session
@@ -38,7 +38,7 @@ FIRST_DAY, DAYS = date(2025, 3, 3), 21
 EXAMPLES, FIXTURES = Path(memory_pipeline.__file__).parent / "examples", SHARED / "fixtures"
 CLOCKS = (
     *("days", "planning", "defs.sensors", "sessions.stage"),
-    *("defs.proposals", "defs.proposals_checks", "proposals.review"),
+    *("defs.proposals", "proposals.review"),
 )
 """Modules that ask what time it is."""
 _STAMP = re.compile(rb'(?<=")(?P<day>\d{4}-\d\d-\d\d)(?P<clock>T\d\d:\d\d:\d\d(?:\.\d+)?Z)(?=")')
@@ -60,7 +60,7 @@ class ThreeWeeks:
         self.now = datetime.combine(FIRST_DAY, time(8), UTC)
         self.kept = Kept(self.settings, self.lake)
         use_encoder(monkeypatch, WordEncoder())
-        monkeypatch.setattr("memory_pipeline.defs.orchestration.load_settings", lambda: self.settings)
+        monkeypatch.setattr("memory_pipeline.defs.resources.load_settings", lambda: self.settings)
         self._said: dict[Path, list[Entry]] = {}
         clock = type("Clock", (datetime,), {"now": lambda zone=None: self.now})
         for module in CLOCKS:

@@ -21,7 +21,9 @@ from dagster._core.storage.asset_check_execution_record import AssetCheckExecuti
 from dagster._core.storage.event_log import SqliteEventLogStorage
 from dagster._core.storage.event_log.schema import AssetCheckExecutionsTable, SqlEventLogStorageTable
 
-from memory_pipeline.defs.orchestration import DayOfKey, WorkspaceResource, daily_partitions, days_of, on_progress
+from memory_pipeline.defs.orchestration import DayOfKey, days_of, on_progress
+from memory_pipeline.defs.partitions import daily_partitions
+from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.markdown.escaping import escaped
 from memory_pipeline.settings import Settings

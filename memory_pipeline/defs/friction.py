@@ -1,4 +1,4 @@
-"""The asset `friction_clusters`."""
+"""The asset `friction_clusters`, and its check: what was observed has vectors."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
@@ -8,17 +8,12 @@ import dagster as dg
 import polars as pl
 from dagster_duckdb import DuckDBResource
 
-from memory_pipeline.defs.orchestration import (
-    LOOKS_BACK,
-    MODEL_RETRY,
-    WorkspaceResource,
-    daily_partitions,
-    lookback_dep,
-    markdown_table,
-    run_stage,
-    table_spec,
-)
+from memory_pipeline.defs.check_results import check_by_day
+from memory_pipeline.defs.orchestration import LOOKS_BACK, MODEL_RETRY, markdown_table, run_stage, table_spec
+from memory_pipeline.defs.partitions import daily_partitions, lookback_dep
+from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.friction.active import Pattern, Window, active_patterns, why_none
+from memory_pipeline.friction.evaluation import judge_evidence
 from memory_pipeline.friction.stage import INPUTS, VERSION, FrictionStage
 from memory_pipeline.lake.rows import FrictionRow, typed_rows
 from memory_pipeline.markdown.escaping import escaped
@@ -101,3 +96,8 @@ def _table(patterns: Sequence[Pattern], day: date) -> dg.MarkdownMetadataValue:
             for p in patterns
         )
     )
+
+
+def friction_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
+    warn = dg.AssetCheckSeverity.WARN
+    return [check_by_day("friction_clusters", "evidence_is_stored", judge_evidence, settings, severity=warn)]

@@ -24,26 +24,24 @@ assets without days come last.
 import dagster as dg
 from dagster_duckdb import DuckDBResource
 
-from memory_pipeline.defs.distillation import distillation_assets
-from memory_pipeline.defs.distillation_checks import distillation_checks
-from memory_pipeline.defs.embeddings import embedding_assets
-from memory_pipeline.defs.embeddings_checks import embedding_checks
-from memory_pipeline.defs.friction import friction_assets
-from memory_pipeline.defs.friction_checks import friction_checks
+from memory_pipeline.defs.distillation import distillation_assets, distillation_checks
+from memory_pipeline.defs.embeddings import embedding_assets, embedding_checks
+from memory_pipeline.defs.friction import friction_assets, friction_checks
 from memory_pipeline.defs.jobs import JOBS
-from memory_pipeline.defs.observations import observation_assets
-from memory_pipeline.defs.observations_checks import observation_checks
-from memory_pipeline.defs.operations_checks import identity_files
-from memory_pipeline.defs.orchestration import WorkspaceResource
-from memory_pipeline.defs.proposals import memory_file, proposal_assets
-from memory_pipeline.defs.proposals_checks import one_decision_each, somebody_decides
+from memory_pipeline.defs.observations import observation_assets, observation_checks
+from memory_pipeline.defs.proposals import (
+    identity_files,
+    memory_file,
+    one_decision_each,
+    proposal_assets,
+    somebody_decides,
+)
 from memory_pipeline.defs.quality import quality_assets
-from memory_pipeline.defs.reflections import pool_reflections, reflection_assets
-from memory_pipeline.defs.reflections_checks import reflection_checks
+from memory_pipeline.defs.reflections import pool_reflections, reflection_assets, reflection_checks
+from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.defs.schedules import schedules
 from memory_pipeline.defs.sensors import sensors
-from memory_pipeline.defs.sessions import session_assets
-from memory_pipeline.defs.sessions_checks import session_checks
+from memory_pipeline.defs.sessions import session_assets, session_checks
 from memory_pipeline.defs.shown import as_shown
 from memory_pipeline.settings import Settings
 

@@ -6,8 +6,8 @@ from datetime import UTC, date, datetime
 import dagster as dg
 
 from memory_pipeline.days import today
-from memory_pipeline.defs.orchestration import WorkspaceResource
 from memory_pipeline.defs.pruning import prune
+from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, TABLE_OF, WEEK
 from memory_pipeline.operations.retention import retire
 from memory_pipeline.proposals.todoist.client import TodoistBusyError, TodoistRefusedError, open_todoist

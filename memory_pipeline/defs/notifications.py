@@ -12,7 +12,7 @@ from typing import Any
 
 import dagster as dg
 
-from memory_pipeline.defs.orchestration import WorkspaceResource
+from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.redaction import redactor_of
 from memory_pipeline.settings import Settings

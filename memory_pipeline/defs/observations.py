@@ -1,4 +1,4 @@
-"""The assets `segments` and `observations`."""
+"""The assets `segments` and `observations`, and their checks."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -9,16 +9,12 @@ import dagster as dg
 import polars as pl
 
 from memory_pipeline.days import today
-from memory_pipeline.defs.orchestration import (
-    MODEL_RETRY,
-    OWN_DAY,
-    WorkspaceResource,
-    daily_partitions,
-    markdown_table,
-    run_stage,
-    table_spec,
-)
+from memory_pipeline.defs.check_results import check_by_day
+from memory_pipeline.defs.orchestration import MODEL_RETRY, OWN_DAY, markdown_table, run_stage, table_spec
+from memory_pipeline.defs.partitions import daily_partitions
+from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.markdown.escaping import escaped
+from memory_pipeline.observations import evaluation
 from memory_pipeline.observations.evaluation import condensed
 from memory_pipeline.observations.observing import VERSION
 from memory_pipeline.observations.stage import ObservationsStage, observer_of
@@ -125,3 +121,31 @@ def _preview(frame: pl.DataFrame, settings: Settings) -> str:
     ]
     more = [f"… and {frame.height - PREVIEWED} more"] if frame.height > PREVIEWED else []
     return "\n".join([*lines, *more]) or "nothing worth keeping"
+
+
+BLOCKING = {
+    "times_are_recorded": evaluation.judge_timestamps,
+    "evidence_is_verbatim": evaluation.judge_evidence,
+    "no_secrets": evaluation.judge_secrets,
+}
+"""A day that fails one of these keeps its rows from everything behind them."""
+FAILING = {
+    "no_silent_zero": evaluation.judge_silent_zero,
+    "hallucinated_timestamps": evaluation.judge_invented_times,
+}
+"""What was wrong is not stored, so it need not be kept from anything."""
+WARNING = {
+    "compression_ratio": evaluation.judge_compression,
+    "ungrounded_specifics": evaluation.judge_specifics,
+    "regurgitation": evaluation.judge_regurgitation,
+    "high_is_rare": evaluation.judge_highs,
+}
+
+
+def observation_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
+    warn, on = dg.AssetCheckSeverity.WARN, "observations"
+    return [
+        *(check_by_day(on, name, judge, settings, blocking=True) for name, judge in BLOCKING.items()),
+        *(check_by_day(on, name, judge, settings) for name, judge in FAILING.items()),
+        *(check_by_day(on, name, judge, settings, severity=warn) for name, judge in WARNING.items()),
+    ]

@@ -1,4 +1,4 @@
-"""What all assets and checks share with Dagster: the partitions and the loop over days."""
+"""What all assets and checks share with Dagster: how a table is declared, and the loop over days."""
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -8,13 +8,11 @@ from typing import Any, TypedDict
 
 import dagster as dg
 import polars as pl
-from dagster._core.storage.tags import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG
 
 from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
 from memory_pipeline.lake.tables import TABLES, duckdb_type
 from memory_pipeline.llm.errors import SetAsideError
 from memory_pipeline.markdown.escaping import escaped
-from memory_pipeline.settings import Settings, load_settings
 from memory_pipeline.stages import Stage, bring_up_to_date
 from memory_pipeline.workspace.free_space import require_space
 from memory_pipeline.workspace.workspace import Workspace
@@ -60,38 +58,6 @@ DayOfKey = Callable[[str], date]
 on_progress: ContextVar[Callable[[str, int], None] | None] = ContextVar("on_progress", default=None)
 """Called with what a run is at, and how many days of a stage were finished since the last call; the command line draws
 its bar with it."""
-DAYS_TAG = "memory/days"
-"""The days of a run over a range, to be seen in the list of runs and filtered by."""
-
-
-def range_tags(first: date, last: date) -> dict[str, str]:
-    """Of a run over these partitions; weeks and months are named by their first day."""
-    days = f"{first}" if first == last else f"{first}...{last}"
-    return {ASSET_PARTITION_RANGE_START_TAG: f"{first}", ASSET_PARTITION_RANGE_END_TAG: f"{last}", DAYS_TAG: days}
-
-
-def daily_partitions(settings: Settings, youngest: int = 0) -> dg.DailyPartitionsDefinition:
-    """One partition per local day from the workspace's first one to that which is so many days old; 0 is today."""
-    return dg.DailyPartitionsDefinition(
-        start_date=f"{settings.start_date}", timezone=settings.timezone, end_offset=1 - youngest
-    )
-
-
-def weekly_partitions(settings: Settings, monday: date) -> dg.WeeklyPartitionsDefinition:
-    """One per week from this Monday to a Sunday, once it has ended: nothing is missing of the current one."""
-    return dg.WeeklyPartitionsDefinition(start_date=f"{monday}", timezone=settings.timezone, day_offset=1)
-
-
-def monthly_partitions(settings: Settings, first: date) -> dg.MonthlyPartitionsDefinition:
-    """One per month from the one that begins with this day, once it has ended."""
-    return dg.MonthlyPartitionsDefinition(start_date=f"{first}", timezone=settings.timezone)
-
-
-class WorkspaceResource(dg.ConfigurableResource):  # type: ignore[type-arg]
-    """The workspace as the environment and its settings file say when a run or a tick begins."""
-
-    def open(self) -> Workspace:
-        return Workspace.open(load_settings())
 
 
 def table_spec(table: str, *, deps: Sequence[Any] = (), description: str, version: str) -> dg.AssetSpec:
@@ -104,16 +70,6 @@ def table_spec(table: str, *, deps: Sequence[Any] = (), description: str, versio
         code_version=version,
         kinds={"parquet", "polars"},
         metadata={"dagster/column_schema": table_schema(table)},
-    )
-
-
-def lookback_dep(asset: str, settings: Settings) -> dg.AssetDep:
-    """A dependency on the days of the lookback; days before the first partition are no error."""
-    return dg.AssetDep(
-        asset,
-        partition_mapping=dg.TimeWindowPartitionMapping(
-            start_offset=1 - settings.lookback_days, allow_nonexistent_upstream_partitions=True
-        ),
     )
 
 

@@ -1,4 +1,5 @@
-"""The assets `proposals` and `memory_file`."""
+"""The assets `proposals` and `memory_file`, and their checks: each proposal has one end, somebody decides, and the
+files beside MEMORY.md are there."""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
@@ -7,25 +8,24 @@ from typing import Any
 import dagster as dg
 import polars as pl
 
-from memory_pipeline.defs.orchestration import (
-    GROUP,
-    LOOKS_BACK,
-    MODEL_RETRY,
-    WorkspaceResource,
-    daily_partitions,
-    markdown_table,
-    run_stage,
-    table_spec,
-)
+from memory_pipeline.days import today
+from memory_pipeline.defs.check_results import verdict_metadata
+from memory_pipeline.defs.orchestration import GROUP, LOOKS_BACK, MODEL_RETRY, markdown_table, run_stage, table_spec
+from memory_pipeline.defs.partitions import daily_partitions
+from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.embeddings.kept_open import indexes_kept_open
 from memory_pipeline.markdown.escaping import escaped
+from memory_pipeline.operations.identity import NOT_SET, look_at_identity
+from memory_pipeline.proposals.attention import judge_attention
 from memory_pipeline.proposals.auto_fix import HOW_TO_UNDO
 from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK, in_shadow, report
 from memory_pipeline.proposals.events import ProposalLog, is_fix
+from memory_pipeline.proposals.integrity import ProposalIntegrity
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.review import Reconciled, reconcile
 from memory_pipeline.proposals.stage import VERSION, ProposalsStage
 from memory_pipeline.settings import Settings
+from memory_pipeline.verdict import Verdict
 
 PREVIEWED = 40
 
@@ -144,3 +144,69 @@ def _report(context: dg.AssetExecutionContext, reconciled: Reconciled) -> None:
             f"{proposal_id} is {state} already, so its line in REVIEW.md was not read; if it is to stay, write "
             "it into MEMORY.md yourself."
         )
+
+
+ONE_END, ATTENTION = "one_decision_each", "somebody_decides"
+
+
+@dg.asset_check(asset="memory_file", name=ONE_END)
+def one_decision_each(workspace: WorkspaceResource) -> dg.AssetCheckResult:
+    """Every proposal is pending or has exactly one decision; the approved ones, and only they, are promoted.
+
+    Promoted lines that a user removed from MEMORY.md are counted. A MEMORY.md that has lost all of them is an error,
+    and how it comes back is said.
+    It is about all proposals, so it has no partitions.
+
+    Fails when MEMORY.md is gone, empty or has none of many promoted lines, and when files of `proposals`, `decisions`
+    or `promotions` were changed or put back from different copies.
+    """
+    opened = workspace.open()
+    verdict = ProposalIntegrity.from_lake(opened.lake, opened.settings.memory_file).judge()
+    return dg.AssetCheckResult(passed=verdict.passed, description=verdict.sentence, metadata=verdict_metadata(verdict))
+
+
+@dg.asset_check(asset="memory_file", name=ATTENTION)
+def somebody_decides(workspace: WorkspaceResource) -> dg.AssetCheckResult:
+    """While proposals wait, a user decides on one at least every two weeks; else the memory stays as it is.
+
+    It is about all proposals, so it has no partitions.
+
+    Fails when proposals wait and nobody has decided on any of those that were shown in the last 14 days.
+    """
+    verdict = judge_attention(ProposalLog(workspace.open().lake), datetime.now(UTC))
+    return dg.AssetCheckResult(
+        passed=verdict.passed,
+        severity=dg.AssetCheckSeverity.WARN,
+        description=verdict.sentence,
+        metadata=verdict_metadata(verdict),
+    )
+
+
+IDENTITY = "identity_files"
+
+
+@dg.asset_check(asset="memory_file", name=IDENTITY)
+def identity_files(workspace: WorkspaceResource) -> dg.AssetCheckResult:
+    """The files that agents read before MEMORY.md are there, and every link by which they are found leads to them.
+
+    It is about files, not days, so it has no partitions. `memory admin identity` shows the same.
+
+    Fails when a file of the list is missing or empty, or a link leads elsewhere or nowhere.
+    """
+    settings = workspace.open().settings
+    verdict = judge_identity(settings, today(settings.zone))
+    return dg.AssetCheckResult(
+        passed=verdict.passed,
+        severity=dg.AssetCheckSeverity.WARN,
+        description=verdict.sentence,
+        metadata=verdict_metadata(verdict, "broken"),
+    )
+
+
+def judge_identity(settings: Settings, day: date) -> Verdict:
+    found = look_at_identity(settings, day)
+    if found is None:
+        return Verdict(True, {"judged": f"not set: {NOT_SET}"}, judged="No list of files is set")
+    broken = [looked.line for looked in found.broken]
+    numbers: dict[str, float | int | str] = {"files": len(found.files), "links": len(found.links)}
+    return Verdict(not broken, numbers, broken, f"{len(found.files)} files and {len(found.links)} links to them")

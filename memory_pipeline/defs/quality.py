@@ -7,8 +7,9 @@ from typing import Any
 import dagster as dg
 from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
 
-from memory_pipeline.defs.orchestration import GROUP, WorkspaceResource
+from memory_pipeline.defs.orchestration import GROUP
 from memory_pipeline.defs.quality_history import checks_of, results_of, seconds_by_stage
+from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.markdown.escaping import escaped
 from memory_pipeline.quality.report import Report, make_report
 from memory_pipeline.workspace.workspace import Workspace

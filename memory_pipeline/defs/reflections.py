@@ -1,4 +1,4 @@
-"""The assets `reflections` and `pool_reflections`."""
+"""The assets `reflections` and `pool_reflections`, and their checks."""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
@@ -8,23 +8,24 @@ import dagster as dg
 import polars as pl
 
 from memory_pipeline.days import today
+from memory_pipeline.defs.check_results import check_by_day
 from memory_pipeline.defs.orchestration import (
     GROUP,
     LOOKS_BACK,
     MODEL_RETRY,
     STOPPED,
-    WorkspaceResource,
-    daily_partitions,
-    lookback_dep,
     markdown_table,
     run_stage,
     table_schema,
     table_spec,
 )
+from memory_pipeline.defs.partitions import daily_partitions, lookback_dep
+from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.embeddings.kept_open import indexes_kept_open
 from memory_pipeline.errors import CannotGoOnError
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.errors import BudgetReachedError
+from memory_pipeline.reflections import evaluation
 from memory_pipeline.reflections.pool import reflect_pool
 from memory_pipeline.reflections.stage import VERSION, ReflectionsStage, reflector_of
 from memory_pipeline.reflections.types import UnusableAnswerError
@@ -147,3 +148,11 @@ def describe(workspace: Workspace, day: date) -> dict[str, Any]:
         "reflectors": ", ".join(sorted(frame["reflector"].unique())),
         "preview": markdown_table(shown),
     }
+
+
+def reflection_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
+    warn, on = dg.AssetCheckSeverity.WARN, "reflections"
+    return [
+        check_by_day(on, "no_silent_zero", evaluation.judge_silent_zero, settings),
+        check_by_day(on, "compression_ratio", evaluation.judge_compression, settings, severity=warn),
+    ]

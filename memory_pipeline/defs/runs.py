@@ -246,7 +246,8 @@ def run_job(
     from dagster._core.events import JobFailureData, RunFailureReason
 
     from memory_pipeline.defs.graph import build_definitions
-    from memory_pipeline.defs.orchestration import FAILED_DAYS, STOPPED, UNTRIED_DAYS, range_tags
+    from memory_pipeline.defs.orchestration import FAILED_DAYS, STOPPED, UNTRIED_DAYS
+    from memory_pipeline.defs.partitions import range_tags
 
     span = range_tags(*days) if days else {}
     resolved = build_definitions(settings).resolve_job_def(job)

@@ -8,7 +8,8 @@ import dagster as dg
 
 from memory_pipeline.days import day_of
 from memory_pipeline.defs.jobs import ARCHIVE_JOB, DISTIL_JOBS, FRICTION_JOB, PRUNE_JOB, QUALITY_JOB, REFLECT_JOB
-from memory_pipeline.defs.orchestration import WorkspaceResource, range_tags
+from memory_pipeline.defs.partitions import range_tags
+from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, NAMES, WEEK, consecutive
 from memory_pipeline.distillation.stage import DistillationStage, due_periods, state_of
 from memory_pipeline.settings import Settings

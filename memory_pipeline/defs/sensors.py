@@ -14,7 +14,7 @@ import dagster as dg
 from memory_pipeline.days import day_of, today
 from memory_pipeline.defs.jobs import DAY_JOB, REFLECT_JOB, REVIEW_JOB, TODOIST_IS_OFF, TODOIST_JOB
 from memory_pipeline.defs.notifications import failure_sensor
-from memory_pipeline.defs.orchestration import WorkspaceResource
+from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.defs.under_way import runs_over_days
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.own_sessions import is_inside

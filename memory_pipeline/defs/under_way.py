@@ -20,7 +20,7 @@ def runs_over_days(instance: dg.DagsterInstance) -> list[str]:
     from dagster._core.storage.dagster_run import NOT_FINISHED_STATUSES
     from dagster._core.storage.tags import ASSET_PARTITION_RANGE_START_TAG, BACKFILL_ID_TAG, PARTITION_NAME_TAG
 
-    from memory_pipeline.defs.orchestration import DAYS_TAG
+    from memory_pipeline.defs.partitions import DAYS_TAG
 
     close_dead_runs(instance)
     found = [

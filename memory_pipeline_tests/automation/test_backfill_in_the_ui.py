@@ -8,7 +8,7 @@ import pytest
 
 from memory_pipeline.defs.graph import build_definitions
 from memory_pipeline.defs.jobs import DAY_JOB
-from memory_pipeline.defs.orchestration import range_tags
+from memory_pipeline.defs.partitions import range_tags
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.review_file import offered_in

@@ -12,7 +12,7 @@ import sqlalchemy as db
 from dagster._core.storage.event_log import SqliteEventLogStorage
 
 from memory_pipeline.defs.event_storage import KeptEventLog
-from memory_pipeline.defs.orchestration import range_tags
+from memory_pipeline.defs.partitions import range_tags
 from memory_pipeline.defs.runs import instance_of
 from memory_pipeline.settings import Settings
 

@@ -8,9 +8,9 @@ import dagster as dg
 import pytest
 
 from memory_pipeline.days import lookback
-from memory_pipeline.defs.distillation_checks import partitions_of
+from memory_pipeline.defs.distillation import partitions_of
 from memory_pipeline.defs.jobs import DISTIL_JOBS
-from memory_pipeline.defs.orchestration import WorkspaceResource
+from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.defs.schedules import DISTIL_SCHEDULES
 from memory_pipeline.distillation import stage as stage_module
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, NAMES, TABLE_OF, WEEK, Period, periods_of

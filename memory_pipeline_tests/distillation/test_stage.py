@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.defs.distillation_checks import judge_lines, judge_recall
+from memory_pipeline.defs.distillation import judge_lines, judge_recall
 from memory_pipeline.distillation import stage as stage_module
 from memory_pipeline.distillation.facts import facts_of
 from memory_pipeline.distillation.lines import count_words
@@ -405,7 +405,7 @@ def test_the_gate_keeps_the_level_that_was_there(work: Work, monkeypatch: pytest
 def test_what_is_lost_is_measured_against_one_limit(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
     days = week_of(work)
     forgetful(monkeypatch)
-    for place in ("distillation.stage", "defs.distillation_checks"):
+    for place in ("distillation.stage", "defs.distillation"):
         monkeypatch.setattr(f"memory_pipeline.{place}.MAX_RECALL_LOSS", 1.0)
     assert work.run(*days) == [*(Period(DAY, day) for day in days), Period(WEEK, SUNDAY)]
     assert work.judge(WEEK, SUNDAY).passed

@@ -9,7 +9,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 import pytest
 
-from memory_pipeline.defs.embeddings_checks import judge_parity
+from memory_pipeline.defs.embeddings import judge_parity
 from memory_pipeline.embeddings.opening import index_folder, open_index
 from memory_pipeline.embeddings.stage import EmbeddingsStage, point_id, vectors_of
 from memory_pipeline.reflections.extractive import ExtractiveReflector

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.defs.sessions_checks import judge_windows
+from memory_pipeline.defs.sessions import judge_windows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.evaluation import (
     judge_compression,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.defs.operations_checks import judge_identity
+from memory_pipeline.defs.proposals import judge_identity
 from memory_pipeline.operations.identity import IDENTITY_FILES, CheckedPath, look_at_identity
 from memory_pipeline.settings import Settings
 from memory_pipeline_tests.cli.command import memory, memory_json

@@ -10,8 +10,8 @@ import dagster as dg
 import polars as pl
 import pytest
 
-from memory_pipeline.defs.orchestration import WorkspaceResource
 from memory_pipeline.defs.proposals import memory_file
+from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.proposals.auto_promotion import in_shadow, report, retracted
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.integrity import ProposalIntegrity

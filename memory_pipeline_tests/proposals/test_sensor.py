@@ -9,7 +9,7 @@ import dagster as dg
 import pytest
 
 from memory_pipeline.defs.jobs import REVIEW_JOB
-from memory_pipeline.defs.orchestration import WorkspaceResource
+from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.defs.sensors import review_sensor
 from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.workspace.workspace import Workspace

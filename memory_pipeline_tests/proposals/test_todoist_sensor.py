@@ -11,7 +11,7 @@ import dagster as dg
 import pytest
 
 from memory_pipeline.defs.jobs import TODOIST_JOB, todoist_job
-from memory_pipeline.defs.orchestration import WorkspaceResource
+from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cases import each

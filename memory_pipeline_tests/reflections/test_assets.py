@@ -6,8 +6,8 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from memory_pipeline.defs.orchestration import WorkspaceResource
 from memory_pipeline.defs.reflections import pool_reflections
+from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.settings import load_settings
 from memory_pipeline_tests.llm.openai_server import Fail, openai_server

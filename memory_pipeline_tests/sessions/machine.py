@@ -19,8 +19,8 @@ import dagster as dg
 import pytest
 
 from memory_pipeline.cli.status import status
-from memory_pipeline.defs.orchestration import WorkspaceResource
-from memory_pipeline.defs.sessions_checks import judge_windows
+from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.defs.sessions import judge_windows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.planning import Stages
 from memory_pipeline.sessions.stage import NAMES

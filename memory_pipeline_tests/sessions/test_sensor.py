@@ -12,7 +12,7 @@ import pytest
 
 from memory_pipeline.days import day_of
 from memory_pipeline.defs import sensors as module
-from memory_pipeline.defs.orchestration import WorkspaceResource
+from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.defs.sensors import MAX_DAYS
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.planning import Stages

@@ -12,7 +12,8 @@ import dagster as dg
 import pytest
 from dagster._core.execution.backfill import BulkActionStatus, PartitionBackfill
 
-from memory_pipeline.defs.orchestration import WorkspaceResource, range_tags
+from memory_pipeline.defs.partitions import range_tags
+from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.defs.under_way import PROCESS_TAG
 from memory_pipeline_tests.conftest import conversation, write_session
 from memory_pipeline_tests.loaded import session_sensor

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from memory_pipeline.defs.sessions_checks import judge_windows
+from memory_pipeline.defs.sessions import judge_windows
 from memory_pipeline.harnesses.model import NotReadableNowError, ParsedSession, Source
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES

@@ -1,0 +1,44 @@
+"""The partitions of tables: local calendar days, weeks and months; and the tags of a run over a range of them."""
+
+from datetime import date
+
+import dagster as dg
+from dagster._core.storage.tags import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG
+
+from memory_pipeline.settings import Settings
+
+DAYS_TAG = "memory/days"
+"""The days of a run over a range, to be seen in the list of runs and filtered by."""
+
+
+def range_tags(first: date, last: date) -> dict[str, str]:
+    """The tags of a run over these partitions; weeks and months are named by their first day."""
+    days = f"{first}" if first == last else f"{first}...{last}"
+    return {ASSET_PARTITION_RANGE_START_TAG: f"{first}", ASSET_PARTITION_RANGE_END_TAG: f"{last}", DAYS_TAG: days}
+
+
+def daily_partitions(settings: Settings, youngest: int = 0) -> dg.DailyPartitionsDefinition:
+    """One partition per local day from the workspace's first one to that which is so many days old; 0 is today."""
+    return dg.DailyPartitionsDefinition(
+        start_date=f"{settings.start_date}", timezone=settings.timezone, end_offset=1 - youngest
+    )
+
+
+def weekly_partitions(settings: Settings, monday: date) -> dg.WeeklyPartitionsDefinition:
+    """One per week from this Monday to a Sunday, once it has ended: nothing is missing of the current one."""
+    return dg.WeeklyPartitionsDefinition(start_date=f"{monday}", timezone=settings.timezone, day_offset=1)
+
+
+def monthly_partitions(settings: Settings, first: date) -> dg.MonthlyPartitionsDefinition:
+    """One per month from the one that begins with this day, once it has ended."""
+    return dg.MonthlyPartitionsDefinition(start_date=f"{first}", timezone=settings.timezone)
+
+
+def lookback_dep(asset: str, settings: Settings) -> dg.AssetDep:
+    """A dependency on the days of the lookback; days before the first partition are no error."""
+    return dg.AssetDep(
+        asset,
+        partition_mapping=dg.TimeWindowPartitionMapping(
+            start_offset=1 - settings.lookback_days, allow_nonexistent_upstream_partitions=True
+        ),
+    )

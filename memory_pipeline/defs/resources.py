@@ -1,0 +1,13 @@
+"""What assets, checks, sensors and schedules are given by Dagster."""
+
+import dagster as dg
+
+from memory_pipeline.settings import load_settings
+from memory_pipeline.workspace.workspace import Workspace
+
+
+class WorkspaceResource(dg.ConfigurableResource):  # type: ignore[type-arg]
+    """The workspace as the environment and its settings file say when a run or a tick begins."""
+
+    def open(self) -> Workspace:
+        return Workspace.open(load_settings())
