@@ -176,6 +176,8 @@ def celery_workers(number: int) -> Iterator[None]:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Function `AssetSelection.sources` is deprecated")
+# dagster-celery makes its task anew for every run, of which Celery 5.7 warns
+@pytest.mark.filterwarnings("ignore:Task name 'execute_job' is already registered")
 @pytest.mark.parametrize(
     ("engine", "workers"),
     [(record_in_files, 0), (record_in_postgres, 0), pytest.param(runs_on_celery, 2, marks=needs_redis)],
