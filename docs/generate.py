@@ -129,7 +129,7 @@ def tables() -> str:
         source = OTHER_SOURCES.get(name, "session files")
         made = f"made from the {source}" if table.is_derived else "cannot be made again: keep it"
         rows = ((f"`{c}`", duckdb_type(kind), table.notes[c]) for c, kind in table.columns.items())
-        head = f"## `{name}`\n\nOne row is {table.description}. {kept[0].upper()}{kept[1:]}; {made}.\n\n"
+        head = f"### `{name}`\n\nOne row is {table.description}. {kept[0].upper()}{kept[1:]}; {made}.\n\n"
         parts.append(head + _table(("column", "type", "what it is"), rows))
     return "\n".join(parts)
 
@@ -141,7 +141,7 @@ def settings() -> str:
         title = setting.key.partition(".")[0].capitalize()
         if not setting.is_hidden:
             groups["Most used" if setting.is_front else title if title in groups else "Others"].append(setting)
-    return "\n".join(f"## {title}\n\n" + _settings_table(members) for title, members in groups.items())
+    return "\n".join(f"### {title}\n\n" + _settings_table(members) for title, members in groups.items())
 
 
 def _settings_table(members: Iterable[Setting]) -> str:

@@ -1,7 +1,7 @@
 """The rows of the tables: every column is declared here, once, with its type and what it means.
 
 There is a class per table: its docstring says what one row is, and an `Annotated` column carries a note. The schemas in
-`lake/tables.py`, Dagster's columns and docs/data-model.md are made from them. Times are UTC, `day` is the local
+`lake/tables.py`, Dagster's columns and docs/reference.md are made from them. Times are UTC, `day` is the local
 calendar day, ids are strings, `start` and `end` are character offsets into `messages.text`. Columns are added, never
 renamed.
 
