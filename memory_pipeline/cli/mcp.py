@@ -11,7 +11,7 @@ def mcp() -> None:
     """Serve agents over MCP on stdin and stdout.
 
     An agent starts it, and asks to recall, search, show, why, brief, pending and remember. For Claude Code: `claude mcp
-    add memory -- memory mcp`; docs/operations.md has the others.
+    add memory -- memory mcp`; docs/run.md has the others.
     """
     if not is_installed("mcp"):
         raise fail("`memory mcp` needs packages that are not installed: `pip install 'memory-pipeline[mcp]'`.", MISUSED)
