@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import date
 from functools import cache
@@ -19,6 +20,8 @@ from memory_pipeline.settings.sources import Setting, settings_of
 
 OTHER_SOURCES = {"notes": "daily logs", "supports": "session files and the proposals before it"}
 """What tables are made from, where it is not the session files alone."""
+SHARED_BY = 3
+"""Tables with the same column from which it is described once for all of them."""
 
 
 @cache
@@ -122,16 +125,52 @@ def automation() -> str:
 
 
 def tables() -> str:
-    """Every table of the lake with its columns."""
-    parts = []
+    """Every table of the lake with its columns; the note of a column stands once."""
+    shared = _shared_columns()
+    rows = ((f"`{name}`", column_type, note) for name, column_type, note in sorted(shared))
+    parts = ["### Shared columns\n\n" + _table(("column", "type", "meaning"), rows)]
+    first: dict[_Column, str] = {}
     for name, table in TABLES.items():
-        kept = "one file per day" if table.daily else "one file"
+        own: list[_Column] = []
+        elsewhere: dict[str, list[str]] = {}
+        for column in _columns(name):
+            place = "Shared columns" if column in shared else first.setdefault(column, name)
+            if place == name:
+                own.append(column)
+            else:
+                elsewhere.setdefault(place, []).append(column[0])
+        files = "One file per day" if table.daily else "One file"
         source = OTHER_SOURCES.get(name, "session files")
-        made = f"made from the {source}" if table.is_derived else "cannot be made again: keep it"
-        rows = ((f"`{c}`", duckdb_type(kind), table.notes[c]) for c, kind in table.columns.items())
-        head = f"### `{name}`\n\nOne row is {table.description}. {kept[0].upper()}{kept[1:]}; {made}.\n\n"
-        parts.append(head + _table(("column", "type", "what it is"), rows))
+        made = f"rebuilt from the {source}" if table.is_derived else "**cannot be rebuilt**"
+        lines = [f"### `{name}`\n", f"One row is {table.description}. {files}; {made}."]
+        lines += [_named_elsewhere(place, names) for place, names in elsewhere.items()]
+        text = "\n".join(lines) + "\n"
+        rows = ((f"`{column}`", column_type, note) for column, column_type, note in own)
+        parts.append(text + ("\n" + _table(("column", "type", "meaning"), rows) if own else ""))
     return "\n".join(parts)
+
+
+_Column = tuple[str, str, str]
+"""A column's name, type in DuckDB, and note."""
+
+
+def _columns(table: str) -> list[_Column]:
+    return [(name, duckdb_type(kind), TABLES[table].notes[name]) for name, kind in TABLES[table].columns.items()]
+
+
+def _shared_columns() -> set[_Column]:
+    """The columns that mean the same in three tables or more; of one name, the most frequent meaning."""
+    counted = Counter(column for table in TABLES for column in _columns(table))
+    by_name: dict[str, _Column] = {}
+    for column, tables in counted.most_common():
+        if tables >= SHARED_BY:
+            by_name.setdefault(column[0], column)
+    return set(by_name.values())
+
+
+def _named_elsewhere(place: str, names: Sequence[str]) -> str:
+    listed = ", ".join(f"`{name}`" for name in names)
+    return f"As in [`{place}`](#{place}): {listed}." if place in TABLES else f"{place}: {listed}."
 
 
 def settings() -> str:
