@@ -6,21 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from memory_pipeline.lake.store import Lake
+    from memory_pipeline.recall.search import search
     from memory_pipeline.settings import Settings
     from memory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["Lake", "Settings", "Workspace", "__version__"]
+__all__ = ["Lake", "Settings", "Workspace", "__version__", "search"]
 __version__ = "0.2.0"
 
 _HOME = {
     "Lake": "memory_pipeline.lake.store",
     "Settings": "memory_pipeline.settings",
     "Workspace": "memory_pipeline.workspace.workspace",
+    "search": "memory_pipeline.recall.search",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public class when it is asked for: `memory --help` must not wait for polars and pydantic."""
+    """Import a public name when it is asked for: `memory --help` must not wait for polars and pydantic."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

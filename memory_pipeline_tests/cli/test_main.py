@@ -37,10 +37,16 @@ def test_what_names_no_command_imports_none(args: list[str], tmp_path: Path) -> 
 def test_the_package_gives_its_public_names_when_they_are_asked_for(tmp_path: Path) -> None:
     code = (
         "import sys, memory_pipeline; assert 'polars' not in sys.modules\n"
-        "from memory_pipeline import Lake, Settings; print(Lake.__module__, Settings.__module__)"
+        "from memory_pipeline import Lake, Settings, Workspace, search\n"
+        "print(*(public.__module__ for public in (Lake, Settings, Workspace, search)), sep='\\n')"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert done.stdout == "memory_pipeline.lake.store memory_pipeline.settings\n"
+    assert done.stdout.splitlines() == [
+        "memory_pipeline.lake.store",
+        "memory_pipeline.settings",
+        "memory_pipeline.workspace.workspace",
+        "memory_pipeline.recall.search",
+    ]
     assert set(memory_pipeline.__all__) <= set(dir(memory_pipeline))
     with pytest.raises(AttributeError, match="no attribute 'Lakes'"):
         memory_pipeline.Lakes  # noqa: B018
