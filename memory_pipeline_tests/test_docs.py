@@ -113,9 +113,37 @@ def test_every_file_that_is_named_exists(page: Path) -> None:
     assert sorted(m for m in modules if m != "NAME" and not (TOP / f"benchmarks/{m}.py").exists()) == []
 
 
+def section_of_architecture(title: str) -> str:
+    """The text below a heading of docs/architecture.md."""
+    return (TOP / "docs/architecture.md").read_text("utf-8").partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
 def test_architecture_names_the_files_of_every_stage() -> None:
-    page = TOP / "docs/architecture.md"
-    assert len([code for code in code_in(page) if is_in_the_tree(code)]) > 80
+    named = code_in(TOP / "docs/architecture.md")
+    stages = [path.parent.name for path in (TOP / "memory_pipeline").glob("*/stage.py")]
+    assert len(stages) > 5
+    assert [stage for stage in stages if len({n for n in named if re.fullmatch(rf"{stage}/.*\.py", n)}) < 2] == []
+    assert len([code for code in named if is_in_the_tree(code)]) > 80
+
+
+def test_architecture_has_a_row_for_every_package() -> None:
+    layout = section_of_architecture("Layout")
+    packages = [path.parent.name for path in (TOP / "memory_pipeline").glob("*/__init__.py")]
+    assert [name for name in packages if f"`{name}/`" not in layout] == []
+
+
+@each("title", ["Where to change what", "Glossary"])
+def test_the_tables_of_architecture_stay_short(title: str) -> None:
+    rows = [line for line in section_of_architecture(title).splitlines() if line.startswith("|")]
+    assert 10 < len(rows) - 2 <= 30  # without the head
+
+
+def test_the_lines_for_a_notebook_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORY_WORKSPACE", f"{tmp_path / 'workspace'}")
+    lines = section_of_architecture("From a notebook").partition("```python\n")[2].partition("```")[0]
+    shown: list[str] = []
+    exec(lines, {"print": shown.append})
+    assert shown == [f"{memory_pipeline.__version__}: 0 high observations, 0 proposals"]
 
 
 def commands_in(page: Path) -> list[list[str]]:
