@@ -62,22 +62,21 @@ def assets() -> str:
     for key in found.toposorted_asset_keys:
         node, name = found.get(key), key.to_user_string()
         about = TABLES[name].description if name in TABLES else _first_sentence(node.description)
-        checks = sorted(f"`{check.name}`" for check in node.check_keys)
         parents = sorted(f"`{parent.to_user_string()}`" for parent in node.parent_keys)
-        rows.append((f"`{name}`", about, _partition(node.partitions_def), ", ".join(parents), ", ".join(checks)))
-    return _table(("asset", "one row is", "partition", "made from", "checks"), rows)
+        rows.append((f"`{name}`", about, _partition(node.partitions_def), ", ".join(parents)))
+    return _table(("asset", "one row is", "partition", "made from"), rows)
 
 
 def checks() -> str:
-    """Every check, by asset."""
+    """Every check, with the assets that have it."""
     found = _repository().asset_graph
-    rows = []
-    for key in sorted(found.asset_check_keys, key=lambda key: (key.asset_key, key.name)):
+    assets: dict[tuple[str, str, str], list[str]] = {}
+    for key in sorted(found.asset_check_keys, key=lambda key: (key.name, key.asset_key)):
         node = found.get(key)
-        stops = "stops the run" if node.blocking else ""
-        about = (_first_paragraph(node.description), fails_when(node.description))
-        rows.append((f"`{key.asset_key.to_user_string()}`", f"`{key.name}`", *about, stops))
-    return _table(("asset", "check", "holds when", "fails when", "then"), rows)
+        row = (f"`{key.name}`", fails_when(node.description), "stops the run" if node.blocking else "")
+        assets.setdefault(row, []).append(f"`{key.asset_key.to_user_string()}`")
+    rows = [(check, ", ".join(names), *about) for (check, *about), names in assets.items()]
+    return _table(("check", "assets", "fails when", "then"), rows)
 
 
 def fails_when(description: str | None) -> str:

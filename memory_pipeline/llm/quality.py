@@ -18,8 +18,7 @@ class Measured:
 
 QUOTES = Measured(recall=0.58, junk_among_highs=0.28)
 MODEL = Measured(recall=0.88, junk_among_highs=0.13)
-"""Source of both: docs/run.md, "With and without a model", where the other figures of the same run are
-(`python -m benchmarks.observing --strangers --answers …`)."""
+"""Source of both: benchmarks/README.md, the row of `python -m benchmarks.observing --strangers --answers DIR`."""
 
 
 def _share(value: float) -> str:
