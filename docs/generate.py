@@ -88,20 +88,17 @@ def fails_when(description: str | None) -> str:
 def jobs() -> str:
     """Every job with what starts it."""
     repository = _repository()
-    order = [key.to_user_string() for key in repository.asset_graph.toposorted_asset_keys]
     started: dict[str, list[str]] = {}
     for schedule in repository.schedule_defs:
         started.setdefault(schedule.job_name, []).append(f"`{schedule.name}`")
     for sensor in repository.sensor_defs:
         started.setdefault(_job(sensor), []).append(f"`{sensor.name}`")
-    rows = []
-    for job in sorted(repository.get_all_jobs(), key=lambda job: job.name):
-        if job.name.startswith("__"):
-            continue
-        made = {key.to_user_string() for key in job.asset_layer.executable_asset_keys}
-        names = ", ".join(f"`{name}`" for name in order if name in made)
-        rows.append((f"`{job.name}`", ", ".join(started.get(job.name, ["you"])), job.description or "", names))
-    return _table(("job", "started by", "does", "assets"), rows)
+    rows = [
+        (f"`{job.name}`", ", ".join(started.get(job.name, ["you"])), job.description or "")
+        for job in sorted(repository.get_all_jobs(), key=lambda job: job.name)
+        if not job.name.startswith("__")
+    ]
+    return _table(("job", "started by", "does"), rows)
 
 
 def automation() -> str:
