@@ -54,7 +54,7 @@ VALUES = (
 
 def words() -> list[bytes]:
     """The names and kinds that the readers know, quoted."""
-    source = ROOT / "memory_pipeline/sessions/harnesses"
+    source = ROOT / "memory_pipeline/harnesses"
     found: set[str] = set()
     for path in source.rglob("*.py"):
         text = path.read_text(encoding="utf-8")
