@@ -1,7 +1,9 @@
-"""The benchmarks can be imported and are listed, and the one that compares workspaces sees what differs."""
+"""The benchmarks can be imported and are listed with results, and the one that compares workspaces sees what differs."""
 
+import csv
 import importlib
 import pkgutil
+from datetime import date
 from pathlib import Path
 
 import polars as pl
@@ -27,6 +29,14 @@ def test_a_benchmark_finds_what_it_imports(name: str) -> None:
 @each("name", sorted(set(MODULES) - HELPERS))
 def test_a_benchmark_is_in_the_readme_with_its_command(name: str) -> None:
     assert f"| `python -m benchmarks.{name}" in README
+
+
+def test_every_recorded_result_has_a_day_and_a_benchmark_that_exists() -> None:
+    with Path(benchmarks.__path__[0], "results.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["date", "commit", "machine", "benchmark", "figure", "value"]
+    assert sorted({row["benchmark"] for row in rows} - set(MODULES)) == []
+    assert [row for row in rows if not (date.fromisoformat(row["date"]) and row["figure"] and row["value"])] == []
 
 
 @pytest.fixture
