@@ -19,26 +19,26 @@
     │  ├─ LakeRefusedError          it does not take what it is asked                      lake/object_storage.py
     │  ├─ OtherMarksError           … or has another time zone or salt than the workspace    lake/shared_marks.py
     │  ├─ LocksUnsupportedError     the file system of the workspace has no locks                      locks.py
-    │  ├─ DiskFullError             the disk of the workspace has too little room               free_space.py
-    │  ├─ RecordMisconfiguredError  what dagster.yaml says of Postgres cannot be used          dagster_record.py
-    │  └─ DamagedInstanceError      Dagster cannot open its own files                           cli/dagster_runs.py
-    ├─ SettingError                 a setting cannot be used                                  settings.py
-    ├─ WrongFileError               a file of settings or marks cannot be read                memory_json.py
+    │  ├─ DiskFullError             the disk of the workspace has too little room     workspace/free_space.py
+    │  ├─ RecordMisconfiguredError  what dagster.yaml says of Postgres cannot be used settings/dagster_record.py
+    │  └─ DamagedInstanceError      Dagster cannot open its own files                           defs/runs.py
+    ├─ SettingError                 a setting cannot be used                         settings/__init__.py
+    ├─ WrongFileError               a file of settings or marks cannot be read       settings/memory_json.py
     ├─ DamagedTableError            a file of a table cannot be read                          lake/store.py
     ├─ ReplacedMeanwhileError       another worker has written an object meanwhile         lake/storage.py
     ├─ ChangedMeanwhileError        somebody else wrote the file between reading and writing  markdown/safe_write.py
-    ├─ CannotConnectError           an agent's file cannot be changed as asked             connections/agents.py
+    ├─ CannotConnectError           an agent's file cannot be changed as asked             agents/agents.py
     ├─ EncoderUnavailableError      the embedding model is not there                          text/encoder.py
     ├─ NotFetchedError              an embedding model cannot be fetched                      text/model_store.py
-    ├─ NotASessionError             the file is not a session that can be read                sessions/model.py
-    │  └─ NotReadableNowError       … but may be one later                                    sessions/model.py
+    ├─ NotASessionError             the file is not a session that can be read                harnesses/model.py
+    │  └─ NotReadableNowError       … but may be one later                                    harnesses/model.py
     ├─ NoSuchImageError             an image is not where its message says                    sessions/images.py
     ├─ TransientError               the model was busy: caught by the client                  llm/errors.py
     ├─ RequestRefusedError          the model does not answer this one request                llm/errors.py
     ├─ BudgetReachedError           the next call might pass the day's budget                 llm/errors.py
     │  └─ InBatchError              … or the call would be paid twice                         llm/errors.py
     ├─ NotRecordedError             no answer is recorded, and no model may be asked          llm/cache.py
-    ├─ UnusableAnswerError          a model's answers say next to nothing                     reflections/model.py
+    ├─ UnusableAnswerError          a model's answers say next to nothing                     reflections/types.py
     ├─ RecallLostError              a distillation lost too much of what it should keep       distillation/stage.py
     ├─ UnknownProposalError         no pending proposal has that id                           proposals/review.py
     ├─ NotRememberedError           a line cannot be a proposal                      proposals/remembering.py

@@ -88,7 +88,7 @@ class Fact:
     flags: tuple[str, ...] = ()
     """`no_cues`: there were none for the speaker's language, so kind and priority come from structure alone.
     Of a language model also `ungrounded`, `ungrounded_specifics` and `time_removed` (see
-    `language_model/fact_check.py`), `unparsed`, `completed` where the model marked it as done, and `ended` by what
+    `model/fact_check.py`), `unparsed`, `completed` where the model marked it as done, and `ended` by what
     came later in the session."""
     untimed: str | None = None
     """As of the message that `observed_at` is of."""
