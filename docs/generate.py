@@ -20,7 +20,7 @@ from memory_pipeline.settings.sources import Setting, settings_of
 
 OTHER_SOURCES = {"notes": "daily logs", "supports": "session files and the proposals before it"}
 """What tables are made from, where it is not the session files alone."""
-SHARED_BY = 3
+SHARED_BY = 4
 """Tables with the same column from which it is described once for all of them."""
 
 
@@ -155,7 +155,7 @@ def _columns(table: str) -> list[_Column]:
 
 
 def _shared_columns() -> set[_Column]:
-    """The columns that mean the same in three tables or more; of one name, the most frequent meaning."""
+    """The columns that mean the same in `SHARED_BY` tables or more; of one name, the most frequent meaning."""
     counted = Counter(column for table in TABLES for column in _columns(table))
     by_name: dict[str, _Column] = {}
     for column, tables in counted.most_common():

@@ -1,4 +1,4 @@
-"""The benchmarks can be imported and are listed with results, and the one that compares workspaces sees what differs."""
+"""The benchmarks can be imported and are listed with results; the one that compares workspaces sees what differs."""
 
 import csv
 import importlib

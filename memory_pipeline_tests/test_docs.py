@@ -25,7 +25,10 @@ from memory_pipeline_tests.loaded import defs
 TOP = Path(__file__).resolve().parents[1]
 PAGES = sorted(
     [
-        *(TOP / name for name in ("README.md", "CONTRIBUTING.md", "AGENTS.md", "prompts/README.md")),
+        *(
+            TOP / name
+            for name in ("README.md", "CONTRIBUTING.md", "AGENTS.md", "prompts/README.md", "benchmarks/README.md")
+        ),
         *(TOP / "docs").glob("*.md"),
     ]
 )
