@@ -141,7 +141,7 @@ Evidence = Annotated[
 Trust = Annotated[
     Name, "the speaker: user, assistant, tool, paste, injected, model or team; `imported` of an imported line"
 ]
-Owner = Annotated[Name, "whose memory it is: the setting `owner` when the row was made"]
+Owner = Annotated[Name, "whose memory it is: `me`, or what an earlier version was told"]
 PointId = Annotated[Name, "id of the vector in the index"]
 SourceId = Annotated[Name, "id of the row that the vector is of"]
 EmbeddingModel = Annotated[Name, "the embedding model"]
