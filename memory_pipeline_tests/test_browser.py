@@ -16,7 +16,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from memory_pipeline.friction.picture import HEIGHT, WIDTH
 from playwright.sync_api import Locator, Page, expect, sync_playwright
 
 import memory_pipeline
@@ -49,7 +48,6 @@ def test_a_day_from_the_graph_to_its_checks(tmp_path: Path) -> None:
         run = materialize_by_clicking(page)
         numbers = observations_tell_of_themselves(page, run)
         numbers_are_plotted(page)
-        friction_is_drawn(page)
         assert check_passed(page, "times_are_recorded", run) == {"checked": numbers[ROW_COUNT], "invented": 0}
         assert check_passed(page, "compression_ratio", run)["ratio"] == numbers["compression_ratio"] > 0
         everything_from_the_graph_is_a_backfill(page)  # after what is looked at of that one run
@@ -265,17 +263,6 @@ def numbers_are_plotted(page: Page) -> None:
     for name in (ROW_COUNT, "high", "compression_ratio"):
         expect(shown(page, name)).to_be_visible()
     screenshot(page, "9-plots")
-
-
-def friction_is_drawn(page: Page) -> None:
-    """The picture stands in the metadata, and the browser shows it."""
-    page.goto(f"/assets/friction_clusters?view=partitions&partition={EXAMPLE_DAYS[-1]}")
-    row = page.locator("tr", has=page.get_by_text("picture", exact=True))
-    row.get_by_text("[Show Markdown]").click()
-    drawn = page.get_by_role("dialog").get_by_role("img", name="patterns among the observations")
-    expect(drawn).to_be_visible()
-    assert drawn.evaluate("image => [image.naturalWidth, image.naturalHeight]") == [WIDTH, HEIGHT]
-    screenshot(page, "9-friction")
 
 
 def observations_tell_of_themselves(page: Page, run: str) -> dict[str, float]:

@@ -302,7 +302,7 @@ class Transcript:
         return tuple(compactions)
 
     def _look_for_marks(self, role: Role, text: str) -> None:
-        if role == "user" and text.startswith(MARKER):
+        if role in ("user", "injected") and text.startswith(MARKER):
             self.excluded = self.excluded or "written by the pipeline's own model command"
         elif (role == "user" and _DO_NOT_INDEX in text) or (role == "injected" and _MARK_LINE.search(text)):
             self.excluded = self.excluded or f"line {self.place.line} says {_DO_NOT_INDEX}"

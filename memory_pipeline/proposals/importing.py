@@ -13,10 +13,10 @@ from datetime import datetime
 from pathlib import Path
 
 import polars as pl
-from filelock import FileLock
 
 from memory_pipeline.days import day_of
 from memory_pipeline.lake.rows import ProposalState, RememberedRow, typed_rows
+from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.safe_write import make_folder
 from memory_pipeline.proposals.duplicates import Known, KnownLines
 from memory_pipeline.proposals.events import ProposalLog

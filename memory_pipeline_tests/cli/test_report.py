@@ -97,4 +97,4 @@ def test_status_tells_of_a_damaged_record_and_of_all_the_rest(home: Path) -> Non
     printed = memory(home, "status")
     assert printed.returncode == 0, printed.stderr
     assert "They hold the record of runs, not your memory" in printed.stdout
-    assert "31 pending" in printed.stdout
+    assert "32 pending" in printed.stdout

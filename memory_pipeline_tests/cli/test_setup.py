@@ -134,10 +134,10 @@ def test_a_model_that_is_set_is_shown(folder: Path, file: Path) -> None:
 
 def test_a_run_and_the_status_say_in_one_line_what_no_model_costs(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def lines(text: str) -> list[str]:
-        return [line for line in text.splitlines() if "`memory setup`" in line]
+        return [line for line in text.splitlines() if line.startswith("model ") and "`memory setup`" in line]
 
     (line,) = lines(CliRunner().invoke(app, ["status"]).stdout)
-    assert line.startswith("model ") and all(figure in line for figure in (".58", ".28", ".88", ".13"))
+    assert all(f"{figure} %" in line for figure in (58, 28, 88, 13))
     monkeypatch.setenv("OBSERVER_MODEL", "ask --key ghp_Ab3dEf6hIj9lMn2pQr5tUv8xYz1bCd4fGh7j")
     told = CliRunner().invoke(app, ["status"]).stdout
     assert lines(told) == [] and "model                   ask --key " in told and "Ab3dEf6hIj9l" not in told

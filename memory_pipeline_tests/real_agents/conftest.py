@@ -55,7 +55,9 @@ def read_sessions() -> list[ParsedSession]:
 
 
 def spoken(session: ParsedSession) -> list[Message]:
-    return [message for message in session.messages if message.role in ("user", "assistant")]
+    """What was said; of a program's session also the prompts, among what else is injected."""
+    prompts = {text for role, text in BEFORE_COMPACTION + AFTER_COMPACTION if role == "user"}
+    return [m for m in session.messages if m.role in ("user", "assistant") or m.text in prompts]
 
 
 def needs(kind: type[Harness]) -> None:

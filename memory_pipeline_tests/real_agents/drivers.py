@@ -35,6 +35,8 @@ class Harness:
     model: ModelServer
 
     name: ClassVar[str]
+    typed: ClassVar[str] = "user"
+    """The role of its prompts."""
     shell_tool: ClassVar[str]
     kept: ClassVar[int]
     """How many of the last texts before a compaction stay in the model's context, as set up here."""
@@ -126,6 +128,7 @@ class Pi(Harness):
 
 class Codex(Harness):
     name = "codex"
+    typed = "injected"  # `codex exec` is what scripts run
     shell_tool = "exec_command"
     kept = 0
 

@@ -27,12 +27,14 @@ from memory_pipeline_tests.real_agents.conftest import (
 from memory_pipeline_tests.rows import FakeEncoder, use_encoder
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("at_home")]
+SAID = BEFORE_COMPACTION + AFTER_COMPACTION
 
 
 def test_every_text_is_read_once_in_its_order_and_its_role(conversation: Conversation) -> None:
     session = conversation.session()
     assert session.harness == conversation.harness.name
-    assert [(message.role, message.text) for message in spoken(session)] == BEFORE_COMPACTION + AFTER_COMPACTION
+    said = [(conversation.harness.typed if role == "user" else role, text) for role, text in SAID]
+    assert [(message.role, message.text) for message in spoken(session)] == said
 
 
 def test_nothing_is_unknown_or_broken(conversation: Conversation) -> None:

@@ -20,8 +20,8 @@ ANSWER = f"* 🔴 Hard Rules | rule [o1] {UV}\n* 🔴 Patterns | rule [o2] Nobod
 
 @pytest.fixture(autouse=True)
 def no_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("stage", "assets"):
-        monkeypatch.setattr(f"memory_pipeline.reflections.{module}.encoder_of", lambda name: MissingEncoder())
+    for module in ("reflections.stage", "defs.reflections"):
+        monkeypatch.setattr(f"memory_pipeline.{module}.encoder_of", lambda name: MissingEncoder())
 
 
 @pytest.fixture

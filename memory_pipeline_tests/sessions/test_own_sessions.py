@@ -16,6 +16,7 @@ import dagster as dg
 import pytest
 
 from memory_pipeline.llm.own_sessions import MARKER, VARIABLE, is_inside, mark_prompt, own_environment
+from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline_tests.conftest import conversation, user, utc
 from memory_pipeline_tests.rows import bytes_of
 from memory_pipeline_tests.sessions.machine import Machine
@@ -167,3 +168,26 @@ def test_a_person_who_speaks_of_the_marker_is_observed(machine: Machine) -> None
     machine.write("work.jsonl", user(NINE + timedelta(hours=3), f"Why does the prompt begin with {MARKER}?"))
     machine.run()
     assert sorted(observed(machine)) == ["person", "work"]
+
+
+CLAUDE = {"type": "user", "uuid": "u1", "sessionId": "s1", "timestamp": "2025-03-05T09:00:00Z", "entrypoint": "sdk-cli"}
+EXEC = {"id": "s1", "timestamp": "2025-03-05T09:00:00Z", "cwd": "/", "source": "exec", "originator": "codex_exec"}
+
+
+def test_a_prompt_that_a_program_typed_shows_its_marker_too(tmp_path: Path) -> None:
+    """`claude -p` and `codex exec` say that no person typed the prompt, so its role is injected."""
+    prompt = mark_prompt("Observe this.")
+    asked = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": prompt}]}
+    transcripts = [
+        [CLAUDE | {"message": {"role": "user", "content": prompt}}],
+        [
+            {"timestamp": EXEC["timestamp"], "type": "session_meta", "payload": EXEC},
+            {"timestamp": EXEC["timestamp"], "type": "response_item", "payload": asked},
+        ],
+    ]
+    for number, records in enumerate(transcripts):
+        path = tmp_path / f"{number}.jsonl"
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+        session = parse_file(path)
+        assert [message.role for message in session.messages] == ["injected"]
+        assert session.excluded == "written by the pipeline's own model command"

@@ -4,7 +4,7 @@ A backfill of 24 days made ten days due on the way, each of which was asked for 
 """
 
 import os
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -91,19 +91,3 @@ def test_nothing_waits_for(run: Any) -> None:
         answer, _ = tick(instance)
         assert isinstance(answer, dg.SensorResult)
         assert [request.partition_key for request in answer.run_requests or []] == [f"{DAY}"]
-
-
-def test_a_day_that_begins_is_reported_empty_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else the graph is grey until somebody says something."""
-    now = datetime.now(UTC).date()
-    monkeypatch.setenv("MEMORY_START_DATE", f"{now - timedelta(days=2)}")
-    with dg.DagsterInstance.ephemeral() as instance:
-        _, cursor = tick(instance)
-        assert cursor == f"{now}"
-        assert not instance.get_materialized_partitions(dg.AssetKey("sessions"))  # the UI did, before it started
-        _, cursor = tick(instance, f"{now - timedelta(days=1)}")
-        assert cursor == f"{now}"
-        assert f"{now}" in instance.get_materialized_partitions(dg.AssetKey("sessions"))
-        newest = instance.event_log_storage.get_maximum_record_id()
-        tick(instance, cursor)
-        assert instance.event_log_storage.get_maximum_record_id() == newest

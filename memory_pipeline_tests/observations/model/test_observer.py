@@ -470,9 +470,8 @@ def test_images_go_along_with_a_model_that_sees(work: Make, tmp_path: Path) -> N
         rows[0] |= {"source_file": str(path), "images": images}
         w.lake.replace("messages", pl.DataFrame(rows, schema=TABLES["messages"].columns), [DAY])
         w.run()
-        w.run(observer_images=False)
         w.run(observer_model="openai:scripted")
-        assert [asked.images for asked in server.requests] == [[PNG], [], []]
+        assert [asked.images for asked in server.requests] == [[PNG], []]
 
 
 def test_neither_name_nor_version_tells_a_key(work: Make) -> None:
@@ -488,7 +487,7 @@ def test_what_images_take_is_estimated(work: Make, monkeypatch: pytest.MonkeyPat
     picture = RequestImage("image/png", PNG)
     monkeypatch.setattr("memory_pipeline.observations.model.observer._images", lambda *_: [picture])
     w = work("http://localhost/v1", observer_model="openai:gpt-4o-mini")
-    with_images, without = (w.stage(observer_images=sees).observer for sees in (True, False))
+    with_images, without = (w.stage(observer_model=f"openai:{name}").observer for name in ("gpt-4o-mini", "scripted"))
     assert isinstance(with_images, LanguageModelObserver) and isinstance(without, LanguageModelObserver)
     took = (estimate_day(w.lake, DAY, observer).input_tokens for observer in (with_images, without))
     assert next(took) - next(took) == IMAGE_TOKENS
