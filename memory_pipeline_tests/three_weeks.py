@@ -31,7 +31,7 @@ from memory_pipeline.settings import Settings, load_settings
 from memory_pipeline_tests.conftest import SHARED, Entry, assistant, conversation, user, write_session
 from memory_pipeline_tests.loaded import defs, reflect_at_six, review_sensor, session_sensor
 from memory_pipeline_tests.rows import WordEncoder, use_encoder
-from memory_pipeline_tests.three_weeks_kept import Kept
+from memory_pipeline_tests.three_weeks_kept import SHOWN_AT_ONCE, Kept
 
 FIRST_DAY, DAYS = date(2025, 3, 3), 21
 """A Monday, and three weeks."""
@@ -52,6 +52,7 @@ class ThreeWeeks:
         self.sessions = folder / "sessions"
         self.sessions.mkdir()
         monkeypatch.setenv("MEMORY_SESSION_DIRS", str(self.sessions))
+        monkeypatch.setenv("MEMORY_PENDING_LIMIT", f"{SHOWN_AT_ONCE}")
         # what a line says of its project is tested elsewhere
         monkeypatch.setattr("memory_pipeline.proposals.memory_file.with_note", lambda text, projects: text)
         self.settings: Settings = load_settings()

@@ -180,9 +180,9 @@ def test_a_compaction_has_a_window_of_its_own(demo: tuple[Path, str, str]) -> No
     assert found == [{"user_messages": 7, "observed": True}]
 
 
-def test_the_correction_of_three_days_is_one_friction_pattern(demo: tuple[Path, str, str]) -> None:
-    query = "select sessions, kind from friction_clusters where day = '2026-03-05' and contains(title, 'pip install')"
-    assert rows(demo[0], query) == [{"sessions": 3, "kind": "repeated_correction"}]
+def test_the_port_of_two_sessions_is_one_friction_pattern(demo: tuple[Path, str, str]) -> None:
+    query = "select sessions, kind from friction_clusters where contains(title, 'Port 5433')"
+    assert rows(demo[0], query) == [{"sessions": 2, "kind": "configuration_drift"}]
 
 
 def test_an_image_leaves_a_mark_and_no_base64(demo: tuple[Path, str, str]) -> None:
