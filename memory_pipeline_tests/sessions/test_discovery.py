@@ -97,11 +97,11 @@ def test_a_harness_that_was_moved_is_found(
 
 def test_folders_are_found_by_pattern_and_by_settings_of_pi() -> None:
     home = Path.home()
-    (home / ".omp/profiles/work/agent/sessions").mkdir(parents=True)
+    (home / ".omp/profiles/client/agent/sessions").mkdir(parents=True)
     (home / ".pi/agent").mkdir(parents=True)
     (home / ".pi/agent/settings.json").write_text('{"theme": "dark", "sessionDir": "~/talks"}')
     found = default_roots()
-    assert found[home / ".omp/profiles/work/agent/sessions"] == "oh_my_pi"
+    assert found[home / ".omp/profiles/client/agent/sessions"] == "oh_my_pi"
     assert (found[home / "talks"], found[home / ".pi/agent/sessions"]) == ("pi", "pi")
     for broken in ('{"sessionDir": "talks"}', '{"sessionDir": 7}', "{", "[]"):
         (home / ".pi/agent/settings.json").write_text(broken)
@@ -185,12 +185,12 @@ def test_a_linked_folder_is_read_and_each_real_file_once(tmp_path: Path) -> None
 
 def test_a_link_to_a_folder_above_is_told_and_not_followed(tmp_path: Path) -> None:
     """It would list a whole home, or the disk."""
-    make(tmp_path / "home/notes.json", tmp_path / "home/root/s.jsonl")
-    (tmp_path / "home/root/up").symlink_to(tmp_path / "home")
-    (tmp_path / "home/root/upper").symlink_to("/")
-    assert found(tmp_path / "home/root") == ["s.jsonl", "up", "upper"]
+    make(tmp_path / "home/notes.json", tmp_path / "home/start/s.jsonl")
+    (tmp_path / "home/start/up").symlink_to(tmp_path / "home")
+    (tmp_path / "home/start/upper").symlink_to("/")
+    assert found(tmp_path / "home/start") == ["s.jsonl", "up", "upper"]
     with pytest.raises(NotASessionError, match="leads to a folder above the session directories"):
-        parse_file(tmp_path / "home/root/up")
+        parse_file(tmp_path / "home/start/up")
 
 
 def test_a_link_to_a_session_file_is_one(tmp_path: Path) -> None:
