@@ -74,10 +74,6 @@ class Crush(HarnessWithFolders[JsonObject]):
     def records(self, source: Source, problems: list[Problem]) -> Iterator[tuple[int, JsonObject]]:
         return _TABLES.records(source, problems)
 
-    def images_of(self, record: JsonObject) -> list[JsonObject]:
-        """None: attached files are left out."""
-        return []
-
     def reader(self, transcript: Transcript) -> Reader:
         return Reader(transcript)
 

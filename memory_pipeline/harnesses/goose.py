@@ -73,10 +73,6 @@ class Goose(HarnessWithFolders[JsonObject]):
             else:
                 yield line, {"session": record}
 
-    def images_of(self, record: JsonObject) -> list[JsonObject]:
-        """None: images are left out."""
-        return []
-
     def reader(self, transcript: Transcript) -> Reader:
         return Reader(transcript)
 

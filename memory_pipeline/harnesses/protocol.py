@@ -77,7 +77,8 @@ class HarnessWithRecords(Harness[R], Protocol[R]):
         """The records of one session, each with its line or number; what cannot be read goes to `problems`."""
 
     def images_of(self, record: R) -> list[JsonObject]:
-        """The images in such a record, in the order in which `Image.block` counts them."""
+        """The images in such a record, in the order in which `Image.block` counts them; none by default."""
+        return []
 
 
 @runtime_checkable

@@ -80,10 +80,6 @@ class Cline(HarnessWithFolders[JsonObject]):
     def records(self, source: Source, problems: list[Problem]) -> Iterator[tuple[int, JsonObject]]:
         return records(source, problems)
 
-    def images_of(self, record: JsonObject) -> list[JsonObject]:
-        """None: images are left out."""
-        return []
-
     def reader(self, transcript: Transcript) -> Reader:
         return Reader(transcript)
 
