@@ -58,7 +58,7 @@ _IS_FIX = pl.col("proposal_id").str.starts_with("f-")
 
 @dataclass(frozen=True)
 class Rate:
-    """So many of so many."""
+    """A share, as two counts."""
 
     good: int
     counted: int

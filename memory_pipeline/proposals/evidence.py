@@ -133,7 +133,7 @@ def _line(
 
 
 def _asked_for(settings: Settings, proposal: ProposalState, row: RememberedRow) -> str:
-    """Of a line that no session said before it was asked to be remembered."""
+    """The origin of a line that no session said before a user asked to remember it."""
     where, again = told(proposal.get("projects")), proposal["support"] - 1
     line = f"{row['said_at'].astimezone(settings.zone):%Y-%m-%d %H:%M} · {told_by(row)}"
     line += f" · {where}" if where else ""

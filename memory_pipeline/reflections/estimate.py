@@ -129,7 +129,7 @@ def _of_requests(reflector: LanguageModelReflector, asked: Sequence[tuple[Reques
 
 
 def _of_call(reflector: LanguageModelReflector, request: Request, more: int, shown: int) -> Estimate:
-    """Of a request that will show so much more than it does; `shown` is all of the observations in it."""
+    """The estimate of one request that will grow by `more` tokens; `shown` counts the observations in it."""
     config = reflector.client.config
     asked = tokens_of(request) + more
     share = ANSWERED_IN_JSON if request.schema else ANSWERED

@@ -18,7 +18,7 @@ SUFFIXES = (".jsonl", ".json", COMPRESSED)
 
 
 def default_roots() -> dict[Path, str]:
-    """Where the harnesses keep their sessions, each with the name of the first harness that does."""
+    """The default session folders, each with the name of the first harness that keeps sessions there."""
     found: dict[Path, str] = {}
     for harness in harnesses.HARNESSES:
         for root in harness.default_roots(Path.home(), os.environ):
@@ -147,7 +147,7 @@ class _Walk:
 def _claimed(
     claiming: Iterable[HarnessWithFolders[Any]], folder: Path, names: set[str], agent: str
 ) -> tuple[list[Source], list[str]] | None:
-    """What a harness says of a folder: its sessions, and the names that are not its own. The one whose folder it is
+    """The sessions that a harness claims in a folder, and the names that are not its own. The one whose folder it is
     is asked first.
     """
     for harness in sorted(claiming, key=lambda harness: harness.name != agent):
