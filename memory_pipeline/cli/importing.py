@@ -115,7 +115,7 @@ def _show(found: _Found) -> None:
 
 
 def _counted(counts: Mapping[str, int], what: str) -> str:
-    """How many in all, and of each kind."""
+    """The total, and the count of each kind."""
     kinds = ", ".join(f"{count} {kind}" for kind, count in counts.items())
     return f"{sum(counts.values())} {what}{f' ({kinds})' if kinds else ''}"
 

@@ -137,7 +137,7 @@ def _asset_of(settings: Settings, level: int) -> dg.AssetsDefinition:
 
 
 def describe(stage: DistillationStage, day: date) -> Mapping[str, Any]:
-    """Of the period that ends with the day."""
+    """Metadata of the period that ends with the day."""
     rows, of = stage.lake.read(stage.table, [day]), facts_of(stage.lake, Period(stage.level, day).days).words
     words = sum(map(count_words, rows["text"]))
     found: dict[str, Any] = {"words": words, "of_words": of, "compression_ratio": round(words / of, 4) if of else 0.0}

@@ -1,4 +1,4 @@
-"""What assets, checks, sensors and schedules are given by Dagster."""
+"""The resources that Dagster gives to assets, checks, sensors and schedules."""
 
 import dagster as dg
 

@@ -44,12 +44,12 @@ def open_session(path: str | Path) -> io.BufferedReader:
 
 
 def damage_of(file: io.BufferedReader) -> str:
-    """What ended the reading of the file before its end; "" if nothing did."""
+    """The reason why reading stopped before the end of the file; "" if it did not."""
     return file.raw.damage if isinstance(file.raw, _Decompressed) else ""
 
 
 class _Decompressed(io.RawIOBase):
-    """What the frames of a zstd file hold, one chunk at a time."""
+    """The decompressed content of a zstd file, one chunk at a time."""
 
     def __init__(self, path: Path) -> None:
         if sys.version_info >= (3, 14):

@@ -65,7 +65,7 @@ class _Error(Fields):
 
 
 class _Data(Fields):
-    """What is read of the data of any event."""
+    """The fields that are read of the data of any event."""
 
     sessionId: Any = None
     startTime: Any = None
@@ -183,7 +183,7 @@ class Reader(RecordReader):
             self.transcript.unknown[kind] += 1
 
     def _place(self, kind: str, data: _Data) -> None:
-        """Where the session is; it began in the first of its folders."""
+        """The folder of the session: the first of those that it names."""
         if kind == "session.start" and self.start.sessionId is None:
             self.start = data
         context = data.context if isinstance(data.context, _Context) else _Context(cwd=data.cwd, branch=data.branch)

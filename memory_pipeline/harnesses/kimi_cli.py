@@ -35,7 +35,7 @@ class _Returned(Fields):
 
 
 class _Payload(Fields):
-    """What is read of any event."""
+    """The fields that are read of any event."""
 
     user_input: Content = None
     type: Any = None

@@ -57,7 +57,7 @@ def list_of(value: object) -> list[Any]:
 
 
 class MessageTables(NamedTuple):
-    """What the tables of one agent are like."""
+    """The names of the tables and columns of one agent."""
 
     agent: str
     """The agent's name in a message to the user."""
@@ -115,7 +115,7 @@ class MessageTables(NamedTuple):
         return sources
 
     def _counted(self, connection: sqlite3.Connection) -> dict[str, tuple[int, int]]:
-        """How much the messages of each session hold, and when the latest of them was begun."""
+        """The size of the messages of each session, and when the latest of them began."""
         query = (
             f"SELECT session_id, count(*) + sum(length({self.blocks})) AS size, max({self.time}) AS latest "
             "FROM messages GROUP BY session_id"

@@ -1,4 +1,4 @@
-"""What readers share whose records hold a message, a tool call or a result each: how these become messages.
+"""The common part of readers whose records hold one message, tool call or result each: how these become messages.
 
 A reader derives from `RecordReader`, begins every record with `begin` or `begin_unnamed`, and then says what it holds.
 """
@@ -80,7 +80,7 @@ class RecordReader:
         return self.transcript.add(role, text, identity, tool_name=tool_name, is_error=is_error, answer=answer)
 
     def prompt(self, content: object, *, typed: bool = True) -> None:
-        """What stands in the user role; `typed` is false where the record says that a program wrote it."""
+        """A text in the user role; `typed` is false where the record says that a program wrote it."""
         for speaker, text in split_content_by_speaker(content, self.transcript.place.line):
             self.add(speaker if typed else "injected", text)
 
@@ -101,7 +101,7 @@ class RecordReader:
         return path_in(arguments, self.reads.get(name)), path_in(arguments, self.changes.get(name))
 
     def result(self, call_id: str, text: str, *, failed: bool = False, refused: bool = False, name: str = "") -> None:
-        """What a tool gave back; a call that the user refused did not fail. Answers to its questions are theirs."""
+        """The result of a tool; a call that the user refused did not fail. Answers to its questions are theirs."""
         call = self.calls.get(call_id, Call(name))
         if call_id:
             self.calls[call_id] = Call(call.name)

@@ -69,7 +69,7 @@ class WindowTimes:
 
     @classmethod
     def from_messages(cls, messages: Iterable[tuple[datetime, str | None, str]], zone: ZoneInfo) -> Self:
-        """The words and moments of these messages, each given as its time, its clock substitute (or None) and its text."""
+        """The words and moments of messages, each given as its time, its clock substitute (or None) and its text."""
         moments: set[tuple[datetime, bool]] = set()
         spoken: set[str] = set()
         for said_at, untimed, text in messages:

@@ -100,7 +100,7 @@ class _Said(NamedTuple):
 
 
 def spoken(text: str, folded: str) -> Iterator[Span]:
-    """What is said to be a password."""
+    """The spans that are said to be a password."""
     for name in SPOKEN:
         place = folded.find(name)
         while place >= 0:
@@ -126,7 +126,7 @@ def told(text: str, folded: str) -> Iterator[Span]:
 
 
 def keys(text: str, folded: str) -> Iterator[Span]:
-    """What is said to be a token or a key."""
+    """The spans that are said to be a token or a key."""
     yield from _alone(words.KEYS, text, folded)
 
 

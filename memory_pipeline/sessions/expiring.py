@@ -77,7 +77,7 @@ def _retention() -> list[tuple[str, str, timedelta]]:
 
 
 def _settings(file: Path) -> JsonObject | None:
-    """What an agent's settings say; None where they cannot be read, so that nobody knows what the agent does."""
+    """The settings of an agent; None where they cannot be read, so that nobody knows what the agent does."""
     try:
         with file.open("rb") as opened:
             found = orjson.loads(opened.read(_SETTINGS_BYTES))

@@ -1,4 +1,4 @@
-"""What could not be read, in one list for everything that tells of it: `memory run` and `status`, the doctor, the UI.
+"""The files and records that could not be read, in one list for `memory run`, `status`, the doctor and the UI.
 
 Files that agents keep beside their sessions are not in it, for nobody misses a session there.
 """

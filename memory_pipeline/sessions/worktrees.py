@@ -35,7 +35,7 @@ def repository_of_folder(folder: str) -> str | None:
 
 
 def _repository(top: Path) -> str:
-    """Where the pointer of a folder leads, if it is a worktree; a submodule is a repository of its own."""
+    """The repository that the pointer of a folder names, if it is a worktree; a submodule is a repository of its own."""
     pointer = _text(top / ".git")
     own = Path(os.path.normpath(Path(os.path.realpath(top)) / pointer.removeprefix("gitdir:").strip()))
     git = own.parent.parent

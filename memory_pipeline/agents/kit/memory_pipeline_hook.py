@@ -64,7 +64,7 @@ def main(workspace: str, memory: str, agent: str, event: str) -> None:
 
 
 def _arguments(agent: str, event: str, payload: dict[str, Any]) -> list[str]:
-    """What `memory` is asked. Raises `_NoAnswerError` for a compaction of nobody knows what."""
+    """The arguments of the `memory` call. Raises `_NoAnswerError` for a compaction of nobody knows what."""
     if event == "start":
         return ["context", "--project", str(payload.get("cwd") or Path.cwd())]
     session = payload.get("transcript_path") or payload.get("session_id")
@@ -79,7 +79,7 @@ def _arguments(agent: str, event: str, payload: dict[str, Any]) -> list[str]:
 
 
 def _payload() -> dict[str, Any]:
-    """What the agent says of the session."""
+    """The fields that the agent sends about the session."""
     data = b"" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer.read()
     try:
         payload = json.loads(data or b"{}")
@@ -89,7 +89,7 @@ def _payload() -> dict[str, Any]:
 
 
 def _answer(workspace: str, command: list[str]) -> str:
-    """What the command prints. Raises `_NoAnswerError`."""
+    """The output of the command. Raises `_NoAnswerError`."""
     global _child
     environment = {**os.environ, "MEMORY_WORKSPACE": workspace}
     try:

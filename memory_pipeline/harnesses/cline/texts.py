@@ -50,7 +50,7 @@ class Typed(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came of a call."""
+    """The outcome of a call."""
 
     output: str
     said: str
@@ -72,7 +72,7 @@ def result_in(text: str) -> tuple[str, str] | None:
 
 
 def outcome(tool: str, text: str, *, is_error: bool = False) -> Outcome:
-    """What a tool gave back, without the user's words, which Cline reports in it."""
+    """The result of a tool, without the user's words, which Cline reports in it."""
     if text.startswith('{"status":') and (status := _status(text)):
         denied = status.get("status") == "denied"
         output = text if "feedback" not in status else text_of(status.get("status"))

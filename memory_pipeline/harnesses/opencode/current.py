@@ -44,7 +44,7 @@ def _put_in(text: object) -> JsonObject:
 
 
 def _typed(data: JsonObject) -> Iterator[JsonObject]:
-    """What the user typed, its files, and the skills that it calls for."""
+    """The text that the user typed, its files, and the skills that it calls for."""
     yield {"type": "text", "text": text_of(data.get("text"))}
     yield from map(_file, _objects(data.get("files")))
     yield from (_put_in(skill["text"]) for skill in _objects(data.get("skills")) if text_of(skill.get("text")))
@@ -58,7 +58,7 @@ def _file(file: JsonObject) -> JsonObject:
 
 
 def _outcome(data: JsonObject) -> JsonObject:
-    """How a step of the model ended."""
+    """The end of a step of the model."""
     error = _object(data.get("error"))
     ended: JsonObject = {"role": "assistant", "finish": data.get("finish")}
     if error:

@@ -77,7 +77,7 @@ def _list(connection: sqlite3.Connection, database: Path, state: State) -> list[
 
 
 def _counted(connection: sqlite3.Connection, tables: set[str]) -> dict[str, list[tuple[int, int]]]:
-    """How many rows each session has in each table of messages, and when the latest of them was changed."""
+    """The number of rows that each session has in each table of messages, and when the latest of them was changed."""
     counted: dict[str, list[tuple[int, int]]] = {}
     for table in filter(tables.__contains__, _MESSAGES):
         columns = {column[0] for column in connection.execute(f"SELECT * FROM {table} LIMIT 0").description}
@@ -143,7 +143,7 @@ class _Session:
                 yield record
 
     def _old_messages(self, old: list[JsonObject], standing: set[str]) -> Iterator[JsonObject]:
-        """What the old tables have of a session. Behind the last message that the new ones still have, everything that
+        """Rows of a session in the tables of 1.x. Behind the last message that the new ones still have, everything that
         they once had was taken back; summaries were never copied as messages of their own.
         """
         last = max((place for place, row in enumerate(old) if text(row.get("id")) in standing), default=-1)

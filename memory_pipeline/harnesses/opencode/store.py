@@ -101,7 +101,7 @@ def _from_file(source: Source, problems: list[Problem]) -> Iterator[tuple[int, J
 
 
 def _saved(raw: bytes, problems: list[Problem]) -> JsonObject | None:
-    """What a damaged or unfinished export still has; None where the file is none."""
+    """The part of a damaged or unfinished export that can be read; None where the file is none."""
     damaged = DamagedText(raw.decode("utf-8", "replace"))
     begin = _INFO.search(damaged.text, 0, 1000)
     info = damaged.decode(begin.end()) if begin else None

@@ -55,7 +55,7 @@ class ParsedSegment:
 
 @dataclass(frozen=True, slots=True)
 class ParsedAnswer:
-    """What an answer holds."""
+    """The content of an answer."""
 
     segments: tuple[ParsedSegment, ...] = ()
     current_task: str | None = None

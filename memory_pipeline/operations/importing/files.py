@@ -29,7 +29,7 @@ class MemoryFile:
 
 @dataclass(frozen=True)
 class Scope:
-    """What the lines of a file are of."""
+    """The origin, section and reach of the lines of a file."""
 
     origin: str
     position: int
@@ -59,7 +59,7 @@ class Importer:
 
     @cached_property
     def known_folders(self) -> list[str]:
-        """Where sessions worked, the newest first."""
+        """The folders in which sessions worked, the newest first."""
         rows = self.workspace.lake.read("files", columns=["cwd", "began_at"]).drop_nulls("cwd")
         return list(dict.fromkeys(rows.sort("began_at", descending=True, nulls_last=True)["cwd"]))
 

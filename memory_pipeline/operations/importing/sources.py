@@ -95,13 +95,13 @@ def _folder_of(importer: Importer, folder: Path) -> str | None:
 
 
 def _without_home(name: str, home: Path) -> str | None:
-    """What is left of the name of a folder whose path is not known."""
+    """A project name made from the name of a folder whose path is not known."""
     prefix = re.sub(r"[^A-Za-z0-9]", "-", str(home))
     return name.removeprefix(prefix).strip("-") or None
 
 
 def codex(importer: Importer, home: Path, env: Mapping[str, str], _: Path) -> Iterator[MemoryFile]:
-    """What Codex has condensed. Its raw memories, summaries of rollouts and skills are what that was made from."""
+    """The memories that Codex has condensed. Raw memories, summaries of rollouts and skills are left out."""
     folder = expand("${CODEX_HOME:-~/.codex}/memories", home, env)[0]
     for path in (folder / "memory_summary.md", folder / "MEMORY.md"):
         if _is_there(path):
@@ -124,7 +124,7 @@ def _parse_codex(importer: Importer, text: str) -> tuple[TakenApart, ScopeOf]:
 
 
 def gemini(importer: Importer, home: Path, env: Mapping[str, str], _: Path) -> Iterator[MemoryFile]:
-    """What Gemini CLI was told to remember: a section of its GEMINI.md."""
+    """The facts that Gemini CLI was told to remember: a section of its GEMINI.md."""
     path = expand("${GEMINI_CLI_HOME:-~}/.gemini/GEMINI.md", home, env)[0]
     if _is_there(path):
         yield importer.markdown(GEMINI, path, _parse_gemini)
@@ -200,7 +200,7 @@ def _repository(folder: Path) -> Path | None:
 
 
 def _entries(folder: Path, errors: list[OSError]) -> list[Path]:
-    """What is in a folder; none where there is no such folder."""
+    """The entries of a folder; none where there is no such folder."""
     try:
         return sorted(folder.iterdir())
     except OSError as error:

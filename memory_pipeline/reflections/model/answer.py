@@ -77,7 +77,7 @@ class KnownToMemory:
 
 @dataclass(frozen=True, slots=True)
 class ParsedReflection:
-    """What an answer holds."""
+    """The content of an answer."""
 
     lines: tuple[ParsedLine, ...] = ()
     loops: bool = False
