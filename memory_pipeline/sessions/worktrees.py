@@ -35,7 +35,7 @@ def repository_of_folder(folder: str) -> str | None:
 
 
 def _repository(top: Path) -> str:
-    """The repository that the pointer of a folder names, if it is a worktree; a submodule is a repository of its own."""
+    """A repository that the pointer of a folder names, if it is a worktree; a submodule is one of its own."""
     pointer = _text(top / ".git")
     own = Path(os.path.normpath(Path(os.path.realpath(top)) / pointer.removeprefix("gitdir:").strip()))
     git = own.parent.parent
