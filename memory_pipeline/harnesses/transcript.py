@@ -301,6 +301,10 @@ class Transcript:
             compactions.append(Compaction(ids, at, tokens))
         return tuple(compactions)
 
+    def note_program_prompt(self, text: str) -> None:
+        """A mark in a prompt that a program typed counts as in a person's, though its role is `injected`."""
+        self._look_for_marks("user", text)
+
     def _look_for_marks(self, role: Role, text: str) -> None:
         if role in ("user", "injected") and text.startswith(MARKER):
             self.excluded = self.excluded or "written by the pipeline's own model command"

@@ -191,3 +191,9 @@ def test_a_prompt_that_a_program_typed_shows_its_marker_too(tmp_path: Path) -> N
         session = parse_file(path)
         assert [message.role for message in session.messages] == ["injected"]
         assert session.excluded == "written by the pipeline's own model command"
+
+
+def test_a_program_keeps_its_session_out_in_the_middle_of_a_prompt(tmp_path: Path) -> None:
+    path = tmp_path / "s1.jsonl"
+    path.write_text(json.dumps(CLAUDE | {"message": {"role": "user", "content": "Sum up (DO NOT INDEX) the night."}}))
+    assert parse_file(path).excluded == "line 1 says DO NOT INDEX"

@@ -342,6 +342,7 @@ class Reader:
         for role, text in parts:
             if role == "user" and not machine_made and not typed:
                 self.queue.told(text, self.transcript.record)
+                self.transcript.note_program_prompt(text)
             self._add(role if typed else "injected", text, content=content)
         prompted = not machine_made and any(role == "user" for role, _ in parts)
         if prompted:
