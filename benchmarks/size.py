@@ -152,7 +152,7 @@ def hops(checkout: Path) -> tuple[str, str]:
 def figures(checkout: Path, *, with_tests: bool) -> dict[str, str]:
     product, tests = Code.read(checkout / "memory_pipeline"), Code.read(checkout / "memory_pipeline_tests")
     functions = product.functions()
-    data = [path for path in (checkout / "memory_pipeline").rglob("*.json")]
+    data = list((checkout / "memory_pipeline").rglob("*.json"))
     line, mark = hops(checkout)
     found = {
         "product lines": f"{sum(product.lengths):,}",
