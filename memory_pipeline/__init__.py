@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from memory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["Lake", "Settings", "Workspace", "__version__", "search"]
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _HOME = {
     "Lake": "memory_pipeline.lake.store",

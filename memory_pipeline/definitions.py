@@ -1,4 +1,4 @@
-"""The code location that Dagster loads; `defs/` holds what it consists of."""
+"""The code location that Dagster loads; its parts are in `defs/`."""
 
 import dagster as dg
 

@@ -22,7 +22,7 @@
     │  ├─ DiskFullError             the disk of the workspace has too little room     workspace/free_space.py
     │  ├─ RecordMisconfiguredError  what dagster.yaml says of Postgres cannot be used settings/dagster_record.py
     │  └─ DamagedInstanceError      Dagster cannot open its own files                           defs/runs.py
-    ├─ SettingError                 a setting cannot be used                         settings/__init__.py
+    ├─ SettingError                 a setting cannot be used                         settings/loading.py
     ├─ WrongFileError               a file of settings or marks cannot be read       settings/memory_json.py
     ├─ DamagedTableError            a file of a table cannot be read                          lake/store.py
     ├─ ReplacedMeanwhileError       another worker has written an object meanwhile         lake/storage.py

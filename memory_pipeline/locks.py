@@ -1,4 +1,4 @@
-"""The locks of files in the workspace. A file system that has none is told of in one sentence, wherever that is met."""
+"""Locks of files in the workspace. A file system without locks is reported in one sentence."""
 
 from __future__ import annotations
 

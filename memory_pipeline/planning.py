@@ -1,4 +1,4 @@
-"""All stages in the order of the asset graph, and which days of them are not up to date."""
+"""All stages in the order of the asset graph, and the days of each that are out of date."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ class Stages:
         )
 
     def is_sent(self, day: date) -> bool:
-        """Whether the tables have what was said on the day, whatever is made of it."""
+        """Whether the tables contain the messages of the day, whatever was derived from them."""
         return is_current(self.sessions, self.sessions.lake, day)
 
     def is_current(self, day: date, *, without_vectors: bool = False) -> bool:
-        """Whether no stage has anything to do for the day, as far as can be told before running any. Vectors that the
-        day waits for are nothing to do ``without_vectors``: while there is no model or index."""
+        """Whether no stage has work to do for the day, as far as can be known before running any. With
+        ``without_vectors``, missing vectors do not count: there is no model or index."""
         lake = self.sessions.lake
         of_vectors = (self.embeddings, self.summary_embeddings, self.message_embeddings)
         waiting = [stage for stage in of_vectors if without_vectors and is_incomplete(stage, lake, day)]
@@ -87,7 +87,7 @@ class Stages:
         return any(is_incomplete(stage, lake, day) for stage in self.all())
 
     def fingerprint(self, day: date) -> str:
-        """Of everything that decides the day's rows in every stage, as the tables are now."""
+        """A hash of everything that decides the day's rows in every stage, for the current tables."""
         return fingerprint_of(*(fingerprint_of_day(stage, day) for stage in self.all()))
 
     def runs_for(self, days: Iterable[date]) -> list[tuple[date, date]]:

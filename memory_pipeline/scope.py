@@ -1,6 +1,6 @@
-"""The projects that something was said in: how far it reaches, and how that is told.
+"""The projects of a line: how far it applies, and how that is described.
 
-No project means that it is not known, or that it was said outside of any: it then reaches everywhere.
+A line without a project applies everywhere: its project is unknown, or it was said outside of any.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from memory_pipeline.markdown.blocks import one_line
 
 NAMED = 3
-"""Projects that are told by name; of more, how many."""
+"""Maximum number of projects that are named; above it only their number is given."""
 _MARKS = re.compile(r"[()\[\]<>`*|\\]+")
 _NOTE = re.compile(r"\s*\((?:project: (?P<only>[^()]+)|general, from [^()]+)\)$")
 

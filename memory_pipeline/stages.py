@@ -1,4 +1,5 @@
-"""What a stage is, and when a day of it is up to date. No Dagster here: the command line plans with it too."""
+"""Stages, and when a day of one is up to date. This module does not import Dagster: the command line plans with it
+too."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ INCOMPLETE = "incomplete"
 """Stored in place of a fingerprint, and no day's own: what is missing is looked for again by every run."""
 
 MAX_TRIES = 20
-"""So often a day is built again because another machine has written it meanwhile: each time one of both succeeds."""
+"""Maximum number of builds of a day while other machines write it too; one of them succeeds each time."""
 
 OUT_OF_BUDGET = "out_of_budget"
 """The note of a day that waits since the budget of the models is used up: the sentence about it."""
@@ -27,31 +28,32 @@ OUT_OF_BUDGET = "out_of_budget"
 
 @dataclass(frozen=True)
 class Built:
-    """What a stage made of a day."""
+    """The result of building a day."""
 
     frames: Mapping[str, pl.DataFrame]
-    """One per table."""
+    """The rows by table."""
     is_complete: bool = True
     """Whether the day has all that it can have; if not, every run looks for the rest."""
     notes: Mapping[str, Any] = field(default_factory=dict)
-    """What there is to say of it beside the rows: names and values for the UI."""
+    """Metadata for the UI beside the rows, by name."""
     warnings: tuple[str, ...] = ()
-    """Sentences for whoever reads the run's log."""
+    """Warnings for the log of the run."""
     replaces: Mapping[str, Expected] = field(default_factory=dict)
-    """By table, the version of the day that stored rows were taken over from: they may replace no other one, since
-    another machine may have added rows of its own to it."""
+    """By table, the version of the day that the stored rows were read from: only that version may be replaced, since
+    another machine may have added rows meanwhile."""
     failure: Exception | None = None
-    """What kept the day from being finished, where that is no matter of waiting: raised once the frames are stored."""
+    """The error that kept the day from being finished, unless it is a matter of waiting; it is raised after the rows
+    are stored."""
 
 
 def waiting_notes(left: str, stopped: Exception) -> dict[str, str]:
-    """What is left for later, and whether that is for the budget; ``stopped`` kept it from being done."""
+    """Notes on the parts that are left for later, and whether the budget is the reason; ``stopped`` is the cause."""
     is_spent = isinstance(stopped, BudgetReachedError) and not isinstance(stopped, InBatchError)
     return {"left_for_later": left} | ({OUT_OF_BUDGET: f"{stopped}"} if is_spent else {})
 
 
 def fallback_notes(reasons: Sequence[str], parts: str) -> dict[str, str]:
-    """That a fallback model was asked for some of these parts, and why; `reasons` has one for each part, or ""."""
+    """Notes that the fallback model answered for some parts, and why; `reasons` has one for each part, or ""."""
     given = [reason for reason in reasons if reason]
     if not given:
         return {}
@@ -59,10 +61,10 @@ def fallback_notes(reasons: Sequence[str], parts: str) -> dict[str, str]:
 
 
 class Stage(Protocol):
-    """Makes the rows of its tables for one day from the tables before it.
+    """A step that makes the rows of its tables for one day from earlier tables.
 
-    A day's fingerprint covers what its rows are made of: the input tables' bytes, the settings and the
-    version of the code. While it is equal to the one stored with the rows, the day is up to date.
+    A day's fingerprint covers everything that its rows are made from: the input tables' bytes, the settings and the
+    version of the code. While it equals the one stored with the rows, the day is up to date.
     """
 
     @property
@@ -76,7 +78,7 @@ class Stage(Protocol):
 
 @runtime_checkable
 class ReadsMessages(Stage, Protocol):
-    """A stage whose rows are made from the words of messages, which are not kept for ever where a user says so."""
+    """A stage whose rows are made from the text of messages, which a user may limit in time."""
 
     def days_read(self, day: date) -> Iterable[date]:
         """The days whose messages the day's rows are made from."""
@@ -91,7 +93,7 @@ class ReadsFiles(Stage, Protocol):
 
 
 def is_settled(stage: Stage, lake: Lake, day: date) -> bool:
-    """Whether the stored rows of the day stay, whatever changes: what they were made from is gone, or is not here."""
+    """Whether the stored rows of the day are final: their sources are deleted or not on this machine."""
     if isinstance(stage, ReadsFiles) and stage.is_of_others(day):
         return True
     return (
@@ -119,10 +121,10 @@ def is_current(stage: Stage, lake: Lake, day: date) -> bool:
 
 
 def bring_up_to_date(stage: Stage, lake: Lake, day: date) -> Built | None:
-    """Build and store the day unless it is up to date; what was built, if anything.
+    """Build and store the day unless it is up to date; the result, if anything was built.
 
-    Raises what kept a day from being finished, after what there is of it was stored, and `TryAgainLaterError` where
-    other machines write the day all the time.
+    Raises the error that kept a day from being finished after storing its completed part, and `TryAgainLaterError` if
+    other machines keep writing the day.
     """
     if is_settled(stage, lake, day):
         return None

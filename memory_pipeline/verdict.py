@@ -1,4 +1,4 @@
-"""What a check finds. No Dagster here: what is judged is tested without it."""
+"""Results of checks. This module does not import Dagster, so that judging can be tested without it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ class Verdict:
     numbers: dict[str, float | int | str] = field(default_factory=dict)
     offenders: list[str] = field(default_factory=list)
     judged: str = ""
-    """What was looked at, as a sentence begins: "23 observations"."""
+    """The input of the check as the beginning of a sentence: "23 observations"."""
     also: str = ""
     """A sentence on what was not looked at, with a space before it."""
 
     @property
     def sentence(self) -> str:
-        """What was judged, and what is wrong, if anything."""
+        """A sentence with what was checked and, if anything, what is wrong."""
         if self.passed:
             return f"{self.judged}: all is well.{self.also}" if self.judged else f"All is well.{self.also}"
         worst, *others = self.offenders or ["it is not as it should be, and why cannot be said"]

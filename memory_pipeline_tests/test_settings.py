@@ -32,21 +32,12 @@ EVERY = [
     ("observer.temperature", "OBSERVER_TEMPERATURE", "0", 0.0),
     ("observer.max_output_tokens", "OBSERVER_MAX_OUTPUT_TOKENS", "1000", 1000),
     ("observer.price", "OBSERVER_PRICE", "0.25/2", "0.25/2"),
-    (
-        "observer.fallback_base_url",
-        "OBSERVER_FALLBACK_BASE_URL",
-        "http://localhost:8000/v1",
-        "http://localhost:8000/v1",
-    ),
-    ("observer.fallback_price", "OBSERVER_FALLBACK_PRICE", "0/0", "0/0"),
     ("observer.fallback", "OBSERVER_FALLBACK", "true", True),
     ("reflector.model", "REFLECTOR_MODEL", "pi -p --no-session", "pi -p --no-session"),
     ("reflector.base_url", "REFLECTOR_BASE_URL", "http://localhost:8000/v1", "http://localhost:8000/v1"),
     ("reflector.temperature", "REFLECTOR_TEMPERATURE", "0.5", 0.5),
     ("reflector.max_output_tokens", "REFLECTOR_MAX_OUTPUT_TOKENS", "1000", 1000),
     ("reflector.price", "REFLECTOR_PRICE", "3/15", "3/15"),
-    ("reflector.fallback_base_url", "REFLECTOR_FALLBACK_BASE_URL", "http://localhost:1/v1", "http://localhost:1/v1"),
-    ("reflector.fallback_price", "REFLECTOR_FALLBACK_PRICE", "0/0", "0/0"),
     ("reflect_early_tokens", "MEMORY_REFLECT_EARLY_TOKENS", "5000", 5000),
     ("model_timeout", "MEMORY_MODEL_TIMEOUT", "2.5", 2.5),
     ("model_retries", "MEMORY_MODEL_RETRIES", "0", 0),
@@ -67,7 +58,6 @@ EVERY = [
     ("todoist.enabled", "MEMORY_TODOIST", "true", True),
     ("todoist.api_token", "TODOIST_API_TOKEN", "t-1", "t-1"),
     ("brief.tokens", "MEMORY_BRIEF_TOKENS", "900", 900),
-    ("mcp.tokens", "MEMORY_MCP_TOKENS", "900", 900),
     ("mcp.seconds", "MEMORY_MCP_SECONDS", "2.5", 2.5),
     ("pack.tokens", "MEMORY_PACK_TOKENS", "9000", 9000),
     ("pack.working_tokens", "MEMORY_PACK_WORKING_TOKENS", "20000", 20_000),
@@ -237,9 +227,9 @@ def test_the_api_key_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_workspace_keeps_the_time_zone_that_it_was_made_with(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two zones in one workspace would hold every message twice; a journey with the machine must not do that."""
     monkeypatch.delenv("MEMORY_TIMEZONE")
-    monkeypatch.setattr("memory_pipeline.settings.tzlocal.get_localzone_name", lambda: "Europe/London")
+    monkeypatch.setattr("tzlocal.get_localzone_name", lambda: "Europe/London")
     keep_timezone(load_settings())
-    monkeypatch.setattr("memory_pipeline.settings.tzlocal.get_localzone_name", lambda: "Asia/Tokyo")
+    monkeypatch.setattr("tzlocal.get_localzone_name", lambda: "Asia/Tokyo")
     assert load_settings().timezone == "Europe/London"
     monkeypatch.setenv("MEMORY_TIMEZONE", "Asia/Tokyo")
     with pytest.raises(SettingError, match=r"MEMORY_TIMEZONE='Asia/Tokyo'.* was made with Europe/London"):

@@ -1,4 +1,4 @@
-"""How commands speak: Rich on the terminal, plain JSON for programs, one sentence for an error."""
+"""Output of commands: Rich on the terminal, plain JSON for programs, one sentence for an error."""
 
 import json
 import re
@@ -12,10 +12,10 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 PIPED_WIDTH = 240
-"""Columns when nobody looks at a terminal: a table that is squeezed into 80 cannot be searched."""
+"""Columns of a table in a pipe: one that is squeezed into 80 cannot be searched."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""What moves the cursor, writes the clipboard or turns the direction of a line: sessions hold whatever a tool has
-printed. Rich takes out fewer: not what begins an escape sequence."""
+"""Characters that move the cursor, write the clipboard or change the direction of a line: sessions hold the output of
+tools. Rich removes fewer, and not the start of an escape sequence."""
 
 
 def printable(text: str) -> str:
@@ -50,7 +50,7 @@ FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 
 
 def print_json(data: Any) -> None:
-    """To stdout, without colour or wrapping; dates as text."""
+    """Print JSON to stdout, without colour or wrapping; dates as text."""
     text = json.dumps(data, default=str, ensure_ascii=False, indent=1)
     typer.echo(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 

@@ -87,7 +87,7 @@ def _asked(
 
 
 def _kind(given: str) -> str:
-    """As it is stored, of what was given so or in plain words."""
+    """The stored name of a kind, from that name or from its name for users."""
     wanted = given.strip().casefold()
     found = next((name for name, words in KINDS.items() if wanted in (name, words, words.partition(",")[0])), None)
     if found is None:
@@ -131,7 +131,7 @@ def _print_list(found: dict[str, Any], ended: bool) -> None:
 
 
 def _facts(pattern: dict[str, Any]) -> Iterator[str]:
-    """What is to be said of a pattern in the list, one after the other."""
+    """The facts about a pattern for the list, in order."""
     yield pattern["kind_in_words"]
     if where := told(pattern["projects"]):
         yield where
@@ -200,7 +200,7 @@ def _print_words(said: dict[str, Any]) -> None:
 
 
 def _line(text: str | None, length: int | None = None) -> str:
-    """On one line, without what a terminal would obey or nobody would see."""
+    """The text on one line, without control and invisible characters."""
     line = one_line(text or "")
     return clip(line, length) if length else line
 
@@ -218,7 +218,7 @@ def _sessions(number: int) -> str:
 
 
 def _duration(minutes: float) -> str:
-    """Of minutes, to the minute; less than one is said so."""
+    """A duration rounded to minutes; less than one is written so."""
     if minutes < 1:
         return "less than a minute"
     hours, rest = divmod(round(minutes), 60)

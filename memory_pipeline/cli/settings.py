@@ -89,9 +89,9 @@ def unset(key: KEY) -> None:
 
 
 def write(values: Mapping[str, str | None]) -> Path:
-    """Write these settings, by path, to settings.toml in one go, and remove those that are None; the file.
+    """Write these settings, by path, to settings.toml in one write, and remove those that are None; returns the file.
 
-    Ends the command where the result would be wrong; then nothing is written.
+    Ends the command if the result would be invalid; then nothing is written.
     """
     known = settings_of(Settings)
 
@@ -206,7 +206,7 @@ def _edit(change: Callable[[Any], None], *, is_secret: bool = False) -> Path:
 
 
 def _table(document: Any, key: str, *, make: bool) -> tuple[Any, str]:
-    """The table that a key stands in, None where there is none and none is made, and the key's name in it."""
+    """The table of a key, None if it does not exist and `make` is false, and the key's name in the table."""
     import tomlkit
 
     group, _, name = key.rpartition(".")

@@ -47,7 +47,7 @@ def sql(
 
 
 def _print(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """As a table where it fits, else as records; psql calls that `\\x auto`."""
+    """Print a table if it fits, else records, like `\\x auto` of psql."""
     table = Table()
     for name in names:
         table.add_column(Text(name))
@@ -63,7 +63,8 @@ def _print(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def _print_record(names: Sequence[str], row: Sequence[str]) -> None:
-    """A line for each column; a long value goes on below itself, in a pipe on one line, so that it can be searched."""
+    """Print a line for each column; a long value continues below on a terminal, and stays on one line in a pipe for
+    searching."""
     indent = max(map(len, names)) + 2
     width = max(out.width - indent, MIN_VALUE_WIDTH)
     for name, value in zip(names, row, strict=True):

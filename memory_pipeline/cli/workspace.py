@@ -1,4 +1,4 @@
-"""Which workspace and which session directories a command works on.
+"""The workspace and the session directories of a command.
 
 The settings go through the environment, because Dagster's processes read them there too.
 """
@@ -14,7 +14,8 @@ from memory_pipeline.cli.console import MISUSED, err, one_sentence
 from memory_pipeline.settings import SettingError, Settings, load_settings
 
 EXAMPLES = Path(memory_pipeline.__file__).parent / "examples"
-"""As installed. They are read from a copy, because an installation is moved and removed while tables name files."""
+"""The installed examples. They are read from a copy, because an installation is moved and removed while tables name
+files."""
 
 
 def settings_of_call(sessions: Sequence[Path] = ()) -> Settings:

@@ -48,15 +48,15 @@ _NEVER = 1_000_000_000
 _MAX_REASON = 200
 _MAX_COSINE = 1.01
 _OVERSAMPLING = 2.0
-"""How many times as many as are wanted are compared in full. From 1.5 none of the nearest 200 of 100,000 was lost."""
+"""The factor of candidates that are compared exactly. From 1.5 none of the nearest 200 of 100,000 was lost."""
 _SETTLED_FROM_KB = 4_000
-"""Of dense vectors: some 2,700 of 384 numbers. Fewer are read in a tenth of a second."""
+"""Kilobytes of dense vectors, some 2,700 of 384 numbers, below which a scan takes a tenth of a second."""
 
 
 class EdgeIndex:
     """A `VectorIndex` in a folder on this machine, held by one process at a time: open late, close early.
 
-    Opening makes the folder when it is missing and waits up to `lock_timeout` seconds for another holder, then raises
+    Opening creates the folder if needed and waits up to `lock_timeout` seconds for another holder, then raises
     `IndexUnavailableError`. A folder that the engine cannot load, or that holds vectors of another dimension, is
     renamed to `<folder>.broken-<n>`; the index then starts empty and `set_aside` names that folder (else it is None).
     Missing points that the engine itself does not notice are left for the count-parity check.
@@ -140,7 +140,7 @@ class EdgeIndex:
         return found
 
     def count(self, *, exact: bool = True) -> int:
-        """How many points there are. Exactly: 7 ms for 100,000."""
+        """The exact number of points: 7 ms for 100,000."""
         from qdrant_edge import CountRequest
 
         with self._engine() as shard:
@@ -208,9 +208,9 @@ class EdgeIndex:
             shard.optimize()
 
     def write_anew(self) -> None:
-        """Put all points into a new folder in the place of this one: the engine leaves what was deleted in its files.
+        """Rewrite all points into a new folder: the engine leaves deleted data in its files.
 
-        Killed in between the two renames, the folder is gone, and the next run makes it anew.
+        If the process is killed between the two renames, the folder is missing, and the next run rebuilds it.
         """
         from qdrant_edge import Point as EdgePoint
         from qdrant_edge import UpdateOperation
@@ -235,7 +235,7 @@ class EdgeIndex:
         self._shard = self._load()
 
     def is_wanted(self) -> bool:
-        """Whether somebody else waits for the folder."""
+        """Whether another process waits for the folder."""
         return self._lock.is_wanted()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What is wrong with the vectors of a workspace, in sentences: the model, the index, what is missing in it."""
+"""Problems of a workspace's vectors, in sentences: the model, the index, and missing points."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def is_made_elsewhere(workspace: Workspace) -> bool:
 
 
 def vector_problems(workspace: Workspace, *, before_a_run: bool = False) -> list[str]:
-    """What is broken now, one sentence each with what to do; none when all is well.
+    """Current problems, one sentence each with what to do; empty if there are none.
 
-    Opens the index, as a stage does: a damaged one is set aside (see `set_aside_files`), and where vectors are missing
-    in it, or are zero or not finite, their days are out of date from then on; those of a lake in a bucket, whose
-    vectors may be on another machine, only `before_a_run` that makes them here.
+    The index is opened as a stage does: a damaged one is quarantined (see `set_aside_files`), and the days of missing,
+    zero or non-finite vectors are out of date from then on; those of a lake in object storage, whose vectors may be on
+    another machine, only `before_a_run` that makes them here.
     """
     settings = workspace.settings
     marks = before_a_run or not workspace.lake.storage.is_far
@@ -104,18 +104,19 @@ def _lost_messages(workspace: Workspace, marks: bool) -> list[str]:
 
 
 def lexical_only(settings: Settings) -> str | None:
-    """That there is no usable model of vectors, and what to do; None when there is one. All else goes on without it."""
+    """The sentence that there is no usable embedding model, and what to do; None if there is one. Everything else works
+    without it."""
     missing = missing_model(settings.embedding_model)
     return missing and f"There are no new vectors, and lines are compared by their words alone: {missing}"
 
 
 def days_by_words(workspace: Workspace, days: Iterable[date]) -> list[date]:
-    """Those of the days that wait for their vectors; what came after was made by words alone."""
+    """The days that wait for their vectors; the later stages were built without embeddings."""
     return [day for day in days if workspace.lake.fingerprint("embeddings", day) == INCOMPLETE]
 
 
 def set_aside_files(workspace: Workspace) -> list[Path | str]:
-    """Damaged files and indexes that were set aside, while they are there."""
+    """Quarantined files and indexes that still exist."""
     storage = workspace.lake.storage
     of_lake = [storage.place_of(key) for key in storage.put_aside()]
     return [

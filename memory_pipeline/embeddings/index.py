@@ -22,12 +22,12 @@ MESSAGES = "memory_messages"
 DENSE = "dense"
 WORDS, CONTEXT, SESSION = "words", "context", "session"
 SPARSE = (WORDS, CONTEXT, SESSION)
-"""Names of the vectors of a point: of its meaning; of its words, of them with the words of its neighbours, and, for a
-whole session, of all that was said in it. The engine weighs a sparse vector by how rare its terms are in the
-collection, so texts of different sizes have vectors of different names."""
+"""Names of the vectors of a point: one of its meaning, and sparse ones of its words, of its words with those of its
+neighbours, and, for a whole session, of all its words. The engine weighs a sparse vector by how rare its terms are in
+the collection, so texts of different sizes have vectors of different names."""
 PASSAGE, WHOLE_SESSION = "message", "session"
 OBSERVATION, SEGMENT, REFLECTION = "observation", "segment", "reflection"
-"""What a point is, in its payload as `record`: those of the collection of messages, and those of the other."""
+"""The values of `record` in the payload of points; those in the collection of messages, and those in the other."""
 KEYWORDS = ("priority", "record", "session_id", "project", "harness", "kind", "owner")
 """Payload fields that can be filtered by equality."""
 
@@ -50,10 +50,10 @@ class Sparse(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Vectors with what is needed to show and filter them.
+    """A point with its vectors and with the payload to show and filter it.
 
-    `point_id` is a UUID string; `vector` is the dense one and has the index's dimension, None where there is none;
-    `payload` is flat and carries at least `date` ("YYYY-MM-DD"); `sparse` holds sparse vectors by name.
+    `point_id` is a UUID string; `vector` is the dense one and has the index's dimension, None if there is none;
+    `payload` is flat and has at least `date` ("YYYY-MM-DD"); `sparse` has sparse vectors by name.
     """
 
     point_id: str
@@ -80,10 +80,10 @@ class IndexBusyError(IndexUnavailableError):
 
 
 class VectorIndex(Protocol):
-    """What the pipeline asks of an index. All methods raise `IndexUnavailableError` when it is out of reach."""
+    """The operations of an index. All methods raise `IndexUnavailableError` if it cannot be reached."""
 
     set_aside: Path | None
-    """Where a damaged index lies that this one takes the place of."""
+    """The path of the damaged index that this one replaces."""
 
     def upsert(self, points: Sequence[Point]) -> None:
         """Store the points durably; a point with a known id is replaced."""
@@ -95,7 +95,7 @@ class VectorIndex(Protocol):
         """Ids of all points, or of those whose payload `date` is the day and whose `record` is one of these."""
 
     def count(self, *, exact: bool = True) -> int:
-        """How many points there are, or about how many."""
+        """The number of points, exact or approximate."""
 
     def vectors(self, point_ids: Collection[str]) -> dict[str, list[float]]:
         """The stored dense vectors by id; unknown ids and points without one are left out. Unit length, as cosine

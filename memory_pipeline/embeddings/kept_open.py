@@ -1,7 +1,7 @@
-"""Indexes that stay open between the days of a run, as long as nobody else wants to ask them.
+"""A pool of indexes that stay open between the days of a run, until another process needs one.
 
-To open, close and lock an embedded index takes a third of a second; over many days that was half of a run. A thread
-gives an idle one up as soon as another process waits for it, so that a search during a run waits no longer than before.
+Opening, closing and locking an embedded index takes a third of a second; over many days that was half of a run. A
+thread releases an idle index as soon as another process waits for it, so that a search during a run is not delayed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class KeptOpen:
         return index
 
     def keep(self, index: Keepable) -> None:
-        """What was in use is idle from now on."""
+        """Mark the index as idle."""
         with self._access:
             self._idle[index.folder] = index
 
@@ -69,13 +69,14 @@ _kept: ContextVar[KeptOpen | None] = ContextVar("_kept", default=None)
 
 
 def kept() -> KeptOpen | None:
-    """What is kept open here; None outside of `indexes_kept_open`."""
+    """The open index of this folder; None outside of `indexes_kept_open`."""
     return _kept.get()
 
 
 @contextmanager
 def indexes_kept_open() -> Iterator[None]:
-    """Indexes that are opened meanwhile by `open_index` stay open until the end, unless somebody waits for one."""
+    """Keep indexes that `open_index` opens within the context open until its end, unless another process waits for
+    one."""
     found = KeptOpen()
     token = _kept.set(found)
     try:

@@ -22,16 +22,16 @@ VERSION = "2"
 
 
 class WordsOnly:
-    """Stands for a model that cannot be loaded: an index of words alone has to have a dimension all the same."""
+    """A stand-in for a model that cannot be loaded: an index of words alone needs a dimension too."""
 
     dimension = 1
 
 
 class MessageEmbeddingsStage:
-    """Makes all that was said on a day findable, also in sessions too short to be observed.
+    """Indexes all messages of a day, including sessions too short to be observed.
 
-    Words need no model: without one, or while it cannot be loaded, the points have sparse vectors only and the day
-    waits for the rest. What is there already is not encoded again.
+    The lexical index needs no model: without one, or while it cannot be loaded, the points have sparse vectors only and
+    the day waits for the rest. Existing vectors are not computed again.
     """
 
     tables = ("message_embeddings",)
@@ -57,8 +57,8 @@ class MessageEmbeddingsStage:
         )
 
     def points(self, day: date) -> list[Point]:
-        """Of what was said on the day and of its sessions, without vectors of their meaning; none of a day that is too
-        old to be searched."""
+        """The points of the messages of the day and of its sessions, without dense vectors; none for a day that
+        retention has removed from search."""
         if self.lake.is_retired(self.tables[0], day):
             return []
         messages = typed_rows(self.lake.read("messages", [day]), MessageRow)
@@ -104,7 +104,7 @@ class MessageEmbeddingsStage:
         return known | {p.point_id: vector for p, vector in zip(unknown, encoded, strict=True)}, len(unknown)
 
     def _store(self, day: date, points: list[Point], dense: dict[str, list[float]]) -> None:
-        """The whole day while the index is held, so that nobody sees a part of it."""
+        """Store the whole day while the index is held, so that no reader sees a part of it."""
         whole = [Point(p.point_id, dense.get(p.point_id), p.payload, p.sparse) for p in points]
         with open_index(self.settings, self._space(), MESSAGES) as index:
             index.delete(index.ids(day) - {p.point_id for p in whole})

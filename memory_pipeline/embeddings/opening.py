@@ -1,4 +1,4 @@
-"""Which index a workspace uses, opened late and closed early: the embedded engine allows one user at a time."""
+"""The index that a workspace uses, opened late and closed early: the embedded engine allows one user at a time."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from memory_pipeline.markdown.safe_write import ChangedMeanwhileError, write_ato
 from memory_pipeline.settings import Settings
 
 WAIT_SECONDS = 30.0
-"""For an embedded index that another process has open."""
+"""Seconds to wait for an embedded index that another process has open."""
 DOWN_SECONDS = 60.0
-"""An index that was out of reach is not tried again for so long: each stage of each day would wait for it anew."""
+"""Seconds for which an unreachable index is not tried again: otherwise each stage of each day would wait for it."""
 MAKE_ANEW = "`memory run --all` makes it anew"
 _down: dict[str, tuple[float, IndexUnavailableError]] = {}
-"""By server or folder: until when it counts as out of reach in this process, and why."""
+"""By server or folder, the time until which it counts as unreachable in this process, and the reason."""
 
 
 class HasDimension(Protocol):
-    """What makes vectors, as far as the index has to know it."""
+    """The part of an encoder that the index needs."""
 
     @property
     def dimension(self) -> int: ...
 
 
 SCHEMA = 3
-"""Of the vectors and payloads; another one is built beside what there is."""
+"""The version of the vectors and payloads; another version is built beside the existing collection."""
 
 
 def collection_name(settings: Settings, base: str, model: str, dimension: int | str) -> str:
@@ -51,7 +51,7 @@ def collection_name(settings: Settings, base: str, model: str, dimension: int | 
 
 
 def index_folder(settings: Settings, dimension: int, base: str = COLLECTION) -> Path:
-    """Where the embedded engine keeps a collection."""
+    """The folder of a collection of the embedded engine."""
     return settings.index_dir / collection_name(settings, base, settings.embedding_model, dimension)
 
 
@@ -103,7 +103,7 @@ def _used(index: Any, keeping: KeptOpen | None) -> Iterator[None]:
 
 
 def open_collection(settings: Settings, name: str, dimension: int, wait: float) -> VectorIndex:
-    """A collection by its name, made where there is none; close it when done."""
+    """A collection by name, created if needed; close it when done."""
     if settings.qdrant.url:
         from memory_pipeline.embeddings.server import ServerIndex
 
@@ -119,8 +119,8 @@ def open_collection(settings: Settings, name: str, dimension: int, wait: float) 
 
 
 def open_to_search(settings: Settings, name: str, dimension: int, wait: float) -> VectorIndex:
-    """A collection that is there; a server has as long to answer as another user of a folder has to end. Raises
-    `IndexUnavailableError` also where there is none: an empty one would find nothing and say nothing."""
+    """An existing collection; a server has the same time to answer as another user of a folder has to release it.
+    Raises `IndexUnavailableError` also if it does not exist: an empty one would silently find nothing."""
     if settings.qdrant.url:
         from memory_pipeline.embeddings.server import ServerIndex
 
@@ -132,8 +132,9 @@ def open_to_search(settings: Settings, name: str, dimension: int, wait: float) -
 
 
 def generation(settings: Settings, base: str = COLLECTION) -> str:
-    """A name for this very collection: another one when its folder was deleted or set aside, or lacks vectors, so that
-    days whose vectors went with it are seen to be out of date. Asks no model for its dimension: that may load it."""
+    """A name for this very collection: it changes when the folder is deleted, quarantined or incomplete, so that days
+    that lost their vectors are recognised as out of date. The dimension is not needed: the model may have to be loaded
+    for it."""
     mark = _mark(settings, base)
     if settings.qdrant.url:
         name = collection_name(settings, base, settings.embedding_model, "*")
@@ -144,7 +145,7 @@ def generation(settings: Settings, base: str = COLLECTION) -> str:
 
 
 def new_generation(settings: Settings, base: str = COLLECTION) -> str:
-    """Every day has its vectors made anew by the next run, and until then the collection does not pass for whole."""
+    """Have the next run rebuild the vectors of every day; until then the collection counts as incomplete."""
     name = uuid4().hex
     found = searched_collection(settings, base)
     if found and found.is_complete and found.model == settings.embedding_model:
@@ -155,7 +156,7 @@ def new_generation(settings: Settings, base: str = COLLECTION) -> str:
 
 @dataclass(frozen=True)
 class Collection:
-    """One that can be searched: its name, and the model and dimension of its vectors."""
+    """A collection to search: its name, and the model and dimension of its vectors."""
 
     name: str
     model: str
@@ -165,15 +166,15 @@ class Collection:
 
 
 def mark_complete(settings: Settings, dimension: int, base: str) -> None:
-    """From now on the configured model's collection is the one that is searched."""
+    """Search the configured model's collection from now on."""
     name = collection_name(settings, base, settings.embedding_model, dimension)
     content = json.dumps({"name": name, "model": settings.embedding_model, "dimension": dimension})
     _write(_complete(settings, base), content)
 
 
 def searched_collection(settings: Settings, base: str) -> Collection | None:
-    """The collection that was complete last, which may be another model's while a new one is being filled; before the
-    first the one that is being filled, None where there is none."""
+    """The last complete collection, which may be another model's while a new one is being filled; before the first, the
+    one being filled, or None if there is none."""
     try:
         found = json.loads(_complete(settings, base).read_text("utf-8"))
         name, model, dimension = f"{found['name']}", f"{found['model']}", int(found["dimension"])
@@ -185,8 +186,8 @@ def searched_collection(settings: Settings, base: str) -> Collection | None:
 
 
 def remove_collections(settings: Settings, base: str) -> None:
-    """Take the embedded collections of the configured model away: every day has its vectors made anew by the next run.
-    On a server they stay, to be filled over. Raises `IndexBusyError` while another process uses one."""
+    """Remove the embedded collections of the configured model: the next run rebuilds the vectors of every day. On a
+    server they stay and are filled again. Raises `IndexBusyError` while another process uses one."""
     for folder in settings.index_dir.glob(collection_name(settings, base, settings.embedding_model, "*")):
         if folder.is_dir():
             try:
@@ -199,7 +200,7 @@ def remove_collections(settings: Settings, base: str) -> None:
 
 
 def left_over(settings: Settings) -> list[Path]:
-    """Folders below index/ that nothing searches or fills: of other models, of earlier versions, set aside."""
+    """Folders below index/ that nothing searches or fills: of other models, of earlier versions, quarantined."""
     bases = (COLLECTION, MESSAGES)
     searched = {found.name for base in bases if (found := searched_collection(settings, base))}
     own = [collection_name(settings, base, settings.embedding_model, "*") for base in bases]
@@ -218,7 +219,7 @@ def _being_filled(settings: Settings, base: str) -> Collection | None:
 
 
 def _note_dimension(settings: Settings, base: str, dimension: int) -> None:
-    """From now on there is a folder that must not go missing."""
+    """Note that the folder exists now and must not go missing."""
     name = generation(settings, base)
     if "\n" not in _mark(settings, base).read_text("utf-8"):
         _write(_mark(settings, base), f"{name}\n{dimension}")

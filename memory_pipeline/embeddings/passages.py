@@ -1,7 +1,7 @@
-"""What was said on a day, cut into passages that can be found: by their words, by those around them, by their meaning.
+"""Messages of a day cut into passages that are found by their words, by surrounding words, and by their meaning.
 
 A passage is a message, or a part of a long one. Each session of the day has a point of its own as well, with all its
-words and its date, since what is asked for is often known by its session.
+words and its date, since a question often describes the session.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from memory_pipeline.lake.rows import MessageRow, SessionRow
 from memory_pipeline.text.terms import terms
 
 MAX_CHARACTERS = 1_000
-"""Of a passage: about what the bundled model reads of a text (256 tokens)."""
+"""Maximum characters of a passage: about the input limit of the bundled model (256 tokens)."""
 MIN_CHARACTERS = 400
-"""A cut is made at the last end of a paragraph, line or sentence that leaves so much."""
+"""Minimum characters of a passage; it is cut at the last end of a paragraph, line or sentence after these."""
 SPEAKERS = ("user", "assistant")
 PROGRAM = "injected"
 """The role of what a program said in the user's place, and of what harnesses put in."""
@@ -34,8 +34,8 @@ _ENDS = (re.compile(r"\n\s*\n"), re.compile(r"\n"), re.compile(r"(?<=[.!?。！�
 
 @dataclass(frozen=True)
 class Passage:
-    """A part of what somebody said; `start` and `end` are offsets into the message's text, `position` counts the
-    passages of its session on that day."""
+    """A part of a message; `start` and `end` are offsets into the message's text, `position` counts the passages of its
+    session on that day."""
 
     day: date
     session_id: str
@@ -65,9 +65,8 @@ def spoken(messages: pl.DataFrame) -> pl.DataFrame:
 
 
 def passages_of(messages: Sequence[MessageRow]) -> list[Passage]:
-    """What people, models and, in sessions of theirs, programs said, without tool output and turns that were taken
-    back; by session, in order.
-    """
+    """Passages of users, models and, in sessions of their own, programs, without tool output and withdrawn turns; by
+    session, in order."""
     attended = {m["session_id"] for m in messages if m["role"] == "user"}
     said = [
         m
@@ -174,5 +173,5 @@ def _title(session: SessionRow | None) -> str:
 
 
 def _date_terms(day: date) -> list[str]:
-    """As a date is asked for: its month by name, its day, its year, and whole."""
+    """The terms of a date in a query: its month by name, its day, its year, and the whole date."""
     return [*terms(f"{day:%d %B %Y} {day:%A} {day}"), f"{day.day}"]

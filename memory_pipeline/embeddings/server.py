@@ -42,19 +42,19 @@ _PAGE = 1000
 _TIMEOUT_SECONDS = 8.0  # for one request, connecting included
 _MAX_REASON = 200
 _TRIES = 4
-"""Of a write that the server did not take for the moment; it is waited .5, 1 and 2 seconds between them."""
+"""Maximum attempts of a write while the server is busy, with pauses of .5, 1 and 2 seconds."""
 _FOR_THE_MOMENT = (408, 429, 500, 502, 503, 504)
 
 
 class ServerIndex:
-    """A `VectorIndex` in one collection of a Qdrant server; the collection is made when it is missing.
+    """A `VectorIndex` in one collection of a Qdrant server; the collection is created if needed.
 
-    Raises `IndexUnavailableError` when the server cannot be reached or refuses, or when the collection holds vectors of
-    another dimension or distance, or is not there and ``create`` is not wanted. A `client` that is handed in is used as
-    it is and left open by `close`.
+    Raises `IndexUnavailableError` if the server cannot be reached or refuses, if the collection holds vectors of
+    another dimension or distance, or if it does not exist and ``create`` is false. A given `client` is left open by
+    `close`.
 
-    A write is tried again where the server was busy or the connection broke: each names its points, so what arrived
-    twice is there once. Opening and reading are not, so an outage is told at once.
+    A write is retried if the server was busy or the connection broke: points have ids, so a duplicate write changes
+    nothing. Opening and reading are not retried, so an outage is reported at once.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class ServerIndex:
         return found
 
     def count(self, *, exact: bool = True) -> int:
-        """How many points there are, or about how many."""
+        """The number of points, exact or approximate."""
         with self._server() as client:
             return client.count(self.collection, exact=exact).count
 
@@ -287,7 +287,7 @@ class ServerIndex:
 
 
 def _reason(error: Exception) -> str:
-    """What failed, in a few words of one line."""
+    """The cause of the failure, shortened to one line."""
     from pydantic import ValidationError
     from qdrant_client.http.exceptions import UnexpectedResponse
 

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from qdrant_edge import Bm25
 
 _SHAPES = {WORDS: (1.2, 0.4, 40.0), CONTEXT: (1.2, 0.75, 100.0), SESSION: (2.0, 0.75, 800.0)}
-"""By vector: saturation of a term that is repeated, normalisation by length, terms of a usual text. Within a factor of
-two of these no figure of `benchmarks/recall.py` moves by more than .5 points."""
+"""By vector, the parameters of BM25: saturation of a repeated term, normalisation by length, average terms of a text.
+Within a factor of two of these no figure of `benchmarks/recall.py` changes by more than .5 points."""
 
 
 def weigh(terms: Sequence[str], name: str) -> Sparse:

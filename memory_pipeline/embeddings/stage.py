@@ -83,7 +83,7 @@ class LineStage:
     inputs: tuple[str, ...]
     """The tables whose rows decide what is stored."""
     records: tuple[str, ...]
-    """What the points are; those of other records are another stage's."""
+    """The values of `record` of the stage's points; others belong to another stage."""
 
     def __init__(self, workspace: Workspace, encoder: Encoder) -> None:
         self.settings, self.lake, self.encoder = workspace.settings, workspace.lake, encoder
@@ -109,8 +109,8 @@ class LineStage:
         return fingerprint_of(VERSION, self.settings.embedding_model, generation(self.settings), *digests)
 
     def build(self, day: date) -> Built:
-        """Without a model no rows, without an index those that are stored: the day waits, and the pipeline goes on by
-        words alone."""
+        """The rows of the day; without a model none, without an index the stored ones. The day then waits, and later
+        stages are built without embeddings."""
         items, table = self.items(day), self.tables[0]
         old = {row["source_id"]: row for row in typed_rows(self.lake.read(table, [day]), EmbeddingRow)}
         try:
@@ -191,7 +191,7 @@ class EmbeddingsStage(LineStage):
 
 
 class SummaryEmbeddingsStage(LineStage):
-    """What the day was condensed to: its segments, by title and narrative, and its reflections."""
+    """Embeds the summaries of a day: its segments, by title and narrative, and its reflections."""
 
     tables = ("summary_embeddings",)
     inputs = ("segments", "reflections", "sessions")
@@ -282,7 +282,8 @@ def switch_when_complete(workspace: Workspace) -> None:
 
 
 def _holds(settings: Settings, name: str, dimension: int, points: int) -> bool:
-    """Whether a collection has so many. After a damage the tables still have rows of days that are not made anew."""
+    """Whether a collection has as many points. After damage the tables still have the rows of days that are not
+    rebuilt."""
     try:
         index = open_to_search(settings, name, dimension, WAIT_SECONDS)
         try:
@@ -294,8 +295,8 @@ def _holds(settings: Settings, name: str, dimension: int, points: int) -> bool:
 
 
 def settle_collections(workspace: Workspace) -> None:
-    """Make the collections that are searched quick to open, after days were written. A search that comes meanwhile is
-    answered by words; a collection that cannot be opened is left as it is, for the stages have told of it."""
+    """Optimise the searched collections after days were written, so that they open quickly. A search meanwhile is
+    answered without embeddings; a collection that cannot be opened is skipped, as the stages have reported it."""
     for base in (COLLECTION, MESSAGES):
         known = searched_collection(workspace.settings, base)
         if known and (workspace.settings.qdrant.url or (workspace.settings.index_dir / known.name).is_dir()):

@@ -1,4 +1,4 @@
-"""The lock of an index folder, which one process has at a time and keeps only while nobody else waits for it."""
+"""A lock on an index folder, held by one process at a time and only while no other waits for it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from memory_pipeline.locks import FileLock
 
 
 class Turn:
-    """A lock beside the folder (`FOLDER.lock`), and a second one (`FOLDER.next.lock`) that whoever waits for it has.
+    """A lock beside the folder (`FOLDER.lock`), with a second one (`FOLDER.next.lock`) that a waiting process holds.
 
-    So the holder can ask whether somebody waits, also in another process; both end with their process. Raises
-    `filelock.Timeout` after `timeout` seconds. Not thread-local: another thread may release it.
+    So the holder can see whether another process waits; both end with their process. Raises `filelock.Timeout` after
+    `timeout` seconds. It is not thread-local: another thread may release it.
     """
 
     def __init__(self, folder: Path, timeout: float) -> None:
@@ -32,7 +32,7 @@ class Turn:
                 self._lock.acquire(timeout=max(0.0, deadline - time.monotonic()))
 
     def is_wanted(self) -> bool:
-        """Whether somebody waits for it."""
+        """Whether another process waits for the lock."""
         try:
             with self._next.acquire(timeout=0):
                 return False

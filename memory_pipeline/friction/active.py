@@ -1,4 +1,5 @@
-"""Which patterns are active and which have ended, as the rows of `friction_clusters` tell, and why there is none."""
+"""The patterns that are active or ended, read from the rows of `friction_clusters`, and the reasons why there are
+none."""
 
 from __future__ import annotations
 
@@ -23,14 +24,15 @@ KINDS = {
     "stale_memory": "stale memory",
     "rule_violated": "rule exists, still violated",
 }
-"""As they are stored, and as they are shown."""
+"""The kinds of patterns as they are stored, and their names for users."""
 MAX_NAMED = 3
 """Days without a session that are named; of more, how many there are."""
 _BARS = "▁▂▃▄▅▆▇█"
 MANY, MOSTLY = 30, 0.5
-"""From so many on, and from this share on, copies and a pattern that has nearly all are worth a remark."""
+"""Thresholds of a remark on copies or on a pattern that covers nearly everything: the number of events, and the
+share."""
 MAX_WEEKS = 12
-"""Weeks that are told of how often something happened; the newest."""
+"""The number of newest weeks for which counts are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +41,12 @@ class Pattern:
 
     row: FrictionRow
     ended_on: date | None
-    """None while it is active. Where no row has closed it, the day on which nothing of it had happened for as long as
-    is looked back."""
+    """The day on which the pattern ended; None while it is active. If no row closes it, the day on which the lookback
+    passed without an event."""
 
     @property
     def kind(self) -> str:
-        """In plain words."""
+        """The name of the kind for users."""
         return KINDS.get(self.row["kind"], self.row["kind"].replace("_", " "))
 
     @property
@@ -53,7 +55,7 @@ class Pattern:
 
     @property
     def last_day(self) -> date:
-        """Of what happened last."""
+        """The day of the last event."""
         return self.row["last_day"] or self.row["day"]
 
     def weeks(self, until: date) -> list[tuple[date, int]]:
@@ -72,13 +74,13 @@ def last_day_looked_at(lake: Lake) -> date | None:
 
 
 def active_patterns(lake: Lake, day: date, lookback_days: int) -> list[Pattern]:
-    """Those that had not ended on this day, the most severe first."""
+    """The patterns that had not ended on this day, the most severe first."""
     rows = typed_rows(lake.read("friction_clusters", lookback(day, lookback_days)), FrictionRow)
     return [pattern for pattern in _newest(rows, day, lookback_days) if pattern.ended_on is None]
 
 
 def ended(lake: Lake, day: date, lookback_days: int) -> list[Pattern]:
-    """Those that had ended by this day, the last to end first."""
+    """The patterns that had ended by this day, the last to end first."""
     days = [one for one in lake.days("friction_clusters") if one <= day]
     rows = typed_rows(lake.read("friction_clusters", days), FrictionRow)
     over = [(p.ended_on, p) for p in _newest(rows, day, lookback_days) if p.ended_on is not None]
@@ -86,7 +88,7 @@ def ended(lake: Lake, day: date, lookback_days: int) -> list[Pattern]:
 
 
 def the_pattern(rows: Iterable[FrictionRow], day: date, lookback_days: int) -> Pattern:
-    """The pattern that these rows are of, as it was on the day."""
+    """The pattern of these rows, as it was on the day."""
     return _newest(rows, day, lookback_days)[0]
 
 
@@ -114,13 +116,13 @@ def sparkline(counts: Iterable[int]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What the search of a day has before it."""
+    """The input of the search on a day."""
 
     days: Sequence[date]
     points: int
     """See `points_in`."""
     remarks: Sequence[str]
-    """What is missing or makes what is found doubtful, in sentences."""
+    """Sentences about what is missing or makes the result doubtful."""
 
     @classmethod
     def of(cls, workspace: Workspace, day: date) -> Self:
@@ -144,7 +146,7 @@ def _missing(lake: Lake, days: Sequence[date]) -> Iterator[str]:
 
 
 def _alike(lake: Lake, days: Sequence[date]) -> Iterator[str]:
-    """That most observations are copies of each other, as a loop or an import that ran again leaves them."""
+    """A remark if most observations are copies of each other, as a loop or a repeated import leaves them."""
     texts = lake.read("observations", days, ["text"])["text"].str.to_lowercase().str.strip_chars()
     distinct = texts.n_unique()
     if texts.len() >= MANY and distinct <= MOSTLY * texts.len():
@@ -153,7 +155,7 @@ def _alike(lake: Lake, days: Sequence[date]) -> Iterator[str]:
 
 
 def _giants(workspace: Workspace, day: date, days: Sequence[date]) -> Iterator[str]:
-    """That a pattern has most of what was said, or of what failed: so much is hardly one thing."""
+    """A remark on a pattern that covers most remarks or most failures: so much is hardly one thing."""
     lake = workspace.lake
     large = [p for p in active_patterns(lake, day, workspace.settings.lookback_days) if p.row["occurrences"] >= MANY]
     if not large:
@@ -184,7 +186,7 @@ def _newest(rows: Iterable[FrictionRow], day: date, lookback_days: int) -> list[
 
 
 def _silent_since(row: FrictionRow, day: date, lookback_days: int) -> date | None:
-    """The day on which it was over though nobody closed it: the run of that day never came, or was an older one's."""
+    """The day on which a pattern that no row closes was over: its day was never run, or was run by an older version."""
     over = (row["last_day"] or row["day"]) + timedelta(days=lookback_days)
     return over if over <= day else None
 

@@ -1,4 +1,4 @@
-"""The answers to what is asked about friction: which remarks belong together, and the words of a pattern.
+"""Answers of a model about friction: the grouped remarks, and the text of a pattern.
 
 An answer is JSON that fits the schema, or has the lines of the format without one (`AGAIN: 3, 17`, `TITLE: …`).
 """
@@ -56,7 +56,7 @@ class Question:
     system: str
     turn: str
     as_lines: str
-    """The prompt with the format of the answer, where nothing holds the model to it."""
+    """The prompt with the format of the answer, for a model without a response schema."""
     as_json: str
     form: type[Form]
 

@@ -1,4 +1,4 @@
-"""The reflector's model, asked about friction: what belongs together of what users said, and how a pattern is told."""
+"""Requests to the reflector's model about friction: grouping of remarks, and the text of a pattern."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Asking:
 
     @property
     def model(self) -> str | None:
-        """As it is told; None where none is set."""
+        """The name of the model; None if none is set."""
         return self._opened().model if reflector_model(self.workspace.settings) else None
 
     def answer(
         self, question: Question, of_system: Mapping[str, str], of_turn: Mapping[str, str], max_tokens: int, day: date
     ) -> str | None:
-        """The answer to a question with its prompts filled; None where there is none, and why is in `refused`."""
+        """The answer to the prompt; None if there is none, with the reason in `refused`."""
         from memory_pipeline.llm.backends.provider import takes_schema
         from memory_pipeline.llm.prompts import filled, text_of
         from memory_pipeline.llm.request import Request

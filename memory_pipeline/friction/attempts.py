@@ -1,7 +1,7 @@
-"""What agents tried with their tools: each call with its result, and what went wrong as far as the result tells it.
+"""Tool calls of agents with their results, and the errors that the results show.
 
 The calls and results of a session are rows of `messages`. Harnesses store no id that joins the two, so a result belongs
-to the oldest call of its tool that has none and that is not given up.
+to the oldest open call of its tool.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Turn(NamedTuple):
     role: str
     at: datetime
     text: str
-    """Of a tool's message its beginning only."""
+    """The text of the message; only the beginning of a tool's."""
     tool: str
     is_error: bool
     answer_to: str | None
@@ -45,7 +45,7 @@ class Attempt:
     call: Turn
     result: Turn
     position: int
-    """Of the call in its session."""
+    """The position of the call in its session."""
     ended: int
     """Position of the result."""
 
@@ -71,12 +71,12 @@ class Attempt:
 
     @property
     def command(self) -> str | None:
-        """What a shell was given; None for a tool that is no shell."""
+        """The command of a shell call; None for other tools."""
         return command_of(self.call.text)
 
     @property
     def head(self) -> str:
-        """What was run, as people name it: program and subcommand, or the tool."""
+        """The short name of the call: program and subcommand, or the tool."""
         return head_of_call(self.call)
 
 
@@ -111,7 +111,7 @@ MAX_SAID = 60
 
 
 def attempts(turns: Sequence[Turn]) -> list[Attempt]:
-    """Of one session, in the order of their calls. A call without a result has itself for one."""
+    """The calls of a session in their order. A call without a result is its own result."""
     return sorted(_paired(turns), key=lambda attempt: attempt.position)
 
 
@@ -181,7 +181,7 @@ _EDITING = frozenset(
 
 
 def used(head: str) -> str:
-    """What was called, by one name for the tools that every harness names differently."""
+    """The canonical name of the tool, for tools that each harness names differently."""
     return EDITING if head.lower() in _EDITING else head
 
 
@@ -218,12 +218,12 @@ def _head(words: list[str]) -> str:
 
 
 def clip_head(text: str) -> str:
-    """On one line, no longer than a name is."""
+    """The text on one line, at most as long as a name."""
     return " ".join(text.split())[:MAX_SAID]
 
 
 def _without_text(command: str) -> str:
-    """Without here-documents, which are no commands."""
+    """The command without its here-documents."""
     return re.sub(r"<<-?\s*['\"]?(\w+)['\"]?.*?(?:\n\1\b|$)", "", command, flags=re.S)
 
 
@@ -241,7 +241,7 @@ _WRAPPING = re.compile(
     r"<(?:/?(?:stdout|stderr|output|error))>|stdout:|stderr:|Error: Exit code \d+)\s*$",
     re.I | re.M,
 )
-"""What a harness puts around a tool's output."""
+"""The text that a harness puts around a tool's output."""
 _MARKUP = re.compile(r"</?tool_use_error>|^failed in sandbox \w+ with execution error: ", re.I)
 _JSON_OUTPUT = re.compile(r"^\s*\{\s*\"output\"\s*:")
 _TELLING = re.compile(
@@ -270,19 +270,19 @@ _OF_A_SHELL = re.compile(
     re.I | re.M,
 )
 MAX_ALONE = 3
-"""Lines of an output that is nothing but an error, in whatever words."""
+"""Maximum lines of an output that is nothing but an error message."""
 MAX_HIDDEN = 1_500
 """Characters of an output in which a shell's own complaint is what came of the call."""
 
 
 def hidden_error(text: str) -> str | None:
-    """What the shell itself complains of, though the harness calls it a success."""
+    """The shell's own error message in the output of a call that the harness calls a success."""
     found = _OF_A_SHELL.search(_COLOUR.sub("", text[:MAX_HIDDEN])) if len(text) <= MAX_HIDDEN else None
     return found[0].strip() if found else None
 
 
 def error_in(text: str) -> str | None:
-    """The line of a failed tool's output that tells what went wrong, as it stands there; None where none does."""
+    """The line of a failed tool's output that describes the error, verbatim; None if there is none."""
     lines = _lines(text)
     telling = [line for line in lines if _TELLING.search(line)]
     specific = [line for line in telling if not _SUMMARY.search(line)]
@@ -306,7 +306,7 @@ def _lines(text: str) -> list[str]:
 
 
 def output_of(text: str) -> str:
-    """What a tool printed, without what its harness puts around it."""
+    """The output of a tool without the text that its harness adds."""
     if _JSON_OUTPUT.match(text):
         try:
             text = str(orjson.loads(text)["output"])
@@ -333,8 +333,7 @@ _NO_MATCHES = re.compile(r"no matches found: |parse error near")
 
 
 def signature(line: str) -> str:
-    """What is the same each time that one and the same error is printed: numbers, hashes, times, temporary names and
-    paths differ."""
+    """The error message without numbers, hashes, times, temporary names and paths, which differ each time."""
     if _NO_MATCHES.search(line):
         return "no matches found"
     code = _CODE.search(line)
@@ -356,7 +355,7 @@ def path_of(attempt: Attempt) -> str | None:
 
 
 def words_of_call(attempt: Attempt) -> frozenset[str]:
-    """What it was about: paths, names and words of the arguments, without the program and its options."""
+    """The subject of the call: paths, names and words of the arguments, without the program and its options."""
     text = attempt.command or attempt.call.text.removeprefix(attempt.call.tool)
     own = set(attempt.head.lower().split())
     found = (w.strip("./:").lower() for w in _ARGUMENT.findall(text[:1_000]) if not w.startswith("-"))

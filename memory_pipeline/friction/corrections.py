@@ -1,6 +1,6 @@
-"""Patterns of what users said: what they had to say again, and lines of the notes that are broken or out of date.
+"""Patterns of user remarks: repeated corrections, and rules that are broken or out of date.
 
-A model groups the words (`grouping.py`). Without one, only nearly the same words of two sessions are one thing.
+A model groups the remarks (`grouping.py`). Without one, only nearly the same words in two sessions are grouped.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from memory_pipeline.text.wording import contradict, retracted_words
 MAX_COMPARED = 2_000
 """Corrections that are compared with each other, the newest."""
 MIN_WORDS = 2
-"""Words of content in a correction that says what was wanted."""
+"""Minimum content words of a correction that says what is wanted."""
 
 
 class Grouped(NamedTuple):
-    """What users said, grouped: each group oldest first, and of two sessions or more unless a line is replaced."""
+    """Remarks of a user that say the same, oldest first, from two sessions or more unless a rule is replaced."""
 
     again: Sequence[Sequence[FrictionEvent]]
     broken: Mapping[Rule, Sequence[FrictionEvent]]
@@ -97,7 +97,7 @@ def _mostly(pattern: Pattern, claimed: Collection[str]) -> bool:
 
 
 def _is_clear(members: Sequence[FrictionEvent]) -> bool:
-    """Whether somebody who was not there may understand from one of them what was wanted."""
+    """Whether a reader without the context can understand from one of the remarks what is wanted."""
     return any(
         len(content_words(bare(m.text))) >= MIN_WORDS and not is_question(m.text) and not m.text.rstrip().endswith(":")
         for m in members
@@ -130,7 +130,7 @@ def _line(members: Sequence[FrictionEvent]) -> str:
 
 
 def _violated(rule: Rule, members: Sequence[FrictionEvent]) -> Pattern:
-    """What stands in MEMORY.md goes where it is read at every turn; what stands there already becomes a barrier."""
+    """The pattern of a broken rule: it is proposed for MEMORY.md, or as a guard if it is already there."""
     times = len({m.session_id for m in members})
     title = f"A rule of {rule.name} is still broken, in {times} sessions since: “{clip(rule.text, 90)}”"
     quote = clip(rule.text, MAX_LINE)

@@ -1,9 +1,8 @@
-"""What of an environment an error says is not what the work expects, told by how such errors are built, whoever prints
-them.
+"""Errors of the environment, recognised by their structure, whatever program prints them.
 
-Something of the machine (a runtime, a library, a credential, a daemon, a port) is absent, refused or of another
-version; a variable in capitals is not set; the operating system gives one of its reasons; or the program itself says
-what is to be installed or logged into. An assertion of a test is none of that, whatever it compares.
+Part of the machine (a runtime, a library, a credential, a daemon, a port) is absent, refused or of another version; a
+variable in capitals is not set; the operating system gives one of its reasons; or the program itself says what to
+install or log into. A failed assertion of a test is never one, whatever it compares.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _SETS_UP = r"(?:install(?:ing|ed)?|upgrad(?:e|ing)|log ?in|sign ?in|authenticat(
 
 _LATER = r"(?:\+| or (?:newer|higher|later|above))"
 _OUTSIDE = r"(?![`'\"]?(?:\.|/|@/|~/))"
-"""Not a path: that is a file of the project."""
+"""A name that is not a path: paths are files of the project."""
 _QUOTE = r"[`'\"‘“]"
 _BUSY = r"(?:timed? ?out|unreachable|no (?:route|response|answer)|refused|reset)"
 _AT = r"\b(?P<thing>[a-z][\w.-]*:\d{2,5})\b"
@@ -172,7 +171,7 @@ _OF_CODE = re.compile(
     r"\bexpected\b|\bunexpected\b",
     re.I,
 )
-"""Tells of the code that ran: whatever ran it prints the same."""
+"""Signs that the code under test printed the line, which any runner would print."""
 _NOT_RUN = re.compile(r"\b(?:exit(?:ed)?(?: with)?(?: code| status)?:?|code) 12[67]\b", re.I)
 """A shell's code for what it did not find, or may not execute."""
 _RUNNERS = frozenset("make just task mise npm npx pnpm yarn bun bunx sh bash zsh env sudo".split())  # noqa: SIM905
@@ -193,7 +192,7 @@ _SETS = re.compile(
 
 @lru_cache(maxsize=10_000)
 def drifting(error: str) -> tuple[str, str] | None:
-    """Whether the error tells of a thing or of a state of the environment, and of what; None when it is of neither."""
+    """The part of the environment that the error is about; None if the error is not about the environment."""
     error = error[:MAX_ERROR]
     if _ASSERTED.search(error) and not _VERSIONED.search(error):
         return None

@@ -1,7 +1,7 @@
-"""What looking for friction would cost: what the reflector's model would be asked to put together, and to write.
+"""Estimate of the cost of friction: the requests for grouping and for texts.
 
-Nothing is looked for: what people said in the lookback tells how long a question is, and how many patterns were new on
-past days how many texts will be written.
+Nothing is searched: the remarks in the lookback give the length of a request, and the new patterns of past days give
+the number of texts.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ from memory_pipeline.stages import is_current
 from memory_pipeline.text.tokens import estimate
 
 OF_REMARK, AROUND_REMARK, OF_LINE = 18, 16, 28
-"""Tokens of a sentence that somebody typed, of what is told beside it, and of a line of the notes: in 24 planted weeks,
-5,600 tokens with 240 sentences and 15 lines."""
+"""Tokens of a remark, of its context, and of a rule: in 24 planted weeks, 5,600 tokens for 240 remarks and 15 rules."""
 GROUPS_ANSWERED = 60
 ASKED_OF_TEXT, TEXT_ANSWERED = 900, 70
 NEW_A_DAY = 1.0
@@ -38,7 +37,7 @@ NEW_A_DAY = 1.0
 def estimate_friction(
     observations: ObservationsStage, friction: FrictionStage, days: Iterable[date]
 ) -> dict[date, Estimate]:
-    """Of each of these days, after the messages of all of them were stored; nothing without a model."""
+    """The estimate for each of these days, after the messages of all of them were stored; nothing without a model."""
     settings, lake = friction.settings, friction.lake
     config = reflector_model(settings)
     if config is None:

@@ -1,4 +1,4 @@
-"""What went wrong with tools, again and again: failures, misuse, and an environment that is not as it should be."""
+"""Recurring errors of tools: failures, misuse, and problems of the environment."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from memory_pipeline.text.sentences import clip
 NEXT_TRIES = 4
 """Calls after a failed one among which what is used instead is looked for."""
 REPLACED_SHARE = 0.5
-"""Of the occurrences that a replacement must have followed."""
+"""The share of occurrences that a replacement must have followed."""
 ALWAYS = 0.75
-"""Of them, where nothing shows that what came next was for the same."""
+"""The required share if nothing shows that the replacement had the same purpose."""
 MIN_REFUSALS = 3
 """Sessions in which a call was refused, from which it is the call that is not wanted, where nothing else was called."""
 MAX_ERROR = 200
@@ -59,7 +59,7 @@ _TERMINAL = re.compile(
     r"non-interactive",
     re.I,
 )
-"""It asks somebody something, and where agents work there is nobody to answer."""
+"""Prompts for input, which nobody answers where agents work."""
 _PROTOCOL = re.compile(
     r"has not been read yet|to replace not found|matches of the string|old_?string|has been modified since|"
     r"no changes to make|exceeds maximum allowed|must be unique|"
@@ -67,7 +67,7 @@ _PROTOCOL = re.compile(
     r"invalid (?:hunk|patch)|unknown process id|is unavailable in \w+ mode|unsupported (?:custom tool )?call",
     re.I,
 )
-"""Between a harness and its model: whoever reads the pattern can change nothing about it."""
+"""Errors between a harness and its model, which a reader of the pattern cannot change."""
 _NATURAL = re.compile(r"merge conflict|automatic merge failed|conflict \(|fix conflicts", re.I)
 """Comes with the work: a conflict, a test that does not pass yet."""
 
@@ -81,19 +81,19 @@ class Failure:
     error: str
     """Empty where the user refused it."""
     instead: str | None
-    """What was called next on the same thing and worked."""
+    """The next successful call on the same subject."""
     then: str | None
-    """The next call that changes something and worked, whatever it was about; None where the same worked later."""
+    """The next successful call that changes something, whatever its subject; None if the same call succeeded later."""
     cure: str | None
     """The command between the failure and the success of the same call."""
     request: str
     """Id of the user's message that it was done for."""
     words: str = ""
-    """Of the user who refused it."""
+    """The words of the user who refused the call."""
 
 
 def failures_in(turns: Sequence[Turn], cwd: str | None, project: str | None) -> Iterator[Failure]:
-    """Of one session."""
+    """The failures of one session."""
     made = attempts(turns)
     for number, attempt in enumerate(made):
         if not (attempt.has_failed or attempt.is_refused):
@@ -161,7 +161,7 @@ def _worked(attempt: Attempt) -> bool:
 
 
 def _instead(attempt: Attempt, later: Sequence[Attempt]) -> str | None:
-    """What worked next on the same thing; after a refusal, what was called next."""
+    """The next successful call on the same subject; after a refusal, the next call."""
     about = words_of_call(attempt)
     for other in later:
         if (
@@ -181,7 +181,7 @@ def _next(attempt: Attempt, later: Sequence[Attempt]) -> str | None:
 
 
 def patterns_of(failures: Sequence[Failure]) -> list[Pattern]:
-    """What recurs in more than one session, each failure in one pattern."""
+    """The failures that recur in more than one session, each in one pattern."""
     by_key: dict[tuple[str, ...], list[Failure]] = defaultdict(list)
     for failure in sorted(failures, key=lambda f: (f.event.at, f.event.event_id)):
         by_key[_key(failure)].append(failure)
@@ -194,8 +194,7 @@ def patterns_of(failures: Sequence[Failure]) -> list[Pattern]:
 
 
 def _key(failure: Failure) -> tuple[str, ...]:
-    """What makes two of them the same. What is not found is so in one project, while a machine that lacks a program
-    lacks it everywhere."""
+    """The key that equal failures share. A missing file belongs to one project, a missing program to the machine."""
     project = failure.event.project or ""
     if not failure.error:
         return ("refused", failure.head)
@@ -264,7 +263,7 @@ def _pattern(key: tuple[str, ...], members: Sequence[Failure]) -> Pattern | None
 
 
 def _is_a_cure(cure: str | None) -> bool:
-    """Of a conflict: something that was made for it; what git itself is told comes with the work."""
+    """Whether a command resolves a conflict: one made for it, as the subcommands of git belong to the work."""
     return cure is not None and not re.match(r"(?:cd \S+ && )?git\b", cure)
 
 
@@ -274,7 +273,7 @@ _ADVICE = (
     (re.compile("no matches found"), "quote globs and URLs that have `*`, `?` or `[` in them, for the shell is zsh"),
     (re.compile(r"\([a-z][\w-]+\)\s*$"), "write code that passes this rule from the start"),
 )
-"""What helps against errors that mean the same everywhere."""
+"""Advice for errors that mean the same everywhere."""
 
 
 _EDITORS = frozenset({"Edit", "Write", "MultiEdit", "ExitPlanMode", "AskUserQuestion", "apply_patch", "edit", "write"})
@@ -306,7 +305,7 @@ def _drift(
 def _most(
     members: Sequence[Failure], what: Callable[[Failure], str | None], *, share: float = REPLACED_SHARE
 ) -> str | None:
-    """What most of them share, if enough do."""
+    """The most common value, if enough of them share it."""
     found = Counter(value for m in members if (value := what(m)))
     if not found:
         return None

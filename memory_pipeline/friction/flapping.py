@@ -16,7 +16,7 @@ from memory_pipeline.scope import told
 from memory_pipeline.text.sentences import clip
 
 MAX_ANSWER = 300
-"""Characters of an output that answers: what is longer is no answer to such a question."""
+"""Maximum characters of an output that counts as an answer."""
 _OF_THE_MACHINE = re.compile(
     r"[\w./-]+ (?:--version|-V|version)|(?:which|type|command -v|printenv) [\w.-]+|echo \"?\$\{?\w+\}?\"?|"
     r"(?:npm|pnpm|yarn|pip3?|go|gcloud|aws) (?:config|configure|env) (?:get )?[\w./-]+|"
@@ -31,7 +31,7 @@ _GOES_TO = re.compile(r"cd [\"']?(?P<place>[^\s\"';&|]+)[\"']? && ")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a check answered once."""
+    """The result of one check."""
 
     event: FrictionEvent
     question: tuple[str, str]
@@ -39,8 +39,8 @@ class Answer:
 
 
 def answers_in(turns: Sequence[Turn], cwd: str | None, project: str | None) -> Iterator[Answer]:
-    """Of one session. A check of a folder counts where the folder is known: a shell that has gone elsewhere before does
-    not say where it is."""
+    """The answers in one session. A check of a folder counts only if the folder is known: a shell that changed
+    directory before does not say where it is."""
     has_moved = False
     for attempt in attempts(turns):
         command = (attempt.command or "").strip()

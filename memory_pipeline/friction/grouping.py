@@ -1,10 +1,9 @@
-"""What users said, grouped by the reflector's model: what they had to say again, and which line of their notes it
-breaks or ends.
+"""Grouping of user remarks by the reflector's model: repeated wishes, and the rules that they break or end.
 
 People say one thing in words that have nothing in common ("one seed isn't a result", "that could be pure noise"). The
-model is shown what was said, numbered, beside the lines of MEMORY.md, AGENTS.md and CLAUDE.md, and answers with numbers
-alone: it can group what does not belong together, which whoever reviews sees in the quotes, but it can invent nothing.
-Without a model, or where none answers, only nearly the same words are grouped (`corrections.py`).
+model is shown the numbered remarks and the lines of MEMORY.md, AGENTS.md and CLAUDE.md, and answers with numbers alone:
+it can group what does not belong together, which a reviewer sees in the quotes, but it can invent nothing. Without a
+model or a valid answer, only nearly the same words are grouped (`corrections.py`).
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ NOTHING = Grouped([], {}, {})
 
 
 def by_model(asking: Asking, events: Sequence[FrictionEvent], rules: Sequence[Rule], day: date) -> Grouped | None:
-    """What was said until the day, grouped; asked once, and not on a day on which nothing was said, which can add to no
-    group. None without a model that reads as much at once, and where it does not answer as it was asked."""
+    """The remarks until the day, grouped by the model. It is asked once, and not for a day without remarks. None
+    without a model with enough context, and if its answer is invalid."""
     settings = asking.workspace.settings
     if reflector_model(settings) is None or settings.effective_context <= SMALL_CONTEXT:
         return None
@@ -50,7 +49,8 @@ def by_model(asking: Asking, events: Sequence[FrictionEvent], rules: Sequence[Ru
 
 
 def remarks_for(events: Sequence[FrictionEvent], rules: Sequence[Rule]) -> list[FrictionEvent]:
-    """What was said, oldest first; of too much, corrections, then what is most like a line, then the newest."""
+    """The remarks to show, oldest first. If there are too many, corrections take precedence, then those most like a
+    rule, then the newest."""
     chosen = list(events)
     if len(chosen) > MAX_REMARKS:
         like = _likeness([e.text for e in chosen], [rule.text for rule in rules])
@@ -70,13 +70,13 @@ def lines_for(rules: Sequence[Rule], remarks: Sequence[FrictionEvent]) -> list[R
 
 
 def _likeness(texts: Sequence[str], others: Sequence[str]) -> list[float]:
-    """For each text, the share of words that it has in common with the likest of the others."""
+    """For each text, the largest share of words that it has in common with one of the others."""
     compared = [content_words(other) for other in others]
     return [max((overlap(words, other) for other in compared), default=0.0) for words in map(content_words, texts)]
 
 
 def asked(remarks: Sequence[FrictionEvent], lines: Sequence[Rule]) -> Mapping[str, str]:
-    """What fills the prompt."""
+    """The values of the prompt's placeholders."""
     sessions = {session_id: n for n, session_id in enumerate(dict.fromkeys(r.session_id for r in remarks), 1)}
     said = "\n".join(f"#{n} {_told(remark, sessions)}" for n, remark in enumerate(remarks, 1))
     noted = "\n".join(f"L{n} {line.name}: {clip(one_line(line.text), MAX_LINE)}" for n, line in enumerate(lines, 1))
@@ -91,8 +91,8 @@ def _told(remark: FrictionEvent, sessions: Mapping[str, int]) -> str:
 
 
 def groups_in(answer: str, remarks: Sequence[FrictionEvent], lines: Sequence[Rule]) -> Grouped | None:
-    """What the answer puts together. A remark is of one group, the first; a group of one session is none, and so is one
-    of a line that did not hold there or then. None where the answer has no group and does not say so."""
+    """The groups in the answer. A remark belongs to its first group only; a group of one session is dropped, and so is
+    one whose rule did not apply there and then. None if the answer has no group and does not say so."""
     groups = read_groups(answer)
     if groups is None:
         return None

@@ -1,4 +1,5 @@
-"""What a test runner or a compiler says of itself at the end, where a pipe, `|| true` or a script hid its exit code."""
+"""Summary lines of test runners and compilers that report a failure although a pipe, `|| true` or a script hid the exit
+code."""
 
 from __future__ import annotations
 

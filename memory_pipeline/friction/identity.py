@@ -1,4 +1,4 @@
-"""A pattern that goes on keeps its id; one of which nothing happened for as long as is looked back is closed."""
+"""Ids of patterns: a continued pattern keeps its id, and one without an event during the lookback is closed."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from memory_pipeline.lake.rows import FrictionRow
 
 
 def numbered(day: date, patterns: Sequence[Pattern], known: Sequence[FrictionRow]) -> list[FrictionRow | str]:
-    """For each pattern the newest row that it goes on from, else a new id of the day.
+    """For each pattern the newest row that it continues, else a new id of the day.
 
-    ``known`` are the newest rows of patterns that were open, and those of the day as it was made before, so that a day
-    that is made again keeps its ids.
+    ``known`` are the newest rows of open patterns, and the rows that the day had before, so that a rebuilt day keeps
+    its ids.
     """
     by_place: dict[tuple[str, str], FrictionRow] = {}
     for old in known:

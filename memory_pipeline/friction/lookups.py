@@ -1,4 +1,4 @@
-"""What is looked up again before the same work, or explained by the user again: a skill that is missing."""
+"""Repeated look-ups and explanations before the same work, which point to a missing skill."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memory_pipeline.text.similarity import overlap
 from memory_pipeline.text.terms import terms
 
 MIN_SESSIONS = 3
-"""Sessions in which the same was looked up: twice is how somebody learns."""
+"""Minimum sessions with the same look-up: twice is how somebody learns."""
 MANY = 6
 """Times that the help of a program was asked for, from which two sessions are enough."""
 SAME_SEARCH = 0.5
@@ -49,7 +49,7 @@ class Lookup:
     kind: str
     """search, page, help or instructions"""
     key: str
-    """What has to be equal, where that can be told; else empty, and `terms` are compared."""
+    """The key that equal look-ups share; empty if there is none, in which case `terms` are compared."""
     terms: frozenset[str]
     request: str
     """Id of the user's message that it was looked up for."""
@@ -63,7 +63,7 @@ _OWN = re.compile(r"^(?:readme|changelog|claude|agents|gemini|memory|skill|todo|
 
 
 def lookups_in(turns: Sequence[Turn], cwd: str | None, project: str | None) -> Iterator[Lookup]:
-    """Of one session."""
+    """The look-ups of one session."""
     made = attempts(turns)
     worked_on = {place for a in made if used(a.head) == EDITING and (place := path_of(a))}
     for attempt in made:
@@ -125,7 +125,7 @@ def _explains(text: str) -> bool:
 
 
 def patterns_of(lookups: Sequence[Lookup]) -> list[Pattern]:
-    """What was looked up in three sessions or more."""
+    """The look-ups that recur in three sessions or more."""
     groups: dict[tuple[str, str, str], list[Lookup]] = defaultdict(list)
     leaders: dict[tuple[str, str], list[tuple[str, Lookup]]] = defaultdict(list)
     for lookup in sorted(lookups, key=_age):
@@ -153,7 +153,7 @@ def _age(lookup: Lookup) -> tuple[datetime, str]:
 
 
 def _together(groups: list[list[Lookup]]) -> list[list[Lookup]]:
-    """What was looked up for the same requests, twice or more, is one: a page and the search that found it."""
+    """Look-ups joined that precede the same requests at least twice: a page and the search that found it."""
     joined: list[list[Lookup]] = []
     for group in sorted(groups, key=len, reverse=True):
         requests = {m.request for m in group}

@@ -1,4 +1,4 @@
-"""What users said, sentence by sentence, and which of it corrects their agent by an explicit cue."""
+"""Remarks of users, sentence by sentence, and whether an explicit cue marks them as corrections."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_SENTENCE = 400
 MAX_OBSERVED = 1_000
 """Characters of an observation that says one thing."""
 MAX_MESSAGE = 6_000
-"""Characters of a message of a user's that somebody typed; longer ones are pasted."""
+"""Maximum characters of a typed message; longer ones are pasted."""
 LAST_CALLS = 3
 """Calls that change something, to which words after them may object."""
 AGAIN = re.compile(
@@ -44,7 +44,7 @@ def messages_in(
     cwd: str | None,
     project: str | None,
 ) -> list[FrictionEvent]:
-    """What the user of a session said: what was observed of it, and the sentences that were not."""
+    """The remarks of the user in a session: their observations, and the sentences without one."""
     said = list(_observed(turns, observed, cwd, project))
     known: dict[str, list[tuple[int, int]]] = {}
     for message_id, start, end in (span for event in said for span in event.evidence):
@@ -91,8 +91,8 @@ def _placed(event: FrictionEvent, turns: Sequence[Turn], position: int) -> Frict
 
 
 def sentences_in(text: str, skipped: Collection[tuple[int, int]]) -> Iterator[tuple[int, int, str]]:
-    """Start, end and kind of each sentence that somebody typed and that says something. A bare "no" belongs to the
-    sentence behind it, which it makes a correction."""
+    """Start, end and kind of each typed sentence with content. A bare "no" is joined with the next sentence, which it
+    makes a correction."""
     before: int | None = None
     for sentence in sentences(text):
         start, end = sentence.start, sentence.end
@@ -118,7 +118,7 @@ _THANKS = re.compile(
     re.I,
 )
 SHORT = 40
-"""Characters of a sentence that does no more than begin with consent."""
+"""Maximum characters of a sentence that only consents."""
 
 
 def _consents(words: str) -> bool:

@@ -23,9 +23,9 @@ KINDS = (
 MEMORY_FILE, AGENTS_FILE = "MEMORY.md", "AGENTS.md"
 HARD_RULES = "Hard Rules"
 MIN_SESSIONS = 2
-"""In one session alone nothing recurs."""
+"""Minimum sessions of a pattern."""
 MIN_MINUTES = 0.5
-"""What one occurrence costs at least: somebody has to read it."""
+"""Minimum minutes that an occurrence costs: somebody has to read it."""
 MAX_TITLE = 160
 MAX_LINE = 240
 """Characters of a line that is to be written into a file."""
@@ -33,10 +33,10 @@ MAX_LINE = 240
 
 @dataclass(frozen=True)
 class Pattern:
-    """What recurs: its `members`, oldest first, and what would end it.
+    """A recurring problem: its `members`, oldest first, and a change that would end it.
 
-    `adds` is a line for the target file, `replaces` the line of it that goes; `note` says what to do where that is no
-    line.
+    `adds` is a line for the target file, `replaces` the line of it to remove; `note` says what to do if the change is
+    not a line.
     """
 
     kind: str
@@ -51,7 +51,7 @@ class Pattern:
     requests: frozenset[str] = frozenset()
     """Ids of the users' messages that the work was for."""
     sure: float = 1.0
-    """How sure its rule of evidence is, 0 to 1."""
+    """The reliability of the rule of evidence, 0 to 1."""
 
     @property
     def sessions(self) -> int:
@@ -77,7 +77,7 @@ class Pattern:
 
     @property
     def confidence(self) -> float:
-        """That this is a pattern and no accident: half of what its evidence allows for two sessions, more with more."""
+        """The probability that this is a pattern: half of what its evidence allows for two sessions, more with more."""
         return self.sure * (1 - 1 / max(2, self.sessions))
 
     @property
@@ -86,7 +86,7 @@ class Pattern:
 
     @property
     def change(self) -> str:
-        """What to do, in one line."""
+        """The change, in one line."""
         place = f"{self.target_file}, {self.section}" if self.section else self.target_file
         if self.adds and self.replaces:
             return f"In {place}, replace “{self.replaces}” with “{self.adds}”"
@@ -97,5 +97,5 @@ class Pattern:
         return f"{place}: {self.note}"
 
     def told(self) -> Pattern:
-        """With a title that is no longer than a line."""
+        """The pattern with a title clipped to the length of a line."""
         return replace(self, title=clip(self.title, MAX_TITLE))

@@ -1,7 +1,7 @@
-"""Lines that agents are told to keep: of MEMORY.md, AGENTS.md and CLAUDE.md, whoever wrote them.
+"""Rules for agents: lines of MEMORY.md, AGENTS.md and CLAUDE.md, whoever wrote them.
 
-A file does not say when a line was written. A line that was promoted has its day; any other is dated by the day it was
-first seen, which is remembered, or by the file's last change if that is earlier: so no older day can break a rule.
+A file does not say when a line was written. A promoted line has its day; any other is dated by the day it was first
+seen, which is stored, or by the file's last change if that is earlier: so a rule cannot be broken on an older day.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from memory_pipeline.workspace.workspace import Workspace
 
 FILES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".claude/CLAUDE.md")
 MAX_BYTES = 400_000
-"""Of a file of rules; a longer one is something else."""
+"""Maximum bytes of a file of rules; a longer one is something else."""
 MIN_WORDS = 3
-"""Of content, in a line that says what to do."""
+"""Minimum content words of a rule."""
 MAX_LINE = 500
 INJECTED = "injected"
 """The role of what a harness put into a session."""
 _DATED = re.compile(r"\((?P<day>\d{4}-\d\d-\d\d)\)\s*")
-"""How a line of MEMORY.md begins that was promoted: with the day on which it was said."""
+"""The date at the beginning of a promoted line of MEMORY.md."""
 _ID = re.compile(r"<!-- ([pf]-\d{8}-\d{3,}) -->")
 _COMMENT = re.compile(r"<!--.*?-->", re.S)
 _GIVEN = re.compile(r"#? ?AGENTS\.md instructions for (?P<folder>\S[^\n]*)\n|<INSTRUCTIONS>|# claudeMd", re.I)
@@ -54,10 +54,10 @@ class Rule:
     text: str
     since: date
     project: str | None = None
-    """Of a line of MEMORY.md that names one."""
+    """The project that a line of MEMORY.md names."""
 
     def reaches(self, event: FrictionEvent) -> bool:
-        """Whether it holds where the event happened, and did so then."""
+        """Whether the rule applied where and when the event happened."""
         if event.day <= self.since:
             return False
         folder = Path(self.file).parent
@@ -97,11 +97,11 @@ class RuleBook:
         return replace(rule, since=min(rule.since, self._since.get(rule.rule_id, rule.since)))
 
     def before(self, day: date) -> list[Rule]:
-        """Those that stand in a file now and were known before the day."""
+        """The rules that are in a file now and were known before the day."""
         return [rule for rule in self.present.values() if rule.since < day]
 
     def fingerprint(self, day: date) -> list[str]:
-        """What was ever known before the day: a line that went later changes no older day."""
+        """A hash of all rules known before the day: a line that is removed later changes no older day."""
         known = {rule_id for rule_id, since in self._since.items() if since < day}
         return sorted(known | {rule.rule_id for rule in self.before(day)})
 
@@ -120,7 +120,7 @@ class RuleBook:
 
 
 def rules_in(text: str) -> Iterator[str]:
-    """The lines of a Markdown file that say something, as they stand there without their bullet."""
+    """The lines of a Markdown file with content, verbatim without their bullet."""
     return (line for _, line in lines_in(text))
 
 
@@ -151,7 +151,7 @@ class MemoryLine(NamedTuple):
 
     start: int
     text: str
-    """Without its day, its project and its id."""
+    """The text without date, project and id."""
     proposal_id: str | None
     promoted: date | None
     dated: date | None
@@ -160,7 +160,7 @@ class MemoryLine(NamedTuple):
 
 
 def memory_lines(text: str, promoted: Mapping[str, date]) -> Iterator[MemoryLine]:
-    """The lines of a text in the form of MEMORY.md; ``promoted`` is of `promotion_days`."""
+    """The lines of a text in the form of MEMORY.md; ``promoted`` is the result of `promotion_days`."""
     for start, line in lines_in(text):
         dated, named = _DATED.match(line), _ID.search(text, start, (text.find("\n", start) + 1 or len(text)))
         bare = without_note(line[dated.end() if dated else 0 :])
@@ -170,14 +170,14 @@ def memory_lines(text: str, promoted: Mapping[str, date]) -> Iterator[MemoryLine
 
 
 def promotion_days(lake: Lake) -> dict[str, date]:
-    """When lines were promoted, by the proposal's id and by its text."""
+    """The days on which lines were promoted, by the proposal's id and by its text."""
     promotions = lake.read("promotions", columns=("proposal_id", "text", "day"))
     return {key: day for i, text, day in promotions.iter_rows() for key in (i, _plain(text))}
 
 
 def _folders(workspace: Workspace) -> list[str]:
-    """Where sessions worked. On a server that many people push to, the same path is somebody else's folder: of a lake
-    in a bucket only those count whose sessions are read on this machine."""
+    """The folders of sessions. On a server that many people push to, the same path is another person's folder: of a
+    lake in object storage only sessions that are read on this machine count."""
     catalogue = Catalogue(workspace.lake, workspace.settings)
     rows = (row for key, row in catalogue.rows.items() if catalogue.is_of_this_machine(key))
     return sorted({row["cwd"] for row in rows if row["cwd"]})
@@ -215,7 +215,7 @@ def _of_folder(place: Path) -> set[Path]:
 
 
 def _files(folders: Iterable[str]) -> set[Path]:
-    """Those of the folders that sessions worked in, and of the folders above them up to their repository."""
+    """The rule files of these folders and of the folders above them, up to their repository."""
     found = set[Path]()
     for folder in folders:
         with suppress(OSError, ValueError):  # a session may name any text as its folder

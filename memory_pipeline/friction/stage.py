@@ -38,7 +38,7 @@ Connect = Callable[[], "AbstractContextManager[duckdb.DuckDBPyConnection]"]
 VERSION = "20"
 MAX_PER_DAY = 10
 REMEMBERED_DAYS = 30
-"""Days before, in whose rows a pattern is looked for that goes on or has ended."""
+"""Days before the lookback in whose rows a continued or ended pattern is searched."""
 INPUTS = ("sessions", "messages", "observations")
 MAX_TOOL_TEXT = 6_000
 """Characters of a tool's message that are looked at."""
@@ -58,7 +58,7 @@ _MESSAGES = f"""
 
 @dataclass
 class FrictionInput:
-    """What is looked at for a day."""
+    """The input of the search for a day."""
 
     said: list[FrictionEvent] = field(default_factory=list)
     failed: list[failures.Failure] = field(default_factory=list)
@@ -68,7 +68,7 @@ class FrictionInput:
 
 
 class FrictionStage:
-    """Looks for patterns that span sessions and that this day added to: the ten worst of a day, and what goes on."""
+    """Finds patterns across sessions that this day added to: the ten worst of a day, and all that continue."""
 
     tables = ("friction_clusters",)
 
@@ -98,7 +98,7 @@ class FrictionStage:
         return fingerprint_of(VERSION, self.settings.friction_min_points, *inputs, self.rules.fingerprint(day))
 
     def build(self, day: date) -> Built:
-        """Of a day that is too old for its patterns to be kept, nothing but what was kept all the same."""
+        """The rows of the day; for a day whose patterns retention has deleted, only the rows that were kept."""
         if self.lake.is_retired("friction_clusters", day):
             return Built({"friction_clusters": self.lake.read("friction_clusters", [day])})
         days = lookback(day, self.settings.lookback_days)
@@ -114,7 +114,7 @@ class FrictionStage:
         return self._built(day, found, notes if found else {**notes, "nothing_found": "nothing recurs"})
 
     def input_of(self, day: date, days: list[date]) -> FrictionInput:
-        """What was said, failed and looked up in these days, and the rules that were known before the day."""
+        """The remarks, failures and look-ups of these days, and the rules that were known before the day."""
         found = FrictionInput()
         given: dict[str, Rule] = {rule.rule_id: rule for rule in self.rules.before(day)}
         observed = _by_session(self.lake.read("observations", days))
@@ -131,7 +131,7 @@ class FrictionStage:
         return found
 
     def _patterns(self, day: date, days: list[date]) -> tuple[list[Pattern], dict[str, Any]]:
-        """All that recurs in these days."""
+        """All patterns of these days."""
         given = self.input_of(day, days)
         grouped = by_model(self._asking, given.said, given.rules, day)
         found = [
@@ -183,7 +183,8 @@ class FrictionStage:
         return Built({"friction_clusters": frame}, notes={**notes, **counts, "ended": len(ended)})
 
     def _row(self, day: date, pattern: Pattern, known: FrictionRow | str) -> FrictionRow:
-        """A new pattern's text is written once, if a model is set, and kept while the pattern goes on."""
+        """The row of a pattern. The text of a new one is written once, if a model is set, and kept while the pattern
+        continues."""
         row = _row(day, pattern, known, self.settings.owner)
         if isinstance(known, str):
             rewritten = written(pattern, self._asking, day)
@@ -223,8 +224,8 @@ class FrictionStage:
 
 
 def each_once(patterns: Sequence[Pattern]) -> list[Pattern]:
-    """Without those that are another's other side: what was said when a call was refused, or looked up instead of it,
-    and what was asked for before the same was looked up."""
+    """The patterns without those that show another one from the other side: remarks on a refused call, look-ups instead
+    of it, and requests before the same look-up."""
     misuse = [p for p in patterns if p.kind == TOOL_MISUSE]
     skills = [p for p in patterns if p.kind == MISSING_SKILL and not _within(p.requests, misuse)]
     behind = {REPEATED_CORRECTION: [*misuse, *skills], RULE_VIOLATED: skills}
@@ -233,7 +234,8 @@ def each_once(patterns: Sequence[Pattern]) -> list[Pattern]:
 
 
 def _is_told_by(row: FrictionRow, patterns: Sequence[Pattern]) -> bool:
-    """Whether most of what it rests on is another pattern now: a correction whose rule was found, two that are one."""
+    """Whether most events of the pattern belong to another one now: a correction whose rule was found, or two that are
+    one."""
     own = {span["message_id"] for span in row["evidence"]}
     return any(2 * len(own & p.messages) > len(own) for p in patterns)
 
@@ -284,7 +286,7 @@ def _row(day: date, pattern: Pattern, known: FrictionRow | str, owner: str) -> F
 
 
 def _weeks(pattern: Pattern, before: FrictionRow | None) -> list[tuple[date, int]]:
-    """How often by week: what is older than the days that are looked at is known from the row before."""
+    """The number of events by week; weeks before the lookback come from the earlier row."""
     now = dict(pattern.by_week)
     older = {w["week"]: w["occurrences"] for w in (before and before["by_week"]) or []}
     return sorted({week: max(older.get(week, 0), now.get(week, 0)) for week in {*older, *now}}.items())

@@ -1,7 +1,7 @@
-"""The text of a new pattern in the words of the reflector's model, written from its evidence and checked against it.
+"""The text of a new pattern, written by the reflector's model from the evidence and checked against it.
 
-What names or counts anything that neither the evidence nor the template has, or turns round what the user said, is
-refused, and the template's text stays. So it does without a model, and where the model does not answer.
+A text with a name or number that neither the evidence nor the template has, or that reverses what the user said, is
+refused, and the text of the template stays. It also stays without a model or an answer.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def checked(pattern: Pattern, text: str) -> tuple[Pattern | None, str | None]:
 
 
 def _line_of(pattern: Pattern) -> str | None:
-    """What the model may write; of a rule that stands already, its words stay."""
+    """The line that the model may write; the words of an existing rule stay."""
     if pattern.kind == RULE_VIOLATED or not (pattern.adds or pattern.note):
         return None
     return without_note(pattern.adds) if pattern.adds else pattern.note

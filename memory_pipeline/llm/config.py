@@ -77,8 +77,8 @@ def fallback_model(first: ModelConfig, asked: ModelSettings) -> ModelConfig | No
     return replace(
         first,
         model=asked.fallback_model,
-        base_url=asked.fallback_base_url,
-        price=_price(asked.fallback_price),
+        base_url=None,
+        price=None,
         sees=None if first.role == "OBSERVER" else False,
         role=f"{first.role}_FALLBACK",
     )

@@ -36,7 +36,7 @@ class BlockResult:
 
 
 def put_block(text: str, key: str, body: str) -> BlockResult:
-    """Put ``body`` into the block ``key`` of ``text``: in place when the block is there, else at the end.
+    """Put ``body`` into the block ``key`` of ``text``: in place if the block exists, else at the end.
 
     A block that a user edited, left open or doubled is left exactly as it is ("edited"). Raises ValueError for a key
     with other characters than letters, digits and ``._:-``, and for a body that contains a block's fence.
@@ -83,9 +83,8 @@ def append_block(text: str | None, key: str, body: str) -> str:
 
 
 def cut_block(text: str, key: str) -> str | None:
-    """The inverse of `append_block`, whatever was written around the block meanwhile; None where nothing but the block
-    is there and there was no file before. Raises ValueError where `damage` finds something, or no block is there.
-    """
+    """The inverse of `append_block`, also after edits around the block; None if the file would be empty and did not
+    exist before. Raises ValueError if `damage` finds something, or if there is no such block."""
     found = _find_untouched(text, key)
     if found is None:
         raise ValueError(f"block {key!r} is not there, or not as it was written")
@@ -109,7 +108,7 @@ def damage(text: str, key: str) -> tuple[int, str] | None:
 
 
 def has_block(text: str, key: str) -> bool:
-    """Whether a mark of the block is there, in whatever state."""
+    """Whether the text contains a fence of the block, damaged or not."""
     return bool(_fences_of(text, key))
 
 
@@ -132,7 +131,7 @@ def split_lines(text: str) -> list[str]:
 
 
 def newline_of(text: str) -> str:
-    """The line ending that most lines of the text have; ``\\n`` when there are none."""
+    """The line ending that most lines of the text have; ``\\n`` if there are none."""
     windows = text.count("\r\n")
     return "\r\n" if windows > text.count("\n") - windows else "\n"
 
@@ -186,7 +185,7 @@ def _find_untouched(text: str, key: str) -> re.Match[str] | None:
 
 
 def _gap_after(text: str, newline: str) -> str:
-    """What must follow the text so that a blank line precedes the next one."""
+    """The line endings to add so that a blank line precedes what follows."""
     if text in ("", "\ufeff"):
         return ""
     lines = split_lines(text)

@@ -1,4 +1,4 @@
-"""What was said, as Markdown that shows it: nothing in it becomes a link, an image, HTML or structure."""
+"""Text as Markdown that displays it: nothing in it becomes a link, an image, HTML or structure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _START = re.compile(r"^([-=]|\d+(?=[.)]))")
 
 
 def escaped(text: str) -> str:
-    """On one line; a reader of the rendered Markdown sees the text as it is. Addresses alone may still be linked."""
+    """The text on one line, displayed unchanged by a renderer of Markdown. Bare URLs may still become links."""
     line = _SPECIAL.sub(r"\\\1", " ".join(text.split()).translate(_HTML))
     return _START.sub(lambda found: f"\\{found[0]}" if not found[0].isdigit() else f"{found[0]}\\", line)
 

@@ -27,7 +27,7 @@ _STAMP = "%Y%m%dT%H%M%S.%fZ"
 
 
 class ChangedMeanwhileError(MemoryPipelineError):
-    """Somebody else wrote the file between our reading and our writing; nothing was written."""
+    """Another program wrote the file between our reading and our writing; nothing was written."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(f"{path} was changed by somebody else meanwhile; it was left as it is")
@@ -119,7 +119,7 @@ def copies_of(path: Path, backups: Path) -> list[Path]:
 
 
 def is_blank(data: bytes) -> bool:
-    """Whether nobody wrote anything there: no bytes, blanks, or the zeros of a power cut."""
+    """Whether the bytes contain no text: no bytes, blanks, or the zeros of a power cut."""
     return not data.strip(b"\0 \t\r\n\xef\xbb\xbf")
 
 

@@ -1,7 +1,7 @@
-"""Temporary files that killed processes left in a workspace: taken away by the next run, wherever they lie.
+"""Removal of temporary files that killed processes left in a workspace.
 
-Each of our writers makes its temporary file beside its target, under a name that nobody else gives. A later write in
-the same folder may never come, so a run looks through the whole workspace.
+Each writer makes its temporary file beside its target, under a name that nothing else uses. A later write in the same
+folder may never come, so a run searches the whole workspace.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def remove_strays(workspace: Path, *, but_in: Path) -> list[Path]:
 
 
 def find_strays(workspace: Path, *, but_in: Path) -> list[Path]:
-    """What was written within an hour may be in use; what seems to be of the future is of a clock that was wrong."""
+    """Temporary files older than an hour, as newer ones may be in use; also those with a time in the future."""
     found = []
     for folder, folders, names in os.walk(workspace):
         left_out = {name for name in folders if Path(folder, name) == but_in}

@@ -46,6 +46,8 @@ OPENING = (
     "date: check what you act on."
 )
 AROUND = "`show` with an id gives the words around it."
+MAX_TOKENS = 2_000
+"""Maximum tokens of an answer."""
 MAX_HIT = 300
 """Characters of a hit, of which `show` has all."""
 MAX_MESSAGE, MAX_NEIGHBOUR = 4_000, 600
@@ -92,7 +94,7 @@ def recall(
         f"[{number}] {safe(q.text)}\n    {safe(source_of(q.hit))} · {safe(q.hit.source_id)}"
         for number, q in enumerate(answer.quotes, 1)
     ]
-    return _with_notes(within(settings.mcp.tokens, quotes, AROUND), answer.notes)
+    return _with_notes(within(MAX_TOKENS, quotes, AROUND), answer.notes)
 
 
 def search(
@@ -113,7 +115,7 @@ def search(
         f"{hit.score:.2f}  {safe(source_of(hit))} · {safe(hit.source_id)}\n      {safe(clip(hit.text, MAX_HIT))}"
         for hit in found.hits
     ]
-    return _with_notes(within(settings.mcp.tokens, hits, AROUND), found.notes)
+    return _with_notes(within(MAX_TOKENS, hits, AROUND), found.notes)
 
 
 def show(asked: Asked, identifier: str, around: int = 3) -> str:
@@ -132,7 +134,7 @@ def show(asked: Asked, identifier: str, around: int = 3) -> str:
     place = f"{safe(rows[0]['source_file'])}, lines {rows[0]['source_line']} to {rows[-1]['source_line']}"
     own = next((i for i, row in enumerate(rows) if row["message_id"] == identifier), 0)
     nearest = sorted(range(len(said)), key=lambda i: (abs(i - own), i))
-    return within(settings.mcp.tokens, said, place, nearest)
+    return within(MAX_TOKENS, said, place, nearest)
 
 
 def why(asked: Asked, identifier: str) -> str:
@@ -146,7 +148,7 @@ def why(asked: Asked, identifier: str) -> str:
     head = f"{identifier}  {safe(str(row.get('text') or row.get('narrative') or row.get('title')))}"
     events = [f"{str(e['moment'] or 'now')[:16]}  {e['event']} ({safe(e['detail'])})" for e in found["history"]]
     said = [_said(one) for one in found["said"]] or ["Nothing that was said carries it."]
-    return within(settings.mcp.tokens, ["\n".join([head, *events]), *said], "")
+    return within(MAX_TOKENS, ["\n".join([head, *events]), *said], "")
 
 
 def brief(asked: Asked, folder: str | None = None) -> str:
@@ -173,7 +175,7 @@ def pending(asked: Asked) -> str:
         f"{p.proposal_id} · {safe(p.section)}\n    {safe(_told(p))}\n    {safe(p.evidence)}"
         for p in as_offered(workspace, log, rows)
     ]
-    return within(settings.mcp.tokens, lines, "The user decides on them, with `memory review` or in REVIEW.md.")
+    return within(MAX_TOKENS, lines, "The user decides on them, with `memory review` or in REVIEW.md.")
 
 
 def _told(proposal: Proposal) -> str:

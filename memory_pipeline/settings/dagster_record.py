@@ -1,6 +1,6 @@
-"""Where Dagster's record of runs lies, as the workspace's dagster.yaml says: in SQLite files, or in Postgres.
+"""The location of Dagster's record of runs, read from the workspace's dagster.yaml: SQLite files or Postgres.
 
-Read without Dagster, which takes seconds to load: the file alone says it, with the variables that it names.
+The file and the variables that it names are read without Dagster, which takes seconds to load.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
-from memory_pipeline.settings import Settings
+from memory_pipeline.settings.fields import Settings
 
 _KEYS = ("postgres_db", "postgres_url")
 _REASON = re.compile(r".*\b(?:FATAL|failed|error): *(.*)")
-"""What the driver puts before the server's words."""
+"""The text that the driver puts before the server's message."""
 _STORAGE = re.compile(r"^(event_log_)?storage:", re.M)
 _MAX_REASON = 160
 
@@ -26,7 +26,7 @@ class RecordUnavailableError(TryAgainLaterError):
 
 
 class RecordMisconfiguredError(CannotGoOnError):
-    """What dagster.yaml says of Postgres cannot be used; the message says which part."""
+    """The Postgres entry of dagster.yaml cannot be used; the message says which part."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class PostgresRecord:
     """A record in Postgres."""
 
     url: str = field(repr=False)
-    """As SQLAlchemy takes it, with the password."""
+    """The URL for SQLAlchemy, with the password."""
     shown: str
     """Host, port and database."""
 
@@ -121,7 +121,7 @@ def _is_of_the_driver(error: BaseException) -> bool:
 
 
 def _reason(error: BaseException) -> str:
-    """In the server's words, in one line."""
+    """The server's message in one line."""
     while error.__cause__ or error.__context__:
         error = error.__cause__ or error.__context__  # type: ignore[assignment]
     lines = [line.strip() for line in f"{error}".splitlines() if line.strip()]
@@ -155,7 +155,7 @@ def _configured(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _value(name: str, value: Any, file: str) -> Any:
-    """As it stands there, or of the variable that is named."""
+    """The value itself, or that of the environment variable that it names."""
     if not isinstance(value, Mapping) or "env" not in value:
         return value
     if not (found := os.environ.get(f"{value['env']}")):

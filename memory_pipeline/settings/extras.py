@@ -1,13 +1,12 @@
-"""Packages that few need, by the name of the extra in pyproject.toml that installs them."""
+"""Optional packages by the extra in pyproject.toml that installs them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from memory_pipeline.settings import Settings
+from memory_pipeline.settings.dagster_record import names_celery, names_postgres
+from memory_pipeline.settings.fields import Settings
 
 EXTRAS = {
     "models": ("pydantic_ai", "openai", "genai_prices"),
@@ -18,7 +17,7 @@ EXTRAS = {
     "object-storage": ("obstore", "fsspec"),
     "celery": ("dagster_celery", "redis"),
 }
-"""The modules without which it does not work. They are imported where they are called, never with a module of ours."""
+"""The modules that each extra needs. They are imported inside functions only."""
 
 
 def is_installed(extra: str) -> bool:
@@ -44,8 +43,6 @@ def _needed(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "todoist", "MEMORY_TODOIST offers proposals in Todoist"
     if settings.qdrant.url:
         yield "server", "QDRANT_URL names a Qdrant server"
-    from memory_pipeline.settings.dagster_record import names_celery, names_postgres
-
     if names_postgres(settings):
         yield "postgres", f"{settings.dagster_home / 'dagster.yaml'} names Postgres"
     if names_celery(settings):

@@ -1,9 +1,8 @@
-"""What a workspace was made with and keeps: the time zone that cuts its days, its first day, its salt and the number of
-its format; and that nobody else may look into it.
+"""Marks of a workspace: its time zone, first day, salt and format number; and the permissions of its files.
 
-They are small files in `lake/`, each with a copy in `backups/marks/` that is put back where it is gone, empty or
-zeroed: with another salt or zone every day would be made anew, with other ids. A workspace from before there was a mark
-of the first day has the days of its tables, and of what its catalogue knows, instead.
+Each mark is a small file in `lake/` with a copy in `backups/marks/`, which replaces one that is missing, empty or
+zeroed: with another salt or zone every day would be rebuilt with other ids. If the mark of the first day is missing,
+the days of the tables and of the catalogue count instead.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ SALT_BYTES = 16
 
 
 def keep_private(workspace: Path) -> None:
-    """Let nobody but its owner into the workspace; in one from before this was looked after, into no file of it.
+    """Remove the permissions of others from the workspace, and from all files of a workspace that others can read.
 
-    Where the file system or another owner does not allow that, it stays as it is.
+    Files whose permissions cannot be changed stay as they are.
     """
     with contextlib.suppress(FileNotFoundError, PermissionError):
         if not workspace.stat().st_mode & 0o077:
@@ -51,7 +50,7 @@ def open_to_others(workspace: Path) -> Iterator[Path]:
 
 
 def content(workspace: Path, name: str) -> bytes | None:
-    """What the mark of this name says, as it is shared with other workspaces; None where it is not made."""
+    """The content of the mark of this name, as it is shared with other workspaces; None if there is none."""
     if name == SALT:
         return next(filter(None, map(_salt_in, _places(workspace, SALT))), None)
     text = _kept(workspace, name)
@@ -87,7 +86,7 @@ def kept_first_day(workspace: Path) -> date | None:
 
 
 def first_day(workspace: Path, today: date) -> date:
-    """The kept one, else the oldest day that anything stored is of, else today. Reads little, and writes nothing."""
+    """The first day of the mark, else the oldest stored day, else today. It reads little and writes nothing."""
     return kept_first_day(workspace) or min((*_stored(workspace), *_catalogued(workspace), today))
 
 
@@ -154,12 +153,12 @@ def _catalogued(workspace: Path) -> list[date]:
 
 
 def _places(workspace: Path, name: str) -> tuple[Path, Path]:
-    """Of the mark, and of its copy."""
+    """The paths of the mark and of its copy."""
     return workspace / "lake" / name, workspace / "backups" / "marks" / name
 
 
 def _kept(workspace: Path, name: str) -> str | None:
-    """What the mark says, or its copy where that alone is sound; unsound words where there are no others."""
+    """The text of the mark, or of its copy if only that is valid; the invalid text if both are."""
     found = [text for text in map(_read, _places(workspace, name)) if text]
     return next((text for text in found if _is_sound(name, text)), found[0] if found else None)
 

@@ -26,9 +26,9 @@ KNOWN = ("provider", "model", "command", "baseUrl", "temperature", "maxOutputTok
 PARTS = ("observer", "reflector")
 TOP = ("enabled", *PARTS, "$schema")
 EARLY = "observationTokenThreshold"
-"""Of the reflector: the tokens of observations from which it reflects before the day has ended."""
+"""The reflector's key for the tokens of observations that start a reflection before the day ends."""
 FIELDS = {"baseUrl": "base_url", "temperature": "temperature", "maxOutputTokens": "max_output_tokens", "price": "price"}
-"""What follows the part's name in the keys of settings."""
+"""The names of the keys in the groups of settings."""
 NUMBERS = ("temperature", "maxOutputTokens", EARLY)
 REFUSED = {
     "messageTokenThreshold": "says when pi's extension observes within a session, and here a session is observed when "
@@ -42,7 +42,7 @@ class WrongFileError(MemoryPipelineError):
 
 
 def path() -> Path:
-    """Where the file lies, whether it is there or not."""
+    """The path of the file, which may not exist."""
     agent = os.environ.get("PI_CODING_AGENT_DIR") or "~/.pi/agent"
     return Path(agent).expanduser() / "memory.json"
 
@@ -65,7 +65,7 @@ def found() -> dict[str, tuple[Any, Path]]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """A file's content, each part of the type that it should have; empty when there is none."""
+    """The content of the file, with the types checked; empty if there is no file."""
     try:
         content = json.loads(path.read_text("utf-8"))
     except (FileNotFoundError, NotADirectoryError):

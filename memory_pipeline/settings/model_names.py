@@ -1,7 +1,7 @@
-"""How a model is named: `provider:model`, or as other tools write it, `provider/model`.
+"""Names of models: `provider:model`, or `provider/model` as other tools write it.
 
-A slash is also part of names that servers give, like `meta-llama/Llama-3.1-8B`; where it could mean either, it is
-refused with both readings written out.
+A slash also occurs in names that servers give, like `meta-llama/Llama-3.1-8B`; an ambiguous name is refused with both
+readings.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PROVIDERS = frozenset(
 )
 """Providers of language models by the names that pydantic-ai has for them."""
 GATEWAY = "gateway/"
-"""What stands before the provider of a model that is asked through pydantic's gateway."""
+"""The prefix of a model that is asked through Pydantic's gateway."""
 _OWN_URL = ("openai", "ollama")
 """Providers whose address a variable of their own may set, so that a server with any models answers for them."""
 

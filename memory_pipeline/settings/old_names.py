@@ -17,6 +17,11 @@ MOVED = {
 """Keys of settings.toml with their new ones. Those of the table `advanced` follow from their paths; see
 `sources.by_old_key`."""
 GONE = {
+    "mcp_tokens": "an answer always has at most 2,000 tokens",
+    "observer_fallback_base_url": "the second model is asked at its provider's address, such as OPENAI_BASE_URL",
+    "observer_fallback_price": "the price of the second model is that of `genai-prices`",
+    "reflector_fallback_base_url": "the second model is asked at its provider's address, such as OPENAI_BASE_URL",
+    "reflector_fallback_price": "the price of the second model is that of `genai-prices`",
     "keep_runs_days": "Dagster's record always keeps 90 days",
     "max_recall_loss": "a distillation may always lose one high in ten",
     "observer_images": "models that are known to see images are shown them",
@@ -27,7 +32,7 @@ GONE = {
     "proposal_warning_days": "it follows from proposal_expiry_days, of which it is five sevenths",
     "qdrant_quantization": "vectors are kept whole",
 }
-"""Former settings by their variables, in small letters and without MEMORY_, with what holds instead."""
+"""Former settings by their variables in lower case without MEMORY_, with what applies instead."""
 
 
 def reason_gone(name: str) -> str | None:

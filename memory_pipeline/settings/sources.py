@@ -1,6 +1,6 @@
-"""Where settings come from, by the names that they have there: variables, settings.toml, pi's memory.json.
+"""Sources of settings: environment variables, settings.toml and pi's memory.json.
 
-A setting is named by its key in settings.toml, such as `observer.model`; a group of settings is a table there.
+A setting is identified by its key in settings.toml, such as `observer.model`; a group of settings is a table there.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ from memory_pipeline.settings.old_names import MOVED, reason_gone, warn
 
 FILE_NAME = "settings.toml"
 PREFIXES = ("MEMORY_", "OBSERVER_", "REFLECTOR_")
-"""A variable that begins so and is none of ours is most likely misspelt."""
+"""Prefixes of our variables: an unknown variable that begins so is most likely misspelt."""
 FOREIGN = ("MEMORY_PIPELINE_INSIDE", "MEMORY_PRESSURE_WATCH", "MEMORY_PRESSURE_WRITE", "MEMORY_AVAILABLE")
-"""What no user writes: set by us for the commands of models, by systemd for services, and by Heroku."""
+"""Variables with our prefixes that are no settings: those that the product sets for commands of models, and those of
+systemd and Heroku."""
 FRONT = "front"
 """Marks a field that belongs on the front page: what people do change."""
 ADVANCED = "advanced"
-"""Marks a field that stands in the table `advanced` of settings.toml, with its path as one word."""
+"""Marks a field that belongs to the table `advanced` of settings.toml, with its path as one word."""
 HIDDEN = "hidden"
 """Marks a field that no list shows: it is for tests and for the product's own processes."""
 ELSEWHERE = {
@@ -55,7 +56,7 @@ ELSEWHERE = {
     "session_tier_max_tokens": "advanced.pack_session_tokens",
     "working_tier_max_tokens": "advanced.pack_working_tokens",
 }
-"""What other programs for observational memory call a setting, in lower case, whole or without its table."""
+"""The names of settings in other programs for observational memory, in lower case, with or without their table."""
 
 
 @dataclass(frozen=True)
@@ -67,14 +68,14 @@ class Variable:
 
 @dataclass(frozen=True)
 class Shown:
-    """How a default that is only known when it is asked for stands in a table."""
+    """The text that describes a default which depends on the workspace."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting: its key in settings.toml, its variable, its path below `Settings`, and the field with the rest."""
+    """A setting: its key in settings.toml, its variable, its path below `Settings`, and its field."""
 
     key: str
     variable: str
@@ -99,7 +100,7 @@ class Setting:
 
     @property
     def default(self) -> str:
-        """As it stands in a table; empty where there is none."""
+        """The default as a table shows it; empty if there is none."""
         if shown := [mark.text for mark in self.field.metadata if isinstance(mark, Shown)]:
             return shown[0]
         return written(None if self.field.default is PydanticUndefined else self.field.default)
@@ -175,7 +176,7 @@ class Variables(PydanticBaseSettingsSource):
     """The environment; an empty variable is an unset one, and upper and lower case are the same."""
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        """Of no use here: the names are those of `settings_of`."""
+        """Not used: `settings_of` has the names."""
         raise NotImplementedError
 
     def __call__(self) -> dict[str, Any]:
@@ -207,9 +208,9 @@ Given = Mapping[str, tuple[Any, str]]
 
 
 def in_file(cls: type[BaseSettings], path: Path, text: str, data: Mapping[str, Any]) -> Given:
-    """What the text of a settings.toml sets, old names included, of which a new one beside it counts.
+    """The settings in the text of a settings.toml. Old names are included; a new name takes precedence.
 
-    Raises `WrongFileError` for a name that nothing reads, and for what a file may not say.
+    Raises `WrongFileError` for an unknown name and for a setting that the file may not have.
     """
     known, old, found = by_key(cls), by_old_key(cls), dict[str, tuple[Any, str]]()
     for key, value in sorted(flat(data).items(), key=lambda item: item[0] in known):
@@ -242,7 +243,7 @@ def _paths(value: Any) -> list[str]:
 
 
 def given(cls: type[BaseSettings], workspace: Path) -> Given:
-    """What is set anywhere, without the defaults."""
+    """All settings that are set in any source, without defaults."""
     known = settings_of(cls)
     pi = {path: (value, str(file)) for path, (value, file) in memory_json.found().items()}
     variables = {path: (value, known[path].variable) for path, value in flat(Variables(cls)()).items()}
@@ -276,7 +277,7 @@ def no_such(name: str, known: Iterable[str]) -> str:
 
 
 def unknown_variables(cls: type[BaseSettings]) -> list[str]:
-    """A sentence for each variable of the environment that looks like a setting and is none."""
+    """A sentence for each variable of the environment that looks like a setting and is unknown."""
     known = {setting.variable for setting in settings_of(cls).values()}
     gone = [name for name in os.environ if name.upper().startswith((*PREFIXES, "QDRANT_")) and reason_gone(name)]
     for name in gone:
@@ -290,7 +291,7 @@ def unknown_variables(cls: type[BaseSettings]) -> list[str]:
 
 
 def sentences(cls: type[BaseSettings], error: ValidationError, places: Given) -> str:
-    """One for each wrong value; defaults that could not be made because of them say nothing."""
+    """A sentence for each wrong value; defaults that depend on a wrong value are left out."""
     return " ".join(
         _sentence(cls, dict(e), places) for e in error.errors() if e["type"] != "default_factory_not_called"
     )

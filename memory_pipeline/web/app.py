@@ -38,7 +38,7 @@ STATIC = {
     "icon.svg": (_OWN, "image/svg+xml"),
     "report.css": (Path(quality.__file__).parent, "text/css"),
 }
-"""All files that it gives: by name where each lies and what it is."""
+"""All static files: by name the path and the media type."""
 Lifespan = Callable[[Any], AbstractAsyncContextManager[None]]
 
 
@@ -133,7 +133,7 @@ class Page:
         return self.shown(request, "quality", made=made)
 
     def not_shown(self, request: Request, error: Exception) -> Response:
-        """What a user can understand and mend is a sentence."""
+        """Answer a known error with its message."""
         return self.shown(request, "missing", 404, reason=f"{error}")
 
     def no_such_page(self, request: Request, error: Exception) -> Response:

@@ -10,11 +10,12 @@ from memory_pipeline.recall.search import Results, Searcher
 from memory_pipeline.settings import Settings
 
 OPEN_SECONDS = 8.0
-"""After the last question. A run that wants to write waits for it, up to half a minute."""
+"""Seconds after the last question until the index is closed. A run that needs to write waits for up to half a
+minute."""
 
 
 class OpenSearch:
-    """One question at a time; a context, at whose end the index is closed."""
+    """An open search that answers one question at a time; a context manager that closes the index."""
 
     def __init__(self, settings: Settings, *, open_seconds: float = OPEN_SECONDS) -> None:
         self._settings, self._open_seconds = settings, open_seconds

@@ -1,8 +1,8 @@
-"""What is done on the page: one step is held for a few seconds in which it can be undone, then it is recorded.
+"""Actions on the page: each is held for a few seconds, in which it can be undone, and then recorded.
 
-A decision is a row that is never taken back. So the last one waits, as in `memory review`: until the next step, until
-its time is over, or until the page ends, and is recorded then. One thread records, in the order of the steps, and
-brings REVIEW.md and MEMORY.md in line; whoever asks for the page never waits for it.
+A decision is a row that is never removed. So the last one is held, as in `memory review`, until the next action, until
+its time is over, or until the page ends. One thread records in the order of the actions and updates REVIEW.md and
+MEMORY.md; a request never waits for it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ NEWS = 20
 
 @dataclass(frozen=True)
 class Step:
-    """What a user did with a proposal (`approved`, `rejected`, `later`), or with a line of MEMORY.md (`retired`)."""
+    """An action on a proposal (`approved`, `rejected`, `later`) or on a line of MEMORY.md (`retired`)."""
 
     done: str
     told: str
@@ -96,7 +96,7 @@ class Desk:
             return [*self._being_recorded, *([self._held] if self._held else [])]
 
     def news(self) -> list[str]:
-        """What came of earlier steps and was not told yet, a sentence each."""
+        """Results of earlier actions that were not shown yet, a sentence each."""
         with self._lock:
             told = list(self._news)
             self._news.clear()
@@ -140,7 +140,7 @@ class Desk:
             self._hand.submit(self._guarded, self._reconcile).result()
 
     def wait(self) -> None:
-        """Until all that was handed on is recorded."""
+        """Wait until all queued actions are recorded."""
         self._hand.submit(lambda: None).result()
 
     def _time_is_over(self, step: Step) -> None:
@@ -157,7 +157,7 @@ class Desk:
             self._hand.submit(self._guarded, lambda: self._record(step))
 
     def _guarded(self, work: Callable[[], object]) -> None:
-        """Work whose failure is told on the page; what was decided there is then still pending."""
+        """Run the work and show its failure on the page; the decision is then still pending."""
         try:
             work()
         except (MemoryPipelineError, Timeout, OSError) as error:

@@ -1,9 +1,9 @@
-"""Who may ask the page: the browser that was handed its first address, and nothing else on this machine or the network.
+"""Access to the page: only the browser that was given its first address, and nothing else on this machine or network.
 
 A page on a loopback address is within reach of every other page in the same browser (by a form, an image, a script, or
 under a name of its own by DNS rebinding), and of every program and user of this machine. So the first address has a
-token that is good for once, for which the browser gets a cookie; Host and Origin must be the page's own; each change
-carries a token that only the page's own forms have; and a policy keeps what was said from running or loading anything.
+one-time token, for which the browser gets a cookie; Host and Origin must be the page's own; each change carries a token
+that only the page's own forms have; and a content security policy keeps quoted text from running or loading anything.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Guard:
 
     @property
     def address(self) -> str:
-        """Of the page, without a token."""
+        """The address of the page, without a token."""
         return f"http://{HOST}:{self._port}/"
 
     @property
@@ -98,7 +98,7 @@ class Guard:
         return self.app
 
     def _check_place(self, request: Request) -> None:
-        """By the names under which a browser asks: a foreign page cannot choose these headers."""
+        """Check the Host and Origin headers, which a foreign page cannot choose."""
         own = {f"{name}:{self._port}" for name in (HOST, "localhost")}
         host, origin = request.headers.get("host", ""), request.headers.get("origin")
         if host not in own or len(request.headers.getlist("host")) != 1:
@@ -109,7 +109,7 @@ class Guard:
             raise Refused(403, "Requests of other pages are refused.")
 
     def _let_in(self, request: Request, token: str) -> Response:
-        """To the address without the token, which would stay in the history."""
+        """Redirect to the address without the token, which would stay in the history."""
         is_known = _same(request.cookies.get(self._cookie, ""), self._session)
         if not is_known and (self._first is None or not _same(token, self._first)):
             raise Refused(401, _HOW_TO_OPEN)
@@ -136,7 +136,7 @@ class Guard:
 
     @property
     def _cookie(self) -> str:
-        """By the port: a browser sends cookies to all ports of a host."""
+        """The name of the cookie, with the port: a browser sends cookies to all ports of a host."""
         return f"memory_page_{self._port}"
 
 

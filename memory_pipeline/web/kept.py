@@ -1,7 +1,7 @@
-"""What the page has read, kept while the tables that it comes from are as they were.
+"""A cache of what the page reads, valid while the tables behind it are unchanged.
 
-Reading all decisions of a year takes longer than anybody waits for a page. A table's files are never changed in place,
-only replaced, so the time of a table's folder tells whether it changed.
+Reading all decisions of a year takes longer than a user would wait. A table's files are never changed in place, only
+replaced, so the modification time of a table's folder tells whether it changed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ SAID = (
 """Tables that a card is made from, beside the proposals themselves, which never change."""
 EVENTS = ("proposals", "remembered", "supports", *KEYS)
 SETTLED_NS = 50_000_000
-"""What was written just now may be written again within the same tick of the file system's clock."""
+"""Age from which a modification time is trusted: a second write may fall into the same tick of the file system's
+clock."""
 AROUND = 3
 """Turns before and after the words that a card rests on."""
 
@@ -56,7 +57,7 @@ class _Read:
 
 
 class Kept:
-    """Of one workspace; may be asked by several threads."""
+    """The cache of one workspace; it may be used by several threads."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
@@ -64,12 +65,12 @@ class Kept:
         self._read = _Read()
 
     def log(self) -> ProposalLog:
-        """All proposals and what happened to them, as they are now."""
+        """All proposals and their events, up to date."""
         with self._lock:
             return self._current()
 
     def pending(self) -> list[ProposalState]:
-        """What waits for a decision, best first."""
+        """The pending proposals, best first."""
         with self._lock:
             self._current()
             return self._read.pending
@@ -109,7 +110,7 @@ class Kept:
         return found
 
     def _said_again(self, proposal_ids: Collection[str]) -> dict[str, list[str]]:
-        """By proposal, the texts of the reflections that were merged into it, the newest first."""
+        """By proposal, the texts of the reflections that were merged into it, newest first."""
         mine = pl.col("proposal_id").is_in(list(proposal_ids))
         merged = self._current().table("supports").filter(mine).sort("said_at", descending=True)
         if merged.is_empty():

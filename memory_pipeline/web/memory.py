@@ -23,20 +23,20 @@ class Remembered:
     line: MemoryLine
     trace: Sequence[str]
     text: str
-    """Without the marks of one that holds no more."""
+    """The text, without the marks of an ended line."""
 
 
 @dataclass(frozen=True)
 class Section:
     name: str
     lines: Sequence[Remembered]
-    """Those that hold."""
+    """The active lines."""
     ended: Sequence[Remembered]
-    """Those that are struck through."""
+    """The lines that are struck through."""
 
 
 def sections_of(desk: Desk) -> list[Section]:
-    """In the order of the file; lines before the first heading stand under no name."""
+    """The sections in the order of the file; lines before the first heading are under an empty name."""
     lines = _lines(desk)
     ids = [line.proposal_id for line in lines if line.proposal_id]
     rows = desk.kept.log().rows(ids)
@@ -51,7 +51,7 @@ def sections_of(desk: Desk) -> list[Section]:
 
 
 def retirement(desk: Desk, form: Mapping[str, str]) -> Step | None:
-    """What a line's form asks for; None where the line is no longer there."""
+    """The action that the form of a line requests; None if the line no longer exists."""
     wanted = (form.get("id") or None, form.get("section", ""), form.get("text", "").replace("\r\n", "\n"))
     for line in _lines(desk):
         if not line.is_struck and (line.proposal_id, line.section, line.text) == wanted:
@@ -65,7 +65,7 @@ def _lines(desk: Desk) -> list[MemoryLine]:
 
 
 def _replaced_by(desk: Desk, ids: Sequence[str]) -> dict[str, str]:
-    """By proposal: the approved one that took its place."""
+    """By proposal, the approved one that replaced it."""
     log, wanted = desk.kept.log(), set(ids)
     approved = log.frame.filter(status=APPROVED).drop_nulls("supersedes").select("proposal_id", "supersedes")
     return {old: new for new, olds in approved.iter_rows() for old in olds if old in wanted}

@@ -27,7 +27,7 @@ class Reports:
         self._asked_at = 0.0
 
     def last(self, *, anew: bool = False) -> tuple[Report, Markup] | None:
-        """None while it is being made. Raises what making it raised."""
+        """The last report; None while it is being made. Raises what making it raised."""
         with self._lock:
             made = self._made
             is_old = time.monotonic() - self._asked_at > KEPT_SECONDS

@@ -1,4 +1,4 @@
-"""What is read on the page: hits of a search, and a session as a conversation."""
+"""The screens for reading: hits of a search, and a session as a conversation."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from memory_pipeline.web.asking import OpenSearch
 
 HITS = 10
 MESSAGES_SHOWN = 200
-"""Of a session at once."""
+"""The number of messages of a session that a page shows."""
 
 
 class NotThereError(MemoryPipelineError):
-    """What an address names is not, or no longer, there."""
+    """The target of an address does not exist, or no longer."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class SearchScreen:
     asked: Mapping[str, str]
     hits: Sequence[Hit] = ()
     notes: Sequence[str] = ()
-    """What the answer lacks, or why there is none."""
+    """The limits of the answer, or the reason why there is none."""
     is_likely: bool = True
     nothing: str = ""
     """Said where nothing was found."""
@@ -65,7 +65,7 @@ class SearchScreen:
 
 
 def search_screen(settings: Settings, index: OpenSearch, asked: Mapping[str, str]) -> SearchScreen:
-    """Without a query nothing is looked for. What is wrong with one is told on the page."""
+    """The search screen; without a query nothing is searched. An invalid query is reported on the page."""
     lake = Lake.from_settings(settings)
     known = lake.read("sessions", columns=["project", "harness"])
     projects, harnesses = (sorted(set(known[name].drop_nulls())) for name in ("project", "harness"))
@@ -99,7 +99,7 @@ class SessionScreen:
     days: Sequence[date]
     messages: Sequence[Mapping[str, Any]]
     observations: Mapping[str, Sequence[Mapping[str, Any]]]
-    """By the first message that they rest on."""
+    """The observations of the session, by the first message of their evidence."""
     start: int
     total: int
     at: str = ""

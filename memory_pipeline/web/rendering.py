@@ -1,4 +1,4 @@
-"""How the page's screens become HTML: all that was said is text in them, whatever it holds."""
+"""Rendering of the page's screens as HTML; all session text is escaped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_AROUND = 280
 """Characters of a message that are shown before and after the marked words."""
 MAX_MARKED = 1_200
 MAX_TEXT = 4_000
-"""Characters of a message in a session; all of it stands behind a link."""
+"""Maximum characters of a message in a session; a link leads to the whole text."""
 _ID = re.compile(r"\b(?:[pf]-\d{8}-\d{3,}|[osrgdwmn]-[0-9a-f]{12})\b")
 _CODE = re.compile(r"`([^`]+)`")
 
@@ -33,7 +33,7 @@ def marked(text: str, start: int, end: int) -> Markup:
 
 
 def cut(text: str, limit: int = MAX_TEXT) -> str:
-    """The beginning of a text with its lines, at most so many characters."""
+    """The beginning of a text with its lines, at most `limit` characters."""
     return plain(_cut(text, limit))
 
 
@@ -55,7 +55,7 @@ def render(request: Request, screen: str, status: int = 200, **values: Any) -> H
 
 
 def compile_screens() -> None:
-    """So that the first screen does not wait for it."""
+    """Compile the templates beforehand, so that the first screen does not wait for it."""
     for name in _environment().list_templates():
         _environment().get_template(name)
 

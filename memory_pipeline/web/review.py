@@ -1,4 +1,4 @@
-"""The screen Review: which proposals are shown in which order, and what a form of theirs asks for."""
+"""The screen Review: the proposals shown, their order, and the actions that their forms request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memory_pipeline.web.desk import LATER, Desk, Step
 from memory_pipeline.web.kept import Shown
 
 AGES = {"week": 7, "month": 30}
-"""By name: days up to which a line is as young as that; `older` is what is older than all."""
+"""By name, the maximum age of a line in days; `older` contains the rest."""
 FIXES = "Friction fixes"
 """Filtered like a section."""
 NO_PROJECT = "no project"
@@ -29,7 +29,7 @@ STEPS = {"approve": APPROVED, "edit": APPROVED, "reject": REJECTED, "later": LAT
 
 @dataclass(frozen=True)
 class Choice:
-    """What a filter offers: a value with how many wait that have it."""
+    """An option of a filter: a value and the number of pending proposals with it."""
 
     value: str
     count: int
@@ -47,11 +47,11 @@ class CardShown:
     said_again: Sequence[str]
     """Lines that said the same and were merged into it."""
     sections: Sequence[str]
-    """To choose from; empty where its target says where it goes."""
+    """The sections to choose from; empty if the target fixes the place."""
     edited: str | None
-    """What stands in the box where it is edited; None where it cannot be."""
+    """The text of the edit box; None if the proposal cannot be edited."""
     changes: Sequence[str]
-    """Of a fix: the lines of its change."""
+    """The changed lines of a fix."""
     was_put_off: bool
 
 
@@ -59,11 +59,11 @@ class CardShown:
 class ReviewScreen:
     cards: Sequence[CardShown]
     total: int
-    """Of all that wait and fit the filters."""
+    """The number of pending proposals that match the filters."""
     expiring: int
     start: int
     more: int | None
-    """Where the next ones start."""
+    """The offset of the next page."""
     projects: Sequence[Choice]
     sections: Sequence[Choice]
     ages: Sequence[Choice]
@@ -71,8 +71,8 @@ class ReviewScreen:
 
 
 def review_screen(desk: Desk, asked: Mapping[str, str]) -> ReviewScreen:
-    """What waits, as many as REVIEW.md shows at once: what expires soon, then what stands there, then the others, each
-    best first; what was put off comes last."""
+    """The pending proposals, as many as REVIEW.md shows at once: those that expire soon, then those already in the
+    file, then the others, each best first; postponed ones come last."""
     settings, now = desk.settings, now_utc()
     day = today(settings.zone)
     gone = {step.proposal_id for step in desk.under_way()}
@@ -101,7 +101,7 @@ def review_screen(desk: Desk, asked: Mapping[str, str]) -> ReviewScreen:
 
 
 def step_of(desk: Desk, form: Mapping[str, str]) -> Step | None:
-    """What a card's form asks for; None where its proposal is decided already, or nothing clear is asked."""
+    """The action that the form of a card requests; None if its proposal is already decided or the form is invalid."""
     done, proposal_id = STEPS.get(form.get("do", "")), form.get("id", "")
     row = next((row for row in desk.kept.pending() if row["proposal_id"] == proposal_id), None)
     if done is None or row is None or proposal_id in {s.proposal_id for s in desk.under_way() if s.done != LATER}:

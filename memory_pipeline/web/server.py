@@ -1,4 +1,4 @@
-"""The page's server: one process on a loopback port, until Ctrl-C or an hour in which nobody asks."""
+"""The page's server: one process on a loopback port, until Ctrl-C or an hour without a request."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from memory_pipeline.web.review import review_screen
 SILENCE_SECONDS = 3600.0
 LOOK_SECONDS = 5.0
 STOP_SECONDS = 3
-"""For requests that are under way when it stops."""
+"""Seconds for requests that are under way when the server stops."""
 
 
 class PortTakenError(MemoryPipelineError):
@@ -72,7 +72,7 @@ class PageServer:
 
     @property
     def first_address(self) -> str:
-        """With a token that is good for one browser, once."""
+        """The address with a token that one browser can use once."""
         return self._guard.first_address
 
     def prepare(self) -> None:
@@ -82,7 +82,7 @@ class PageServer:
         compile_screens()
 
     def run(self) -> bool:
-        """Answer until Ctrl-C or `stop`; whether it ended because nobody asked for so long."""
+        """Serve until Ctrl-C or `stop`; True if it ended because of inactivity."""
         with contextlib.suppress(KeyboardInterrupt):  # which uvicorn raises once more when it has ended
             self._server.run(sockets=[self._socket])
         return self._is_silent()

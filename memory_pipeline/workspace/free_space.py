@@ -1,4 +1,4 @@
-"""A disk that is full: seen before anything is begun, and told in one sentence where it comes about all the same."""
+"""Free space on the disk: checked before a run, with one sentence for a disk that fills up later."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ MIN_FREE_BYTES = 250_000_000
 """The index maps files of 146 MB with holes into memory, and a process that writes into a hole on a full disk is ended
 by a signal (SIGBUS), without a word. A day of sessions needs a few megabytes besides."""
 BLOCK_BYTES = 512
-"""Of `st_blocks`, whatever the file system's own."""
+"""The unit of `st_blocks`, whatever the block size of the file system."""
 USED_UP_BYTES = 1_000_000
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _SAYS_SO = re.compile(r"no space left on device|(database or )?disk is full|disk quota exceeded", re.I)
-"""In the words of libraries that hide the number."""
+"""Messages of libraries that hide the error number."""
 
 
 class DiskFullError(CannotGoOnError):

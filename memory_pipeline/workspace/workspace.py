@@ -12,7 +12,7 @@ from memory_pipeline.settings.marks import keep_private
 
 @dataclass(frozen=True)
 class Workspace:
-    """What every stage works on: how things are to be done, and the tables."""
+    """An opened workspace: its settings and its tables."""
 
     settings: Settings
     lake: Lake

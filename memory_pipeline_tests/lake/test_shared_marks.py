@@ -16,7 +16,7 @@ from memory_pipeline_tests.lake.object_server import BUCKET, ObjectServer
 
 NUMBERS = count()
 # TZ would do nothing where the library was asked before: it keeps what it found first
-ZONE = "memory_pipeline.settings.tzlocal.get_localzone_name"
+ZONE = "tzlocal.get_localzone_name"
 
 
 @pytest.fixture

@@ -28,11 +28,11 @@ FAILURES = {
 
 
 class Work:
-    def __init__(self, folder: Path, first: str, second: str, **more: Any) -> None:
+    def __init__(self, folder: Path, first: str, **more: Any) -> None:
         asked: dict[str, Any] = {"model_retries": 0, "model_concurrency": 1}
         for role in ("observer", "reflector"):
             asked |= {f"{role}_model": "openai:first", f"{role}_base_url": first}
-            asked |= {f"{role}_fallback_model": "openai:second", f"{role}_fallback_base_url": second}
+            asked |= {f"{role}_fallback_model": "openai:second"}
         self.settings, self.lake = workspace(folder, **asked | more)
 
     def observe(self, **changes: Any) -> Built:
@@ -64,7 +64,8 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
 
     def made(first: str, second: str, **more: Any) -> Work:
-        work = Work(tmp_path, first, second, **more)
+        monkeypatch.setenv("OPENAI_BASE_URL", second)
+        work = Work(tmp_path, first, **more)
         say(work.lake, "s1", f"user: {UV}", *(f"user: Part {n} is next, please." for n in range(5)))
         return work
 

@@ -1,4 +1,4 @@
-"""Where version 0.1 had the hook. Settings of agents still name this file until `memory agents hooks install` is run
+"""The location of the hook in version 0.1. Settings of agents name this file until `memory agents hooks install` is run
 again; the next release drops it."""
 
 import runpy

@@ -180,9 +180,10 @@ class ProviderBackend:
             )
         status = error.status_code if isinstance(error, known.ModelHTTPError) else 0
         if isinstance(error, known.ModelNotFoundError) or status in _NO_SUCH_PLACE:
+            role = self._config.role
+            address = f"{self.provider.upper() if role.endswith('FALLBACK') else role}_BASE_URL"
             return self._misconfigured(
-                f"is not there ({_said(error)}); check the model's name and {self._config.role}_BASE_URL, "
-                "which mostly ends with /v1"
+                f"is not there ({_said(error)}); check the model's name and {address}, which mostly ends with /v1"
             )
         if isinstance(error, known.ContentFilterError):
             return RequestRefusedError(f"{self._config.model} filtered it ({_said(error)}).", may_be_billed=True)

@@ -1,4 +1,4 @@
-"""Old daily logs into `archive/` beside them, where they go on: see `Settings.daily_log`."""
+"""Moving old daily logs into `archive/`, where they continue to be updated: see `Settings.daily_log`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from memory_pipeline.settings import Settings
 
 @dataclass(frozen=True)
 class Archived:
-    """What became of the logs that are old enough."""
+    """The result of archiving the logs that are old enough."""
 
     moved: list[date] = field(default_factory=list)
     """Or, of a dry run, those that would be moved."""
     waiting: dict[date, str] = field(default_factory=dict)
-    """Those that are not done with, each with the reason and what to do."""
+    """Logs with pending work, each with the reason and what to do."""
     stuck: dict[date, str] = field(default_factory=dict)
-    """Those that could not be moved, each with the reason and what to do."""
+    """Logs that could not be moved, each with the reason and what to do."""
 
 
 def archive_logs(

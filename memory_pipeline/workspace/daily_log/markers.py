@@ -1,6 +1,6 @@
-"""Other markers of priority (the setting `markers`) in logs that are written already.
+"""Replacement of the markers of priority (the setting `markers`) in existing logs.
 
-What was observed stays the same, so no row is made anew: only the mark that a fact of one of our blocks begins with is
+Observations do not change, so no row is rebuilt: only the mark at the beginning of a fact in one of our blocks is
 replaced. A block that a user edited stays as it is.
 """
 

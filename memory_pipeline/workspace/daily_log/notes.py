@@ -35,7 +35,7 @@ from memory_pipeline.workspace.workspace import Workspace
 
 VERSION = "2"
 SESSION = "notes"
-"""What stands for the session in what is made of notes."""
+"""The name that stands for the session in rows that come from notes."""
 NOON = time(12)
 """A log does not say when a note was written."""
 _PRIVATE = re.compile(r"<private>.*?</private>", re.DOTALL)
@@ -43,7 +43,7 @@ _ID = re.compile(r"n-(\d{8})-[0-9a-f]{12}")
 
 
 def notes_fingerprint(workspace: Workspace, days: Iterable[date]) -> str:
-    """Of all notes of these days; empty when there are none, so that a log without any changes nothing."""
+    """A hash of all notes of these days; empty if there are none, so that a log without notes changes nothing."""
     digests = [f"{day} {digest}" for day in days if (digest := _digest(workspace, day))]
     return fingerprint_of(*digests) if digests else ""
 
@@ -130,7 +130,7 @@ def written_notes(workspace: Workspace, ids: Iterable[str]) -> list[NoteRow]:
 
 
 def _read(settings: Settings, day: date) -> list[NoteRow]:
-    """The rows of the day's log as it is now, each note once. Raises OSError, FileNotFoundError where there is none."""
+    """The note rows of the day's current log, each note once. Raises OSError, FileNotFoundError if there is no log."""
     path = settings.daily_log(day)
     redactor = redactor_of(settings)
     rows: dict[str, NoteRow] = {}
@@ -154,7 +154,7 @@ def _read(settings: Settings, day: date) -> list[NoteRow]:
 
 
 def _redacted(own: str, redactor: Redactor) -> str:
-    """Without secrets, and with every line where it was, also below a secret of many lines."""
+    """The text without secrets, with the same number of lines even if a secret spans several."""
     if not isinstance(redactor, Unredacted):
         own = _PRIVATE.sub(lambda private: "\n" * private[0].count("\n"), own)
     redacted = redactor.redact(own)
@@ -169,7 +169,7 @@ def _redacted(own: str, redactor: Redactor) -> str:
 
 
 def _digest(workspace: Workspace, day: date, *, strict: bool = False) -> str:
-    """Of the day's notes as they stand in its log, or stood when it was read last; empty when there are none."""
+    """A hash of the day's notes in its log, else of the stored ones; empty if there are none."""
     path = workspace.settings.daily_log(day)
     try:
         stat = os.stat(path)  # noqa: PTH116
@@ -185,7 +185,7 @@ def _digest(workspace: Workspace, day: date, *, strict: bool = False) -> str:
 
 @lru_cache(maxsize=5_000)
 def _texts(path: str, inode: int, size: int, modified_ns: int) -> tuple[str, ...]:
-    """The words of the notes in the file as it was then, in no order: a plan asks for them again and again."""
+    """The texts of the notes in the file, cached because a plan reads them repeatedly."""
     own = own_words(decode(Path(path).read_bytes()))
     found = {squeeze(note.text).encode("utf-8", "replace").decode() for note in paragraphs(own)}
     return tuple(sorted(found))

@@ -14,7 +14,7 @@ from memory_pipeline.markdown.safe_write import decode, encode, update_file
 from memory_pipeline.text.priorities import EMOJI, HIGH, MARKS
 
 OBSERVATIONS = "observations:"
-"""What the keys of the blocks of windows begin with."""
+"""The prefix of the keys of blocks of windows."""
 _BY_ITSELF = ("expired", "superseded", "withdrawn")
 _HIGH = tuple(f"* {marks[HIGH]} (" for marks in MARKS.values())
 _REFLECTED = "### 🔭 Reflected"
@@ -54,14 +54,14 @@ class LogWindow:
     segments: list[LogSegment]
     current_task: str | None
     marks: Mapping[str, str] = field(default_factory=lambda: EMOJI)
-    """How the priorities are written."""
+    """The symbols of the priorities."""
     project: str | None = None
 
 
 @dataclass(frozen=True)
 class LogReflection:
-    """What a day's reflection came to: what changed, in one or two sentences, its lines, the tokens before and after,
-    and what was proposed, by id."""
+    """The result of a day's reflection: a summary of the changes in one or two sentences, its lines, tokens before and
+    after, and the ids of its proposals."""
 
     summary: str
     lines: int
@@ -73,7 +73,7 @@ class LogReflection:
 
 @dataclass(frozen=True)
 class LogDecision:
-    """What became of a proposal: local clock time "HH:MM", decision, id, text, and the reason where one was given."""
+    """The decision on a proposal: local clock time "HH:MM", decision, id, text, and the reason if there is one."""
 
     time: str
     decision: str
@@ -114,10 +114,10 @@ def render_observations(window: LogWindow, day: date) -> str:
 
 
 def write_daily_log(path: Path, day: date, windows: Sequence[LogWindow], *, backups: Path) -> LogResult:
-    """Bring the blocks ``observations:<first 12 of the key>`` of the log file up to date, new ones in the given order.
+    """Update the blocks ``observations:<first 12 of the key>`` of the log file; new ones are added in the given order.
 
-    Text by hand stays as it is. Blocks of windows that are not given are taken out unless a user edited them.
-    ``edited_by_hand`` holds window keys. Raises what `safe_write.update_file` raises.
+    Text written by hand stays. Blocks of windows that are not given are removed unless a user edited them.
+    ``edited_by_hand`` contains window keys. Raises what `safe_write.update_file` raises.
     """
     blocks = {f"{OBSERVATIONS}{window.key[:12]}": render_observations(window, day) for window in windows}
     result = write_log_blocks(path, day, blocks, backups=backups, replacing=OBSERVATIONS)
@@ -126,7 +126,7 @@ def write_daily_log(path: Path, day: date, windows: Sequence[LogWindow], *, back
 
 
 def write_reflection(path: Path, day: date, reflection: LogReflection | None, *, backups: Path) -> LogResult:
-    """Bring the block ``reflection`` up to date; where there is none (any more), the block goes."""
+    """Update the block ``reflection``, or remove it if there is no reflection."""
     if reflection is None:
         return write_log_blocks(path, day, {}, backups=backups, replacing="reflection")
     said_again = f", {reflection.merged} said again" if reflection.merged else ""
@@ -157,10 +157,10 @@ def write_decisions(path: Path, day: date, decisions: Sequence[LogDecision], *, 
 def write_log_blocks(
     path: Path, day: date, blocks: dict[str, str], *, backups: Path, replacing: str | None = None
 ) -> LogResult:
-    """Put blocks (key to body) into the log file, which is made with its heading when there is none.
+    """Put blocks (key to body) into the log file, which is created with its heading if needed.
 
-    With ``replacing``, other blocks whose keys begin so are taken out. ``edited_by_hand`` holds block keys. Every text
-    in a body must have gone through `blocks.one_line`. Without blocks no file is made.
+    With ``replacing``, other blocks whose keys begin with it are removed. ``edited_by_hand`` contains block keys. Every
+    text in a body must have gone through `blocks.one_line`. Without blocks no file is created.
     """
     edited: list[str] = []
 
@@ -181,10 +181,10 @@ def write_log_blocks(
 
 
 def optimize_for_context(log: str) -> str:
-    """A log with only what is high, for a model's context: flat lists and segments, whatever stands for the priorities.
+    """The high observations of a log, for a model's context; flat lists and segments, with any markers.
 
-    Segments without such a fact go with their narrative, and so does the list of what a reflection proposed, which
-    says again what was observed, medium or high; text by hand stays.
+    Segments without a high fact are dropped with their narrative, and so is the list of proposals of a reflection,
+    which repeats observations; text written by hand stays.
     """
     kept: list[str] = []
     segment: list[str] = []

@@ -1,8 +1,8 @@
-"""What a user wrote into a daily log: its paragraphs and list items, without our blocks and without what is no note.
+"""Notes of a user in a daily log: its paragraphs and list items, without our blocks.
 
-No notes are headings, code, tables, quotes of others, comments, front matter, to-do boxes, and links or tags alone.
-Our own words must never come back as a user's: a block that lost one of its fences counts as ours as far as it may
-reach, and so does everything under one of our headings without any fence.
+Headings, code, tables, quotes, comments, front matter, to-do boxes, and links or tags alone are not notes. Our own text
+must never be read as a user's: a block that lost one of its fences counts as ours as far as it may reach, and so does
+everything under one of our headings without any fence.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _ITEM = re.compile(r"\s*(?:[-*+•‣]|\d{1,3}[.)])\s+(?P<box>\[[^\]]?\](?:\s|$)
 _NO_TEXT = re.compile(
     r"\s*(#{1,6}(\s|$)|[>|]|\*\*[^*]*[^*.!]\*\*:?\s*$|__[^_]*[^_.!]__:?\s*$|([-*_=+]\s*){3,}$|\[[^\]]+\]:\s|:?-{2,}:?(\s*\|.*)?$)"
 )
-"""A heading, a quote or table, a rule, or the target of a link; a bold line that is a sentence is none of these."""
+"""A heading, a quote or table, a rule, or a link definition; a bold line that is a sentence is not included."""
 _UNDERLINE = re.compile(r"\s{0,3}(=+|-+)\s*$")
 _LINKS = re.compile(
     r"!?\[\[[^\]]*\]\]|!?\[[^\]]*\]\([^)]*\)|<?\b[a-z][a-z0-9+.-]*://\S+|\bwww\.\S+|\[(redacted:[^\]]*|private)\]"
     r"|(?<!\S)[#@][\w/-]+|</?private>",
     re.I,
 )
-"""What says nothing alone: links, tags, and the marks of what was left out."""
+"""Elements without meaning of their own: links, tags, and marks of omissions."""
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\d_]{2,}")
 """Or a character of a language that has no spaces."""
 
@@ -47,7 +47,7 @@ class Paragraph:
     """A paragraph, list item or sentence, as it stands in the file."""
 
     line: int
-    """Where it begins, from 1."""
+    """The number of the first line, from 1."""
     text: str
 
 
@@ -137,6 +137,6 @@ def _parts(block: Paragraph) -> Iterator[Paragraph]:
 
 
 def _says_something(text: str) -> bool:
-    """More than a link, a tag, a number or a single word."""
+    """Whether the text is more than a link, a tag, a number or a single word."""
     words = _WORD.findall(_LINKS.sub(" ", text))
     return len(words) > 1

@@ -1,0 +1,306 @@
+"""All settings with their defaults, and the paths of a workspace that follow from its location."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import date
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+from zoneinfo import ZoneInfo, available_timezones
+
+import tzlocal
+from pydantic import Field, ValidationInfo, field_validator
+from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+
+from memory_pipeline.days import today
+from memory_pipeline.settings import marks as workspace_marks
+from memory_pipeline.settings import memory_json
+from memory_pipeline.settings.groups import (
+    BriefSettings,
+    IdentitySettings,
+    McpSettings,
+    ModelSettings,
+    ObserverSettings,
+    PackSettings,
+    QdrantSettings,
+    RetentionSettings,
+    TodoistSettings,
+)
+from memory_pipeline.settings.paths import is_list_of_paths, normalize
+from memory_pipeline.settings.sources import (
+    ADVANCED,
+    FILE_NAME,
+    FRONT,
+    HIDDEN,
+    SettingsFile,
+    Shown,
+    Variable,
+    Variables,
+    nested,
+)
+from memory_pipeline.text.priorities import MARKS
+
+BUNDLED_MODEL = "all-MiniLM-L6-v2"
+IDENTITY_FILES = ("SOUL.md", "IDENTITY.md", "USER.md", "AGENTS.md")
+"""The files in the order in which an agent reads them; MEMORY.md and the log of the day follow."""
+
+_timezones = cache(available_timezones)
+
+
+def _default_timezone(known: dict[str, Any]) -> str:
+    return workspace_marks.kept_zone(known["workspace"]) or tzlocal.get_localzone_name() or "UTC"
+
+
+def _default_start_date(known: dict[str, Any]) -> date:
+    return workspace_marks.first_day(known["workspace"], today(ZoneInfo(known["timezone"])))
+
+
+class Settings(BaseSettings):
+    """All settings of a workspace; attributes of groups are read like `settings.observer.model`."""
+
+    model_config = SettingsConfigDict(extra="ignore", frozen=True)
+
+    owner: ClassVar[str] = "me"
+    """The value of the column `owner`: a workspace is the memory of one person."""
+    workspace: Annotated[Path, FRONT] = Field(
+        Path("~/.memory-pipeline"),
+        description="The only directory that is written to: MEMORY.md, REVIEW.md, memory/, lake/, index/, dagster/.",
+    )
+    session_dirs: Annotated[tuple[Path, ...], FRONT] = Field(
+        (), description="Additional directories with session files, separated like PATH; never written to."
+    )
+    default_session_dirs: Annotated[bool, HIDDEN] = Field(
+        True, description="Also read where the coding agents keep their sessions."
+    )
+    timezone: Annotated[str, FRONT, Shown("the machine's, when the workspace is created")] = Field(
+        default_factory=_default_timezone,
+        description="IANA name of the time zone whose calendar days are the partitions.",
+    )
+    start_date: Annotated[date, FRONT, Shown("the day of the oldest session, when the workspace is created")] = Field(
+        default_factory=_default_start_date, description="The first day; earlier messages are counted, not stored."
+    )
+    user_name: Annotated[str, FRONT] = Field("User", description="The title of the first section of MEMORY.md.")
+    redact: Annotated[bool, FRONT] = Field(
+        True, description="Replace secrets by marks before anything is stored; `false` stores them as they are."
+    )
+    daily_budget_usd: Annotated[float, FRONT] = Field(1.0, ge=0, description="Maximum cost of models per day, in USD.")
+    pending_limit: Annotated[int, FRONT] = Field(
+        20, ge=1, description="Maximum proposals in REVIEW.md; the rest wait their turn."
+    )
+    auto_promote: Annotated[Literal["off", "shadow", "on"], FRONT] = Field(
+        "off",
+        description="Promote lines of a section unasked once its acceptance rate has earned it; `shadow` only logs.",
+    )
+    auto_fix: bool = Field(
+        False, description="Apply low-risk friction fixes in the workspace unasked, after a dry run of a day."
+    )
+    lake: str | None = Field(
+        None,
+        pattern=r"^((s3|gs|az)://[^/\s?#@]+(/[^\s?#@]*)?|file:///[^?#]*)$",
+        description="Location of the tables outside the workspace: s3://bucket/prefix, gs://, az:// or file:///.",
+    )
+    embedding_model: Annotated[str, Variable("EMBEDDING_MODEL")] = Field(
+        BUNDLED_MODEL, description="Sentence-transformers model; the default is bundled, others must be on disk."
+    )
+    archive_after_days: int = Field(
+        0, ge=0, description="Days until a daily log is archived, once its day is reflected on; 0: never."
+    )
+    notify: str = Field(
+        "off",
+        repr=False,  # an address may hold a token
+        pattern=r"^(off|desktop|https?://\S+)$",
+        description="How a failed run is reported: `desktop` notification, or a URL that receives JSON with `text`.",
+    )
+    observer: ObserverSettings = ObserverSettings()
+    reflector: ModelSettings = ModelSettings()
+    todoist: TodoistSettings = TodoistSettings()
+    qdrant: QdrantSettings = QdrantSettings()
+    identity: Annotated[IdentitySettings, Variable("MEMORY_IDENTITY_")] = IdentitySettings()
+    retention: Annotated[RetentionSettings, Variable("MEMORY_KEEP_DAYS_")] = RetentionSettings()
+
+    markers: Annotated[Literal["emoji", "brackets", "words"], ADVANCED] = Field(
+        "emoji", description="How priorities are written: 🔴, [!] or CRITICAL."
+    )
+    idle_minutes: Annotated[int, ADVANCED] = Field(
+        10, ge=0, description="Minutes without a new message after which a session has ended."
+    )
+    min_user_messages: Annotated[int, ADVANCED] = Field(
+        5,
+        ge=0,
+        description="Minimum user messages of a session; one with fewer, and without an approved plan, is observed "
+        "only for rules and corrections.",
+    )
+    tool_text_limit: Annotated[int, ADVANCED] = Field(
+        1500, ge=100, description="Maximum characters kept of a tool call or result."
+    )
+    observation_budget: Annotated[float, ADVANCED] = Field(
+        0.10, gt=0, le=0.5, description="Maximum tokens of observations per token of a window's conversation."
+    )
+    token_estimate: Annotated[Literal["script", "chars4"], ADVANCED] = Field(
+        "script",
+        description="How tokens are estimated: by the scripts of the text, or `chars4`: characters / 4. A change "
+        "rebuilds all days.",
+    )
+    reflect_early_tokens: Annotated[int, ADVANCED] = Field(
+        40_000, ge=1, description="Tokens of a day's observations that start a reflection before the day ends."
+    )
+    model_timeout: Annotated[float, ADVANCED] = Field(180, gt=0, description="Seconds that a model may take to answer.")
+    model_retries: Annotated[int, ADVANCED] = Field(
+        4, ge=0, le=20, description="Retries of a call after a temporary failure."
+    )
+    model_concurrency: Annotated[int, ADVANCED] = Field(4, ge=1, le=64, description="Concurrent calls of a model.")
+    effective_context: Annotated[int, ADVANCED] = Field(
+        200_000,
+        ge=8_000,
+        description="Tokens that the models take and return in one call; up to 32768 the instructions are short.",
+    )
+    chunk_tokens: Annotated[int, ADVANCED] = Field(
+        35_000, ge=500, description="Maximum tokens of a window in one call."
+    )
+    prior_tokens: Annotated[int, ADVANCED] = Field(
+        4_000, ge=0, description="Maximum tokens of earlier observations in one call."
+    )
+    context_file_tokens: Annotated[int, ADVANCED] = Field(
+        4_000,
+        ge=0,
+        description="Maximum tokens of MEMORY.md and of each identity file that the reflector is shown; 0: none.",
+    )
+    daily_budget_tokens: Annotated[int, ADVANCED] = Field(
+        2_000_000, ge=0, description="Maximum input and output tokens of models per day."
+    )
+    lookback_days: Annotated[int, ADVANCED] = Field(
+        7, ge=1, le=90, description="Days that a reflection and a friction search look back."
+    )
+    friction_min_points: Annotated[int, ADVANCED] = Field(
+        100, ge=1, description="Minimum points of the index in those days for a friction search."
+    )
+    distil_after_days: Annotated[int, ADVANCED] = Field(3, ge=1, description="Days until a day is distilled.")
+    proposal_expiry_days: Annotated[int, ADVANCED] = Field(
+        7, ge=1, description="Days on which a proposal is shown before it expires."
+    )
+    brief: Annotated[BriefSettings, Variable("MEMORY_BRIEF_")] = BriefSettings()
+    mcp: Annotated[McpSettings, Variable("MEMORY_MCP_")] = McpSettings()
+    pack: Annotated[PackSettings, Variable("MEMORY_PACK_")] = PackSettings()
+
+    @classmethod
+    def settings_customise_sources(
+        cls, settings_cls: type[BaseSettings], *args: PydanticBaseSettingsSource, **kwargs: PydanticBaseSettingsSource
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """The arguments of the call, the environment, settings.toml and memory.json, in order of precedence."""
+        arguments, variables = kwargs["init_settings"], Variables(settings_cls)
+        workspace = workspace_named_by({**variables(), **arguments()})
+        pi = nested({key: value for key, (value, _) in memory_json.found().items()})
+        file, from_pi = SettingsFile(settings_cls, workspace), InitSettingsSource(settings_cls, pi)
+        return *args, arguments, variables, file, from_pi
+
+    @field_validator("workspace")
+    @classmethod
+    def _require_writable(cls, value: Path) -> Path:
+        path = normalize(value)
+        existing = next(p for p in (path, *path.parents) if p.exists())
+        if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+            raise ValueError(f"expected a directory that can be written to, but {existing} is none")
+        return path
+
+    @field_validator("session_dirs", mode="before")
+    @classmethod
+    def _split_paths(cls, value: Any) -> Any:
+        parts = value.split(os.pathsep) if isinstance(value, str) else value
+        if not is_list_of_paths(parts):
+            return value  # pydantic refuses it
+        return tuple(normalize(Path(part)) for part in parts if str(part).strip())
+
+    @field_validator("lookback_days")
+    @classmethod
+    def _require_kept_text(cls, value: int, info: ValidationInfo) -> int:
+        kept = info.data["retention"].messages if "retention" in info.data else 0
+        if 0 < kept <= value:
+            raise ValueError(f"expected fewer days than the {kept} of retention.messages")
+        return value
+
+    @field_validator("timezone")
+    @classmethod
+    def _require_known_zone(cls, value: str) -> str:
+        if value not in _timezones():
+            raise ValueError("expected an IANA time zone such as Europe/London")
+        return value
+
+    @property
+    def zone(self) -> ZoneInfo:
+        return ZoneInfo(self.timezone)
+
+    @property
+    def lake_dir(self) -> Path:
+        """The directory of marks and locks, and of the tables unless `lake` names another place."""
+        return self.workspace / "lake"
+
+    @property
+    def index_dir(self) -> Path:
+        return self.workspace / "index"
+
+    @property
+    def dagster_home(self) -> Path:
+        return self.workspace / "dagster"
+
+    @property
+    def backups(self) -> Path:
+        return self.workspace / "backups"
+
+    @property
+    def memory_file(self) -> Path:
+        return self.workspace / "MEMORY.md"
+
+    @property
+    def review_file(self) -> Path:
+        return self.workspace / "REVIEW.md"
+
+    @property
+    def review_shown(self) -> Path:
+        """A copy of REVIEW.md as it was last written, which is what the user was shown."""
+        return self.backups / "REVIEW.md.shown"
+
+    @property
+    def report_dir(self) -> Path:
+        return self.workspace / "reports"
+
+    @property
+    def log_dir(self) -> Path:
+        return self.workspace / "memory"
+
+    def daily_log(self, day: date) -> Path:
+        """The path of the day's log: in the archive if it is only there."""
+        path, archived = self.log_dir / f"{day:%Y-%m-%d}.md", self.archived_log(day)
+        return archived if os.path.lexists(archived) and not os.path.lexists(path) else path
+
+    def archived_log(self, day: date) -> Path:
+        return self.log_dir / "archive" / f"{day:%Y-%m-%d}.md"
+
+    @property
+    def settings_file(self) -> Path:
+        return self.workspace / FILE_NAME
+
+    @property
+    def proposal_warning_days(self) -> int:
+        """Days after which a shown proposal is marked as expiring: five sevenths of its life."""
+        return self.proposal_expiry_days * 5 // 7
+
+    @property
+    def marks(self) -> Mapping[str, str]:
+        """The symbols of the priorities high, medium and low."""
+        return MARKS[self.markers]
+
+    @property
+    def sections(self) -> tuple[str, ...]:
+        """The sections of MEMORY.md, in order."""
+        return (self.user_name, "Hard Rules", "System Architecture", "Patterns")
+
+
+def workspace_named_by(values: Mapping[str, Any]) -> Path:
+    """The workspace that these values of settings name, else the default one, whether it is valid or not."""
+    named = values.get("workspace", Settings.model_fields["workspace"].default)
+    try:
+        return normalize(Path(named))
+    except ValueError:
+        return Path(os.path.abspath(named))  # noqa: PTH100 - the validator of the field reports it
