@@ -1,4 +1,4 @@
-"""The parts of the documentation that are made from the code. `make docs` writes them, `make check` compares them."""
+"""Generated parts of the documentation. `make docs` writes them, `make check` compares them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.settings.sources import Setting, settings_of
 
 OTHER_SOURCES = {"notes": "daily logs", "supports": "session files and the proposals before it"}
-"""What tables are made from, where it is not the session files alone."""
+"""The sources of tables that are not rebuilt from the session files alone."""
 SHARED_BY = 4
-"""Tables with the same column from which it is described once for all of them."""
+"""Minimum number of tables with the same column for which it is described only once."""
 
 
 @cache
 def _repository() -> dg.RepositoryDefinition:
-    """What Dagster loads in a workspace where nothing is set."""
+    """The definitions of a workspace without settings."""
     settings = Settings(
         workspace=Path(tempfile.gettempdir()) / "nobody",
         timezone="UTC",
@@ -50,7 +50,7 @@ def commands() -> str:
     for section, found in SECTIONS.items():
         for name, does in found.items():
             rows.append((section, f"`memory {name}`", does))
-            rows += [("", f"`memory {name} {inner}`", told) for inner, told in below.get(name, {}).items()]
+            rows += [("", f"`memory {name} {inner}`", text) for inner, text in below.get(name, {}).items()]
             section = ""
     return _table(("", "command", "does"), rows)
 
@@ -80,13 +80,13 @@ def checks() -> str:
 
 
 def fails_when(description: str | None) -> str:
-    """Which input makes a check red, by the sentence of its description that says so."""
-    said = " ".join((description or "").split())
-    return said[start + len("Fails when ") :] if (start := said.find("Fails when ")) >= 0 else ""
+    """The condition under which a check fails, from its description."""
+    text = " ".join((description or "").split())
+    return text[start + len("Fails when ") :] if (start := text.find("Fails when ")) >= 0 else ""
 
 
 def jobs() -> str:
-    """Every job with what starts it."""
+    """Every job with its schedules and sensors."""
     repository = _repository()
     started: dict[str, list[str]] = {}
     for schedule in repository.schedule_defs:
@@ -123,8 +123,7 @@ def automation() -> str:
 def tables() -> str:
     """Every table of the lake with its columns; the note of a column stands once."""
     shared = _shared_columns()
-    rows = ((f"`{name}`", column_type, note) for name, column_type, note in sorted(shared))
-    parts = ["### Shared columns\n\n" + _table(("column", "type", "meaning"), rows)]
+    parts = ["### Shared columns\n\n" + _column_list(sorted(shared))]
     first: dict[_Column, str] = {}
     for name, table in TABLES.items():
         own: list[_Column] = []
@@ -141,13 +140,16 @@ def tables() -> str:
         lines = [f"### `{name}`\n", f"One row is {table.description}. {files}; {made}."]
         lines += [_named_elsewhere(place, names) for place, names in elsewhere.items()]
         text = "\n".join(lines) + "\n"
-        rows = ((f"`{column}`", column_type, note) for column, column_type, note in own)
-        parts.append(text + ("\n" + _table(("column", "type", "meaning"), rows) if own else ""))
+        parts.append(text + ("\n" + _column_list(own) if own else ""))
     return "\n".join(parts)
 
 
 _Column = tuple[str, str, str]
 """A column's name, type in DuckDB, and note."""
+
+
+def _column_list(columns: Iterable[_Column]) -> str:
+    return "".join(f"- `{name}` ({column_type}): {note}\n" for name, column_type, note in columns)
 
 
 def _columns(table: str) -> list[_Column]:
@@ -188,7 +190,7 @@ def _settings_table(members: Iterable[Setting]) -> str:
 
 
 def _default(setting: Setting) -> str:
-    """As code where it is a value, as words where it is a description of one."""
+    """The default, formatted as code unless it is a description."""
     return f"`{setting.default}`" if setting.default and " " not in setting.default else setting.default
 
 
@@ -197,7 +199,7 @@ def _partition(partitions: Any) -> str:
 
 
 def _job(sensor: dg.SensorDefinition) -> str:
-    """The one that it starts; empty for one that starts none."""
+    """The job that the sensor starts; empty if it starts none."""
     return sensor.job_name or "" if sensor.targets else ""
 
 
