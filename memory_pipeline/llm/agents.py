@@ -1,7 +1,7 @@
-"""Coding agents that can be asked as a model: the command for each, with its tools off and no session written.
+"""Coding agents that can serve as a model: the command for each, with its tools off and no session written.
 
-What they are asked about holds words of anybody, so no tool may be within their reach; extensions, hooks, servers of
-tools and instructions of the user's own stay out too, as far as the agent can leave them out.
+Their input contains text from anyone, so no tool may be within their reach; the user's extensions, hooks, MCP servers
+and instructions are left out too, as far as the agent allows.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ class Agent:
     """A program, and how it is asked."""
 
     name: str
-    """Of the program."""
+    """The name of the program."""
     command: str
-    """As `OBSERVER_MODEL` has it."""
+    """The command as the value of `OBSERVER_MODEL`."""
     log_in: str
-    """What a user does who is not logged in."""
+    """The instruction for a user who is not logged in."""
     variables: tuple[str, ...]
     """Each of these logs it in."""
     home: tuple[str, str]
     """The variable that names its folder, and the folder otherwise."""
     files: tuple[str, ...]
-    """In that folder; one with something in it says that somebody has logged in."""
+    """Files in that folder; one that is not empty means that the user is logged in."""
     marked: tuple[tuple[str, bytes], ...] = ()
-    """Files in that folder, and what stands in one when somebody has, where the key itself lies elsewhere."""
+    """Files in that folder, and the text in one when the user is logged in, if the key itself lies elsewhere."""
 
     @property
     def folder(self) -> Path:
@@ -102,6 +102,6 @@ AGENTS = (
         ("keys.json",),
     ),
 )
-"""In the order in which they are offered. Their flags are those of their documentation in November 2026; pi, Codex and
-OpenCode are run with them by the tests."""
+"""The agents in the order in which they are offered. Their flags are those of their documentation in November 2026; pi,
+Codex and OpenCode are run with them by the tests."""
 BY_NAME = {agent.name: agent for agent in AGENTS}

@@ -1,7 +1,7 @@
-"""What is out in a batch at a provider: `batch.json` of the workspace.
+"""The pending batch at a provider: `batch.json` of the workspace.
 
 It is written before the batch is sent and again when its id is known, so that a process that is killed in between pays
-for nothing twice: the next one looks at the provider for a batch with these requests.
+for nothing twice: the next one searches the provider for a batch with these requests.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class SentRequest(BaseModel):
     ledger_day: date
     call_id: str
     input_tokens: int
-    """As estimated, for a provider that does not count them."""
+    """Input tokens as estimated, for a provider that does not count them."""
 
     @property
     def place(self) -> Reservation:
@@ -40,9 +40,9 @@ class OpenBatch(BaseModel):
     model: str
     sent_at: datetime
     group: str
-    """What the client library needs to know a batch for its own: hashes of the address and the key, the model."""
+    """The key by which the client library recognises its own batch: hashes of the address and the key, the model."""
     handle: dict[str, Any] | None = None
-    """The batch as the client library knows it; None: it was about to be sent, and nobody knows whether it was."""
+    """The batch in the form of the client library; None while it is unknown whether it was sent."""
     requests: list[SentRequest]
 
     @property

@@ -24,7 +24,7 @@ from memory_pipeline.workspace.workspace import Workspace
 
 STAGE = "observations"
 CLOCKS = timedelta(minutes=10)
-"""How far the provider's clock may be behind ours."""
+"""Maximum lag of the provider's clock behind ours."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Chosen:
-    """What goes into a batch."""
+    """The requests chosen for a batch."""
 
     asked: list[Asked] = field(default_factory=list)
     at_most: Usage = field(default_factory=lambda: Usage(0, 0, 0.0))
@@ -58,7 +58,7 @@ class StillOut:
 
 @dataclass(frozen=True)
 class TakenIn:
-    """What came of a batch."""
+    """The result of collecting a batch."""
 
     batch: OpenBatch
     answered: int = 0
@@ -72,7 +72,7 @@ class TakenIn:
 
 
 class Batching:
-    """The batches of a workspace's observer. Callers see to it that there is one at a time."""
+    """The batches of a workspace's observer. Callers ensure that there is one at a time."""
 
     def __init__(self, workspace: Workspace, config: ModelConfig, redact: Callable[[str], str]) -> None:
         self._workspace, self._settings, self._redact = workspace, workspace.settings, redact
@@ -111,10 +111,9 @@ class Batching:
         return taken
 
     def choose(self, asked: Iterable[Asked]) -> Chosen:
-        """As many of these as today's budget and one batch have room for.
+        """As many of these requests as today's budget and one batch have room for.
 
-        Raises `BudgetReachedError` where there is no room for the first, `ModelMisconfiguredError` where the model has
-        no batches.
+        Raises `BudgetReachedError` if the first does not fit, `ModelMisconfiguredError` if the model has no batches.
         """
         limits, client = self._backend(self.config.model).limits(), self._client(self.config.model)
         spent = client.ledger.spent()
@@ -132,7 +131,7 @@ class Batching:
         return chosen
 
     def expected(self, asked: Sequence[Asked]) -> Usage:
-        """What these requests take, about."""
+        """The expected tokens and cost of these requests."""
         each = [(tokens_of(one.request), one.answer) for one in asked]
         return reduce(_sum, (Usage(*tokens, cost_of(self.config, *tokens)) for tokens in each), Usage(0, 0, 0.0))
 
@@ -222,7 +221,7 @@ class Batching:
         return replace(taken, answered=answered, cost=total)
 
     def _forget(self, batch: OpenBatch, why: str) -> None:
-        """Of a batch of which nothing was done, and nothing is paid."""
+        """Remove a batch that was not processed and costs nothing."""
         nothing, ledger = Usage(0, 0, 0.0), self._client(batch.model).ledger
         ledger.settle_all([(sent.place, nothing, self._redact(why)) for sent in batch.requests], 0.0)
         content = read_batch_file(self._settings)

@@ -36,7 +36,7 @@ class NotRecordedError(MemoryPipelineError):
 
 
 def answers_dir(settings: Settings) -> Path:
-    """Where a workspace keeps its answers."""
+    """The folder of a workspace's cached answers."""
     return settings.workspace / "answers"
 
 
@@ -50,7 +50,7 @@ class AnswerCache:
         return self.directory / key[:2] / f"{key}.json"
 
     def get(self, key: str) -> Answer | None:
-        """The kept answer; None when there is none or its file is damaged."""
+        """The cached answer; None if there is none or its file is damaged."""
         try:
             fields = json.loads(self.path(key).read_bytes())
         except (FileNotFoundError, ValueError):

@@ -36,7 +36,7 @@ from memory_pipeline.workspace.workspace import Workspace
 NotAnswered = RequestRefusedError | ModelUnavailableError | ModelMisconfiguredError
 """Why a model gave no answer, other than for the budget."""
 IMAGE_TOKENS = 1600
-"""What providers count for an image at most, about."""
+"""Approximate maximum of the tokens that providers count for an image."""
 DEAD_AFTER = 3
 """Requests in a row that a model was reached for and did not answer, after which it is taken for dead. Each was tried
 as often as is set, so that one that no try helps does not keep all others waiting."""
@@ -48,11 +48,10 @@ _backoff = wait_exponential_jitter(initial=1, max=60, jitter=1)
 class Client:
     """One model, for one stage, in one run. Its methods may be called from several threads at once.
 
-    Once the model is out of reach or wrong, every later call that is not answered from what is kept raises
-    the same at once, and calls that wait for another try give up: a run over a year does not wait 365 times.
-    Where the model is wrong, refuses or is out of reach, the `fallback` is asked, if there is one.
-    `redact` is applied to answers and messages before anything keeps them. `sleep` (None: until it is stopped) waits
-    between tries.
+    Once the model is unreachable or misconfigured, every later call without a cached answer raises the same error at
+    once, and waiting retries give up: a run over a year does not wait 365 times. If the model is misconfigured, refuses
+    or is unreachable, the `fallback` is asked, if there is one. `redact` is applied to answers and messages before they
+    are stored. `sleep` (None: until it is stopped) waits between attempts.
     """
 
     def __init__(
@@ -74,7 +73,7 @@ class Client:
         self._redact = redact
         self._stage = stage
         self.model = redact(config.model)
-        """The model as it may be told: a command may have a key among its arguments."""
+        """The model as it may be shown: a command may have a key among its arguments."""
         self._stopped = threading.Event()
         self._pace = Pace()
         self._sleep = sleep or self._stopped.wait
@@ -160,17 +159,17 @@ class Client:
                 raise
 
     def is_cached(self, request: Request) -> bool:
-        """Whether the answer is there already."""
+        """Whether the answer is cached."""
         return self.cache.known(request) is not None
 
     def worst_case(self, request: Request) -> tuple[int, float | None]:
-        """Most tokens, in and out, and USD that the request may cost; None where the price is not known."""
+        """Maximum input and output tokens and USD of the request; None if the price is unknown."""
         worst = self._worst(request)
         return worst.tokens, worst.cost_usd
 
     def at_most(self, request: Request) -> Usage:
-        """What the request may take, as it is reserved. Raises `ModelMisconfiguredError` where a budget in money is set
-        that cannot be kept to."""
+        """The maximum cost of the request, to be reserved. Raises `ModelMisconfiguredError` if a budget in money is set
+        that cannot be enforced."""
         worst = self._worst(request)
         if worst.cost_usd is None and "daily_budget_usd" in self._settings.model_fields_set:
             raise ModelMisconfiguredError(
@@ -186,7 +185,7 @@ class Client:
             self.fallback.stop()
 
     def _ask(self, request: Request, for_day: date, tries: Iterator[int]) -> Answer:
-        """One try, at the pace that the model allows all threads together. A later one has waited by itself."""
+        """Make one attempt, at the rate that the model allows to all threads together. A retry has already waited."""
         with self._pace.turn(self._pause if next(tries) == 0 else None):
             try:
                 answer = self._try(request, for_day)
@@ -200,7 +199,7 @@ class Client:
             return answer
 
     def _try(self, request: Request, for_day: date) -> Answer:
-        """One try, which is reserved and settled on its own."""
+        """Make one attempt, reserved and settled on its own."""
         self._raise_if_stopped()
         worst = self.at_most(request)
         place = self.ledger.reserve(self._stage, self.model, for_day, request.key, worst)
@@ -277,8 +276,8 @@ def client_of(
 
 
 def _both(first: NotAnswered, second: NotAnswered) -> type[NotAnswered]:
-    """What it means that neither answers: worth another run where one is out of reach, and no more than a refusal where
-    the first one refuses and the second can never be asked."""
+    """The error if both models fail: retryable if one is unreachable, and only a refusal if the first refuses and the
+    second can never be asked."""
     for kind in (SetAsideError, ModelUnavailableError):
         if isinstance(first, kind) or isinstance(second, kind):
             return kind
@@ -292,7 +291,7 @@ def tokens_of(request: Request) -> int:
 
 
 def _wait(state: RetryCallState) -> float:
-    """What the provider asked for, within two minutes, or longer each time."""
+    """The delay that the provider asked for, up to two minutes, else an increasing one."""
     error = state.outcome.exception() if state.outcome else None
     asked = error.retry_after if isinstance(error, TransientError) else None
     return _backoff(state) if asked is None else min(max(asked, 0.0), _MAX_WAIT)

@@ -1,8 +1,8 @@
-"""Which model a stage asks and how, and how large a request and its answer may be.
+"""The models of the stages, and the sizes of requests and answers.
 
-Sizes are shares of one number, `MEMORY_EFFECTIVE_CONTEXT`. A request has its instructions, what it shows, and room for
-the answer; all three have to fit into the context. What is shown has shares of what instructions and answer leave; the
-rest is a reserve, because tokens are estimates.
+Sizes are shares of one number, `MEMORY_EFFECTIVE_CONTEXT`. A request has its instructions, its content, and room for
+the answer; all three must fit into the context. Content has shares of what instructions and answer leave; the rest is a
+reserve, because tokens are estimates.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ModelConfig:
     in_batch: bool = False
     """Whether it is asked in batches, and costs what they cost."""
     role: str = "OBSERVER"
-    """What the variables that configure it begin with, so that a message can name them."""
+    """The prefix of the variables that configure it, for messages."""
 
     @property
     def is_command(self) -> bool:
@@ -71,7 +71,7 @@ def reflector_model(settings: Settings) -> ModelConfig | None:
 
 
 def fallback_model(first: ModelConfig, asked: ModelSettings) -> ModelConfig | None:
-    """The model that is asked where the first one does not answer, or None when there is none."""
+    """The model that is asked if the first one does not answer, or None if there is none."""
     if not asked.fallback_model:
         return None
     return replace(
@@ -90,9 +90,10 @@ def _price(written: str | None) -> tuple[float, float] | None:
 
 
 MESSAGES = 0.60
-"""For a transcript."""
+"""The share of a transcript."""
 OBSERVATIONS = 0.325
-"""For observations: those of earlier parts beside a transcript, those that are reflected on, and those of an answer."""
+"""The share of observations: those of earlier parts beside a transcript, those that are reflected on, and those of an
+answer."""
 SMALL_CONTEXT = 32_768
 """Tokens of a context up to which a model is asked in few words about one topic at a time: it is most likely one that
 runs on a machine of the user's."""
@@ -101,7 +102,7 @@ MIN_TOKENS = 500
 
 
 def answer_budget(settings: Settings, asked: ModelSettings) -> int:
-    """Most tokens of an answer of this model: what is set, else the default or less."""
+    """Maximum tokens of an answer of this model: the setting, else the default or less."""
     if "max_output_tokens" in asked.model_fields_set:
         return asked.max_output_tokens
     return min(asked.max_output_tokens, int(OBSERVATIONS * settings.effective_context))

@@ -44,7 +44,7 @@ class SetAsideError(ModelUnavailableError):
 
 
 class ModelMisconfiguredError(CannotGoOnError):
-    """No request can succeed: the key is missing or wrong, the model or the command is not there."""
+    """No request can succeed: the key is missing or wrong, or the model or the command does not exist."""
 
 
 class BudgetReachedError(MemoryPipelineError):

@@ -1,7 +1,7 @@
-"""What this machine has that could answer as a model: agents, keys in the environment, servers on loopback.
+"""Models available on this machine: agents, keys in the environment, servers on loopback.
 
-No program is started, no key is read into anything, and nothing beyond loopback is asked: whether an agent is logged in
-is told by its files and variables being there.
+No program is started, no key is read, and nothing beyond loopback is contacted: an agent counts as logged in if its
+files or variables exist.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ class Choice:
     """A model that could be set."""
 
     name: str
-    """By which it is chosen: of an agent its own, else `provider:model`."""
+    """The name by which it is chosen: an agent's own, else `provider:model`."""
     kind: Kind
     evidence: str
-    """What was found."""
+    """The sign that it is available."""
     model: str
-    """As `OBSERVER_MODEL` has it."""
+    """The value for `OBSERVER_MODEL`."""
     base_url: str | None = None
     price: str | None = None
     port: int | None = None
-    """Of a local server."""
+    """The port of a local server."""
     context: int | None = None
     """Tokens that it takes in and gives in one call, where its server says so."""
     missing: str = ""
-    """What is to be done before it can answer, as far as that can be told."""
+    """The steps that are needed before it can answer, as far as they are known."""
 
 
 def choices() -> list[Choice]:
-    """All of them, what can answer now first."""
+    """All choices, those that can answer now first."""
     found = [*_agents(), *_keys(), *_servers()]
     return sorted(found, key=lambda choice: bool(choice.missing))
 
@@ -64,7 +64,7 @@ def _agents() -> Iterator[Choice]:
 
 
 def _login(agent: Agent) -> str:
-    """By what it is logged in; empty where nothing says so."""
+    """The evidence of a login; empty if there is none."""
     if variable := next((name for name in agent.variables if os.environ.get(name, "").strip()), None):
         return f"{variable} is set"
     with suppress(OSError):  # a home that may not be looked into tells nothing
@@ -91,7 +91,7 @@ class Provider:
     variables: tuple[str, ...]
     model: str
     module: str = ""
-    """That it needs beside those of the extra `models`."""
+    """The module that it needs beside those of the extra `models`."""
 
 
 PROVIDERS = (
@@ -129,7 +129,7 @@ def _keys() -> Iterator[Choice]:
 
 @dataclass(frozen=True)
 class Server:
-    """Where a server of models listens, unless somebody has moved it."""
+    """The default address of a server of models."""
 
     title: str
     port: int
@@ -139,9 +139,9 @@ class Server:
 OLLAMA = Server("Ollama", 11434, "/api/tags")
 SERVERS = (OLLAMA, Server("LM Studio", 1234), Server("llama.cpp", 8080), Server("vLLM", 8000))
 SECONDS = 1.0
-"""That a server on loopback may take to name its models."""
+"""Seconds that a server on loopback may take to list its models."""
 MAX_MODELS = 6
-"""Of one server that are offered."""
+"""Maximum models of one server that are offered."""
 _MAX_ANSWER = 1_000_000  # bytes
 _MODEL = re.compile(r"[\w./:@+-]{1,200}")  # with a space it would be a command
 _NOT_OF_LANGUAGE = re.compile(r"embed|rerank|whisper|\bbge\b|bert\b", re.IGNORECASE)
@@ -180,7 +180,7 @@ def _models_of(server: Server) -> list[Choice]:
 
 
 def _context(entry: dict[str, Any]) -> int | None:
-    """As vLLM and llama.cpp tell it."""
+    """The context size as vLLM and llama.cpp report it."""
     meta = entry.get("meta")
     told = entry.get("max_model_len") or (meta.get("n_ctx") if isinstance(meta, dict) else None)
     return told if isinstance(told, int) and told > 0 else None
@@ -201,7 +201,7 @@ def loaded_context(choice: Choice) -> int | None:
 
 
 def _asked(port: int, path: str) -> Any:
-    """What the server says, None where there is none or it speaks otherwise. Straight to loopback: no proxy, and no
+    """The server's response, None if there is none or it is not JSON. It is contacted directly: no proxy, and no
     redirect is followed."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
     try:

@@ -1,9 +1,9 @@
-"""What models were asked today and what that cost: table `ledger`, one row a call, on the day on which it was made.
+"""Today's model calls and their cost: table `ledger`, one row per call, on the day of the call.
 
-A call is written down with its worst case before it is sent and with its true cost after, so calls at once, in however
-many processes, cannot pass the budget together. The row of a run that was killed stays `reserved` and counts in full:
-the provider may have billed it. Rows `cached` say that an answer was used again; they count nothing. Prices come with
-the package `genai-prices` and are never fetched anew.
+A call is written with its maximum cost before it is sent and with its true cost after, so concurrent calls, in however
+many processes, cannot exceed the budget together. The row of a run that was killed stays `reserved` and counts in full:
+the provider may have billed it. Rows `cached` are reused answers; they count nothing. Prices come with the package
+`genai-prices` and are never downloaded.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _LISTED_AS = {
 }
 """Providers that the list knows by another name."""
 BATCH_SHARE = 0.5
-"""What a batch costs of the price that the settings give: OpenAI, Anthropic and Google take half for every model. Where
-the list knows no price for batches, it is the ordinary one."""
+"""The share of the configured price that a batch costs: OpenAI, Anthropic and Google charge half for every model. If
+the list has no price for batches, the ordinary one applies."""
 
 
 def cost_of(
@@ -51,9 +51,9 @@ def cost_of(
     cache_read_tokens: int = 0,
     cache_write_tokens: int = 0,
 ) -> float | None:
-    """USD of one call with so many tokens; None where the price is not known, as for commands.
+    """USD of one call with these tokens; None if the price is unknown, as for commands.
 
-    Of its input tokens, those that the provider read from its own cache, or wrote into it, have prices of their own.
+    Input tokens that the provider read from its own cache, or wrote into it, have prices of their own.
     """
     if config.price:
         share = BATCH_SHARE if config.in_batch else 1
@@ -186,13 +186,13 @@ class Ledger:
         self._noted.add(mark)
 
     def require_room(self, worst: Usage) -> None:
-        """Raises `BudgetReachedError` if such a call may not be made now."""
+        """Raise `BudgetReachedError` if such a call may not be made now."""
         day = day_of(self._now(), self._settings.zone)
         with self._turns(day):
             self._check(day, _sum(self._lake.read("ledger", [day])), worst)
 
     def spent(self) -> Usage:
-        """What today's calls have cost and, where they are reserved, may cost."""
+        """The cost of today's calls, with the maximum cost of reserved ones."""
         with self._turns(day := day_of(self._now(), self._settings.zone)):
             return _sum(self._lake.read("ledger", [day]))
 
@@ -222,8 +222,8 @@ class Ledger:
 
     @contextmanager
     def _turns(self, day: date) -> Iterator[None]:
-        """Nobody else on this machine works on the ledger meanwhile. Workers on others, who share a lake on object
-        storage, are held off by `Lake.update`."""
+        """A lock on the ledger for the processes of this machine. Workers on others, who share a lake on object
+        storage, are kept apart by `Lake.update`."""
         make_folder(self._settings.lake_dir)
         lock = FileLock(self._settings.lake_dir / "ledger.lock", timeout=LOCK_SECONDS, poll_interval=_POLL_SECONDS)
         with self._turn, lock:

@@ -1,8 +1,8 @@
-"""What keeps the pipeline from observing itself.
+"""Protection against observing the pipeline itself.
 
-A model command (`pi -p …`, `claude -p …`) may write a session of its own, and its harness may run hooks that start
-the pipeline again. So whatever calls one does two things: it begins the prompt with `MARKER`, by which the session is
-known and left out, and it gives the command `own_environment()`, in which the pipeline does not start.
+A model command (`pi -p …`, `claude -p …`) may write a session of its own, and its harness may run hooks that start the
+pipeline again. So every call begins the prompt with `MARKER`, by which the session is recognised and left out, and
+gives the command `own_environment()`, in which the pipeline does not start.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How many calls of a model are made at once, and when: fewer and later once it says that it is asked too much."""
+"""The rate of calls to a model: concurrency and delays, reduced after a rate limit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ class Pace:
 
     @contextmanager
     def turn(self, wait: Callable[[float], object] | None = None) -> Iterator[None]:
-        """One call: it begins when fewer than the limit are made, and after `wait` has waited as the model asked."""
+        """Make one call: it starts when fewer than the limit are running, after `wait` has waited as the model
+        asked."""
         with self._changed:
             self._changed.wait_for(self._may_begin)
             self._running += 1
@@ -40,7 +41,7 @@ class Pace:
                 self._changed.notify_all()
 
     def slow_down(self, seconds: float | None) -> None:
-        """The model refused a call as one too many: half as many at once from now on, and none for so many seconds."""
+        """Handle a rate limit: half as many concurrent calls from now on, and none for this number of seconds."""
         with self._changed:
             self._limit = max(1, self._running // 2)
             self._good = 0
@@ -56,7 +57,7 @@ class Pace:
                 self._changed.notify_all()
 
     def let_all_go(self) -> None:
-        """Hold nobody up any more, as when the run is stopped."""
+        """Release all waiting calls, as when the run is stopped."""
         with self._changed:
             self._is_open = True
             self._changed.notify_all()

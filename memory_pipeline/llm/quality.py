@@ -1,4 +1,4 @@
-"""What a model is worth, in one place: the measured difference that `memory run`, `memory status` and README name."""
+"""The measured benefit of a model, in one place: `memory run`, `memory status` and README show it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Measured:
-    """On ten sessions of six people whom nothing was fitted to; careful readers stood in for the model, answering its
-    prompts, and their answers went through its checks."""
+    """The result on ten held-out sessions of six people; careful readers stood in for the model, answering its prompts,
+    and their answers went through its checks."""
 
     recall: float
-    """Of what is worth keeping, the share that was observed."""
+    """The share of facts worth keeping that was observed."""
     junk_among_highs: float
-    """Of what was marked high, the share that is not worth keeping."""
+    """The share of high facts that is not worth keeping."""
 
 
 QUOTES = Measured(recall=0.58, junk_among_highs=0.28)
@@ -29,5 +29,5 @@ NO_MODEL = (
     f"none: finds {_share(QUOTES.recall)} of the facts a reader would keep, and {_share(QUOTES.junk_among_highs)} of "
     f"🔴 are noise; with a model {_share(MODEL.recall)} and {_share(MODEL.junk_among_highs)}: `memory setup`"
 )
-"""One line, for the value of a pair `model`."""
+"""The value of the pair `model` in one line."""
 NO_MODEL_FOR_FRICTION = "Corrections in other words are only grouped with a model: `memory setup`."

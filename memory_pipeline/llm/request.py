@@ -1,4 +1,4 @@
-"""What is asked of a language model, and what it answers."""
+"""Requests to a language model and their answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RequestImage:
 
 @dataclass(frozen=True)
 class Request:
-    """One question to a model. Equal requests have equal keys, by which answers are kept."""
+    """A request to a model. Equal requests have equal keys, by which answers are cached."""
 
     model: str
     """`provider:model`, or the command as it is configured."""
@@ -38,8 +38,8 @@ class Request:
     attempt: int = 0
     """Raised to ask again for what was answered badly: another key, so that the bad answer is not found again."""
     context: str = ""
-    """What the model is told before the prompt and is not asked about. It is not in the key: what was answered before
-    a file of the user changed is not paid again for that."""
+    """Text that precedes the prompt as context. It is not part of the key: an answer stays valid when a file of the
+    user changes."""
 
     schema: str = ""
     """The JSON schema that the answer has to fit, as text; in the key only where there is one."""
@@ -55,7 +55,7 @@ class Request:
 
     @property
     def said(self) -> str:
-        """All that is shown to the model beside the instructions."""
+        """All text shown to the model beside the instructions."""
         return f"{self.context}{self.prompt}"
 
     @cached_property
@@ -70,22 +70,22 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model answered, with what it cost."""
+    """The answer of a model with its cost."""
 
     text: str
     input_tokens: int
     output_tokens: int
     cost_usd: float | None
-    """None where the model's price is not known."""
+    """The cost in USD; None if the model's price is unknown."""
     seconds: float
     cached: bool = False
     truncated: bool = False
     """Whether the model stopped because it had used up `max_output_tokens`."""
     model: str = ""
-    """As the provider named it, where it did."""
+    """The model's name as the provider reports it, if it does."""
     asked: str = ""
     """The model that was asked, as the settings name it: the first one or the fallback."""
     key: str = ""
-    """Of the request that it answers, by which it is kept."""
+    """The key of its request, by which it is cached."""
     instead: str = ""
     """Why the first model did not answer, where the fallback did."""

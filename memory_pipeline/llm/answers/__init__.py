@@ -1,3 +1,2 @@
-"""Answers of language models: the text without what hides in it, JSON that fits a schema, list lines with their marks,
-and answers that are none. Observing, reflecting and friction read what they asked for with these.
-"""
+"""Reading of model answers: cleaning, JSON that fits a schema, list lines with their marks, and unusable answers.
+Observing, reflecting and friction share these modules."""

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from memory_pipeline.text.hidden import without_hidden
 
 MAX_ANSWER = 1_000_000
-"""Characters that are read of an answer; no model is let to write so many."""
+"""Maximum characters that are read of an answer; more than any model is allowed to write."""
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]{0,40}[A-Za-z])?")
 _BREAK = re.compile(r"\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
@@ -29,7 +29,7 @@ _ANSWER = re.compile(r"^[ \t]*<observations\b", re.I | re.M)
 _FINAL_CHANNEL = re.compile(r"<\|channel\|>\s*final\b[^<\n]{0,80}<\|message\|>")
 _TOKEN = r"<[|｜][\w▁ .:-]{1,40}[|｜]>"
 _CONTROL_TOKEN = re.compile(rf"^[ \t]{{0,8}}(?:{_TOKEN})+|(?:{_TOKEN})+(?=[ \t]{{0,8}}$)|</?s>(?=\s*\Z)", re.M)
-"""A token of the model's template at an end of a line; within a sentence somebody speaks of it."""
+"""A token of the model's template at an end of a line; within a sentence it is quoted text."""
 
 
 def cleaned(text: str) -> str:
@@ -67,9 +67,9 @@ def without_thinking(text: str) -> tuple[str, str | None]:
 
 
 def without_markup(text: str, said: Collection[str]) -> str:
-    """The text with its entities resolved once and without tags of looks, but for those that stand in what was said.
+    """The text with its entities resolved once and without formatting tags, except those in the transcript.
 
-    An answer may be written as XML, with `&lt;` for `<`; or `&lt;` stands there because somebody typed it.
+    An answer may be written as XML, with `&lt;` for `<`; or `&lt;` is in the transcript itself.
     """
     if "<" not in text and "&" not in text:
         return text

@@ -1,4 +1,4 @@
-"""Answers that are none: refusals, loops, echoes of the transcript, noise, and "nothing worth keeping".
+"""Unusable answers: refusals, loops, echoes of the transcript, noise, and "nothing worth keeping".
 
 Every function takes time linear in the text.
 """
@@ -13,11 +13,11 @@ from memory_pipeline.text.sentences import clip
 MAX_FACT = 1_000
 """Characters of a fact; what is longer is cut."""
 MIN_WORDS, MIN_LENGTH = 3, 12
-"""A fact has so many words, or so many characters of which a Chinese one counts for three."""
+"""Minimum words of a fact, or minimum characters, of which a Chinese one counts for three."""
 GRAM = 8
 """Words in a row by which a text is taken to stand where it stood before."""
 REPEATS, LOOPED = 4, 24
-"""How often the same must be said in a row, and how many words that must be, to be a loop."""
+"""Minimum repetitions of a loop, and the minimum number of words in all of them."""
 COUNTED_REPEATS, COUNTED_LOOPED = 10, 60
 """The same for what differs by its numbers only, like a list that counts on and on."""
 REFUSAL_LOOKED_AT, NOTHING_LOOKED_AT = 400, 200
@@ -82,8 +82,8 @@ def is_refusal(text: str) -> bool:
 
 
 def is_nothing(text: str) -> bool:
-    """Whether it says that there is nothing worth keeping, and nothing else. Knows the usual wordings in English
-    and some in other languages; only up to 200 characters can say it."""
+    """Whether the answer only says that there is nothing worth keeping. The usual wordings in English and some in other
+    languages are known, up to 200 characters."""
     words = " ".join(text[: NOTHING_LOOKED_AT + 1].split())
     return len(text.strip()) <= NOTHING_LOOKED_AT and bool(words) and bool(_NOTHING.fullmatch(words))
 
@@ -128,10 +128,10 @@ def shortened(text: str, limit: int = MAX_FACT) -> str:
 
 
 def without_loops(text: str) -> tuple[str, bool]:
-    """The text with what is said again and again said once, and whether there was such a thing.
+    """The text with each loop reduced to one turn, and whether there was a loop.
 
-    A loop is the same words four times in a row (24 words or more), or ten times (60 words) when numbers in it count
-    on. What follows a loop is kept from its next line. A loop whose every turn differs by a word is not seen.
+    A loop is the same words four times in a row (24 words or more), or ten times (60 words) if numbers in it count up.
+    The text after a loop is kept from its next line. A loop whose turns each differ by a word is not recognised.
     """
     found = list(_WORD.finditer(text))
     if len(found) < LOOPED:
@@ -158,7 +158,7 @@ def without_loops(text: str) -> tuple[str, bool]:
 
 
 def _loops(words: list[str], repeats: int, least: int) -> list[tuple[int, int, int]]:
-    """First and last word of every loop from its second turn on, with the words of one turn."""
+    """The first and last word of every loop from its second turn on, with the words of one turn."""
     numbers: dict[str, int] = {}
     ids = [numbers.setdefault(word, len(numbers) + 1) for word in words]
     base, modulus = 1_000_003, (1 << 61) - 1

@@ -1,4 +1,4 @@
-"""Lists: lines with a bullet or a priority, each with what goes on below it."""
+"""Lists: lines with a bullet or a priority, each with its continuation lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BREAK = re.compile(
     r"|\[#\d+ [^\]\n]{0,40}\b(?:user|assistant|tool|injected)\b)",
     re.I,
 )
-"""A line that neither is an entry nor goes on with one: a heading, a fence, a tag, a day, the head of a message."""
+"""A line that neither is an entry nor continues one: a heading, a fence, a tag, a day, the head of a message."""
 TRACE = re.compile(r"[\s*_(\[]{0,8}(?:decision[ _-])?trace\s?[*_]{0,2}[:：][*_]{0,2}\s?", re.I)
 _BOLD = re.compile(r"(?<![\w*])\*\*(?=[^\s*/])([^*\n]{1,300}?)(?<=\S)\*\*(?![\w*])")
 
@@ -34,8 +34,8 @@ class Entry:
 
 
 def entries(lines: Iterable[str]) -> list[Entry]:
-    """The entries of a list. A line without a bullet goes on with the entry right above it, or one that it is
-    indented below; others are left out."""
+    """The entries of a list. A line without a bullet continues the entry right above it, or one that it is indented
+    below; others are left out."""
     found: list[Entry] = []
     after_gap = True
     for line in lines:

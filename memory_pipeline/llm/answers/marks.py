@@ -25,7 +25,7 @@ _CLOCK = r"(?P<hour>\d{1,2})[:：](?P<minute>\d\d)(?:[:：]\d\d)?(?:\s?(?P<half>
 _DATE = r"\d{4}-\d\d-\d\d[T ]?"
 _MARK_BEGINS = r"\s?[\[(（【](?=[#~\d!?]|early|late|HH:|no time)"
 _ENDS = rf"[*_]*(?:\s?[:：|](?=[\s*_]|$)|\s[-–—]+\s|{_MARK_BEGINS}|\s?[🔴🟡🟢✅]|\s\d{{1,2}}:\d\d\b)"
-"""What follows a word that is a mark."""
+"""Characters that end a word that is a mark."""
 _BRACKET_FOLLOWS = re.compile(_MARK_BEGINS)
 _SENTENCE = r"(?-i:(?=\s[A-Z`\"“'一-鿿]))"
 _MARKER = re.compile(r"([🔴🟡🟢])\ufe0f?|\[([!?iI])\]")
@@ -55,7 +55,7 @@ _AFTER = re.compile(r"(?:[*_]+(?=[\s:：]|$))?\s*(?:(?:[：]|[:|·,](?=[\s*_]|$)
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The marks of a line; None where there is none."""
+    """The marks of a line; None for each that is missing."""
 
     priority: str | None = None
     kind: str | None = None
@@ -101,7 +101,7 @@ def priority_named(word: str) -> str | None:
 
 
 def clock_in(words: str) -> str | None:
-    """`HH:MM` of a time of day, with or without its day; None where it is none."""
+    """The time of day as `HH:MM`, with or without its day; None if the text is not one."""
     found = _IN_BRACKET.fullmatch(words.strip())
     return _clock(found) if found else None
 
@@ -126,9 +126,9 @@ def _step(line: str, start: int, marks: Marks) -> tuple[Marks, int] | None:
 
 
 def _kind(line: str, start: int, marks: Marks) -> tuple[Marks, int] | None:
-    """The marks with the kind that a bare word names where it is no part of the sentence: "Rule: …", not "Rule 3 …".
+    """The marks with the kind that a bare word names if it is not part of the sentence: "Rule: …", not "Rule 3 …".
 
-    In place of a kind stands whatever word a model makes up: "🔴 bugfix (14:03) …" is a statement.
+    An unknown word in place of a kind is accepted: "🔴 bugfix (14:03) …" is a statement.
     """
     found = None if marks.kind else _KIND.match(line, start)
     if not found:

@@ -1,4 +1,4 @@
-"""Answers as JSON: the schema that a provider holds its model to, and the JSON that stands in an answer."""
+"""Answers as JSON: the schema that a provider enforces, and the JSON within an answer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _HALF = re.compile(
 _NUMBERS = re.compile(r"(?<![\w.])[oOL#]?(\d{1,6})(?![\w.:])")
 
 Context = dict[str, int]
-"""What validation counts: items that are `left_out`, facts without a priority (`unmarked`)."""
+"""Counters of validation: `left_out` items, and facts without a priority (`unmarked`)."""
 
 
 class Form(BaseModel):
@@ -99,7 +99,7 @@ Words = Annotated[str, BeforeValidator(_words), Field(default_factory=str)]
 Names = Annotated[list[str], BeforeValidator(_names), Field(default_factory=list)]
 Numbers = Annotated[list[int], BeforeValidator(numbers_in)]
 Number = Annotated[int, BeforeValidator(lambda value: next(iter(numbers_in(value)), 0))]
-"""A number; 0 where there is none."""
+"""A number; 0 if there is none."""
 Text = Annotated[str, AfterValidator(run_together), Field()]
 Priority = Annotated[Literal["high", "medium", "low"], BeforeValidator(_priority)]
 FactKind = Annotated[Kind, BeforeValidator(lambda value: kind_named(str(value)) or STATEMENT)]

@@ -28,12 +28,12 @@ NotReplied = TransientError | RequestRefusedError | ModelMisconfiguredError
 
 
 _WITHOUT_RESULTS = ("JOB_STATE_FAILED", "JOB_STATE_CANCELLED", "JOB_STATE_EXPIRED")
-"""How Gemini ends a batch that may have none."""
+"""States in which Gemini ends a batch that may have no results."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one batch may hold."""
+    """Limits of one batch."""
 
     requests: int
     bytes: int | None
@@ -41,7 +41,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Parcel:
-    """Requests as they go out; fewer than were given where a batch takes no more."""
+    """Requests to send; fewer than were given if they exceed a batch."""
 
     group: str
     requests: Sequence[EncodedBatchRequest]
@@ -81,7 +81,7 @@ class BatchBackend(ProviderBackend):
         return self._run(encoded, lambda parcel: parcel)
 
     def submit(self, parcel: Parcel) -> dict[str, Any]:
-        """The handle of the batch. After a `TransientError` nobody knows whether there is one."""
+        """The handle of the batch. After a `TransientError` it is unknown whether the batch exists."""
         return self._run(lambda model: model.batch_create(parcel.requests), _dumped)
 
     def look(self, handle: dict[str, Any]) -> dict[str, Any]:
@@ -92,7 +92,7 @@ class BatchBackend(ProviderBackend):
         self._run(lambda model: model.batch_cancel(_loaded(handle)), _dumped)
 
     def replies(self, handle: dict[str, Any]) -> dict[str, Reply | NotReplied] | str:
-        """By the request's key, of a batch that has ended; or why it failed as a whole."""
+        """The replies by the key of the request, for a batch that has ended; or the reason why it failed as a whole."""
         from pydantic_ai.exceptions import AgentRunError
 
         details = handle.get("provider_details") or {}
@@ -112,8 +112,8 @@ class BatchBackend(ProviderBackend):
         return self._run(read, lambda replies: replies)
 
     def find(self, group: str, since: datetime, keys: Collection[str]) -> tuple[dict[str, Any] | None, list[str]]:
-        """The batch made since then that holds one of these keys; else the ids of those that may, which cannot be told
-        before they have ended."""
+        """The batch created since then that contains one of these keys; else the ids of batches whose content is
+        unknown until they end."""
 
         async def found(model: Model) -> tuple[dict[str, Any] | None, list[str]]:
             unclear = []
@@ -206,7 +206,7 @@ async def _listed(model: Model, provider: str) -> AsyncIterator[tuple[str, datet
 
 
 async def _keys_in(model: Model, batch: Batch) -> set[str] | None:
-    """The keys of a batch's requests; None where they cannot be told yet."""
+    """The keys of a batch's requests; None if they are not known yet."""
     from pydantic_ai.exceptions import AgentRunError
 
     if file := (batch.provider_details or {}).get("input_file_id"):

@@ -1,13 +1,13 @@
 """A model behind a command, like `pi -p --no-session` or `claude -p`: asked on stdin or argv, answering on stdout.
 
-The command is run without a shell, in an empty directory, so a path among its arguments must be a whole one.
-`{prompt}` in an argument stands for the prompt and `{system}` for the instructions. Without `{prompt}` the prompt goes
-to stdin, without `{system}` the instructions stand before it. `{files}` is the folder of the files that the commands of
-`llm/agents.py` need. `NAME=value` before the program sets a variable for it, as in a shell. Pictures, the temperature
-and the limit of the answer do not reach it.
+The command is run without a shell, in an empty directory, so paths among its arguments must be absolute. `{prompt}` in
+an argument stands for the prompt and `{system}` for the instructions. Without `{prompt}` the prompt goes to stdin,
+without `{system}` the instructions precede it. `{files}` is the folder of the files that the commands of
+`llm/agents.py` need. `NAME=value` before the program sets a variable for it, as in a shell. Images, the temperature and
+the limit of the answer are not passed on.
 
-What it is given holds words of anybody: web pages, files, the output of tools. A coding agent should have its own tools
-switched off, as with `pi -p --no-session --no-tools`, or such words may have it run something.
+The input contains text from anyone: web pages, files, the output of tools. A coding agent should have its own tools
+switched off, as with `pi -p --no-session --no-tools`, or such text may make it run something.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class CommandBackend:
         self._config = config
 
     def send(self, request: Request) -> Reply:
-        """One run of the command. It and what it started are killed when the time is up or we are interrupted."""
+        """Run the command once. Its process group is killed on timeout or interruption."""
         variables, template = self._template()
         puts_prompt, puts_system = (any(part in argument for argument in template) for part in ("{prompt}", "{system}"))
         together = request.said if puts_system or not request.system else f"{request.system}\n\n{request.said}"
@@ -159,7 +159,7 @@ def _text(file: IO[bytes]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Without what only a terminal understands."""
+    """The text without escape sequences of a terminal."""
     return _ESCAPES.sub("", text).replace("\r\n", "\n")
 
 

@@ -1,4 +1,4 @@
-"""What answers a request: one call, no retries, no memory. A provider's API or a command."""
+"""Backends that answer one request, without retries or caching: a provider's API or a command."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ _MIN_SECRET = 8  # a shorter value would take ordinary words out of messages
 
 @dataclass(frozen=True)
 class Reply:
-    """What a model answered this once."""
+    """The answer of one call."""
 
     text: str
     input_tokens: int | None
-    """None where the model does not say."""
+    """Input tokens; None if the model does not report them."""
     output_tokens: int | None
     truncated: bool
     """Whether it stopped because it had used up the tokens that it may answer with."""
     model: str
-    """As the provider named it."""
+    """The model's name as the provider reports it."""
     cache_read_tokens: int = 0
-    """Of the input tokens, those that the provider had in its own cache, at a lower price."""
+    """Input tokens that the provider read from its own cache, at a lower price."""
     cache_write_tokens: int = 0
-    """Of the input tokens, those that it put there, at a higher price."""
+    """Input tokens that the provider wrote into its own cache, at a higher price."""
 
 
 class Backend(Protocol):
-    """One way to reach a model. May be called from several threads at once."""
+    """A way to reach a model. It may be called from several threads at once."""
 
     def send(self, request: Request) -> Reply:
         """The model's answer. Raises `TransientError`, `RequestRefusedError` or `ModelMisconfiguredError`."""
@@ -52,7 +52,7 @@ def backend_of(config: ModelConfig) -> Backend:
 
 
 def quotable(text: str) -> str:
-    """What others wrote, fit for a message: one line, not long, without a key of the environment or of an address."""
+    """Text from others for use in a message: one short line, without a key of the environment or of an address."""
     for name, value in os.environ.items():
         if _NAMES_A_SECRET.search(name) and len(value.strip()) >= _MIN_SECRET:
             text = text.replace(value.strip(), "***")

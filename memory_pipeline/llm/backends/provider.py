@@ -32,7 +32,7 @@ _TOO_MANY = (429, 529)
 """The second is Anthropic's for a model that is overloaded."""
 _NO_SUCH_PLACE = (404, 405, 410)
 _NOT_KNOWN = 501
-"""What a server may say to what it has never heard of, as a schema."""
+"""Messages of servers that do not know a feature, such as a schema."""
 _A = TypeVar("_A")
 _T = TypeVar("_T")
 
@@ -44,14 +44,14 @@ class ProviderBackend:
         self._config = config
         self.provider, _, self._name = config.model.strip().partition(":")
         self._instructions: set[str] = set()
-        """What was sent before, so that the provider is worth asking to keep it."""
+        """Instructions that were sent before, so that the provider is asked to cache them."""
 
     def send(self, request: Request) -> Reply:
-        """One call without tools and without the library's own retries, within one time limit."""
+        """Make one call without tools and without the library's own retries, within one time limit."""
         return self._run(lambda model: self._ask(model, request), self._reply)
 
     def _run(self, ask: Callable[[Model], Awaitable[_A]], read: Callable[[_A], _T]) -> _T:
-        """What is read of what is asked, in a loop of its own, with the errors that a backend raises."""
+        """Run the coroutine in an event loop of its own and translate its errors into those of a backend."""
         from pydantic_ai.exceptions import AgentRunError, UserError
 
         async def asked(model: Model) -> _A:
@@ -168,7 +168,7 @@ class ProviderBackend:
         return f"{family.upper().replace('-', '_')}_API_KEY"
 
     def _meaning(self, error: Exception) -> TransientError | RequestRefusedError | ModelMisconfiguredError:
-        """What a failure means for the call, the request or the settings."""
+        """The error for the call, the request or the settings that a failure stands for."""
         from pydantic_ai import exceptions as known
 
         if isinstance(error, known.ModelAuthenticationError):  # not quoted: providers quote the key
@@ -209,7 +209,7 @@ class ProviderBackend:
 
 
 def settings_of(model: Model, request: Request) -> ModelSettings:
-    """What a model is to keep to in its answer."""
+    """The settings of a request, with the limits of its answer."""
     settings: ModelSettings = {"max_tokens": request.max_output_tokens}
     if _takes_temperature(model.profile):
         settings["temperature"] = request.temperature
@@ -217,7 +217,7 @@ def settings_of(model: Model, request: Request) -> ModelSettings:
 
 
 def message_of(request: Request) -> ModelRequest:
-    """What is shown to a model, with its instructions."""
+    """The message to a model, with its instructions."""
     from pydantic_ai.messages import BinaryContent, ModelRequest, UserPromptPart
 
     content: list[UserContent] = [request.said]
