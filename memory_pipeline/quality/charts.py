@@ -18,9 +18,9 @@ INCHES = (5.6, 2.1)
 DOTS = 45
 """Days up to which each is marked; more of them would hide the line."""
 BREAK = timedelta(days=14)
-"""Without a value, from which the line is broken: it would tell of days that are not there."""
+"""Days without a value from which a line is interrupted, as it would suggest data that does not exist."""
 _COLOURS = {"#010101": "var(--mark)", "#020202": "var(--ink-soft)", "#030303": "var(--line)"}
-"""What stands in the drawing for the colours of the theme."""
+"""Placeholders in the drawing for the colours of the theme."""
 _MARK, _INK, _LINE = _COLOURS
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text
@@ -84,7 +84,7 @@ def _shows_dots(values: list[tuple[date, float]], part: list[tuple[date, float]]
 
 
 def _plain(figure: Figure, values: list[tuple[date, float]]) -> str:
-    """What the drawing shows, for those who do not see it."""
+    """A description of the drawing in words, for users who cannot see it."""
     numbers = [value for _, value in values]
     told = f"{figure.title}: {len(values)} days from {values[0][0]} to {values[-1][0]}, "
     told += f"lowest {figure.told(min(numbers))}, highest {figure.told(max(numbers))}, last {figure.told(numbers[-1])}"

@@ -1,4 +1,4 @@
-"""What a failing check names, with the words behind it: so the report can be read without the tables."""
+"""Rows that a failing check names, with their quotes, so that the report can be read without the tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WINDOW = re.compile(r"\bwindow ([0-9a-f]{12})\b")
 
 @dataclass(frozen=True)
 class Quote:
-    """Words of a session: who said them where."""
+    """Words of a session with their speaker and place."""
 
     said_by: str
     place: str
@@ -31,7 +31,7 @@ class Quote:
 
 @dataclass(frozen=True)
 class Offender:
-    """What a check names, the line it is about, and the words that carry that line."""
+    """A row that a check names: the line, and the words that support it."""
 
     told: str
     session: str | None = None
@@ -59,7 +59,7 @@ class Evidence:
         self.messages = {row["message_id"]: row for row in said.to_dicts()}
 
     def of(self, told: str) -> Offender:
-        """What is known of an offender by the ids in its sentence."""
+        """The known facts about an offender, by the ids in its sentence."""
         row = next((self.observations[i] for i in _OBSERVATION.findall(told) if i in self.observations), None)
         if row is not None:
             quotes = tuple(filter(None, (self._quote(span) for span in (row["evidence"] or ())[:MAX_QUOTES])))
@@ -87,7 +87,7 @@ class WorstDay:
 
 
 def worst_days(lake: Lake, results: Sequence[Result], most: int) -> list[WorstDay]:
-    """Those on which most failed, errors before warnings, newer before older."""
+    """The days with the most failures, errors before warnings, newer before older."""
     by_day: dict[date, list[Result]] = {}
     for result in results:
         if not result.passed and result.day is not None:
@@ -101,7 +101,7 @@ def worst_days(lake: Lake, results: Sequence[Result], most: int) -> list[WorstDa
 
 
 def worst_sessions(days: Iterable[WorstDay], most: int) -> list[tuple[str, int]]:
-    """The sessions that most of what failed is of."""
+    """The sessions with the most failures."""
     named = Counter(o.session for day in days for _, offenders in day.failed for o in offenders if o.session)
     return named.most_common(most)
 

@@ -28,7 +28,7 @@ USER = "user"
 
 @dataclass(frozen=True)
 class Figure:
-    """A number by day. `lower_is_better` is None where neither is."""
+    """A number by day. `lower_is_better` is None if neither direction is better."""
 
     key: str
     title: str
@@ -48,7 +48,7 @@ class Figure:
         return f"{value:,.0f}{self.unit}" if value == int(value) or value >= 100 else f"{value:,.1f}{self.unit}"
 
     def mean(self, last: date, days: int = 7) -> float | None:
-        """Of the days up to the last that have a value."""
+        """The mean over the days before the last with a value."""
         found = [v for n in range(days) if (v := self.by_day.get(last - timedelta(days=n))) is not None]
         return sum(found) / len(found) if found else None
 
@@ -58,7 +58,7 @@ class Figure:
         return None if now is None or before is None else (now, before)
 
     def is_worse(self, last: date) -> bool | None:
-        """Than the week before; None where it is the same, or where neither is better."""
+        """Whether the week is worse than the one before; None if equal, or if neither direction is better."""
         means = self.change(last)
         if means is None or self.lower_is_better is None or means[0] == means[1]:
             return None
@@ -66,7 +66,7 @@ class Figure:
 
 
 def figures_of(lake: Lake, results: Iterable[Result], zone: ZoneInfo) -> list[Figure]:
-    """All of them, those of the checks first; decisions are of the day in this zone."""
+    """All figures, those of the checks first; decisions are counted by day in this zone."""
     log = ProposalLog(lake)
     return [*_of_checks(results), *_of_tables(lake), *_of_reviewing(lake, log, zone), *_of_models(lake)]
 
@@ -228,7 +228,7 @@ def _of_models(lake: Lake) -> list[Figure]:
 
 
 def acceptance(lake: Lake) -> list[dict[str, str | int]]:
-    """By section of MEMORY.md, how many proposals met which end, friction fixes on a line of their own."""
+    """By section of MEMORY.md, the number of proposals by outcome, friction fixes on a line of their own."""
     counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     rows = ProposalLog(lake).frame.select("proposal_id", "section", "status")
     for proposal, section, status in rows.iter_rows():
@@ -237,7 +237,7 @@ def acceptance(lake: Lake) -> list[dict[str, str | int]]:
 
 
 def costs(lake: Lake) -> list[dict[str, str | int | float]]:
-    """By stage and model: calls, tokens and money."""
+    """Calls, tokens and money by stage and model."""
     calls = lake.read("ledger").filter(~pl.col("cached").fill_null(False))
     tokens = (pl.col("input_tokens") + pl.col("output_tokens")).sum().alias("tokens")
     found = calls.group_by("stage", "model").agg(pl.len().alias("calls"), tokens, pl.col("cost_usd").sum().alias("usd"))

@@ -41,13 +41,13 @@ def write_report(report: Report, folder: Path) -> Path:
 
 
 def rendered(report: Report) -> str:
-    """The page. All that was said is text in it, whatever it holds."""
+    """The page. All session text is escaped."""
     return _templates().get_template("report.html.jinja").render(_shown(report, str))
 
 
 def embedded(report: Report, linked: Callable[[str], Markup]) -> Markup:
-    """What stands in the page, for another one that has the styles of `report.css`; ``linked`` makes links of the ids
-    in what a check names."""
+    """The content of the page, for another page with the styles of `report.css`; ``linked`` makes links of the ids that
+    a check names."""
     names = ("report_head.html.jinja", "report_main.html.jinja")
     shown = _shown(report, linked)
     return Markup("".join(_templates().get_template(name).render(shown) for name in names))
@@ -86,7 +86,7 @@ def _templates() -> Environment:
 
 
 def _with_code(text: str) -> Markup:
-    """What stands between backticks as code."""
+    """The text with backticked parts as code."""
     return Markup(_CODE.sub(r"<code>\1</code>", f"{escape(text)}"))
 
 

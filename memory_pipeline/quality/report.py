@@ -17,7 +17,7 @@ MOST_DAYS, MOST_SESSIONS = 10, 10
 
 @dataclass(frozen=True)
 class Report:
-    """All of it, as it is shown and as it is written as JSON."""
+    """The report, for the page and for JSON."""
 
     made_at: datetime
     workspace: str
@@ -28,7 +28,7 @@ class Report:
     seconds: tuple[Figure, ...]
     worst: tuple[WorstDay, ...]
     sessions: tuple[tuple[str, int], ...]
-    """Names of the sessions that most of what failed is of, with how often."""
+    """The names of the sessions with the most failures, with their number."""
     changes: tuple[str, ...]
     sections: tuple[Mapping[str, str | int], ...]
     costs: tuple[Mapping[str, str | int | float], ...]
@@ -51,7 +51,7 @@ class Report:
 
     @property
     def sentence(self) -> str:
-        """How it is, in a sentence."""
+        """The state in one sentence."""
         if not self.judged:
             return "No check has judged anything yet; `memory run` makes days and judges them."
         if not self.failed:
@@ -92,7 +92,7 @@ def make_report(
 
 
 NOTABLE = 0.2
-"""Change of a mean, as a share of the larger one, from which it is told."""
+"""Minimum relative change of a mean that is mentioned."""
 
 
 def _moved(figures: Sequence[Figure], last: date) -> list[str]:
@@ -110,7 +110,7 @@ def _moved(figures: Sequence[Figure], last: date) -> list[str]:
 
 
 def as_json(report: Report) -> dict[str, Any]:
-    """For programs: days and results by name; nothing that the page has is missing."""
+    """The report as JSON: days and results by name, with everything that the page has."""
     return {
         "made_at": report.made_at.isoformat(timespec="seconds"),
         "workspace": report.workspace,

@@ -1,4 +1,4 @@
-"""What the checks found: the latest result of each check for each day, and what to do about a failure."""
+"""Results of checks: the latest result of each check for each day, and advice for a failure."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ ADVICE: Mapping[str, str] = {
     "somebody_decides": "`memory review` shows what waits, one line at a time; nothing enters MEMORY.md without you.",
     "identity_files": "`memory admin identity` shows which file is missing or where a link leads.",
 }
-"""By check: what a user can do when it fails."""
+"""By check, the action that a user can take when it fails."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a check found, of one day (of a week or month its first), or of everything (None)."""
+    """The result of a check for one day (for a week or month its first), or for everything (None)."""
 
     asset: str
     check: str
@@ -75,7 +75,7 @@ class Checked:
 
     @property
     def is_by_day(self) -> bool:
-        """And not about everything, or by weeks or months."""
+        """Whether the check stores results by day, and not for everything or by weeks or months."""
         return bool(set(self.results) - {None}) and LEVEL_OF.get(self.name.partition("/")[0], DAY) == DAY
 
     @property
@@ -83,13 +83,13 @@ class Checked:
         return ADVICE.get(self.name.rpartition("/")[2], "")
 
     def share_passed(self, days: Iterable[date]) -> float | None:
-        """Of these days, where the check has judged any."""
+        """The share of these days that passed, if the check has results for any."""
         judged = [self.results[day].passed for day in days if day in self.results]
         return sum(judged) / len(judged) if judged else None
 
 
 def by_check(results: Iterable[Result], about: Mapping[str, str]) -> list[Checked]:
-    """In the order of ``about``, which has a sentence for each check's name; the latest result stands last."""
+    """The results in the order of ``about``, which has a sentence for each check's name; the latest result is last."""
     found: dict[str, dict[date | None, Result]] = defaultdict(dict)
     for result in results:
         found[result.name][result.day] = result
@@ -97,7 +97,7 @@ def by_check(results: Iterable[Result], about: Mapping[str, str]) -> list[Checke
 
 
 def changes(checked: Iterable[Checked], last: date) -> list[str]:
-    """What the seven days to the last are worse or better at than the seven before them."""
+    """Changes for better or worse of the last seven days against the seven before them."""
     week = [last - timedelta(days=n) for n in range(7)]
     found = []
     for check in checked:
