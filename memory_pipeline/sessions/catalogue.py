@@ -1,8 +1,8 @@
-"""What is known of every session: which days it touches and what it holds, so that a day opens only the files that it
-needs and a file that did not change is not read again.
+"""The catalogue of all sessions: the days that each touches and its contents, so that a day opens only the files that
+it needs and an unchanged file is not read again.
 
-The catalogue is derived: deleting `lake/files/` costs one reading of all files. Only what it knew of files that are
-gone is lost: that a session asked not to be stored, and of what it was a copy.
+The catalogue is derived: deleting `lake/files/` costs one reading of all files. Only facts about files that are gone
+are lost: that a session asked not to be stored, and of what it was a copy.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from memory_pipeline.sessions.worktrees import repository_of_folder
 from memory_pipeline.settings import Settings, keep_first_day, keep_timezone
 
 LOCK_SECONDS = 60.0
-"""For another process that writes the table, which takes a second with 100,000 files."""
+"""Seconds to wait for another process that writes the table, which takes a second with 100,000 files."""
 READER_VERSION = "11"
 """Part of every day's fingerprint: raise it when the same file would be read into other rows."""
 
@@ -47,7 +47,7 @@ _READINGS = Readings()
 
 @dataclass(frozen=True)
 class Refresh:
-    """What a look at the directories found."""
+    """The result of scanning the directories."""
 
     files: int
     changed: int
@@ -56,7 +56,7 @@ class Refresh:
 
 
 def _key(source: Source) -> str:
-    """The name of the source as it is stored: a table holds only text that can be encoded."""
+    """The name of the source as it is stored: a table contains only text that can be encoded."""
     return source.key.encode(errors="backslashreplace").decode()
 
 
@@ -78,7 +78,7 @@ class _Stored:
     """The stored catalogue as this process last saw it; its rows are replaced, never changed."""
 
     version: str | int | None
-    """Of the file; see `Lake.version`."""
+    """The version of the file; see `Lake.version`."""
     frame: pl.DataFrame
     rows: dict[str, FileRow]
 
@@ -94,7 +94,7 @@ class Catalogue:
     settings: Settings
     rows: dict[str, FileRow] = field(default_factory=dict)
     present: dict[str, Source] = field(default_factory=dict)
-    """What the last refresh saw."""
+    """The sources that the last refresh found."""
     unsent: set[str] = field(default_factory=set)
     """Rows that a refresh has changed and not stored."""
 
@@ -209,9 +209,9 @@ class Catalogue:
         return len(done)
 
     def session(self, key: str) -> ParsedSession | None:
-        """The session as it is now; None when it is gone, cannot be read, or is none.
+        """The current session; None if it is gone, cannot be read, or is not one.
 
-        Also where the last refresh looked at other directories: what is known counts.
+        Stored facts count even if the last refresh scanned other directories.
         """
         source = self.present.get(key) or self._known_source(key)
         try:
@@ -231,8 +231,8 @@ class Catalogue:
         return key in self.rows and self.rows[key]["reason"] is not None
 
     def is_of_this_machine(self, key: str) -> bool:
-        """Whether the file is, or was, in a directory that is read here. With a lake in a bucket others are known too:
-        what lies at their path on this machine is somebody else's."""
+        """Whether the file is, or was, in a directory that is read here. With a lake in object storage others are known
+        too: a file at their path on this machine belongs to somebody else."""
         return not self.lake.storage.is_far or key in self.present or key.startswith(self._directories)
 
     @cached_property
@@ -259,7 +259,7 @@ class Catalogue:
         return self.is_of_this_machine(key) and not is_there
 
     def is_readable(self, key: str) -> bool:
-        """Whether the session is there, wherever the last refresh looked, could be read, and may be stored."""
+        """Whether the session exists, whatever the last refresh scanned, is readable, and may be stored."""
         there = key in self.present or self._known_source(key) is not None
         return there and not self.is_unreadable(key) and not self.is_excluded(key)
 
@@ -276,7 +276,7 @@ class Catalogue:
         return left_out(self.rows.values())
 
     def typed(self, session_id: str) -> int:
-        """How many messages the user typed in the session, on all of its days; see `typed_in_all`."""
+        """The number of messages that the user typed in the session, on all of its days; see `typed_in_all`."""
         return self._typed.get(session_id, 0)
 
     def begins_with_plan(self, session_id: str) -> bool:
@@ -374,11 +374,11 @@ class Catalogue:
         return Projects(map(_place, self.rows.values()))
 
     def files_of(self, day: date) -> dict[str, str]:
-        """What holds messages of the day, with the digest of what it holds."""
+        """The files with messages of the day, each with a digest of them."""
         return {key: entry["digest"] for key, entry in self._by_day.get(day, {}).items()}
 
     def messages_of(self, key: str, day: date) -> int:
-        """How many messages of the day the source holds."""
+        """The number of messages of the day in the source."""
         return self._by_day[day][key]["messages"]
 
     def is_idle(self, key: str, day: date, now: datetime) -> bool:
@@ -395,7 +395,7 @@ class Catalogue:
         return now - last >= timedelta(minutes=self.settings.idle_minutes)
 
     def fingerprint(self, day: date, now: datetime) -> str:
-        """Of everything that decides the day's sessions, messages and windows."""
+        """A hash of everything that decides the day's sessions, messages and windows."""
         least = self.settings.min_user_messages
         files = [
             (
@@ -432,10 +432,10 @@ class Catalogue:
         return self._is_stale(source) or any(day in days and not is_stored(day) for day in said_on)
 
     def _fill_repositories(self) -> list[str]:
-        """Look once for the repository of the worktree that each session worked in; the keys of the rows that changed.
+        """Find, once, the repository of the worktree that each session worked in; the keys of the changed rows.
 
-        Where the folder is gone, a session that was read before it went tells it. Folders of another machine are not
-        looked for: what lies at their path here is something else.
+        If the folder is gone, an earlier session in it has the answer. Folders of another machine are skipped: the same
+        path here is another folder.
         """
         new = [
             (key, row)
@@ -457,7 +457,7 @@ class Catalogue:
         return [key for key, _ in new]
 
     def place(self, key: str) -> Place:
-        """Where the session of the file worked."""
+        """The place where the session of the file worked."""
         return _place(self.rows[key])
 
     def _under_known_path(self, source: Source) -> Source:

@@ -14,7 +14,7 @@ PROBLEMS_KEPT = 20
 
 
 def new_row(key: str, source: Source, reader: str) -> FileRow:
-    """Of a file of which nothing is known but its state and by which reader it was looked at."""
+    """The row of a file of which only its state and its reader are known."""
     return {
         "path": key,
         "member": source.session or None,

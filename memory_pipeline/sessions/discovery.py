@@ -1,4 +1,4 @@
-"""Where sessions lie. Directories are only ever listed; nothing in them is written or locked."""
+"""Discovery of sessions. Directories are only listed; nothing in them is written or locked."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _is_there(root: Path, agent: str) -> bool:
 
 
 def find_sources(directories: Iterable[Path]) -> Iterator[Source]:
-    """What may be sessions, each real file once, sorted within its directory."""
+    """Possible sessions, each real file once, sorted within its directory."""
     return iter(_Walk(directories))
 
 
@@ -175,7 +175,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _each_once(entries: list[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
-    """Without compressed files that also lie there as they were before: a harness is just about to remove one."""
+    """The sources without compressed files whose originals still exist: a harness is about to remove one."""
     names = {entry.name for entry in entries}
     return [e for e in entries if not e.name.endswith(COMPRESSED) or e.name.removesuffix(".zst") not in names]
 

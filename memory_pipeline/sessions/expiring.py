@@ -33,7 +33,7 @@ class Expiring(NamedTuple):
     paths: tuple[str, ...]
     agents: tuple[str, ...]
     first_at: datetime
-    """When the first of them will be; in the past where the agent deletes it when it next starts."""
+    """The time of the first deletion; in the past if the agent deletes the file at its next start."""
 
     def sentence(self, now: datetime) -> str:
         what = "1 transcript" if len(self.paths) == 1 else f"{len(self.paths)} transcripts"
@@ -42,7 +42,7 @@ class Expiring(NamedTuple):
 
 
 def expiring(catalogue: Catalogue, sources: Iterable[Source], now: datetime) -> Expiring | None:
-    """Those of the sources that are deleted within a week unless something is written to them; None for none."""
+    """The sources that are deleted within a week unless something is written to them; None if there are none."""
     stage = SessionsStage(Workspace(catalogue.settings, catalogue.lake), catalogue, now)
     days, kept = set(catalogue.days()), _retention()
 
@@ -77,7 +77,7 @@ def _retention() -> list[tuple[str, str, timedelta]]:
 
 
 def _settings(file: Path) -> JsonObject | None:
-    """The settings of an agent; None where they cannot be read, so that nobody knows what the agent does."""
+    """The settings of an agent; None if they cannot be read, so that its behaviour is unknown."""
     try:
         with file.open("rb") as opened:
             found = orjson.loads(opened.read(_SETTINGS_BYTES))

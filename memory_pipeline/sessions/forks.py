@@ -46,9 +46,9 @@ def repeats(session: ParsedSession, parent: ParsedSession) -> frozenset[str]:
 
 
 def typed_in_all(rows: Iterable[Lineage]) -> dict[str, int]:
-    """How many messages the user typed in each session, on all of its days and in all of its files; of one that was
-    taken up in others (forks, resumed copies), how many in the longest of them. What was voided does not count.
-    """
+    """The number of messages that the user typed in each session, on all of its days and in all of its files; for one
+    that was continued in others (forks, resumed copies), the number in the longest of them. Voided messages do not
+    count."""
     typed: dict[str, set[str]] = defaultdict(set)
     inheriting: dict[str, set[str]] = defaultdict(set)
     for row in rows:
@@ -72,5 +72,5 @@ def typed_in_all(rows: Iterable[Lineage]) -> dict[str, int]:
 
 
 def _words_of(message: Message) -> tuple[str, str]:
-    """What a copy has in common with it: what the user typed is put in by the program in a sub-agent."""
+    """The words that copies have in common: in a sub-agent, text that the user typed is inserted by the program."""
     return "user" if message.role == "injected" else message.role, message.text

@@ -94,7 +94,7 @@ def _decoded(text: str) -> Any:
 
 
 def _image_data(part: Any, where: str) -> ImageData:
-    """From a `data:` URL, or from base64 beside its media type."""
+    """The image from a `data:` URL, or from base64 beside its media type."""
     block = part if isinstance(part, dict) else {"image_url": part}
     holder = next((block[key] for key in ("source", "inlineData") if isinstance(block.get(key), dict)), block)
     data = holder.get("data")

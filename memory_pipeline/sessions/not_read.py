@@ -1,6 +1,6 @@
-"""The files and records that could not be read, in one list for `memory run`, `status`, the doctor and the UI.
+"""Unreadable files and records, in one list for `memory run`, `status`, the doctor and the UI.
 
-Files that agents keep beside their sessions are not in it, for nobody misses a session there.
+Side files that agents keep beside their sessions are not in it, as they contain no session.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from memory_pipeline.harnesses.model import Source
 from memory_pipeline.lake.store import Lake
 
 IS_NOT_READ = pl.col("reason").is_not_null() & pl.col("side_file_of").is_null()
-"""Of a row of `files`."""
+"""The condition for a row of `files` that was not read."""
 
 
 def owner_of_side_file(source: Source) -> str | None:
-    """The agent that keeps files with such a path beside its sessions; the one whose folder it is in is asked first."""
+    """The agent that keeps side files at such paths; the agent whose folder contains the file is asked first."""
     place = PurePath(source.path)
     asked = sorted(harnesses.HARNESSES, key=lambda harness: harness.name != source.agent)
     return next((harness.name for harness in asked if any(map(place.match, harness.side_files))), None)

@@ -1,8 +1,8 @@
-"""Sessions that lie in several files, because their harness continues them in a new one when they are resumed or
-reverted: what the later parts took out of the earlier ones.
+"""Sessions in several files, because their harness continues them in a new one when they are resumed or reverted:
+records that later parts withdrew from earlier ones.
 
-The newest part says which records of which part it continues, and that part likewise. What lies behind these ends, and
-every part that nobody continues, was reverted.
+The newest part says which records of which part it continues, and that part likewise. Records after these ends, and
+every part that none continues, were reverted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memory_pipeline.lake.rows import FilePartRow, FileRow
 
 
 def withdrawn(rows: Iterable[FileRow]) -> dict[str, int]:
-    """For each file of which something was reverted, by its key: the number of the first record that was."""
+    """By key of each file with reverted records, the number of the first one."""
     sessions: dict[tuple[str | None, str | None], dict[str, FilePartRow]] = defaultdict(dict)
     for row in rows:
         if part := row["part"]:
@@ -47,7 +47,7 @@ def without_withdrawn(session: ParsedSession, first: int | None) -> ParsedSessio
 
 
 def _ends(parts: dict[str, FilePartRow]) -> dict[str, int | None]:
-    """Of the parts of a session that its newest one builds on: up to which record each is continued, None for all."""
+    """For the parts that the newest one builds on, the last record that is continued, None for all."""
     newest = max(parts.values(), key=_age)
     ends: dict[str, int | None] = {newest["name"]: None}
     part = newest

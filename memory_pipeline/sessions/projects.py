@@ -1,10 +1,9 @@
-"""The project that a session worked on: its repository or folder, by a name that can be read.
+"""The project that a session worked on: its repository or folder, by a readable name.
 
-It is told from what sessions say of themselves: their folder, branch and repository; and from git's own files, of a
-worktree from the pointer to its repository, which the catalogue looks up while the folder is there (`worktrees.py`).
-No folder of this machine is looked at here, since sessions may come from another one: the same catalogue always gives
-the same names. What stands for one repository is one project: its worktrees, folders below it, its copies in other
-homes.
+It is derived from the sessions' own data (folder, branch and repository) and from git's pointer of a worktree to its
+repository, which the catalogue looks up while the folder exists (`worktrees.py`). No folder of this machine is read
+here, since sessions may come from another one: the same catalogue always gives the same names. All places of one
+repository are one project: its worktrees, folders below it, its copies in other homes.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _NO_PROJECT = re.compile(
 )
 """A home, what every home has, and the folders that `mktemp` makes: what is done there belongs to no project."""
 _DRIVE = re.compile(r"(?:[\\/]{2}\?[\\/])?([A-Za-z]):(?=[\\/]|$)|/mnt/([a-z])(?=/|$)")
-"""Of Windows, and as its Linux sees it."""
+"""A drive letter of Windows, or its mount point in WSL."""
 _LINUX_IN_WINDOWS = re.compile(r"[\\/]{2}wsl(?:\$|\.localhost)[\\/][^\\/]+", re.I)
 _OF_REPOSITORY = re.compile(r"(?P<repository>[^.].*?)[-._]worktrees", re.I)
 _WORKTREES = re.compile(r"(?:\.[\w.-]*?)?[-._]?worktrees?", re.I)
@@ -37,7 +36,7 @@ _OF_ALL = ("", "HEAD", "main", "master", "trunk", "dev", "develop")
 
 
 class Place(NamedTuple):
-    """Where a session worked, as it says itself."""
+    """The place of a session's work, from its own data."""
 
     cwd: str
     branch: str = ""
@@ -85,7 +84,7 @@ class Projects:
             self._names[top] = self._free_name(top, taken)
 
     def of(self, place: Place) -> str | None:
-        """The name of the project; None where there is none."""
+        """The name of the project; None if there is none."""
         root = _root_of(place)
         if root is None:
             return None
@@ -116,7 +115,7 @@ class Projects:
 
 
 def _root_of(place: Place) -> _Root | None:
-    """The folder that git's pointer or the place's own path and branch give away; None where it is nobody's project."""
+    """The folder from git's pointer or from the place's own path and branch; None if it belongs to no project."""
     return _root_of_git(place) or _root_in(place.cwd, place.branch)
 
 
@@ -142,7 +141,7 @@ def _root_in(cwd: str, branch: str) -> _Root | None:
 
 
 def _kept_by_tool(below: list[str]) -> _Root:
-    """Of worktrees that a tool keeps for all repositories: `repo/id` or `id/repo`."""
+    """The repository of worktrees that a tool keeps for all repositories: `repo/id` or `id/repo`."""
     named = below[1:] if len(below) > 1 and _ID.fullmatch(below[0]) else below
     return _Root("", named[0])
 
@@ -165,7 +164,7 @@ def _without_branch(path: str, branch: str) -> str:
 
 
 def _normal(cwd: str) -> str:
-    """The path with slashes, without `.` and `..`; empty when it is none from the top."""
+    """The path with slashes, without `.` and `..`; empty if it is not absolute."""
     path = _LINUX_IN_WINDOWS.sub("", cwd.strip(), count=1)
     if drive := _DRIVE.match(path):
         path = f"{(drive[1] or drive[2]).upper()}:{path[drive.end() :]}".replace("\\", "/")

@@ -1,8 +1,8 @@
-"""Reading sessions on the machine where they are, into a lake in a bucket: the first stage, and nothing after it.
+"""Uploading sessions from the machine that has them to a lake in object storage: the first stage alone.
 
-Sent are the redacted rows of `sessions`, `messages` and `windows`, day by day, then what the catalogue knows of the
-files, the salted hashes of what is forgotten, and what all workspaces of a lake share. A day that was sent is known by
-its fingerprint, so a push that was stopped goes on where it was.
+The redacted rows of `sessions`, `messages` and `windows` are sent day by day, then the catalogue of the files, the
+salted hashes of forgotten words, and the marks that all workspaces of a lake share. A sent day is recognised by its
+fingerprint, so an interrupted push resumes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from memory_pipeline.stages import bring_up_to_date, is_current
 from memory_pipeline.workspace.workspace import Workspace
 
 DAYS_BEFORE_FILES = 10
-"""After so many days that were sent, what is known of their files is sent: one object that grows with the history."""
+"""The number of sent days after which the catalogue is sent: one object that grows with the history."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Pushed:
 
 
 def prepare(settings: Settings) -> None:
-    """Agree with the lake on zone and salt, and send it what this workspace was told to forget before anything is read
+    """Agree with the lake on zone and salt, and send it what this workspace was asked to forget before anything is read
     for it. Raises `OtherMarksError`."""
     keep_timezone(settings)
     own = Lake(FolderStorage(settings.lake_dir)).read("forgotten")

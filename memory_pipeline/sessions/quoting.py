@@ -1,7 +1,7 @@
-"""Which parts of a user's message were pasted and not typed: output, code, diffs, documents, reviews.
+"""Pasted parts of a user's message: output, code, diffs, documents, reviews.
 
-Recognised by form alone, and in English where it takes words. When in doubt the words are the user's own: a wish taken
-for a paste would be lost, while the observer has other reasons to doubt a paste taken for a wish.
+They are recognised by form alone, and in English where it takes words. When in doubt the words are the user's own: a
+wish taken for a paste would be lost, while the observer has other reasons to doubt a paste taken for a wish.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from memory_pipeline.sessions import quoting_cues as cues
 from memory_pipeline.sessions.quoting_documents import MAX_WIDTH, Lines, own_ending, spans_of_documents
 
 MAX_CHARACTERS = 60_000
-"""Characters that are looked at; nobody types more, so what follows is pasted but for its ending."""
+"""Maximum characters that are examined; nobody types more, so the rest is pasted except its ending."""
 DUMP_LINES, DUMP_SHARE = 5, 0.3
-"""A block of so many lines, of which so many are certain, is pasted as a whole."""
+"""Minimum lines of a block that is pasted as a whole, and the share of them that must be certain."""
 LISTING_LINES = 15
-"""Lines without a full stop that nobody types in one block; and certain lines that make a message mostly a paste."""
+"""Minimum lines without a full stop that nobody types in one block, and minimum certain lines of a message that is
+mostly a paste."""
 
 
 def quoted_spans(text: str) -> list[tuple[int, int]]:
@@ -40,7 +41,7 @@ def _lines(text: str) -> Lines:
 
 
 def _of_output(text: str, lines: Lines) -> list[int]:
-    """For each line where its pasted part starts, -1 where it has none."""
+    """For each line the start of its pasted part, -1 if it has none."""
     clipped = [text[start : min(end, start + MAX_WIDTH)] for start, end in lines]
     columns = [-1] * len(clipped)
     for i, column in _fenced(clipped):
@@ -67,7 +68,7 @@ def _of_output(text: str, lines: Lines) -> list[int]:
 
 
 def _after_colon(line: str) -> int:
-    """Where the words behind the first colon begin, or the end of the line."""
+    """The position after the first colon, or the end of the line."""
     colon = None if cues.IMAGE.search(line) else cues.COLON.search(line)
     return colon.end() if colon else len(line)
 

@@ -1,4 +1,4 @@
-"""Forms of pasted text and words of the user's own, for `quoting`; each is matched against one line or paragraph."""
+"""Patterns of pasted text and of the user's own words, for `quoting`; each is matched against one line or paragraph."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ PERSONAL = re.compile(
     r"\b(I|i(?! [A-Z])|I['’](m|d|ve|ll)|im|i['’](m|d|ve|ll)|my|me|we|we['’](re|ve|ll|d)|let['’]?s|"
     r"(can|could|would) you|pls|plz|wtf|btw)\b|[?？]\s*$|[我你您吗嗎]"
 )
-"""Words of somebody who speaks of themselves or to the agent. Machines and reviewers rarely do."""
+"""Words of people who speak of themselves or to the agent. Machines and reviewers rarely do."""
 SELF = re.compile(
     r"\b(I|i(?! [A-Z])|[Ii]['’](m|d|ve|ll)|im|my|me|(can|could|would) you|please|pls|plz|wtf|btw)\b|"
     r"[?？]\s*$|[我你您吗嗎]"
@@ -79,7 +79,7 @@ SELF = re.compile(
 WISH = re.compile(
     r"\b[Ii](['’](m|d|ve|ll))?\s+(want|need|like|think|would|prefer|expect|don['’]?t)\b|\b[Pp]lease (do|use)\b"
 )
-"""What makes a document with headings one that the user wrote."""
+"""Words that show that the user wrote a document with headings."""
 ORDER = re.compile(
     r"\s?([a-z'’]+ ){2,}[a-z'’]+([\s.,:]|$)|(?i:always|never|don['’]?t|do not|use|from now on|make sure)\b"
 )
@@ -92,7 +92,7 @@ _LABEL = (
     r"problem|solution|issue|fix|given|when|then|pros?|cons?|current|desired|yes|no|good|bad|do|don['’]t|wrong|right|"
     r"example|step|reason|result|file|path|url|tests?|name|title|description|type|status|if|else|https?)\b)"
 )
-"""What stands before a colon and is nobody's name."""
+"""Labels before a colon that are not names."""
 _NAME = r"[^\W_][\w.'’-]*(?: [^\W_][\w.'’-]*){0,2}"
 _CLOCK = r"(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4},? )?\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm]\b)?"
 TURN = re.compile(
@@ -103,7 +103,7 @@ TURN = re.compile(
     rf"[ \t]*(?P<who>{_NAME})(?P<later>,? +(?:\[|— |- )?(?:Today at |Yesterday at |APP )?{_CLOCK}\]?)[ \t]*$",
     re.MULTILINE,
 )
-"""The beginning of what somebody says in a chat: Slack, Discord, Telegram, WhatsApp, IRC, or names alone."""
+"""The beginning of a message in a chat: Slack, Discord, Telegram, WhatsApp, IRC, or names alone."""
 _QUOTED = (
     r"(?:\"(?P<a>[^\"\n]{8,600})\"|“(?P<b>[^”\n]{8,600})”|„(?P<c>[^“”\n]{8,600})[“”]|"
     r"«(?P<d>[^»\n]{8,600})»|「(?P<e>[^」\n]{4,600})」|[‘'](?P<f>(?:[^'’\n]|(?<=\w)['’](?=\w)){8,600})['’](?!\w))"
@@ -128,9 +128,9 @@ REPORTED = (
         re.MULTILINE,
     ),
 )
-"""Who says it, and the words that are theirs: in marks of quotation, or to the end of the sentence of a document's."""
+"""The speaker and the words that are reported: in quotation marks, or to the end of the sentence in a document."""
 OWN_SAYING = re.compile(r"\b(?:[Ii]|[Ww]e)(?:['’]\w+)?(?: \w+){0,3} $")
-"""What stands before the verb where a user reports themselves."""
+"""The words before the verb where users report themselves."""
 MAIL = re.compile(
     r"(From|To|Cc|Subject|Sent|Date|Von|An|Betreff): \S|On .{6,80} wrote:\s*$|-+ ?(Forwarded|Original) [Mm]"
 )

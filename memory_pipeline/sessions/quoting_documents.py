@@ -1,6 +1,6 @@
-"""What others wrote and a user passed on: documents, reviews, mails, chats, and words in marks of quotation.
+"""Text of others that a user passed on: documents, reviews, mails, chats, and quotations.
 
-Part of `quoting`, and as careful: what nobody but the user is known to have said is theirs.
+Part of `quoting`, and as careful: only text that certainly has another author counts as quoted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MIN_ANNOUNCED = 200
 """Characters of a review behind the words that announce it."""
 MIN_DOCUMENT = 400
 MIN_HEADINGS, MIN_TITLES = 3, 2
-"""Headings with marks that make a document; and without marks, where nobody speaks of themselves anywhere in it."""
+"""Minimum marked headings of a document; and minimum unmarked ones, if nobody speaks of themselves in it."""
 MIN_FINDING, MAX_FINDING = 130, 3000
 """Characters of a paragraph that can be a reviewer's."""
 MIN_TURNS = 3
@@ -43,7 +43,7 @@ def spans_of_documents(text: str, lines: Lines) -> Iterator[tuple[int, int]]:
 
 
 def _reported(text: str) -> Iterator[tuple[int, int]]:
-    """What somebody else says, in marks of quotation, or to the end of the sentence where it is a document."""
+    """The words of others, in quotation marks, or to the end of the sentence in a document."""
     for pattern in cues.REPORTED:
         for found in pattern.finditer(text):
             start, end = found.span(found.lastgroup or 0)
@@ -53,7 +53,7 @@ def _reported(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _articles(text: str, lines: Lines) -> Iterator[tuple[int, int]]:
-    """The first review, mail or document of the message, which goes on to the user's own last words."""
+    """The first review, mail or document of the message, up to the user's own last words."""
     begins = []
     last_wish = max((found.start() for found in cues.WISH.finditer(text)), default=-1)
     headings = [start for start, end in lines if cues.HEADING.match(text, start, end)]
@@ -79,7 +79,7 @@ def _articles(text: str, lines: Lines) -> Iterator[tuple[int, int]]:
 
 
 def _titles(text: str, lines: Lines) -> Iterator[int]:
-    """Where headings begin, with marks or as short lines by themselves above a paragraph, as a browser copies them."""
+    """The starts of headings, with marks or as short lines above a paragraph, as a browser copies them."""
     for i, (start, end) in enumerate(lines):
         above, below = lines[i - 1] if i else (0, 0), lines[i + 1 : i + 3]
         has_paragraph = any(b - a > len(text[start:end]) for a, b in below)
@@ -91,13 +91,13 @@ def _titles(text: str, lines: Lines) -> Iterator[int]:
 
 
 def _is_read(text: str, start: int) -> bool:
-    """Whether what begins here is long, and written for readers: nobody in it speaks of themselves or asks."""
+    """Whether the text from here on is long and written for readers: nobody in it speaks of themselves or asks."""
     end = own_ending(text, start)
     return end - start >= MIN_DOCUMENT and not cues.SELF.search(text, start, end)
 
 
 def _with_title(text: str, start: int) -> int:
-    """From the title above a severity on, which is one short line that names the finding."""
+    """The start including the title above a severity, a short line that names the finding."""
     above = text[:start].rstrip()
     begin = above.rfind("\n") + 1
     title = above[begin:]
@@ -108,7 +108,7 @@ def _with_title(text: str, start: int) -> int:
 
 
 def own_ending(text: str, start: int) -> int:
-    """Where the user speaks again below what was pasted from `start` on, or the end of the text."""
+    """The start of the user's own words below what was pasted from `start` on, or the end of the text."""
     end = len(text)
     while (begin := text.rfind("\n\n", start, end)) >= 0 and len(text) - begin <= ENDING:
         last = text[begin:end].strip()
@@ -120,8 +120,8 @@ def own_ending(text: str, start: int) -> int:
 
 
 def _chats(text: str, lines: Lines) -> Iterator[tuple[int, int]]:
-    """From the first to the last turn of a chat: lines that begin with a time and a name, or with a name where the
-    same one comes again after another. The last turn goes on to the next empty line."""
+    """The span from the first to the last turn of a chat: lines that begin with a time and a name, or with a name that
+    occurs again after another one. The last turn ends at the next empty line."""
     turns = [
         (i, found)
         for i, (start, end) in enumerate(lines)
@@ -139,7 +139,7 @@ def _chats(text: str, lines: Lines) -> Iterator[tuple[int, int]]:
 
 
 def _findings(text: str) -> Iterator[tuple[int, int]]:
-    """Paragraphs that read like a reviewer's: sentences that name code and what is wrong with it, and nobody's self."""
+    """Paragraphs that read like a reviewer's: sentences about code and its faults, without first person."""
     is_announced = False
     for found in cues.PARAGRAPH.finditer(text):
         start, end = found.span()

@@ -1,4 +1,4 @@
-"""Reads a session of any known harness, recognised by its content, and goes on where it ended when it has grown."""
+"""Reading of sessions of any known harness, recognised by content, resumed at the previous end when they have grown."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _FIELD = re.compile(r'\s*+(?:,\s*+)?"(\w+)"\s*+:\s*+("(?:[^"\\]|\\.)*+")')
 
 
 class Reading:
-    """One session being read.
+    """A session being read.
 
-    Raises `NotASessionError` when there is no session that can be read.
+    Raises `NotASessionError` if there is no readable session.
     """
 
     def __init__(self, source: Source, tool_text_limit: int, redactor: Redactor) -> None:
@@ -57,9 +57,7 @@ class Reading:
             self.records = self.lines.records
 
     def read(self) -> ParsedSession:
-        """The session with all that it holds now; of a file of JSON lines only what was added since the last time is
-        read.
-        """
+        """The session with its current contents; of a file of JSON lines only additions are read."""
         name = self.harness.name
         with _named_failures(name):
             for line, record in self.records():
@@ -98,9 +96,9 @@ def source_of(path: Path) -> Source:
 
 
 class Readings:
-    """The latest readings, so that a session that goes on is not read from its beginning each time.
+    """The latest readings, so that a session that continues is not read from its beginning each time.
 
-    They are kept in memory only, since they hold what is not redacted yet.
+    They are kept in memory only, since they contain text before redaction.
     """
 
     def __init__(self, max_readings: int = 64, max_characters: int = 4_000_000) -> None:
@@ -148,7 +146,7 @@ def _named_failures(harness: str) -> Iterator[None]:
 def harness_of(source: Source) -> Harness[Any]:
     """The harness that wrote the session, recognised by its content. Raises `NotASessionError`.
 
-    Agents that share a format are told apart by the folder; a session within a file is its folder's.
+    Agents that share a format are distinguished by the folder; a session within a file has the folder of the file.
     """
     if source.session:
         claiming = [harness for harness in harnesses.HARNESSES if isinstance(harness, HarnessWithFolders)]
@@ -220,10 +218,10 @@ def _first_decoded(raw: bytes, line: int) -> list[JsonObject]:
 
 
 def _whole(path: Path) -> JsonObject:
-    """What stands at the top of a file that is one JSON object over many lines: its first fields that are text.
+    """The top of a file that is one JSON object over many lines: its first text fields.
 
-    They say which harness wrote it also where the rest is long, or was never written. A first field that is an object
-    is there with its own first fields that are text.
+    They identify the harness even if the rest is long, or was never written. A first field that is an object is
+    included with its own first text fields.
     """
     with open_session(path) as file:
         text = file.read(_TOP_BYTES).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")

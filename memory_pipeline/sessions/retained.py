@@ -1,4 +1,4 @@
-"""What is stored of a day's messages whose files are not there, or not readable, any more."""
+"""Stored rows of a day whose files are missing or no longer readable."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from memory_pipeline.settings import Settings
 class RetainedRows:
     """The stored rows of a day, without those of sessions that may not be stored (any more).
 
-    They lose what nobody sees and pass the redactor again: they may be older than what is known of that by now.
+    Invisible characters are removed and the redactor is applied again: the rows may predate its current rules.
     """
 
     def __init__(self, lake: Lake, day: date, catalogue: Catalogue, settings: Settings, now: datetime) -> None:
@@ -35,7 +35,7 @@ class RetainedRows:
         return stored.filter(~pl.col("session_id").map_elements(self.catalogue.is_left_out, pl.Boolean))
 
     def _without(self, files: Collection[str]) -> pl.DataFrame:
-        """Messages of sessions that none of the files has; what a file that is there said before does not count."""
+        """Messages of sessions that no file has; earlier messages of an existing file do not count."""
         live = {self.catalogue.rows[key]["session_id"] for key in files}
         return self._messages.filter(~pl.col("session_id").is_in(list(live)), ~pl.col("source_file").is_in(list(files)))
 
@@ -60,8 +60,8 @@ class RetainedRows:
         }
 
     def under_stored_ids(self, sessions: Sequence[ParsedSession]) -> list[ParsedSession]:
-        """One session as several files have it, its messages with the ids by which an earlier version stored them: what
-        refers to them stays right. Where two messages shared one id, the one that has it today keeps it."""
+        """A session in several files, its messages with the ids under which an earlier version stored them, so that
+        references stay valid. If two messages shared an id, the one that has it today keeps it."""
         if not any(session.former_ids for session in sessions):
             return list(sessions)
         session_id = sessions[0].session_id
@@ -89,8 +89,8 @@ class RetainedRows:
         return set(others.filter(pl.col("session_id") == session_id)["message_id"])
 
     def messages_of(self, sessions: Sequence[ParsedSession], files: Collection[str]) -> Iterator[tuple[Message, str]]:
-        """What is stored of a session from other files than these, which have this of it, each with its file; not what
-        was stored of the same messages under ids that they have no more."""
+        """The stored messages of a session from other files than these, each with its file, without those that are the
+        same messages under former ids."""
         replaced = {
             (former, message.said_at)
             for session in sessions
@@ -129,7 +129,7 @@ class RetainedRows:
         return self.catalogue.redactor.redact(storable(text))
 
     def _with_projects(self, sessions: pl.DataFrame) -> pl.DataFrame:
-        """Those that were stored before sessions had a project get the one of their folder."""
+        """The rows with the project of their folder, if they were stored before sessions had projects."""
 
         def project(row: dict[str, str | None]) -> str | None:
             return row["project"] or self.catalogue.projects.of(Place(row["cwd"] or ""))
@@ -139,7 +139,7 @@ class RetainedRows:
 
     @staticmethod
     def _with_quotes(messages: pl.DataFrame) -> pl.DataFrame:
-        """With the spans of the text as it is now."""
+        """The rows with the spans of the current text."""
         rows = messages.select("role", "text").iter_rows()
         spans = [quoted_spans(text) if role == "user" else [] for role, text in rows]
         quoted = [[{"start": start, "end": end} for start, end in found] for found in spans]
@@ -165,8 +165,8 @@ class RetainedRows:
         return self.catalogue.is_long(session_id) or self._typed(session_id) >= self.settings.min_user_messages
 
     def _typed(self, session_id: str) -> int:
-        """As far as the catalogue knows; it has forgotten or never knew what an earlier version read from files that
-        are gone."""
+        """The number of typed messages that the catalogue knows; facts of an earlier version about missing files are
+        lost."""
         return max(self.catalogue.typed(session_id), self._typed_in_tables.get(session_id, 0))
 
     @cached_property

@@ -26,7 +26,7 @@ from memory_pipeline.workspace.workspace import Workspace
 
 NAMES = ("sessions", "messages", "windows")
 WINDOW_VERSION = 3
-"""Of what the columns of a window mean."""
+"""The version of the columns of a window."""
 
 Frames = dict[str, list[pl.DataFrame]]
 
@@ -48,7 +48,7 @@ class SessionsStage:
 
     @classmethod
     def from_workspace(cls, workspace: Workspace) -> Self:
-        """With what the stored catalogue knows, as of now."""
+        """A stage with the facts of the stored catalogue."""
         return cls(workspace, Catalogue(workspace.lake, workspace.settings), datetime.now(UTC))
 
     def look(self) -> Refresh:
@@ -75,7 +75,7 @@ class SessionsStage:
         return self._build(day, lost=set())
 
     def _build(self, day: date, lost: set[str]) -> Built:
-        """Without the files in ``lost``, which could not be read any more: the day is then not complete."""
+        """Build the day without the files in ``lost``, which could no longer be read: the day is then incomplete."""
         known, stored = self.catalogue, {name: self.lake.version(name, day) for name in NAMES}
         files = [key for key in self._in_order(day) if key not in lost and known.is_readable(key)]
         kept = RetainedRows(self.lake, day, known, self.settings, self.now)
@@ -129,7 +129,7 @@ class SessionsStage:
         return has_all
 
     def _new_messages(self, session: ParsedSession, day: date, seen: set[str], standing: set[str]) -> Iterator[Message]:
-        """The session's messages of the day that nobody has before it."""
+        """The messages of the session on the day that no earlier session has."""
         for message in session.messages:
             if (
                 message.message_id not in seen
@@ -148,15 +148,16 @@ class SessionsStage:
         return any(self.catalogue.has_voided(key, day) for key in files)
 
     def _standing(self, files: list[str]) -> set[str]:
-        """Ids of messages that stand in some file: what was taken back in one session may go on in a fork of it."""
+        """Ids of messages that are active in some file: a message withdrawn in one session may continue in a fork of
+        it."""
         sessions = filter(None, map(self.catalogue.session, files))
         return {message.message_id for session in sessions for message in session.messages if not message.voided}
 
     def _in_order(self, day: date) -> list[str]:
-        """The day's files by session, of several copies of one the longest first: the others then add nothing.
+        """The day's files by session, of several copies the longest first: the others then add nothing.
 
-        What sessions share belongs to the oldest of them, so that a fork takes nothing from its original; where that
-        cannot be told, to the one that has it in the tables already.
+        Shared messages belong to the oldest session, so that a fork takes nothing from its original; if that is
+        unknown, to the one that has them in the tables already.
         """
         files = {key: self.catalogue.rows[key] for key in self.catalogue.files_of(day)}
         stored = self.lake.read("sessions", [day], ["session_id", "started_at"])
@@ -172,7 +173,7 @@ class SessionsStage:
     def _rows(
         self, read: dict[str, ParsedSession], session: ParsedSession, day: date, said: dict[str, _Said]
     ) -> dict[str, pl.DataFrame]:
-        """What one session adds to the day."""
+        """The rows that one session adds to the day."""
         sessions: list[SessionRow] = []
         windows: list[WindowRow] = []
         rows: list[MessageRow] = []

@@ -42,7 +42,7 @@ class Window:
     trigger: str
     messages: tuple[Message, ...]
     compaction: Compaction | None = None
-    """What made the window, unless it is the rest of the session."""
+    """The compaction that made the window, unless it is the rest of the session."""
 
     @property
     def standing(self) -> list[Message]:
@@ -51,12 +51,12 @@ class Window:
 
     @property
     def user_messages(self) -> int:
-        """Of those that were not voided."""
+        """The number of user messages that were not voided."""
         return sum(m.role == "user" for m in self.standing)
 
     @property
     def captured_at(self) -> datetime:
-        """When the window was complete: at its compaction, or with its last message."""
+        """The time when the window was complete: at its compaction, or with its last message."""
         at = self.compaction.at if self.compaction else None
         return at or max(m.written_at for m in self.messages)
 
@@ -87,8 +87,8 @@ class Window:
 
     @property
     def suggested_response(self) -> str | None:
-        """How to go on where the window ends: with the model's question that waits for its answer, or with what the
-        user said last and nobody has answered."""
+        """The next step at the end of the window: the model's question that waits for its answer, or the user's last
+        words that nobody has answered."""
         said = [m for m in self.standing if m.role in ("user", "assistant") and m.text.strip()]
         if not said:
             return None
@@ -101,7 +101,7 @@ class Window:
 
 
 def own_words(text: str) -> str:
-    """What a user typed, without what they pasted."""
+    """The text that a user typed, without pasted parts."""
     own, end = [], 0
     for start, stop in quoted_spans(text):
         own.append(text[end:start])
@@ -181,7 +181,7 @@ def reason_not_observed(
 
 
 def too_few(min_user_messages: int) -> str:
-    """Such a window is observed only for the rules and corrections in it."""
+    """The reason that such a window is observed only for its rules and corrections."""
     return f"its session has fewer than {min_user_messages} user messages"
 
 
@@ -199,9 +199,9 @@ def windows_by_day(session: ParsedSession, zone: ZoneInfo) -> dict[date, list[Wi
 
 
 def digest(session: ParsedSession, windows: Iterable[Window]) -> str:
-    """A hash over what the session said on a day.
+    """A hash of the session's messages on a day.
 
-    Its name and its files are left out: they change as it goes on, and the days before must stay as they are.
+    Its name and its files are left out: they change as it continues, and the days before must stay valid.
     """
     total = hashlib.sha256(repr((session.session_id, session.cwd, session.parent_id, session.excluded)).encode())
     for window in windows:

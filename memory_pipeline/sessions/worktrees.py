@@ -12,14 +12,13 @@ import stat
 from pathlib import Path
 
 _MAX_BYTES = 4096
-"""Of either file: no path is longer."""
+"""Maximum bytes of either file: no path is longer."""
 _MAX_PARENTS = 64
 
 
 def repository_of_folder(folder: str) -> str | None:
-    """The folder of the git repository that this one lies in, of a linked worktree that of its repository; "" where
-    there is none, None where the folder itself is not there.
-    """
+    """The git repository of this folder, for a linked worktree that of its repository; "" if there is none, None if the
+    folder itself does not exist."""
     path = Path(folder)
     try:
         if not path.is_absolute() or folder.startswith("//") or not path.is_dir():
