@@ -29,7 +29,7 @@ def parse_day(text: str) -> date:
         raise ValueError(f"{text!r} is not a day; write it as YYYY-MM-DD.") from None
 
 
-def stretches(days: Iterable[date]) -> list[tuple[date, date]]:
+def date_ranges(days: Iterable[date]) -> list[tuple[date, date]]:
     """The ranges of consecutive days, each as its first and last day."""
     found: list[tuple[date, date]] = []
     for day in sorted(set(days)):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Self
 
-from memory_pipeline.days import stretches
+from memory_pipeline.days import date_ranges
 from memory_pipeline.embeddings.messages import MessageEmbeddingsStage
 from memory_pipeline.embeddings.stage import EmbeddingsStage, SummaryEmbeddingsStage
 from memory_pipeline.friction.stage import FrictionStage
@@ -98,4 +98,4 @@ class Stages:
         ordered = sorted(days)
         with self.sessions.lake.seen_once():
             stale = next((i for i, day in enumerate(ordered) if not self.is_current(day)), len(ordered))
-        return stretches(ordered[stale:])
+        return date_ranges(ordered[stale:])

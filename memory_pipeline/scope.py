@@ -26,7 +26,7 @@ def are_apart(one: Collection[str] | None, other: Collection[str] | None) -> boo
     return bool(one) and bool(other) and set(one or ()).isdisjoint(other or ())
 
 
-def told(projects: Sequence[str] | None) -> str:
+def describe_projects(projects: Sequence[str] | None) -> str:
     """`project: kiln`, or for what was said in several `general, from cli, kiln`; empty where no project is known."""
     names = [name for project in projects or () if (name := _plain(project))]
     if len(names) < 2:
@@ -42,7 +42,7 @@ def only(projects: Sequence[str] | None) -> str | None:
 
 def with_note(text: str, projects: Sequence[str] | None) -> str:
     """The line with its projects in brackets behind it; as it is where it has a note already."""
-    note = told(projects)
+    note = describe_projects(projects)
     return f"{text} ({note})" if note and not _NOTE.search(text) else text
 
 

@@ -88,13 +88,13 @@ class ReadsMessages(Stage, Protocol):
 class ReadsFiles(Stage, Protocol):
     """A stage whose rows are made from files of this machine."""
 
-    def is_of_others(self, day: date) -> bool:
+    def is_owned_elsewhere(self, day: date) -> bool:
         """Whether the day's rows can only be made on another machine."""
 
 
 def is_settled(stage: Stage, lake: Lake, day: date) -> bool:
     """Whether the stored rows of the day are final: their sources are deleted or not on this machine."""
-    if isinstance(stage, ReadsFiles) and stage.is_of_others(day):
+    if isinstance(stage, ReadsFiles) and stage.is_owned_elsewhere(day):
         return True
     return (
         isinstance(stage, ReadsMessages)

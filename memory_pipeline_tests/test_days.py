@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.days import day_of, lookback, parse_day, stretches, today
+from memory_pipeline.days import date_ranges, day_of, lookback, parse_day, today
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.conftest import utc
 
@@ -90,7 +90,7 @@ def march(*days: int) -> list[date]:
 
 
 def spans(days: list[date]) -> list[tuple[int, int]]:
-    return [(first.day, last.day) for first, last in stretches(days)]
+    return [(first.day, last.day) for first, last in date_ranges(days)]
 
 
 @pytest.mark.parametrize(
@@ -103,9 +103,9 @@ def spans(days: list[date]) -> list[tuple[int, int]]:
         (march(5, 7), [(5, 5), (7, 7)]),  # one day is missing
     ],
 )
-def test_stretches_of_days(days: list[date], expected: list[tuple[int, int]]) -> None:
+def test_ranges_of_days(days: list[date], expected: list[tuple[int, int]]) -> None:
     assert spans(days) == expected
 
 
 def test_a_stretch_goes_over_the_end_of_a_month() -> None:
-    assert stretches([date(2024, 2, 29), date(2024, 3, 1)]) == [(date(2024, 2, 29), date(2024, 3, 1))]
+    assert date_ranges([date(2024, 2, 29), date(2024, 3, 1)]) == [(date(2024, 2, 29), date(2024, 3, 1))]

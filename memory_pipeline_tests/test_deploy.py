@@ -17,7 +17,7 @@ import yaml
 from memory_pipeline.cli.commands import COMMANDS, load_command
 from memory_pipeline.defs.runs import dagster_yaml
 from memory_pipeline.settings import Settings
-from memory_pipeline.settings.dagster_record import postgres_of
+from memory_pipeline.settings.dagster_record import postgres_record
 from memory_pipeline.settings.sources import settings_of
 from memory_pipeline_tests.postgres import YAML, record_in_postgres
 from memory_pipeline_tests.rows import workspace
@@ -125,12 +125,12 @@ def test_the_record_in_postgres_differs_from_the_one_in_files_in_its_place_alone
 
 def test_the_variables_of_the_record_make_an_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings, _ = workspace(tmp_path)
-    assert postgres_of(settings) is None
+    assert postgres_record(settings) is None
     record_in_postgres(settings)
     given = EXAMPLE | COMPOSE["services"]["memory"]["environment"] | {"DAGSTER_POSTGRES_PASSWORD": "p@ss/word"}
     for name, value in given.items():
         monkeypatch.setenv(name, value)
-    record = postgres_of(settings)
+    record = postgres_record(settings)
     assert record and record.shown == "postgres:5432/dagster"
     assert record.url == "postgresql+psycopg2://memory:p%40ss%2Fword@postgres:5432/dagster?connect_timeout=5"
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from memory_pipeline.scope import are_apart, may_end, only, told, with_note, without_note
+from memory_pipeline.scope import are_apart, describe_projects, may_end, only, with_note, without_note
 from memory_pipeline_tests.cases import each
 
 
@@ -44,7 +44,7 @@ def test_only_known_projects_are_apart() -> None:
 )
 def test_projects_are_told_behind_a_line_and_taken_off_again(projects: Sequence[str] | None, note: str) -> None:
     line = with_note("Use uv (not pip)", projects)
-    assert told(projects) == note
+    assert describe_projects(projects) == note
     assert line == f"Use uv (not pip) ({note})" if note else "Use uv (not pip)"
     assert with_note(line, ["other"]) == (line if note else "Use uv (not pip) (project: other)")
     assert without_note(line) == "Use uv (not pip)"

@@ -15,7 +15,7 @@ from memory_pipeline.llm.quality import NO_MODEL_FOR_FRICTION
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.recall.folders import UnknownProjectError, project_named
 from memory_pipeline.recall.friction import Asked, NoSuchPatternError, explained, is_pattern, listed
-from memory_pipeline.scope import told
+from memory_pipeline.scope import describe_projects
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.hidden import without_hidden
 from memory_pipeline.text.sentences import clip
@@ -133,7 +133,7 @@ def _print_list(found: dict[str, Any], ended: bool) -> None:
 def _facts(pattern: dict[str, Any]) -> Iterator[str]:
     """The facts about a pattern for the list, in order."""
     yield pattern["kind_in_words"]
-    if where := told(pattern["projects"]):
+    if where := describe_projects(pattern["projects"]):
         yield where
     yield f"{_times(pattern['occurrences'])} in {_sessions(pattern['sessions'])}"
     if pattern["minutes"]:

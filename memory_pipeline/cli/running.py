@@ -14,7 +14,7 @@ from memory_pipeline.cli.choosing import progress, waiting
 from memory_pipeline.cli.console import FAILED, INTERRUPTED, err, fail, print_json
 from memory_pipeline.cli.settled import print_settled, settled_since
 from memory_pipeline.cli.summary import print_summary, summarise
-from memory_pipeline.days import lookback, stretches
+from memory_pipeline.days import date_ranges, lookback
 from memory_pipeline.defs.runs import Unfinished, instance_of, run_job
 from memory_pipeline.defs.under_way import close_dead_runs
 from memory_pipeline.distillation.periods import NAMES, Period, consecutive
@@ -207,4 +207,4 @@ def _without(span: tuple[date, date], failed: set[date]) -> list[tuple[date, dat
     if not failed:
         return []
     days = [day for day in lookback(span[1], (span[1] - span[0]).days + 1) if day not in failed]
-    return stretches(days)
+    return date_ranges(days)

@@ -17,7 +17,7 @@ from memory_pipeline.friction.evaluation import judge_evidence
 from memory_pipeline.friction.stage import INPUTS, VERSION, FrictionStage
 from memory_pipeline.lake.rows import FrictionRow, typed_rows
 from memory_pipeline.markdown.escaping import escaped
-from memory_pipeline.scope import told
+from memory_pipeline.scope import describe_projects
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.workspace.workspace import Workspace
@@ -83,7 +83,7 @@ def _table(patterns: Sequence[Pattern], day: date) -> dg.MarkdownMetadataValue:
                 "pattern": p.row["pattern_id"],
                 "kind": p.kind,
                 "title": clip(p.row["title"], MAX_TITLE),
-                "project": told(p.row["projects"]),
+                "project": describe_projects(p.row["projects"]),
                 "times": p.row["occurrences"],
                 "sessions": p.row["sessions"],
                 "minutes": "" if p.row["minutes"] is None else f"{p.row['minutes']:.1f}",

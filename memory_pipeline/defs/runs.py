@@ -27,7 +27,7 @@ from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.operations.doctor import Automation
 from memory_pipeline.operations.migrations import migrate
 from memory_pipeline.settings import Settings
-from memory_pipeline.settings.dagster_record import is_outage, postgres_of
+from memory_pipeline.settings.dagster_record import is_outage, postgres_record
 from memory_pipeline.settings.marks import keep_private
 from memory_pipeline.stages import OUT_OF_BUDGET
 from memory_pipeline.workspace.free_space import disk_full, is_disk_full, is_used_up, require_space
@@ -107,7 +107,7 @@ def _opened(home: Path) -> Iterator[Any]:
 @contextmanager
 def _in_postgres(settings: Settings) -> Iterator[None]:
     """What fails meanwhile because Postgres is out of reach is a sentence, without Dagster's lines for each try."""
-    if (record := postgres_of(settings)) is None:
+    if (record := postgres_record(settings)) is None:
         yield
         return
     with _quiet_retries():

@@ -204,7 +204,7 @@ class SummaryEmbeddingsStage(LineStage):
         found = [
             Item(row["segment_id"], text, _of_segment(row, sessions.get(row["session_id"]), self.settings.owner))
             for row in segments
-            if (text := _told(row))
+            if (text := _segment_text(row))
         ]
         return found + [Item(row["reflection_id"], row["text"], _of_reflection(row)) for row in reflections]
 
@@ -253,7 +253,7 @@ def _of_reflection(row: ReflectionRow) -> dict[str, Any]:
     }
 
 
-def _told(row: SegmentRow) -> str:
+def _segment_text(row: SegmentRow) -> str:
     return " – ".join(filter(None, (row["title"], row["narrative"])))
 
 

@@ -30,7 +30,7 @@ from memory_pipeline.friction.patterns import (
     TOOL_MISUSE,
     Pattern,
 )
-from memory_pipeline.scope import told
+from memory_pipeline.scope import describe_projects
 from memory_pipeline.text.sentences import clip
 
 NEXT_TRIES = 4
@@ -220,7 +220,7 @@ def _pattern(key: tuple[str, ...], members: Sequence[Failure]) -> Pattern | None
     instead = _most(members, lambda m: m.instead) or _most(members, lambda m: m.then, share=ALWAYS)
     cure = _most(members, lambda m: m.cure)
     error = clip(newest.error, 160)
-    where = f" in {told([newest.event.project])}" if newest.event.project else ""
+    where = f" in {describe_projects([newest.event.project])}" if newest.event.project else ""
     if key[0] == "refused":
         times = len({m.event.session_id for m in members})
         if head in _EDITORS or not head.strip() or head == "a tool" or (times < MIN_REFUSALS and not instead):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from memory_pipeline.friction.attempts import Turn, attempts, output_of
 from memory_pipeline.friction.events import FrictionEvent, cost
 from memory_pipeline.friction.patterns import AGENTS_FILE, CONFIGURATION_DRIFT, MIN_SESSIONS, Pattern
-from memory_pipeline.scope import told
+from memory_pipeline.scope import describe_projects
 from memory_pipeline.text.sentences import clip
 
 MAX_ANSWER = 300
@@ -82,7 +82,7 @@ def patterns_of(answers: Sequence[Answer]) -> list[Pattern]:
 def _pattern(command: str, events: tuple[FrictionEvent, ...]) -> Pattern:
     last, before = events[-1], next(e for e in reversed(events) if e.text != events[-1].text)
     both = f"“{clip(before.text, 70) or 'nothing'}” and “{clip(last.text, 70) or 'nothing'}”"
-    where = f" in {told([last.project])}" if last.project else ""
+    where = f" in {describe_projects([last.project])}" if last.project else ""
     return Pattern(
         CONFIGURATION_DRIFT,
         f"`{command}` says now one thing, now another: {both}",

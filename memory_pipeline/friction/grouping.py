@@ -78,13 +78,13 @@ def _likeness(texts: Sequence[str], others: Sequence[str]) -> list[float]:
 def asked(remarks: Sequence[FrictionEvent], lines: Sequence[Rule]) -> Mapping[str, str]:
     """The values of the prompt's placeholders."""
     sessions = {session_id: n for n, session_id in enumerate(dict.fromkeys(r.session_id for r in remarks), 1)}
-    said = "\n".join(f"#{n} {_told(remark, sessions)}" for n, remark in enumerate(remarks, 1))
+    said = "\n".join(f"#{n} {_format_remark(remark, sessions)}" for n, remark in enumerate(remarks, 1))
     noted = "\n".join(f"L{n} {line.name}: {clip(one_line(line.text), MAX_LINE)}" for n, line in enumerate(lines, 1))
     mark = hashlib.sha256(f"{said}\n{noted}".encode()).hexdigest()[:8]
     return {"fence": f"said-{mark}", "remarks": said, "lines": noted or "(there are none)"}
 
 
-def _told(remark: FrictionEvent, sessions: Mapping[str, int]) -> str:
+def _format_remark(remark: FrictionEvent, sessions: Mapping[str, int]) -> str:
     before = f" (after the agent called {', '.join(remark.calls)})" if remark.calls else ""
     where = f" {remark.project}" if remark.project else ""
     return f"session {sessions[remark.session_id]}{where}{before}: {clip(one_line(remark.text), MAX_REMARK)}"

@@ -96,6 +96,6 @@ class Pattern:
             return f"Take out of {place}: “{self.replaces}”"
         return f"{place}: {self.note}"
 
-    def told(self) -> Pattern:
+    def with_short_title(self) -> Pattern:
         """The pattern with a title clipped to the length of a line."""
         return replace(self, title=clip(self.title, MAX_TITLE))

@@ -151,7 +151,7 @@ class FrictionStage:
             notes["put_together_by"] = self._asking.model
         if grouped is None and corrected > corrections.MAX_COMPARED:
             notes["many"] = f"of the corrections the newest {corrections.MAX_COMPARED} are compared"
-        return [pattern.told() for pattern in each_once(found)], notes
+        return [pattern.with_short_title() for pattern in each_once(found)], notes
 
     def _built(self, day: date, patterns: Sequence[Pattern], notes: dict[str, Any]) -> Built:
         before = [d for d in lookback(day, REMEMBERED_DAYS) if d < day]

@@ -31,7 +31,7 @@ from memory_pipeline.operations.audit_project import dead_names, project_of
 from memory_pipeline.operations.audit_sources import USER, Said, Transcripts
 from memory_pipeline.recall.origin import NoSuchLineError, origin
 from memory_pipeline.redaction import Redactor
-from memory_pipeline.settings import Settings, salt_of
+from memory_pipeline.settings import Settings, workspace_salt
 from memory_pipeline.text.kinds import NORMATIVE
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.wording import retracted_words, takes_place_of
@@ -72,7 +72,7 @@ class Audit:
 def audit(settings: Settings, path: Path) -> Audit:
     """Raises `NotAuditedError` for a file that cannot be."""
     lake = Lake.from_settings(settings)
-    redactor = Redactor(salt_of(settings))
+    redactor = Redactor(workspace_salt(settings))
     text = read_memory_file(path, redactor, promotion_days(lake))
     transcripts = Transcripts(settings, lake, redactor)
     said = _sources(settings, text, transcripts, redactor)

@@ -30,7 +30,7 @@ from memory_pipeline.llm.config import ModelConfig, observer_model, reflector_mo
 from memory_pipeline.llm.found import PROVIDERS
 from memory_pipeline.locks import FileLock, LocksUnsupportedError
 from memory_pipeline.markdown.safe_write import TEMPORARY_FILE_SECONDS
-from memory_pipeline.markdown.strays import find_strays, remove_strays
+from memory_pipeline.markdown.temporary_files import find_temporary_files, remove_temporary_files
 from memory_pipeline.operations.forgetting.forget import unfinished
 from memory_pipeline.proposals.attention import judge_attention
 from memory_pipeline.proposals.events import ProposalLog
@@ -237,14 +237,14 @@ def _holder(path: Path) -> int | None:
 
 def _left_behind(settings: Settings) -> Iterator[Finding]:
     """By processes that were killed, and damaged files that were set aside."""
-    if strays := find_strays(settings.workspace, but_in=settings.dagster_home):
+    if leftovers := find_temporary_files(settings.workspace, but_in=settings.dagster_home):
         hours = f"{TEMPORARY_FILE_SECONDS / 3600:.0f} h"
         yield Finding(
             "temporary files",
             WARNING,
-            f"{len(strays)} of killed processes, older than {hours}: {strays[0]} …",
+            f"{len(leftovers)} of killed processes, older than {hours}: {leftovers[0]} …",
             "memory run",
-            lambda: remove_strays(settings.workspace, but_in=settings.dagster_home),
+            lambda: remove_temporary_files(settings.workspace, but_in=settings.dagster_home),
         )
     try:
         begun = unfinished(settings)

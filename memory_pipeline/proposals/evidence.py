@@ -21,7 +21,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.context import Context, contexts, told_before
 from memory_pipeline.proposals.events import is_fix
 from memory_pipeline.proposals.remembering import told_by
-from memory_pipeline.scope import told
+from memory_pipeline.scope import describe_projects
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip, squeeze
 from memory_pipeline.workspace.daily_log.notes import SESSION, notes_in
@@ -93,7 +93,7 @@ def _of_fixes(workspace: Workspace, wanted: Collection[str]) -> dict[str, str]:
             said_at = fix["said_at"].astimezone(zone)
             parts = [f"{said_at:%Y-%m-%d} {message['untimed'] or f'{said_at:%H:%M}'}"]
             parts.append(f"{WHO[message['role']]} in “{clip(names.get(message['session_id']) or '', 50)}”")
-        parts += [where] if (where := told(fix["projects"])) else []
+        parts += [where] if (where := describe_projects(fix["projects"])) else []
         quote = squeeze(message["text"][span["start"] : span["end"]]) if message and span else ""
         line = " · ".join(parts) + (f": “{clip(quote, QUOTED)}”" if quote else "")
         found[fix["proposal_id"]] = f"{line} · last on {fix['last_day']}"
@@ -114,7 +114,7 @@ def _line(
 ) -> str:
     lead, times = _lead(proposal, observed), proposal["support"]
     if lead is None:
-        where = told(proposal.get("projects"))
+        where = describe_projects(proposal.get("projects"))
         return f"{proposal['day']} · {f'{where} · ' if where else ''}said {times} times"
     session = sessions.get(lead["session_id"])
     name = session["name"] or "" if session else ""
@@ -124,7 +124,7 @@ def _line(
     line = f"{said_at:%Y-%m-%d} {when} · {who} in “{clip(name, 50)}”"
     if lead["session_id"] == SESSION:
         line = f"{said_at:%Y-%m-%d} · {who}, by hand in the day's log"
-    line += f" · {where}" if (where := told(proposal.get("projects"))) else ""
+    line += f" · {where}" if (where := describe_projects(proposal.get("projects"))) else ""
     quote = quotes.get(lead["observation_id"], "")
     line += f": “{clip(quote, QUOTED)}”" if quote and quote != squeeze(proposal["text"]) else ""
     line += f" · said {times} times" if times > 1 else ""
@@ -134,7 +134,7 @@ def _line(
 
 def _asked_for(settings: Settings, proposal: ProposalState, row: RememberedRow) -> str:
     """The origin of a line that no session said before a user asked to remember it."""
-    where, again = told(proposal.get("projects")), proposal["support"] - 1
+    where, again = describe_projects(proposal.get("projects")), proposal["support"] - 1
     line = f"{row['said_at'].astimezone(settings.zone):%Y-%m-%d %H:%M} · {told_by(row)}"
     line += f" · {where}" if where else ""
     return line + (f" · said {again} times since" if again else "")

@@ -18,7 +18,7 @@ from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.rows import ProposalState, typed_rows
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.markdown.safe_write import LOCK_SECONDS, decode, encode, keep_copy, update_file, write_atomically
-from memory_pipeline.markdown.strays import remove_strays
+from memory_pipeline.markdown.temporary_files import remove_temporary_files
 from memory_pipeline.proposals.applying import apply_fixes, left_to_the_user, struck_by_fixes
 from memory_pipeline.proposals.auto_fix import automatic_fixes
 from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK, OFF, automatic_promotions, recently_promoted
@@ -126,7 +126,7 @@ def reconcile(
     process reconciles for more than ``wait`` seconds.
     """
     settings, result, shown, named = workspace.settings, Reconciled(), dict[str, str](), set[str]()
-    remove_strays(settings.workspace, but_in=settings.dagster_home)  # once a run, as this is
+    remove_temporary_files(settings.workspace, but_in=settings.dagster_home)  # once a run, as this is
     with OpenLog.open(workspace, wait=wait) as log:
         log.append("friction_fixes", fixes := new_fixes(workspace, log, now), now)
         result.offered = [row["proposal_id"] for row in fixes]

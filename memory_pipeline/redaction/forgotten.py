@@ -18,7 +18,7 @@ from typing import NamedTuple, Self
 
 from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.lake.storage import File, Storage
-from memory_pipeline.settings import Settings, salt_of
+from memory_pipeline.settings import Settings, workspace_salt
 
 MARK = "[forgotten]"
 """What stands in the place of words."""
@@ -75,7 +75,7 @@ class Forgotten:
             if kind == WORDS:
                 by_length[length].add(digest)
         return cls(
-            salt_of(settings),
+            workspace_salt(settings),
             frozenset(digest for kind, digest, _ in hashes if kind == SESSION),
             frozenset(digest for kind, digest, _ in hashes if kind == MESSAGE),
             {length: frozenset(digests) for length, digests in by_length.items()},

@@ -27,7 +27,7 @@ from memory_pipeline.redaction.forgotten import NOTHING, Forgotten
 from memory_pipeline.redaction.spoken import KEYS, SPOKEN, TOLD, keys, spoken, told
 from memory_pipeline.redaction.tokens import TOKENS
 from memory_pipeline.redaction.views import CODES, View
-from memory_pipeline.settings import Settings, salt_of
+from memory_pipeline.settings import Settings, workspace_salt
 
 if TYPE_CHECKING:
     from memory_pipeline.redaction.library import LibraryDetector
@@ -121,7 +121,7 @@ class Unredacted(Redactor):
 def redactor_of(settings: Settings) -> Redactor:
     """The workspace's redactor, or one that leaves secrets where the settings say so."""
     forgotten = Forgotten.of(settings)
-    return Redactor(salt_of(settings), forgotten) if settings.redact else Unredacted(forgotten)
+    return Redactor(workspace_salt(settings), forgotten) if settings.redact else Unredacted(forgotten)
 
 
 def find_secrets(text: str) -> list[Span]:

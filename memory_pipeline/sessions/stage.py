@@ -58,7 +58,7 @@ class SessionsStage:
     def days_read(self, day: date) -> list[date]:
         return [day]
 
-    def is_of_others(self, day: date) -> bool:
+    def is_owned_elsewhere(self, day: date) -> bool:
         """Whether only other machines have files of the day: what they sent of it stays as they sent it."""
         files = self.catalogue.files_of(day)
         return bool(files) and not any(map(self.catalogue.is_of_this_machine, files))

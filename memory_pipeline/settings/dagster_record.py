@@ -62,7 +62,7 @@ def names_celery(settings: Settings) -> bool:
     return "dagster_celery" in _text(settings)
 
 
-def postgres_of(settings: Settings) -> PostgresRecord | None:
+def postgres_record(settings: Settings) -> PostgresRecord | None:
     """The record's place in Postgres; None where it is not there. Raises `RecordMisconfiguredError`."""
     text = _text(settings)
     if not _names_postgres(text):

@@ -43,7 +43,7 @@ def keep_first_day(settings: Settings, session_days: Iterable[date], *, is_compl
     return settings.model_copy(update={"start_date": first})
 
 
-def salt_of(settings: Settings) -> bytes:
+def workspace_salt(settings: Settings) -> bytes:
     """The random bytes of the workspace for marks of secrets: equal secrets get equal marks only within it and the
     workspaces that share its lake."""
     if settings.lake:

@@ -22,9 +22,9 @@ from memory_pipeline.settings.sources import (
     assignment,
     given,
     in_file,
+    nested_values,
     sentences,
     unknown_variables,
-    values_of,
 )
 from memory_pipeline.text import tokens
 
@@ -76,7 +76,7 @@ def check_file(workspace: Path, text: str) -> Settings:
     path = workspace / FILE_NAME
     try:
         places = in_file(Settings, path, text, tomllib.loads(text))
-        settings = _FileOnly(**{"workspace": workspace} | values_of(places))
+        settings = _FileOnly(**{"workspace": workspace} | nested_values(places))
     except tomllib.TOMLDecodeError as error:
         raise SettingError(f"{path} cannot be read: {error}. Fix it or remove it.") from None
     except ValidationError as error:

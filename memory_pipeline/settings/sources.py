@@ -200,7 +200,7 @@ class SettingsFile(InitSettingsSource):
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
             raise WrongFileError(f"{path} cannot be read: {reason}. Fix it or remove it.") from None
-        super().__init__(cls, values_of(self.places))
+        super().__init__(cls, nested_values(self.places))
 
 
 Given = Mapping[str, tuple[Any, str]]
@@ -214,7 +214,7 @@ def in_file(cls: type[BaseSettings], path: Path, text: str, data: Mapping[str, A
     """
     known, old, found = by_key(cls), by_old_key(cls), dict[str, tuple[Any, str]]()
     for key, value in sorted(flat(data).items(), key=lambda item: item[0] in known):
-        place = f"{path}:{line_of(text, key)}"
+        place = f"{path}:{line_number(text, key)}"
         if key == "workspace":
             raise WrongFileError(f"{place}: the file lies in the workspace and cannot name it; set MEMORY_WORKSPACE.")
         if reason := reason_gone(key):
@@ -232,7 +232,7 @@ def in_file(cls: type[BaseSettings], path: Path, text: str, data: Mapping[str, A
     return found
 
 
-def values_of(places: Given) -> dict[str, Any]:
+def nested_values(places: Given) -> dict[str, Any]:
     """The values as the groups have them."""
     return nested({path: value for path, (value, _) in places.items()})
 
@@ -250,7 +250,7 @@ def given(cls: type[BaseSettings], workspace: Path) -> Given:
     return pi | dict(SettingsFile(cls, workspace).places) | variables
 
 
-def line_of(text: str, key: str) -> int:
+def line_number(text: str, key: str) -> int:
     """The line of a TOML text that sets the key, else that of its table, counted from 1; 1 where neither is found."""
     table, near = "", 1
     for number, line in enumerate(text.splitlines(), 1):

@@ -1,4 +1,4 @@
-"""The page's addresses. What each shows is made in the module of its screen; what is done goes to the desk."""
+"""The addresses of the page. Each screen has its module; actions go to the review session."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from memory_pipeline.quality.report import Report
 from memory_pipeline.recall.day_log import day_log, days_with_logs, without_fences
 from memory_pipeline.recall.origin import is_line, origin
 from memory_pipeline.web.asking import OpenSearch
-from memory_pipeline.web.desk import Desk
-from memory_pipeline.web.memory import retirement, sections_of
+from memory_pipeline.web.memory import memory_sections, retirement
 from memory_pipeline.web.quality import Reports
-from memory_pipeline.web.reading import NotThereError, search_screen, session_screen
+from memory_pipeline.web.reading import PageNotFoundError, search_screen, session_screen
 from memory_pipeline.web.rendering import render
-from memory_pipeline.web.review import review_screen, step_of
+from memory_pipeline.web.review import requested_step, review_screen
+from memory_pipeline.web.review_session import ReviewSession
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -42,9 +42,11 @@ STATIC = {
 Lifespan = Callable[[Any], AbstractAsyncContextManager[None]]
 
 
-def page_app(desk: Desk, index: OpenSearch, report: Callable[[], Report], lifespan: Lifespan) -> ASGIApp:
+def page_app(
+    review_session: ReviewSession, index: OpenSearch, report: Callable[[], Report], lifespan: Lifespan
+) -> ASGIApp:
     """The application behind the guard. Each handler runs in a thread: tables are read in it."""
-    page = Page(desk, index, report)
+    page = Page(review_session, index, report)
     routes = [
         Route("/", page.home),
         Route("/review", page.review),
@@ -64,10 +66,10 @@ def page_app(desk: Desk, index: OpenSearch, report: Callable[[], Report], lifesp
 
 
 class Page:
-    """The handlers, over one desk."""
+    """The handlers of one review session."""
 
-    def __init__(self, desk: Desk, index: OpenSearch, report: Callable[[], Report]) -> None:
-        self.desk, self.index, self.settings = desk, index, desk.settings
+    def __init__(self, review_session: ReviewSession, index: OpenSearch, report: Callable[[], Report]) -> None:
+        self.review_session, self.index, self.settings = review_session, index, review_session.settings
         self.reports = Reports(report)
 
     def home(self, request: Request) -> Response:
@@ -76,35 +78,35 @@ class Page:
     def static(self, request: Request) -> Response:
         name = request.path_params["name"]
         if name not in STATIC:
-            raise NotThereError("There is no such page.")
+            raise PageNotFoundError("There is no such page.")
         folder, kind = STATIC[name]
         return FileResponse(folder / name, media_type=kind)
 
     def review(self, request: Request) -> Response:
-        self.desk.look()
-        screen = review_screen(self.desk, request.query_params)
-        self.desk.saw([each.shown.card.proposal_id for each in screen.cards])
+        self.review_session.look()
+        screen = review_screen(self.review_session, request.query_params)
+        self.review_session.saw([each.shown.card.proposal_id for each in screen.cards])
         return self.shown(request, "review", review=screen)
 
     def step(self, request: Request) -> Response:
         form = request.scope["form"]
-        if step := step_of(self.desk, form):
-            self.desk.take(step)
+        if step := requested_step(self.review_session, form):
+            self.review_session.take(step)
         return RedirectResponse(f"/review?{form.get('back', '')}", 303)
 
     def undo(self, request: Request) -> Response:
-        self.desk.undo()
+        self.review_session.undo()
         form = request.scope["form"]
         place = form.get("screen", "review")
         return RedirectResponse(f"/{place if place in ('review', 'memory') else 'review'}?{form.get('back', '')}", 303)
 
     def memory(self, request: Request) -> Response:
-        self.desk.look()
-        return self.shown(request, "memory", sections=sections_of(self.desk))
+        self.review_session.look()
+        return self.shown(request, "memory", sections=memory_sections(self.review_session))
 
     def retire(self, request: Request) -> Response:
-        if step := retirement(self.desk, request.scope["form"]):
-            self.desk.take(step)
+        if step := retirement(self.review_session, request.scope["form"]):
+            self.review_session.take(step)
         return RedirectResponse("/memory", 303)
 
     def search(self, request: Request) -> Response:
@@ -116,7 +118,7 @@ class Page:
     def why(self, request: Request) -> Response:
         identifier = request.query_params.get("id", "")
         if not is_line(identifier):
-            raise NotThereError("This is no id of a line; they look like p-20260305-001, o-… or f-20260305-001.")
+            raise PageNotFoundError("This is no id of a line; they look like p-20260305-001, o-… or f-20260305-001.")
         return self.shown(request, "why", found=origin(self.settings, identifier))
 
     def day(self, request: Request) -> Response:
@@ -124,7 +126,7 @@ class Page:
         try:
             log = day_log(self.settings, parse_day(asked) if asked else None)
         except ValueError as error:
-            raise NotThereError(f"{error}") from None
+            raise PageNotFoundError(f"{error}") from None
         text = without_fences(log.text).lstrip().removeprefix(f"# {log.day}") if log and log.text is not None else None
         return self.shown(request, "day", asked=asked, log=log, text=text, days=days_with_logs(self.settings))
 
@@ -141,16 +143,17 @@ class Page:
 
     def shown(self, request: Request, screen: str, status: int = 200, **values: Any) -> Response:
         """A screen with what stands on each: the step that can be undone, and what came of earlier ones."""
-        desk = self.desk
-        waiting = len(desk.kept.pending()) - len({s.proposal_id for s in desk.under_way() if s.proposal_id})
+        review_session = self.review_session
+        under_way = {s.proposal_id for s in review_session.under_way() if s.proposal_id}
+        waiting = len(review_session.cache.pending()) - len(under_way)
         has_data = storage_of(self.settings).is_begun("sessions")
         return render(
             request,
             screen,
             status,
-            held=desk.held,
-            is_under_way=bool(desk.under_way()),
-            news=desk.news(),
+            held=review_session.held,
+            is_under_way=bool(review_session.under_way()),
+            news=review_session.news(),
             waiting=max(0, waiting),
             has_data=has_data,
             settings=self.settings,

@@ -11,7 +11,7 @@ from memory_pipeline.lake.rows import ProposalState
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.events import APPROVED
 from memory_pipeline.proposals.memory_file import MemoryLine, lines_of
-from memory_pipeline.web.desk import RETIRED, Desk, Step
+from memory_pipeline.web.review_session import RETIRED, ReviewSession, Step
 
 SURFACES = {"command": "the command line", "page": "this page", "auto": "trust in its section"}
 
@@ -35,47 +35,49 @@ class Section:
     """The lines that are struck through."""
 
 
-def sections_of(desk: Desk) -> list[Section]:
+def memory_sections(session: ReviewSession) -> list[Section]:
     """The sections in the order of the file; lines before the first heading are under an empty name."""
-    lines = _lines(desk)
+    lines = _lines(session)
     ids = [line.proposal_id for line in lines if line.proposal_id]
-    rows = desk.kept.log().rows(ids)
-    newer = _replaced_by(desk, ids)
-    gone = [step.line for step in desk.under_way() if step.line]
+    rows = session.cache.log().rows(ids)
+    newer = _replaced_by(session, ids)
+    gone = [step.line for step in session.under_way() if step.line]
     found = []
     for name, group in groupby(lines, key=lambda line: line.section):
-        told = [Remembered(line, _trace(desk, line, rows, newer), line.text.replace("~~", "")) for line in group]
+        told = [Remembered(line, _trace(session, line, rows, newer), line.text.replace("~~", "")) for line in group]
         ended = [each for each in told if each.line.is_struck or each.line in gone]
         found.append(Section(name, [each for each in told if each not in ended], ended))
     return found
 
 
-def retirement(desk: Desk, form: Mapping[str, str]) -> Step | None:
+def retirement(session: ReviewSession, form: Mapping[str, str]) -> Step | None:
     """The action that the form of a line requests; None if the line no longer exists."""
     wanted = (form.get("id") or None, form.get("section", ""), form.get("text", "").replace("\r\n", "\n"))
-    for line in _lines(desk):
+    for line in _lines(session):
         if not line.is_struck and (line.proposal_id, line.section, line.text) == wanted:
             return Step(RETIRED, line.text, line=line)
     return None
 
 
-def _lines(desk: Desk) -> list[MemoryLine]:
-    path = desk.settings.memory_file
+def _lines(session: ReviewSession) -> list[MemoryLine]:
+    path = session.settings.memory_file
     return lines_of(path.read_bytes() if path.is_file() else None)
 
 
-def _replaced_by(desk: Desk, ids: Sequence[str]) -> dict[str, str]:
+def _replaced_by(session: ReviewSession, ids: Sequence[str]) -> dict[str, str]:
     """By proposal, the approved one that replaced it."""
-    log, wanted = desk.kept.log(), set(ids)
+    log, wanted = session.cache.log(), set(ids)
     approved = log.frame.filter(status=APPROVED).drop_nulls("supersedes").select("proposal_id", "supersedes")
     return {old: new for new, olds in approved.iter_rows() for old in olds if old in wanted}
 
 
-def _trace(desk: Desk, line: MemoryLine, rows: Mapping[str, ProposalState], newer: Mapping[str, str]) -> list[str]:
+def _trace(
+    session: ReviewSession, line: MemoryLine, rows: Mapping[str, ProposalState], newer: Mapping[str, str]
+) -> list[str]:
     row = rows.get(line.proposal_id or "")
     if row is None:
         return ["written by hand" if line.proposal_id is None else "its proposal is not on record here"]
-    zone = desk.settings.zone
+    zone = session.settings.zone
     said = f"said {row['support']} times, last on" if row["support"] > 1 else "said on"
     told = [f"{said} {day_of(row['last_seen'], zone)}"] if row["last_seen"] else []
     told.append(f"offered for {row['day']}")

@@ -25,7 +25,7 @@ MESSAGES_SHOWN = 200
 """The number of messages of a session that a page shows."""
 
 
-class NotThereError(MemoryPipelineError):
+class PageNotFoundError(MemoryPipelineError):
     """The target of an address does not exist, or no longer."""
 
 
@@ -42,7 +42,7 @@ class Hit:
         return is_line(self.found.source_id)
 
     @property
-    def told(self) -> str:
+    def speaker(self) -> str:
         """Who said it, or what it is."""
         if self.found.record == MEMORY_LINE:
             return f"MEMORY.md, {self.found.kind}"
@@ -107,11 +107,11 @@ class SessionScreen:
 
 
 def session_screen(settings: Settings, asked: Mapping[str, str]) -> SessionScreen:
-    """A session by its id, or by that of a message of it. Raises `NotThereError`."""
+    """A session by its id, or by that of a message of it. Raises `PageNotFoundError`."""
     lake, session_id, at = Lake.from_settings(settings), asked.get("id", ""), asked.get("at", "")
     rows = lake.read("sessions").filter(pl.col("session_id") == session_id).sort("day")
     if rows.is_empty():
-        raise NotThereError("There is no such session; it may have been forgotten. The search finds what there is.")
+        raise PageNotFoundError("There is no such session; it may have been forgotten. The search finds what there is.")
     days = rows["day"].to_list()
     not_kept = [day for day in days if lake.is_retired("messages", day)]  # who spoke, and when, is told all the same
     said = spoken(lake.read("messages", days).filter(pl.col("session_id") == session_id)).filter(

@@ -16,8 +16,8 @@ from memory_pipeline.proposals.expiry import expiring_on
 from memory_pipeline.proposals.quoted_change import Change, shown_lines, text_as_edited
 from memory_pipeline.proposals.review import now_utc
 from memory_pipeline.proposals.review_file import offered_in
-from memory_pipeline.web.desk import LATER, Desk, Step
-from memory_pipeline.web.kept import Shown
+from memory_pipeline.web.proposal_cache import Shown
+from memory_pipeline.web.review_session import LATER, ReviewSession, Step
 
 AGES = {"week": 7, "month": 30}
 """By name, the maximum age of a line in days; `older` contains the rest."""
@@ -70,25 +70,25 @@ class ReviewScreen:
     is_filtered: bool
 
 
-def review_screen(desk: Desk, asked: Mapping[str, str]) -> ReviewScreen:
+def review_screen(session: ReviewSession, asked: Mapping[str, str]) -> ReviewScreen:
     """The pending proposals, as many as REVIEW.md shows at once: those that expire soon, then those already in the
     file, then the others, each best first; postponed ones come last."""
-    settings, now = desk.settings, now_utc()
+    settings, now = session.settings, now_utc()
     day = today(settings.zone)
-    gone = {step.proposal_id for step in desk.under_way()}
-    later = {p: n for n, p in enumerate(desk.later)}
-    every = [row for row in desk.kept.pending() if row["proposal_id"] not in gone or row["proposal_id"] in later]
+    gone = {step.proposal_id for step in session.under_way()}
+    later = {p: n for n, p in enumerate(session.later)}
+    every = [row for row in session.cache.pending() if row["proposal_id"] not in gone or row["proposal_id"] in later]
     expires = {row["proposal_id"]: expiring_on(settings, row, now) for row in every}
     rows = [row for row in every if _fits(row, asked, day)]
-    there = _in_review_md(desk)
+    there = _in_review_md(session)
     rows.sort(key=lambda row: (later.get(p := row["proposal_id"], -1), expires[p] or date.max, p not in there))
     start = int(asked.get("from", "0")) if asked.get("from", "0").isdecimal() else 0
     page = rows[start : start + settings.pending_limit]
-    log = desk.kept.log()
+    log = session.cache.log()
     promoted = dict(log.table("promotions").select("proposal_id", "text").iter_rows())
     end = start + len(page)
     return ReviewScreen(
-        [_card(desk, shown, expires, promoted, later) for shown in desk.kept.shown(page)],
+        [_card(session, shown, expires, promoted, later) for shown in session.cache.shown(page)],
         len(rows),
         sum(expires[row["proposal_id"]] is not None for row in rows),
         start,
@@ -100,21 +100,21 @@ def review_screen(desk: Desk, asked: Mapping[str, str]) -> ReviewScreen:
     )
 
 
-def step_of(desk: Desk, form: Mapping[str, str]) -> Step | None:
+def requested_step(session: ReviewSession, form: Mapping[str, str]) -> Step | None:
     """The action that the form of a card requests; None if its proposal is already decided or the form is invalid."""
     done, proposal_id = STEPS.get(form.get("do", "")), form.get("id", "")
-    row = next((row for row in desk.kept.pending() if row["proposal_id"] == proposal_id), None)
-    if done is None or row is None or proposal_id in {s.proposal_id for s in desk.under_way() if s.done != LATER}:
+    row = next((row for row in session.cache.pending() if row["proposal_id"] == proposal_id), None)
+    if done is None or row is None or proposal_id in {s.proposal_id for s in session.under_way() if s.done != LATER}:
         return None
-    (shown,) = desk.kept.shown([row])
+    (shown,) = session.cache.shown([row])
     text = _edited(shown, form.get("text", "")) if form["do"] == "edit" else None
     chosen = form.get("section")
-    is_other = done == APPROVED and chosen in desk.settings.sections and chosen != row["section"]
+    is_other = done == APPROVED and chosen in session.settings.sections and chosen != row["section"]
     return Step(done, text or shown.card.text, proposal_id, text, chosen if is_other else None)
 
 
-def _in_review_md(desk: Desk) -> set[str]:
-    path = desk.settings.review_file
+def _in_review_md(session: ReviewSession) -> set[str]:
+    path = session.settings.review_file
     return set(offered_in(decode(path.read_bytes()))) if path.exists() else set()
 
 
@@ -130,7 +130,7 @@ def _edited(shown: Shown, text: str) -> str | None:
 
 
 def _card(
-    desk: Desk,
+    session: ReviewSession,
     shown: Shown,
     expires: Mapping[str, date | None],
     promoted: Mapping[str, str],
@@ -138,7 +138,7 @@ def _card(
 ) -> CardShown:
     row, card = shown.row, shown.card
     goes_to_memory = card.change is None or card.change.edits == "line"
-    sections = list(dict.fromkeys([card.section, *desk.settings.sections])) if goes_to_memory else []
+    sections = list(dict.fromkeys([card.section, *session.settings.sections])) if goes_to_memory else []
     return CardShown(
         shown,
         expires[card.proposal_id],

@@ -17,10 +17,10 @@ from memory_pipeline.quality.report import Report
 from memory_pipeline.settings import Settings
 from memory_pipeline.web.app import page_app
 from memory_pipeline.web.asking import OpenSearch
-from memory_pipeline.web.desk import HELD_SECONDS, Desk
 from memory_pipeline.web.guard import HOST, Guard
 from memory_pipeline.web.rendering import compile_screens
 from memory_pipeline.web.review import review_screen
+from memory_pipeline.web.review_session import HELD_SECONDS, ReviewSession
 
 SILENCE_SECONDS = 3600.0
 LOOK_SECONDS = 5.0
@@ -51,9 +51,11 @@ class PageServer:
         self._silence = silence
         with ExitStack() as opened:
             self._socket = opened.enter_context(_listening(port))
-            self.desk = opened.enter_context(Desk(settings, held_seconds=held_seconds))
+            self.review_session = opened.enter_context(ReviewSession(settings, held_seconds=held_seconds))
             index = opened.enter_context(OpenSearch(settings))
-            self._guard = Guard(page_app(self.desk, index, report, self._watched), self._socket.getsockname()[1])
+            self._guard = Guard(
+                page_app(self.review_session, index, report, self._watched), self._socket.getsockname()[1]
+            )
             self._ends = opened.pop_all()
         config = uvicorn.Config(
             self._guard,
@@ -77,8 +79,8 @@ class PageServer:
 
     def prepare(self) -> None:
         """Read REVIEW.md and the tables for the first screen, so that the browser need not wait for them."""
-        self.desk.look()
-        review_screen(self.desk, {})
+        self.review_session.look()
+        review_screen(self.review_session, {})
         compile_screens()
 
     def run(self) -> bool:

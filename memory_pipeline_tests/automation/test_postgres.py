@@ -27,7 +27,7 @@ from memory_pipeline.settings.dagster_record import (
     RecordMisconfiguredError,
     RecordUnavailableError,
     is_in_files,
-    postgres_of,
+    postgres_record,
 )
 from memory_pipeline.settings.extras import missing_extras
 from memory_pipeline_tests.automation.test_pruning import checked, daily, run
@@ -58,7 +58,7 @@ def settings(tmp_path: Path, server: Postgres, monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_where_the_record_is(settings: Settings, server: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
-    record = postgres_of(settings)
+    record = postgres_record(settings)
     assert record and record.shown.startswith(f"127.0.0.1:{server.port}/") and server.password not in f"{record}"
     assert not is_in_files(settings) and missing_extras(settings) == []
     monkeypatch.delenv("DAGSTER_POSTGRES_PASSWORD")

@@ -19,7 +19,7 @@ from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.sessions.pushing import Pushed, prepare, push_days
 from memory_pipeline.sessions.stage import SessionsStage
-from memory_pipeline.settings import keep_timezone, load_settings, salt_of
+from memory_pipeline.settings import keep_timezone, load_settings, workspace_salt
 from memory_pipeline.stages import Built, bring_up_to_date
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cli.command import Command, memory, memory_json
@@ -307,7 +307,7 @@ def test_what_one_machine_was_told_to_forget_no_other_brings_back(
     words = "I looked at part 1, part 3."
     settings, lake = workspace(tmp_path / "one" / ".memory-pipeline")
     sequence = [word.text for word in words_in(words)]
-    digest = words_digest(salt_of(settings), sequence)
+    digest = words_digest(workspace_salt(settings), sequence)
     row = {"kind": WORDS, "digest": digest, "words": len(sequence), "forgotten_at": at()}
     lake.replace_all("forgotten", frame("forgotten", row))  # by `memory forget`, when the tables were on the laptop
     assert memory(tmp_path / "one", "push", url, "--sessions", f"{folder}", env=server.env).returncode == 0

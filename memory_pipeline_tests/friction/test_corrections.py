@@ -131,4 +131,4 @@ def test_a_line_whose_place_something_took_is_stale(line: str, words: str) -> No
 def test_huge_and_strange_words_break_nothing(text: str) -> None:
     rule = Rule("MEMORY.md", text[:500], OLD)
     for pattern in found(event(text, "s1", ago=1), event(text, "s2"), rules=(rule,)):
-        assert len(pattern.told().title) <= 160
+        assert len(pattern.with_short_title().title) <= 160

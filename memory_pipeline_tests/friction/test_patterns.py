@@ -58,7 +58,7 @@ def test_the_change_says_what_to_do(parts: dict[str, str], change: str) -> None:
 
 
 def test_a_title_is_no_longer_than_a_line() -> None:
-    assert len(pattern(costing("s1", 1), title="word " * 200).told().title) <= MAX_TITLE
+    assert len(pattern(costing("s1", 1), title="word " * 200).with_short_title().title) <= MAX_TITLE
 
 
 @pytest.mark.parametrize("kind", ["repeated_correction", "rule_violated"])

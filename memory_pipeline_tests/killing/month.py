@@ -39,7 +39,7 @@ from memory_pipeline.proposals.integrity import ProposalIntegrity
 from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources
-from memory_pipeline.settings import salt_of
+from memory_pipeline.settings import workspace_salt
 from memory_pipeline.stages import Stage, bring_up_to_date
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cli.test_model import both
@@ -126,7 +126,7 @@ def _answer(request: Asked, asked: Path) -> Say:
 def prepare(place: Place) -> None:
     """What lies there before the first run."""
     settings = place.open().settings
-    salt_of(settings)  # random, so it must be the same for all
+    workspace_salt(settings)  # random, so it must be the same for all
     for base in (COLLECTION, MESSAGES):
         generation(settings, base)  # likewise
     settings.memory_file.write_bytes(MEMORY.encode())

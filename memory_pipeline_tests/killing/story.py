@@ -17,7 +17,7 @@ from memory_pipeline.proposals.integrity import ProposalIntegrity
 from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.reflections.stage import ReflectionsStage
-from memory_pipeline.settings import Settings, salt_of
+from memory_pipeline.settings import Settings, workspace_salt
 from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import Lake, at, observation, put, say, workspace
@@ -77,7 +77,7 @@ def prepare(folder: Path, days: Sequence[date]) -> None:
     for position, (day, texts) in enumerate(zip(_spread(days), SAID, strict=True)):
         for number, text in enumerate(texts):
             _say(lake, day, f"own-{position}-{number}", f"{9 + number:02}:30", text)
-    salt_of(settings)  # random, so it must be the same for all
+    workspace_salt(settings)  # random, so it must be the same for all
     settings.memory_file.write_bytes(MEMORY.encode())
     for log in sorted({settings.daily_log(day) for run in runs_over(days) for day in (*run.days, run.now.date())}):
         log.parent.mkdir(exist_ok=True)

@@ -11,7 +11,7 @@ import pytest
 from memory_pipeline.lake import shared_marks
 from memory_pipeline.lake.object_storage import ObjectStorage
 from memory_pipeline.lake.shared_marks import OtherMarksError
-from memory_pipeline.settings import Settings, keep_first_day, keep_timezone, load_settings, salt_of
+from memory_pipeline.settings import Settings, keep_first_day, keep_timezone, load_settings, workspace_salt
 from memory_pipeline_tests.lake.object_server import BUCKET, ObjectServer
 
 NUMBERS = count()
@@ -44,13 +44,13 @@ def test_a_new_workspace_takes_over_what_the_lake_has_and_asks_no_more(
 ) -> None:
     first = opened(tmp_path / "first", monkeypatch)
     keep_timezone(first)
-    salt = salt_of(first)
+    salt = workspace_salt(first)
     keep_first_day(first, [date(2025, 3, 5)])
     monkeypatch.setattr(ZONE, lambda: "Asia/Tokyo")
     second = opened(tmp_path / "second", monkeypatch)
-    assert (second.timezone, second.start_date, salt_of(second)) == ("Europe/Rome", date(2025, 3, 5), salt)
+    assert (second.timezone, second.start_date, workspace_salt(second)) == ("Europe/Rome", date(2025, 3, 5), salt)
     server.counts.clear()
-    assert opened(tmp_path / "second", monkeypatch) == second and salt_of(second) == salt
+    assert opened(tmp_path / "second", monkeypatch) == second and workspace_salt(second) == salt
     assert not server.counts
 
 
@@ -64,11 +64,11 @@ def test_of_two_that_make_a_salt_at_once_both_have_the_same(
         found = read(storage, name)
         if not others:  # this one has seen that there is none
             others.append(b"")
-            others[0] = salt_of(second)
+            others[0] = workspace_salt(second)
         return found
 
     monkeypatch.setattr(shared_marks, "_read", meanwhile)
-    assert salt_of(first) == others[0] == salt_of(second)
+    assert workspace_salt(first) == others[0] == workspace_salt(second)
 
 
 def test_what_a_workspace_has_from_before_becomes_the_lakes_and_another_is_refused(
@@ -79,7 +79,7 @@ def test_what_a_workspace_has_from_before_becomes_the_lakes_and_another_is_refus
         (tmp_path / name / "lake" / "salt").write_bytes(salt)
         (tmp_path / name / "lake" / "timezone").write_text("Asia/Tokyo\n")
     keep_timezone(opened(tmp_path / "first", monkeypatch))
-    assert salt_of(opened(tmp_path / "third", monkeypatch)) == b"one salt of sixteen"
+    assert workspace_salt(opened(tmp_path / "third", monkeypatch)) == b"one salt of sixteen"
     with pytest.raises(
         OtherMarksError, match=f"^The lake {url} has another salt than the workspace .*second: expected"
     ):

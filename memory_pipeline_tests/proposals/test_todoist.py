@@ -26,7 +26,7 @@ from memory_pipeline_tests.rows import DAY, bytes_of, changed, decision, fixable
 MADE = "POST /tasks"
 
 
-class Desk:
+class ReviewSession:
     """A workspace with proposals in REVIEW.md, and the Todoist account of the person who reviews."""
 
     def __init__(self, folder: Path, server: TodoistServer, *texts: str, **settings: Any) -> None:
@@ -87,14 +87,14 @@ def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, server: TodoistServer) -> Desk:
-    return Desk(tmp_path, server, "Use uv for Python.", "Never use npm.", "The API lives in api/.")
+def desk(tmp_path: Path, server: TodoistServer) -> ReviewSession:
+    return ReviewSession(tmp_path, server, "Use uv for Python.", "Never use npm.", "The API lives in api/.")
 
 
 # --- what is made ---
 
 
-def test_each_proposal_in_review_becomes_one_task(desk: Desk) -> None:
+def test_each_proposal_in_review_becomes_one_task(desk: ReviewSession) -> None:
     assert len(desk.due()) == 3
     assert len(desk.go().created) == 3
     assert desk.server.open() == ["Use uv for Python.", "Never use npm.", "The API lives in api/."]
@@ -107,7 +107,7 @@ def test_each_proposal_in_review_becomes_one_task(desk: Desk) -> None:
     assert desk.due() == []
 
 
-def test_a_second_pass_changes_nothing(desk: Desk) -> None:
+def test_a_second_pass_changes_nothing(desk: ReviewSession) -> None:
     desk.go()
     before, asked = bytes_of(desk.settings.workspace), len(desk.server.requests)
     assert desk.go() == Reviewed()
@@ -116,7 +116,7 @@ def test_a_second_pass_changes_nothing(desk: Desk) -> None:
 
 
 def test_what_waits_its_turn_for_review_is_no_task_yet(tmp_path: Path, server: TodoistServer) -> None:
-    desk = Desk(tmp_path, server, "One.", "Two.", "Three.", pending_limit=2)
+    desk = ReviewSession(tmp_path, server, "One.", "Two.", "Three.", pending_limit=2)
     desk.go()
     assert len(server.open()) == 2
     first = server.open()[0]
@@ -127,14 +127,14 @@ def test_what_waits_its_turn_for_review_is_no_task_yet(tmp_path: Path, server: T
 
 def test_a_line_keeps_its_at_signs(tmp_path: Path, server: TodoistServer) -> None:
     """Todoist would cut `@types/node` out of the line and make it a label."""
-    desk = Desk(tmp_path, server, "Pin @types/node to 20.")
+    desk = ReviewSession(tmp_path, server, "Pin @types/node to 20.")
     desk.go()
     assert server.open() == ["Pin @types/node to 20."]
     assert server.task("Pin @types/node to 20.")["labels"] == ["memory-review"]
 
 
 def test_a_line_that_would_be_a_heading_can_be_completed(tmp_path: Path, server: TodoistServer) -> None:
-    desk = Desk(tmp_path, server, "* Use uv.")
+    desk = ReviewSession(tmp_path, server, "* Use uv.")
     desk.go()
     server.complete("Use uv.")
     desk.go()
@@ -143,7 +143,7 @@ def test_a_line_that_would_be_a_heading_can_be_completed(tmp_path: Path, server:
 
 def test_a_long_line_is_shown_in_part_and_approved_as_a_whole(tmp_path: Path, server: TodoistServer) -> None:
     line = "Keep " + " and ".join(f"the setting number {n}" for n in range(60)) + "."
-    desk = Desk(tmp_path, server, line)
+    desk = ReviewSession(tmp_path, server, line)
     desk.go()
     (content,) = server.open()
     assert len(content) <= 500
@@ -154,7 +154,7 @@ def test_a_long_line_is_shown_in_part_and_approved_as_a_whole(tmp_path: Path, se
 
 
 def test_more_tasks_than_a_page_holds(tmp_path: Path, server: TodoistServer) -> None:
-    desk = Desk(tmp_path, server, *(f"Fact number {n}." for n in range(120)), pending_limit=120)
+    desk = ReviewSession(tmp_path, server, *(f"Fact number {n}." for n in range(120)), pending_limit=120)
     desk.go()
     assert len(server.open()) == 120
     pages = [request.query.get("cursor") for request in server.calls("GET /tasks")]
@@ -172,7 +172,7 @@ def test_more_tasks_than_a_page_holds(tmp_path: Path, server: TodoistServer) -> 
 # --- what a person decides ---
 
 
-def test_completing_approves(desk: Desk) -> None:
+def test_completing_approves(desk: ReviewSession) -> None:
     desk.go()
     desk.server.complete("Never use npm.")
     assert desk.due() == ["look up p-20250305-002"]
@@ -184,7 +184,7 @@ def test_completing_approves(desk: Desk) -> None:
     assert desk.go() == Reviewed()
 
 
-def test_the_line_is_promoted_as_it_was_edited(desk: Desk) -> None:
+def test_the_line_is_promoted_as_it_was_edited(desk: ReviewSession) -> None:
     desk.go()
     desk.server.complete("Never use npm.", edited="Never use npm,\u200b use\npnpm. <!-- x")
     desk.go()
@@ -192,7 +192,7 @@ def test_the_line_is_promoted_as_it_was_edited(desk: Desk) -> None:
     assert desk.memory() == ["Never use npm, use pnpm. &lt;!-- x"]
 
 
-def test_deleting_rejects(desk: Desk) -> None:
+def test_deleting_rejects(desk: ReviewSession) -> None:
     desk.go()
     desk.server.delete("Never use npm.")
     assert desk.go().rejected == ["p-20250305-002"]
@@ -201,14 +201,14 @@ def test_deleting_rejects(desk: Desk) -> None:
     assert len(desk.server.calls(MADE)) == 3  # it is not made again
 
 
-def test_deleting_rejects_also_where_a_deleted_task_is_still_shown(desk: Desk) -> None:
+def test_deleting_rejects_also_where_a_deleted_task_is_still_shown(desk: ReviewSession) -> None:
     desk.server.shows_deleted = True
     desk.go()
     desk.server.delete("Never use npm.")
     assert desk.go().rejected == ["p-20250305-002"]
 
 
-def test_the_label_rejects_and_the_task_is_closed(desk: Desk) -> None:
+def test_the_label_rejects_and_the_task_is_closed(desk: ReviewSession) -> None:
     desk.go()
     desk.server.label("Never use npm.", "memory-review", "rejected")
     assert desk.due() == ["reject p-20250305-002"]
@@ -218,7 +218,7 @@ def test_the_label_rejects_and_the_task_is_closed(desk: Desk) -> None:
     assert desk.memory() == []
 
 
-def test_a_completed_task_with_the_label_is_rejected(desk: Desk) -> None:
+def test_a_completed_task_with_the_label_is_rejected(desk: ReviewSession) -> None:
     desk.go()
     desk.server.label("Never use npm.", "memory-review", "rejected")
     desk.server.complete("Never use npm.")
@@ -226,7 +226,7 @@ def test_a_completed_task_with_the_label_is_rejected(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("listed", [True, False])
-def test_a_task_without_our_label_decides_nothing_until_it_is_completed(desk: Desk, listed: bool) -> None:
+def test_a_task_without_our_label_decides_nothing_until_it_is_completed(desk: ReviewSession, listed: bool) -> None:
     """Also when it can only be asked for by its id."""
     desk.go()
     desk.server.label("Never use npm.", "errand")
@@ -238,7 +238,7 @@ def test_a_task_without_our_label_decides_nothing_until_it_is_completed(desk: De
     assert desk.go().approved == ["p-20250305-002"]
 
 
-def test_a_completed_task_is_no_deleted_one_where_it_cannot_be_asked_for(desk: Desk) -> None:
+def test_a_completed_task_is_no_deleted_one_where_it_cannot_be_asked_for(desk: ReviewSession) -> None:
     """Also when the person has emptied its description, and our mark with it."""
     desk.server.shows_completed = False
     desk.go()
@@ -248,7 +248,7 @@ def test_a_completed_task_is_no_deleted_one_where_it_cannot_be_asked_for(desk: D
     assert sorted(desk.go().approved) == ["p-20250305-001", "p-20250305-002"]
 
 
-def test_what_was_decided_elsewhere_is_closed(desk: Desk) -> None:
+def test_what_was_decided_elsewhere_is_closed(desk: ReviewSession) -> None:
     desk.go()
     decide(Workspace(desk.settings, desk.lake), {"p-20250305-002": "rejected"}, datetime.now(UTC))
     assert desk.due() == ["close 6X0001"]
@@ -257,7 +257,7 @@ def test_what_was_decided_elsewhere_is_closed(desk: Desk) -> None:
     assert desk.due() == []
 
 
-def test_a_task_whose_line_was_promoted_automatically_says_so(desk: Desk) -> None:
+def test_a_task_whose_line_was_promoted_automatically_says_so(desk: ReviewSession) -> None:
     desk.go()
     today = datetime.now(UTC).date()
     made = {"surface": "auto", "text": "Never use npm.", "reason": HOW_TO_TAKE_BACK}
@@ -268,7 +268,7 @@ def test_a_task_whose_line_was_promoted_automatically_says_so(desk: Desk) -> Non
     assert comment.startswith("This line was promoted automatically; delete or strike out its line in MEMORY.md")
 
 
-def test_an_expired_task_is_closed_and_approves_nothing(desk: Desk) -> None:
+def test_an_expired_task_is_closed_and_approves_nothing(desk: ReviewSession) -> None:
     desk.go()
     today = datetime.now(UTC).date()
     put(desk.lake, "decisions", decision("p-20250305-002", "expired", day=today) | {"surface": "expiry"})
@@ -281,7 +281,7 @@ def test_an_expired_task_is_closed_and_approves_nothing(desk: Desk) -> None:
     assert desk.memory() == []
 
 
-def test_a_task_of_the_person_with_our_label_is_left_alone(desk: Desk) -> None:
+def test_a_task_of_the_person_with_our_label_is_left_alone(desk: ReviewSession) -> None:
     desk.server.add("Read memory-review:00000000/p-20250305-002", description="memory-review:00000000/p-20250305-002")
     desk.go()
     assert desk.due() == []
@@ -292,8 +292,8 @@ def test_a_task_of_the_person_with_our_label_is_left_alone(desk: Desk) -> None:
 
 def test_two_workspaces_share_an_account(tmp_path: Path, server: TodoistServer) -> None:
     """Equal ids in both: a decision in one is none in the other."""
-    one = Desk(tmp_path / "one", server, "Use uv.")
-    two = Desk(tmp_path / "two", server, "Never use npm.")
+    one = ReviewSession(tmp_path / "one", server, "Use uv.")
+    two = ReviewSession(tmp_path / "two", server, "Never use npm.")
     one.go()
     two.go()
     server.complete("Use uv.")
@@ -306,7 +306,7 @@ def test_two_workspaces_share_an_account(tmp_path: Path, server: TodoistServer) 
 
 @pytest.mark.parametrize("remembers", [True, False])
 @pytest.mark.parametrize("failure", [Lost(), Garbled()], ids=["lost", "garbled"])
-def test_a_lost_answer_makes_no_second_task(desk: Desk, failure: Lost | Garbled, remembers: bool) -> None:
+def test_a_lost_answer_makes_no_second_task(desk: ReviewSession, failure: Lost | Garbled, remembers: bool) -> None:
     desk.server.remembers_requests = remembers
     desk.server.fail(MADE, failure)
     assert len(desk.go().created) == 3  # the mark tells that the first one is there
@@ -314,7 +314,7 @@ def test_a_lost_answer_makes_no_second_task(desk: Desk, failure: Lost | Garbled,
     assert desk.tasks() == {"001": "6X0000", "002": "6X0001", "003": "6X0002"}
 
 
-def test_a_lost_answer_and_a_list_that_lags_behind(desk: Desk) -> None:
+def test_a_lost_answer_and_a_list_that_lags_behind(desk: ReviewSession) -> None:
     """The request id, equal in every attempt, is what Todoist knows the second one by."""
     desk.server.fail(MADE, Lost())
     with pytest.MonkeyPatch.context() as patch:
@@ -327,7 +327,7 @@ def test_a_lost_answer_and_a_list_that_lags_behind(desk: Desk) -> None:
     assert len(ids) == 4 and len(set(ids)) == 3
 
 
-def test_a_process_that_died_after_making_a_task_finds_it_again(desk: Desk) -> None:
+def test_a_process_that_died_after_making_a_task_finds_it_again(desk: ReviewSession) -> None:
     desk.go()
     shutil.rmtree(desk.settings.lake_dir / "showings")
     assert len(desk.due()) == 3
@@ -335,7 +335,7 @@ def test_a_process_that_died_after_making_a_task_finds_it_again(desk: Desk) -> N
     assert desk.tasks() == {"001": "6X0000", "002": "6X0001", "003": "6X0002"}
 
 
-def test_a_task_that_was_completed_before_we_knew_of_it_is_an_approval(desk: Desk) -> None:
+def test_a_task_that_was_completed_before_we_knew_of_it_is_an_approval(desk: ReviewSession) -> None:
     desk.go()
     shutil.rmtree(desk.settings.lake_dir / "showings")
     desk.server.complete("Never use npm.", edited="Never ever use npm.")
@@ -345,7 +345,7 @@ def test_a_task_that_was_completed_before_we_knew_of_it_is_an_approval(desk: Des
     assert len(desk.server.calls(MADE)) == 3
 
 
-def test_doubles_are_removed_and_the_one_that_was_touched_stays(desk: Desk) -> None:
+def test_doubles_are_removed_and_the_one_that_was_touched_stays(desk: ReviewSession) -> None:
     desk.go()
     desk.server.copy("Use uv for Python.")
     desk.server.copy("Never use npm.")["content"] = "Never use npm or yarn."
@@ -359,7 +359,7 @@ def test_doubles_are_removed_and_the_one_that_was_touched_stays(desk: Desk) -> N
     assert desk.status()["Use uv for Python."] == "pending"
 
 
-def test_a_pass_that_ends_in_the_middle_is_finished_by_the_next(desk: Desk) -> None:
+def test_a_pass_that_ends_in_the_middle_is_finished_by_the_next(desk: ReviewSession) -> None:
     desk.server.fail("GET /projects", Lost())
     with pytest.raises(TodoistBusyError):
         desk.go()
@@ -378,7 +378,7 @@ def test_a_pass_that_ends_in_the_middle_is_finished_by_the_next(desk: Desk) -> N
     assert len(desk.server.calls(MADE)) == 4  # three, and the one that was refused
 
 
-def test_another_account_decides_nothing(desk: Desk) -> None:
+def test_another_account_decides_nothing(desk: ReviewSession) -> None:
     """All tasks are gone there; that is not three rejections."""
     desk.go()
     mine, desk.server.tasks, desk.server.inbox = desk.server.tasks, {}, "inbox-of-noor"
@@ -390,7 +390,7 @@ def test_another_account_decides_nothing(desk: Desk) -> None:
     assert desk.go() == Reviewed()
 
 
-def test_a_person_may_move_to_another_account(desk: Desk) -> None:
+def test_a_person_may_move_to_another_account(desk: ReviewSession) -> None:
     desk.go()
     desk.server.tasks, desk.server.inbox = {}, "inbox-of-noor"
     account_file(desk.settings).unlink()
@@ -401,7 +401,7 @@ def test_a_person_may_move_to_another_account(desk: Desk) -> None:
 
 
 def test_another_account_may_begin_where_nothing_waits_in_the_old_one(tmp_path: Path, server: TodoistServer) -> None:
-    desk = Desk(tmp_path, server, "Use uv.")
+    desk = ReviewSession(tmp_path, server, "Use uv.")
     desk.go()
     server.complete("Use uv.")
     desk.go()
@@ -412,7 +412,7 @@ def test_another_account_may_begin_where_nothing_waits_in_the_old_one(tmp_path: 
     assert desk.go().rejected == ["p-20250305-002"]
 
 
-def test_new_tasks_are_not_made_in_another_account_while_some_wait_in_the_old_one(desk: Desk) -> None:
+def test_new_tasks_are_not_made_in_another_account_while_some_wait_in_the_old_one(desk: ReviewSession) -> None:
     desk.go()
     desk.server.inbox = "inbox-of-noor"
     desk.propose("Pin torch.", start=4)
@@ -421,7 +421,7 @@ def test_new_tasks_are_not_made_in_another_account_while_some_wait_in_the_old_on
     assert len(desk.server.open()) == 3
 
 
-def test_an_approved_line_that_is_invalid_by_now_says_so_at_its_task(desk: Desk) -> None:
+def test_an_approved_line_that_is_invalid_by_now_says_so_at_its_task(desk: ReviewSession) -> None:
     desk.go()
     desk.settings.memory_file.write_text("# Memory\n\n## Hard Rules\n\n- Never use npm.\n", "utf-8")
     desk.server.complete("Never use npm.")
@@ -432,7 +432,7 @@ def test_an_approved_line_that_is_invalid_by_now_says_so_at_its_task(desk: Desk)
     assert desk.memory() == []
 
 
-def test_a_removed_double_is_no_rejection_even_if_its_row_is_the_one_that_stays(desk: Desk) -> None:
+def test_a_removed_double_is_no_rejection_even_if_its_row_is_the_one_that_stays(desk: ReviewSession) -> None:
     """Another writer of `showings` may keep the first row of a day only."""
     desk.go()
     first = desk.lake.read("showings")
@@ -444,7 +444,7 @@ def test_a_removed_double_is_no_rejection_even_if_its_row_is_the_one_that_stays(
     assert desk.memory() == ["Never use npm or yarn."]
 
 
-def test_the_last_row_tells_the_task(desk: Desk) -> None:
+def test_the_last_row_tells_the_task(desk: ReviewSession) -> None:
     desk.go()
     moment = datetime.now(UTC)
     add_showing(Workspace(desk.settings, desk.lake), "p-20250305-001", "later", moment + timedelta(seconds=2))
@@ -458,7 +458,7 @@ def test_the_last_row_tells_the_task(desk: Desk) -> None:
 # --- what Todoist refuses, and what nobody may see ---
 
 
-def test_a_request_to_wait_is_obeyed(desk: Desk, slept: list[float]) -> None:
+def test_a_request_to_wait_is_obeyed(desk: ReviewSession, slept: list[float]) -> None:
     desk.server.fail(MADE, Refuse(429, {"Retry-After": "7"}), times=2)
     assert len(desk.go().created) == 3
     assert slept == [7.0, 7.0]
@@ -466,14 +466,14 @@ def test_a_request_to_wait_is_obeyed(desk: Desk, slept: list[float]) -> None:
 
 
 @pytest.mark.parametrize("header", [{"Retry-After": "3600"}, {"Retry-After": "soon"}])
-def test_a_long_wait_is_left_to_the_next_pass(desk: Desk, slept: list[float], header: dict[str, str]) -> None:
+def test_a_long_wait_is_left_to_the_next_pass(desk: ReviewSession, slept: list[float], header: dict[str, str]) -> None:
     desk.server.fail("GET /tasks", Refuse(429, header), times=2)
     with pytest.raises(TodoistBusyError, match=r"wait (3600|60) seconds"):
         desk.go()
     assert sum(slept) <= 60
 
 
-def test_a_wrong_token_is_a_sentence_without_it(desk: Desk) -> None:
+def test_a_wrong_token_is_a_sentence_without_it(desk: ReviewSession) -> None:
     with pytest.raises(TodoistRefusedError) as caught:
         desk.go(todoist_api_token="wrong-0815")
     assert "TODOIST_API_TOKEN (401)" in str(caught.value)
@@ -482,14 +482,14 @@ def test_a_wrong_token_is_a_sentence_without_it(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "two words", "line\nbreak", "tökén"])
-def test_a_token_that_cannot_be_sent_is_not(desk: Desk, token: str) -> None:
+def test_a_token_that_cannot_be_sent_is_not(desk: ReviewSession, token: str) -> None:
     with pytest.raises(TodoistRefusedError, match="TODOIST_API_TOKEN") as caught:
         desk.go(todoist_api_token=token)
     assert not token or token not in str(caught.value)
     assert desk.server.requests == []
 
 
-def test_what_todoist_says_of_a_refusal_is_told_without_the_token(desk: Desk) -> None:
+def test_what_todoist_says_of_a_refusal_is_told_without_the_token(desk: ReviewSession) -> None:
     desk.server.fail(MADE, Refuse(400, body=f"Too many tasks\nfor {TOKEN}"))
     with pytest.raises(TodoistRefusedError) as caught:
         desk.go()
@@ -498,13 +498,13 @@ def test_what_todoist_says_of_a_refusal_is_told_without_the_token(desk: Desk) ->
     assert TOKEN not in str(caught.value)
 
 
-def test_a_server_that_is_down_is_a_sentence(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_is_down_is_a_sentence(desk: ReviewSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memory_pipeline.proposals.todoist.client.URL", "http://127.0.0.1:1")
     with pytest.raises(TodoistBusyError, match="did not answer"):
         desk.go()
 
 
-def test_the_token_is_sent_to_todoist_and_nowhere_else(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_token_is_sent_to_todoist_and_nowhere_else(desk: ReviewSession, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     desk.go()
     desk.server.complete("Use uv for Python.")
@@ -518,7 +518,7 @@ def test_the_token_is_sent_to_todoist_and_nowhere_else(desk: Desk, caplog: pytes
     assert TOKEN not in json.dumps([task["description"] for task in desk.server.tasks.values()])
 
 
-def test_the_day_of_a_showing_is_the_day_it_was_shown(desk: Desk) -> None:
+def test_the_day_of_a_showing_is_the_day_it_was_shown(desk: ReviewSession) -> None:
     desk.go()
     rows = desk.lake.read("showings").filter(surface="todoist")
     assert set(rows["day"]) == {datetime.now(UTC).date()} and DAY not in set(rows["day"])
@@ -528,7 +528,7 @@ def test_the_day_of_a_showing_is_the_day_it_was_shown(desk: Desk) -> None:
 
 
 def test_a_fix_is_a_task_with_its_exact_change(tmp_path: Path, server: TodoistServer) -> None:
-    desk = Desk(tmp_path, server)
+    desk = ReviewSession(tmp_path, server)
     put(desk.lake, "friction_clusters", fixable(1, "Slow tests", change="--- AGENTS.md\n+    pytest -x"))
     put(desk.lake, "friction_clusters", rule_pattern(2, "Never use npm.", severity=9.0))
     reconcile(desk.workspace, datetime.now(UTC))
@@ -551,7 +551,7 @@ def test_a_fix_is_a_task_with_its_exact_change(tmp_path: Path, server: TodoistSe
 
 
 def test_a_fix_whose_task_is_deleted_is_rejected(tmp_path: Path, server: TodoistServer) -> None:
-    desk = Desk(tmp_path, server)
+    desk = ReviewSession(tmp_path, server)
     put(desk.lake, "friction_clusters", fixable(1, "Slow tests"))
     reconcile(desk.workspace, datetime.now(UTC))
     desk.go()

@@ -24,7 +24,7 @@ from memory_pipeline.defs.sessions import judge_windows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.planning import Stages
 from memory_pipeline.sessions.stage import NAMES
-from memory_pipeline.settings import Settings, load_settings, salt_of
+from memory_pipeline.settings import Settings, load_settings, workspace_salt
 from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline_tests.conftest import Entry, write_session
 from memory_pipeline_tests.loaded import session_sensor
@@ -109,7 +109,7 @@ class Machine:
         """The tables of a workspace that was made just now from the files that are there."""
         settings = self.settings.model_copy(update={"workspace": self.root / f"anew-{len(list(self.root.iterdir()))}"})
         settings.lake_dir.mkdir(parents=True)
-        (settings.lake_dir / "salt").write_bytes(salt_of(self.settings))
+        (settings.lake_dir / "salt").write_bytes(workspace_salt(self.settings))
         stages = Stages.from_settings(settings)
         stages.sessions.look()
         for day in stages.sessions.catalogue.days():

@@ -12,7 +12,7 @@ from urllib.parse import urlencode, urlsplit
 
 from memory_pipeline.quality.report import Report, make_report
 from memory_pipeline.settings import Settings
-from memory_pipeline.web.desk import Desk
+from memory_pipeline.web.review_session import ReviewSession
 from memory_pipeline.web.server import PageServer
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import at
@@ -31,7 +31,7 @@ class Served:
     """A page that runs."""
 
     first_address: str
-    desk: Desk
+    review_session: ReviewSession
     cookies: list[str] = field(default_factory=list)
 
     @property
@@ -85,7 +85,7 @@ def served(settings: Settings, *, held_seconds: float = 3600.0) -> Iterator[Serv
         running = threading.Thread(target=server.run)
         running.start()
         try:
-            yield Served(server.first_address, server.desk)
+            yield Served(server.first_address, server.review_session)
         finally:
             server.stop()
             running.join(60)

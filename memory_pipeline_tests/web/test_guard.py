@@ -74,7 +74,7 @@ def test_a_page_of_another_origin_is_refused(page: Served, headers: dict[str, st
     assert page.ask("GET", "/review", own | headers).status == 403
     form = page.form(do="approve", id="p-20250305-001", form_token=page.form_token(own))
     assert page.ask("POST", "/review", own | {"Origin": page.origin} | headers, form).status == 403
-    assert page.desk.held is None
+    assert page.review_session.held is None
 
 
 def test_a_change_needs_the_token_of_a_form_its_origin_and_its_kind(page: Served) -> None:
@@ -92,9 +92,9 @@ def test_a_change_needs_the_token_of_a_form_its_origin_and_its_kind(page: Served
         page.ask("GET", f"/review?{page.form(**right)}", own),
     ]
     assert [answer.status for answer in refused] == [403, 403, 403, 401, 415, 415, 413, 405, 200]
-    assert page.desk.held is None
+    assert page.review_session.held is None
     assert page.ask("POST", "/review", own | origin, page.form(**right)).status == 303
-    assert page.desk.held is not None
+    assert page.review_session.held is not None
 
 
 @pytest.mark.parametrize(

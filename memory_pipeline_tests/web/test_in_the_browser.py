@@ -28,7 +28,7 @@ from memory_pipeline_tests.rows import (
 )
 from memory_pipeline_tests.test_browser import SHOTS, note_problems
 from memory_pipeline_tests.web.serving import Served, served
-from memory_pipeline_tests.web.test_desk import LINES, filled, p
+from memory_pipeline_tests.web.test_review_session import LINES, filled, p
 
 pytestmark = pytest.mark.slow
 
@@ -75,9 +75,9 @@ def line(page: Page, number: int) -> str:
 
 
 def status(running: Served) -> dict[str, str]:
-    running.desk.record_held()
-    running.desk.wait()
-    return dict(ProposalLog(running.desk.workspace.lake).status)
+    running.review_session.record_held()
+    running.review_session.wait()
+    return dict(ProposalLog(running.review_session.workspace.lake).status)
 
 
 def test_a_review_by_keys_alone(page: Page, running: Served) -> None:
@@ -111,7 +111,7 @@ def test_a_review_by_keys_alone(page: Page, running: Served) -> None:
     expect(page.get_by_role("heading", name="What was said")).to_be_visible()
     found = status(running)
     assert [found[i] for i in ids[:5]] == [APPROVED, REJECTED, REJECTED, APPROVED, APPROVED]
-    memory = running.desk.settings.memory_file.read_text("utf-8")
+    memory = running.review_session.settings.memory_file.read_text("utf-8")
     assert re.search(rf"## Hard Rules\n(.*\n)*.*Edited on the page\.[^\n]*{ids[3]}", memory)
     assert re.search(rf"## Patterns\n[^\n]*{ids[4]}", memory)
 
@@ -137,7 +137,7 @@ def test_a_review_by_mouse_a_search_and_a_line_that_is_retired(page: Page, runni
     page.get_by_role("button", name="Retire").first.click()
     expect(page.locator("#status")).to_contain_text("Retired: ")
     status(running)
-    assert "- ~~Sign every commit.~~ (retired, " in running.desk.settings.memory_file.read_text("utf-8")
+    assert "- ~~Sign every commit.~~ (retired, " in running.review_session.settings.memory_file.read_text("utf-8")
 
 
 def test_without_script_it_works_too(browser: Browser, running: Served) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.recall.search import Found
-from memory_pipeline.web.reading import MESSAGES_SHOWN, Hit, NotThereError, session_screen
+from memory_pipeline.web.reading import MESSAGES_SHOWN, Hit, PageNotFoundError, session_screen
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import day_after, observation, put, say, workspace
 
@@ -25,7 +25,7 @@ from memory_pipeline_tests.rows import day_after, observation, put, say, workspa
 )
 def test_a_hit_says_what_it_is_and_leads_where_it_comes_from(found: Found, told: str, is_line: bool) -> None:
     hit = Hit(found, None)
-    assert (hit.told, hit.is_line) == (told, is_line)
+    assert (hit.speaker, hit.is_line) == (told, is_line)
 
 
 def test_a_session_of_two_days_is_read_in_order_with_what_was_observed(tmp_path: Path) -> None:
@@ -41,5 +41,5 @@ def test_a_session_of_two_days_is_read_in_order_with_what_was_observed(tmp_path:
     last = session_screen(settings, {"id": "s1", "at": second[-1]["message_id"]})
     assert [m["text"] for m in last.messages] == ["the end"]
     assert last.start == MESSAGES_SHOWN
-    with pytest.raises(NotThereError):
+    with pytest.raises(PageNotFoundError):
         session_screen(settings, {"id": "s3"})

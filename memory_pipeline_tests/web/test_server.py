@@ -18,7 +18,7 @@ from memory_pipeline.web.asking import OpenSearch
 from memory_pipeline.web.server import PageServer, PortTakenError
 from memory_pipeline_tests.rows import workspace
 from memory_pipeline_tests.web.serving import Served, no_report
-from memory_pipeline_tests.web.test_desk import LINES, filled, p, status
+from memory_pipeline_tests.web.test_review_session import LINES, filled, p, status
 
 SECONDS = 300
 

@@ -18,7 +18,7 @@ from memory_pipeline.operations.forgetting.request import ForgetRequest
 from memory_pipeline.operations.forgetting.rows import Found
 from memory_pipeline.operations.forgetting.texts import first_line, may_say, read_text, scrubbed, scrubbed_json
 from memory_pipeline.settings import Settings
-from memory_pipeline.settings.dagster_record import is_outage, postgres_of
+from memory_pipeline.settings.dagster_record import is_outage, postgres_record
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -92,7 +92,7 @@ def _sqlite(path: Path) -> Iterator[Connection]:
 @contextmanager
 def _postgres(settings: Settings) -> Iterator[Connection | None]:
     """The server, in one transaction; None where the record is not there. Raises `RecordUnavailableError`."""
-    if (record := postgres_of(settings)) is None:
+    if (record := postgres_record(settings)) is None:
         yield None
         return
     from sqlalchemy import NullPool, create_engine

@@ -35,7 +35,7 @@ from memory_pipeline.proposals.events import OpenLog
 from memory_pipeline.proposals.remembering import REMEMBERED_LOCK
 from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.redaction.forgotten import MESSAGE, SESSION, WORDS, id_digest, words_digest
-from memory_pipeline.settings import Settings, salt_of
+from memory_pipeline.settings import Settings, workspace_salt
 from memory_pipeline.workspace.workspace import Workspace
 
 BY_HAND = "lines of yours"
@@ -111,7 +111,7 @@ def _in_payload(request: ForgetRequest, payload: Any) -> bool:
 
 def _leave_hashes(workspace: Workspace, request: ForgetRequest, now: datetime) -> None:
     """By which all that is read later is known."""
-    salt, lake = salt_of(workspace.settings), workspace.lake
+    salt, lake = workspace_salt(workspace.settings), workspace.lake
     rows: list[ForgottenRow] = []
     for kind, names in ((SESSION, request.sessions), (MESSAGE, [] if request.sessions else request.messages)):
         rows += [{"kind": kind, "digest": id_digest(salt, kind, n), "words": None, "forgotten_at": now} for n in names]

@@ -24,7 +24,7 @@ from memory_pipeline.recall.origin import NoSuchLineError, is_line, origin
 from memory_pipeline.redaction import Redactor, Unredacted
 from memory_pipeline.redaction.forgotten import MESSAGE, SESSION, Phrases, Runs, words_in
 from memory_pipeline.sessions.forks import Lineage, left_out
-from memory_pipeline.settings import Settings, salt_of
+from memory_pipeline.settings import Settings, workspace_salt
 from memory_pipeline.text.sentences import clip
 
 LINE, TEXT = "line", "text"
@@ -184,7 +184,7 @@ def _text(settings: Settings, text: str) -> ForgetRequest:
             f"“{shown}” is too short to be forgotten wherever it stands: give at least {LEAST_CHARACTERS} letters or "
             "digits, or the id of the message, which `memory search --json` has."
         )
-    plain = Redactor(salt_of(settings)) if settings.redact else Unredacted()
+    plain = Redactor(workspace_salt(settings)) if settings.redact else Unredacted()
     redacted = plain.redact(text)  # as it is stored
     return ForgetRequest(TEXT, shown, phrases=_unique([text, redacted]))
 

@@ -56,7 +56,7 @@ class _Read:
     cards: dict[str, Shown] = field(default_factory=dict)
 
 
-class Kept:
+class ProposalCache:
     """The cache of one workspace; it may be used by several threads."""
 
     def __init__(self, workspace: Workspace) -> None:

@@ -15,9 +15,9 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.events import APPROVED, PENDING, REJECTED, ProposalLog
 from memory_pipeline.proposals.review import decide, now_utc, reconcile
 from memory_pipeline.settings import Settings
-from memory_pipeline.web.desk import RETIRED, Desk
-from memory_pipeline.web.memory import retirement, sections_of
-from memory_pipeline.web.review import review_screen, step_of
+from memory_pipeline.web.memory import memory_sections, retirement
+from memory_pipeline.web.review import requested_step, review_screen
+from memory_pipeline.web.review_session import RETIRED, ReviewSession
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import (
     day_after,
@@ -60,27 +60,27 @@ def status(lake: Lake) -> dict[str, str]:
     return dict(ProposalLog(lake).status)
 
 
-def step(desk: Desk, number: int, do: str, **fields: str) -> None:
-    made = step_of(desk, {"do": do, "id": p(number), **fields})
+def step(review_session: ReviewSession, number: int, do: str, **fields: str) -> None:
+    made = requested_step(review_session, {"do": do, "id": p(number), **fields})
     assert made is not None
-    desk.take(made)
+    review_session.take(made)
 
 
 def test_a_step_is_recorded_with_the_next_one_and_can_be_undone_until_then(tmp_path: Path) -> None:
     settings, lake = filled(tmp_path)
-    with Desk(settings, held_seconds=3600) as desk:
-        step(desk, 1, "approve")
+    with ReviewSession(settings, held_seconds=3600) as review_session:
+        step(review_session, 1, "approve")
         assert status(lake)[p(1)] == PENDING
-        undone = desk.undo()
+        undone = review_session.undo()
         assert undone is not None and undone.proposal_id == p(1)
-        step(desk, 1, "reject")
-        step(desk, 2, "approve", section="Patterns")
-        desk.wait()
+        step(review_session, 1, "reject")
+        step(review_session, 2, "approve", section="Patterns")
+        review_session.wait()
         assert status(lake)[p(1)] == REJECTED
         assert status(lake)[p(2)] == PENDING
-        assert desk.undo() is not None
-        assert desk.undo() is None
-        step(desk, 3, "edit", text="  Write all times\r\nin UTC, with the offset. ", section="Hard Rules")
+        assert review_session.undo() is not None
+        assert review_session.undo() is None
+        step(review_session, 3, "edit", text="  Write all times\r\nin UTC, with the offset. ", section="Hard Rules")
     text = settings.memory_file.read_text("utf-8")
     assert "Write all times in UTC, with the offset." in text
     assert status(lake) == {p(n): {1: REJECTED, 3: APPROVED}.get(n, PENDING) for n in LINES}
@@ -90,14 +90,14 @@ def test_a_step_is_recorded_with_the_next_one_and_can_be_undone_until_then(tmp_p
 
 def test_after_a_while_it_is_recorded_and_both_files_say_so(tmp_path: Path) -> None:
     settings, _ = filled(tmp_path)
-    with Desk(settings, held_seconds=0.05) as desk:
-        desk.look()
-        step(desk, 2, "approve", section="Patterns")
+    with ReviewSession(settings, held_seconds=0.05) as review_session:
+        review_session.look()
+        step(review_session, 2, "approve", section="Patterns")
         deadline = time.monotonic() + 60
-        while desk.under_way():
+        while review_session.under_way():
             assert time.monotonic() < deadline
             time.sleep(0.02)
-        desk.wait()
+        review_session.wait()
         memory, review = (path.read_text("utf-8") for path in (settings.memory_file, settings.review_file))
         assert re.search(r"## Patterns\n- \(2025-03-05\) Deploy on Fridays[^\n]* <!-- p-20250305-002 -->", memory)
         assert p(2) not in review
@@ -123,7 +123,7 @@ def test_what_was_decided_elsewhere_meanwhile_is_told_and_not_decided_twice(tmp_
         page.change("/review", do="approve", id=p(1))
         decide(Workspace(settings, lake), {p(1): REJECTED}, now_utc())
         page.change("/review", do="later", id=p(2))
-        page.desk.wait()
+        page.review_session.wait()
         shown = page.ask("GET", "/review", page.enter()).text
         assert f"{p(1)} is rejected already; a decision is taken once." in shown
     assert status(lake)[p(1)] == REJECTED
@@ -143,24 +143,24 @@ def test_a_page_that_ends_records_what_it_held(tmp_path: Path) -> None:
 def test_filters_and_order(tmp_path: Path) -> None:
     settings, lake = filled(tmp_path, pending_limit=4)
     put(lake, "proposals", proposal(9, "An old line of kiln.", day=day_after(-60), projects=["kiln"]))
-    with Desk(settings, held_seconds=3600) as desk:
+    with ReviewSession(settings, held_seconds=3600) as review_session:
 
         def ids(**asked: str) -> list[str]:
-            return [each.shown.card.proposal_id for each in review_screen(desk, asked).cards]
+            return [each.shown.card.proposal_id for each in review_screen(review_session, asked).cards]
 
-        first = review_screen(desk, {})
+        first = review_screen(review_session, {})
         assert (len(first.cards), first.total, first.more) == (4, 7, 4)
         assert set(ids()) | set(ids(**{"from": "4"})) == {*map(p, LINES), "p-20250104-009"}
         assert set(ids(project="kiln")) == {p(1), p(3), p(5), "p-20250104-009"}
         assert ids(project="kiln", section="Patterns") == []
         assert {c.value: c.count for c in first.projects} == {"kiln": 4, "no project": 3}
         last = ids(**{"from": "4"})[-1]
-        put_off = step_of(desk, {"do": "later", "id": (top := ids()[0])})
+        put_off = requested_step(review_session, {"do": "later", "id": (top := ids()[0])})
         assert put_off is not None
-        desk.take(put_off)
+        review_session.take(put_off)
         assert top not in ids()
         assert ids(**{"from": "4"})[-2:] == [last, top]
-        desk.undo()
+        review_session.undo()
         assert ids()[0] == top
 
 
@@ -170,8 +170,8 @@ def test_a_card_has_what_was_said_around_it_and_what_said_the_same(tmp_path: Pat
     put(lake, "reflections", again)
     merged = {"proposal_id": p(3), "reflection_id": again["reflection_id"], "sessions": 1, "session_ids": ["s2"]}
     put(lake, "supports", {"day": day_after(1), "said_at": now_utc(), "sources": [], **merged})
-    with Desk(settings, held_seconds=3600) as desk:
-        card = next(c for c in review_screen(desk, {}).cards if c.shown.card.proposal_id == p(3))
+    with ReviewSession(settings, held_seconds=3600) as review_session:
+        card = next(c for c in review_screen(review_session, {}).cards if c.shown.card.proposal_id == p(3))
     assert [turn["text"] for turn in card.shown.turns] == list(LINES.values())
     assert (card.shown.message_id, card.shown.start, card.shown.end) == ("s1-05-09:00-2", 0, len(LINES[3]))
     assert list(card.said_again) == ["Do not use npm here."]
@@ -188,8 +188,8 @@ def test_fixes_stand_with_their_change_and_lead_to_what_their_target_says(tmp_pa
         assert f'id="{p(1)}"' not in shown
         page.change("/review", do="approve", id="f-20250305-001")
         page.change("/review", do="approve", id="f-20250305-002")
-        page.desk.record_held()
-        page.desk.wait()
+        page.review_session.record_held()
+        page.review_session.wait()
         assert "make this change in AGENTS.md" in page.ask("GET", "/review", own).text
     assert "Always use uv, never pip." in settings.memory_file.read_text("utf-8")
 
@@ -200,13 +200,13 @@ def test_a_retired_line_is_struck_through_and_nothing_else_changes(tmp_path: Pat
     reconcile(Workspace(settings, lake), now_utc())
     before = settings.memory_file.read_text("utf-8") + "\n## Mine\n* By hand,\n  over two lines.\n"
     settings.memory_file.write_text(before, "utf-8")
-    with Desk(settings, held_seconds=3600) as desk:
+    with ReviewSession(settings, held_seconds=3600) as review_session:
         for id_, section, text in ((p(1), "Hard Rules", LINES[1]), ("", "Mine", "By hand, over two lines.")):
-            made = retirement(desk, {"id": id_, "section": section, "text": text})
+            made = retirement(review_session, {"id": id_, "section": section, "text": text})
             assert made is not None and made.done == RETIRED
-            desk.take(made)
-            assert text not in [each.text for section in sections_of(desk) for each in section.lines]
-        assert retirement(desk, {"id": p(3), "section": "Hard Rules", "text": LINES[3]}) is None
+            review_session.take(made)
+            assert text not in [each.text for section in memory_sections(review_session) for each in section.lines]
+        assert retirement(review_session, {"id": p(3), "section": "Hard Rules", "text": LINES[3]}) is None
     after = settings.memory_file.read_text("utf-8")
     assert re.search(
         r"- ~~\(2025-03-05\) Never use npm[^\n]*~~ \(retired, \d{4}-\d\d-\d\d\) <!-- p-20250305-001 -->", after
@@ -251,21 +251,23 @@ def alternate(steps: list[tuple[str, int, str]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         settings, lake = filled(Path(folder))
         decided: dict[str, str] = {}
-        with Desk(settings, held_seconds=3600) as desk:
-            desk.look()
+        with ReviewSession(settings, held_seconds=3600) as review_session:
+            review_session.look()
             for surface, number, do in steps:
                 if surface == "page":
-                    if made := step_of(desk, {"do": do, "id": p(number), "text": f"{LINES[number]} Edited."}):
-                        desk.take(made)
+                    if made := requested_step(
+                        review_session, {"do": do, "id": p(number), "text": f"{LINES[number]} Edited."}
+                    ):
+                        review_session.take(made)
                 elif surface in ("mark", "edit"):
                     review_by_hand(settings, number, "-" if do == "reject" else "x", edited=surface == "edit")
                 elif surface == "reconcile":
                     reconcile(Workspace(settings, lake), now_utc())
                 elif surface == "undo":
-                    desk.undo()
+                    review_session.undo()
                 else:
-                    desk.look()
-                    desk.wait()
+                    review_session.look()
+                    review_session.wait()
                 now = {i: s for i, s in status(lake).items() if s != PENDING}
                 assert decided.items() <= now.items()  # what ended once ends in no other way
                 decided = now

@@ -30,7 +30,7 @@ from memory_pipeline.proposals.review import Reconciled, decide, now_utc, reconc
 from memory_pipeline.proposals.shown_to_agents import refresh_agents
 from memory_pipeline.recall.kept_briefing import refresh_kept
 from memory_pipeline.settings import Settings
-from memory_pipeline.web.kept import Kept
+from memory_pipeline.web.proposal_cache import ProposalCache
 from memory_pipeline.workspace.workspace import Workspace
 
 logger = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ class Step:
     """An action on a proposal (`approved`, `rejected`, `later`) or on a line of MEMORY.md (`retired`)."""
 
     done: str
-    told: str
+    label: str
     """The line, as it was shown."""
     proposal_id: str = ""
     text: str | None = None
@@ -54,13 +54,13 @@ class Step:
     line: MemoryLine | None = None
 
 
-class Desk:
+class ReviewSession:
     """The steps of one workspace; a context, at whose end all are recorded."""
 
     def __init__(self, settings: Settings, *, held_seconds: float = HELD_SECONDS) -> None:
         self.settings = settings
         self.workspace = Workspace.open(settings)
-        self.kept = Kept(self.workspace)
+        self.cache = ProposalCache(self.workspace)
         self._held_seconds = held_seconds
         self._lock = threading.Lock()
         self._held: Step | None = None
@@ -68,7 +68,7 @@ class Desk:
         self._being_recorded: list[Step] = []
         self._later: dict[str, None] = {}
         self._news: deque[str] = deque(maxlen=NEWS)
-        self._hand = ThreadPoolExecutor(1, "desk")
+        self._hand = ThreadPoolExecutor(1, "review")
         self._seen: set[str] = set()
         self._read_at: tuple[int, int] | None = (0, 0)  # nothing yet, not even that there is no file
 
@@ -210,7 +210,7 @@ class Desk:
             return
         made = reconcile(self.workspace, now_utc())
         self._read_at = self._state_of_review()
-        for sentence in told(made):
+        for sentence in describe(made):
             self._tell(sentence)
 
     def _record_shown(self, proposal_ids: Sequence[str]) -> None:
@@ -229,7 +229,7 @@ class Desk:
         return found.st_mtime_ns, found.st_size
 
 
-def told(made: Reconciled) -> list[str]:
+def describe(made: Reconciled) -> list[str]:
     """What came of a reconciliation, a sentence each, for whoever decides."""
     found = [f"REVIEW.md was not read: {made.damaged} A fresh one was written."] if made.damaged else []
     found += [visible(how) for how in made.to_make.values()]  # of fixes that were approved in REVIEW.md

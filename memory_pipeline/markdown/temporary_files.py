@@ -25,25 +25,25 @@ _FOLDER = re.compile(r"\.examples-[a-z0-9_]{8}")
 """The bundled examples on their way into their workspace."""
 
 
-def remove_strays(workspace: Path, *, but_in: Path) -> list[Path]:
+def remove_temporary_files(workspace: Path, *, but_in: Path) -> list[Path]:
     """Take them away and return them. ``but_in`` is a folder that others keep, with many files and none of ours."""
     found = []
-    for path in find_strays(workspace, but_in=but_in):
+    for path in find_temporary_files(workspace, but_in=but_in):
         with suppress(OSError):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
             found.append(path)
     return found
 
 
-def find_strays(workspace: Path, *, but_in: Path) -> list[Path]:
+def find_temporary_files(workspace: Path, *, but_in: Path) -> list[Path]:
     """Temporary files older than an hour, as newer ones may be in use; also those with a time in the future."""
     found = []
     for folder, folders, names in os.walk(workspace):
         left_out = {name for name in folders if Path(folder, name) == but_in}
-        strays = [Path(folder, name) for name in names if _FILE.fullmatch(name)]
-        strays += [Path(folder, name) for name in folders if _FOLDER.fullmatch(name)]
+        found = [Path(folder, name) for name in names if _FILE.fullmatch(name)]
+        found += [Path(folder, name) for name in folders if _FOLDER.fullmatch(name)]
         folders[:] = [name for name in folders if name not in left_out and not _FOLDER.fullmatch(name)]
-        for path in strays:
+        for path in found:
             with suppress(OSError):
                 if path.is_symlink() or abs(time.time() - path.stat().st_mtime) <= TEMPORARY_FILE_SECONDS:
                     continue

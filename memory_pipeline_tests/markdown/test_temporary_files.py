@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.markdown import safe_write
-from memory_pipeline.markdown.strays import remove_strays
+from memory_pipeline.markdown.temporary_files import remove_temporary_files
 from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.settings.marks import salt
 from memory_pipeline.workspace.workspace import Workspace
@@ -49,14 +49,14 @@ def lay_out(folder: Path, age: float) -> None:
 @each("age", [7_200, 90_000_000, -90_000_000])  # the last by a clock that ran ahead
 def test_all_of_ours_go_and_nothing_else(tmp_path: Path, age: float) -> None:
     lay_out(tmp_path, age)
-    remove_strays(tmp_path, but_in=tmp_path / "dagster")
+    remove_temporary_files(tmp_path, but_in=tmp_path / "dagster")
     assert bytes_of(tmp_path).keys() == set(THEIRS)
     assert not (tmp_path / ".examples-ab12_xyz").exists()
 
 
 def test_what_may_be_in_use_stays(tmp_path: Path) -> None:
     lay_out(tmp_path, 600)
-    assert remove_strays(tmp_path, but_in=tmp_path / "dagster") == []
+    assert remove_temporary_files(tmp_path, but_in=tmp_path / "dagster") == []
     assert bytes_of(tmp_path).keys() == {*OURS, *THEIRS}
 
 
@@ -83,7 +83,7 @@ def test_the_names_are_those_that_writers_give(tmp_path: Path, monkeypatch: pyte
     assert len(left) == 3
     for path in left:
         os.utime(path, (0, 0))
-    assert sorted(remove_strays(tmp_path, but_in=settings.dagster_home)) == sorted(left)
+    assert sorted(remove_temporary_files(tmp_path, but_in=settings.dagster_home)) == sorted(left)
 
 
 def test_a_run_takes_them_away(tmp_path: Path) -> None:
