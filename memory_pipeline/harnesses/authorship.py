@@ -1,8 +1,8 @@
-"""Who typed a prompt: a person, or a program in the user's name.
+"""The author of a prompt: a person, or a program in the user's name.
 
-Every reader asks `is_person` with what its agent records. In doubt a prompt is not the user's, since a rule that a
-program typed must never be offered as theirs; only a terminal or an editor session is a person's without more
-evidence. `docs/agents.md` lists what is recognised: keep it in step.
+Every reader calls `is_person` with what its agent records. In doubt a prompt is not the user's, since a rule that a
+program typed must never be offered as theirs; only a terminal or an editor session is a person's without more evidence.
+`docs/agents.md` lists what is recognised: keep it in step.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _TOOL_DIRECTORY = re.compile(
     r"[/\\](?:\.claude-mem(?:[/\\]|\Z)|observer-sessions(?:[/\\]|\Z)|(?:CodexBar|CCBar)[/\\]ClaudeProbe(?:[/\\]|\Z))",
     re.IGNORECASE,
 )
-"""Where tools that watch sessions, or probe an account, run agents of their own."""
+"""Directories in which tools that watch sessions, or probe an account, run agents of their own."""
 
 
 class Evidence(NamedTuple):
-    """What a transcript records about who typed a prompt; fields that an agent does not record stay empty."""
+    """The recorded facts about the author of a prompt; fields that an agent does not record stay empty."""
 
     agent: str = ""
     """The format of the transcript, which for pi decides what `parent_session` means."""

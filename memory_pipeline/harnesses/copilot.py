@@ -30,7 +30,7 @@ _IGNORED = words(
     "model.call_failure model.call_start tool_search.activated"
 )
 _REJECTED = "rejected"
-"""The code of an error that stands for the user's refusal."""
+"""The error code of a call that the user refused."""
 _NAME_BYTES = 20_000
 
 
@@ -209,7 +209,7 @@ class Reader(RecordReader):
         )
 
     def files(self, name: str, arguments: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """One of VS Code's tools changes several files at once."""
+        """The changed files; one of VS Code's tools changes several at once."""
         edits = arguments.get("replacements") if isinstance(arguments, dict) else None
         if name == "multi_replace_string_in_file" and isinstance(edits, list):
             return (), tuple(path for edit in edits for path in path_in(edit, "filePath"))

@@ -1,9 +1,9 @@
 """Cursor's agent: `~/.cursor/projects/<workspace>/agent-transcripts/<id>/<id>.jsonl`, since version 2.4 (early 2026).
 
-Records have no ids and no times. A prompt begins with the time at which it was sent, to the minute, and since versions
-of spring 2026 what was said until the next prompt is known to be later, no more. Cursor writes a file anew when it
-prunes the history, so a message is known by its session, its prompt's time and what it says. The results of tools are
-not recorded, and of thoughts only the mark `[REDACTED]`.
+Records have no ids and no times. A prompt begins with the time at which it was sent, to the minute; of other messages,
+in versions since spring 2026, only the order is known. Cursor rewrites a file when it prunes the history, so a message
+is identified by its session, its prompt's time and its text. The results of tools are not recorded, and of thoughts
+only the mark `[REDACTED]`.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def _texts(content: object) -> object:
 
 
 def _passages(text: str) -> Iterator[Passage]:
-    """What the user typed stands in `<user_query>`, what Cursor adds around it; older prompts are not wrapped."""
+    """The text in `<user_query>` is the user's, the rest is Cursor's; older prompts are not wrapped."""
     text = without_private([text])[0]
     end = 0
     for query in _QUERY.finditer(text):

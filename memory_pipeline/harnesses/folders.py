@@ -1,8 +1,8 @@
-"""The folders in which agents keep their sessions, written as patterns and expanded for one home and environment.
+"""Session folders of agents, written as patterns and expanded for one home and environment.
 
 A pattern is a path in the notation of a shell: `~` is the home, `${NAME:-default}` an environment variable with its
 default, `*` any folder. A default with commas lists alternatives, and so may the value of its variable. Without a
-default the pattern counts only where the variable is set; an absolute value replaces what stands before it.
+default the pattern counts only if the variable is set; an absolute value replaces the path before it.
 """
 
 from __future__ import annotations

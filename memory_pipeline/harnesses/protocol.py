@@ -1,4 +1,4 @@
-"""What a harness is to the rest of the pipeline: how its sessions are found, recognised and read."""
+"""The interface of a harness: how its sessions are found, recognised and read."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Harness(Protocol[R]):
     folders: tuple[str, ...] = ()
     """Patterns of the folders in which it keeps sessions; `folders.py` has their notation."""
     side_files: tuple[str, ...] = ()
-    """Patterns of the ends of paths of what it keeps beside its sessions: nobody misses a session there. One that is a
-    session all the same is read."""
+    """Patterns for the ends of paths of files beside sessions, which are not reported as unread. One that is a session
+    all the same is read."""
 
     @property
     def name(self) -> str:
@@ -86,6 +86,5 @@ class HarnessWithFolders(HarnessWithRecords[R], Protocol[R]):
     """A harness that keeps sessions in something else than one file each."""
 
     def claims(self, folder: Path, names: Collection[str]) -> tuple[list[Source], list[str]] | None:
-        """The sessions in a folder with these entries and the names of those that are none of its business; None
-        where the folder is not its own.
-        """
+        """The sessions in a folder with these entries, and the names of unrelated entries; None if the folder is not
+        its own."""

@@ -1,4 +1,4 @@
-"""Which storage the lake of a workspace lies in, as its settings say."""
+"""The storage of a workspace's lake, according to its settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def storage_of(settings: Settings) -> Storage:
-    """Where the lake of these settings lies: what MEMORY_LAKE names, else in the workspace."""
+    """The storage of the lake: the location in MEMORY_LAKE, else the workspace."""
     return FolderStorage(settings.lake_dir) if settings.lake is None else storage_at(settings.lake, settings)
 
 
@@ -26,13 +26,13 @@ def storage_at(place: str, settings: Settings) -> Storage:
 
 
 def kept_objects(settings: Settings) -> Path:
-    """Where objects that were read are kept; it may be removed at any time."""
+    """The cache of objects; it may be removed at any time."""
     return settings.workspace / "cache" / "lake"
 
 
 @cache
 def _objects(url: str, kept: Path) -> Storage:
-    """One for the process, as it keeps its connections open."""
+    """The client, one per process, as it keeps its connections open."""
     from memory_pipeline.lake.object_storage import ObjectStorage
 
     return ObjectStorage(url, kept)

@@ -1,8 +1,8 @@
-"""The last versions of tables that cannot be made again: what was offered, shown, decided, promoted and spent.
+"""The last versions of tables that cannot be rebuilt: offers, decisions, promotions and costs.
 
-Each time such a file is written, a copy of it goes to `backups/lake/<table>/`, on object storage to
-`backups/<table>/` beside the tables. Where the file is damaged or gone, the newest copy is put back: none of these
-files is ever removed by us, an empty day is an empty file.
+Each time such a file is written, a copy of it goes to `backups/lake/<table>/`, on object storage to `backups/<table>/`
+beside the tables. If the file is damaged or missing, the newest copy is restored: we never remove one of these files,
+an empty day is an empty file.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def lost(storage: Storage, table: str) -> list[str]:
 
 
 def put_back(storage: Storage, key: str) -> str | None:
-    """The newest whole version in the place of a file, which is set aside where it is there; a sentence about it, or
-    None where there is no such version."""
+    """Restore the newest intact version of a file, which is quarantined if it exists; a sentence about it, or None if
+    there is no such version."""
     for version in versions_of(storage, key):
         if (data := _bytes(storage, version)) is not None and _is_whole(data):
             kept = storage.set_aside(key)

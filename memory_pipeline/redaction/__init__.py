@@ -1,9 +1,9 @@
-"""Secrets are replaced by typed marks, such as `[redacted:github-token:3fa91c]`, before anything is stored.
+"""Redaction: secrets are replaced by typed marks, such as `[redacted:github-token:3fa91c]`, before anything is stored.
 
 The six hex digits are a salted hash of the secret: equal secrets stay equal, and nobody can look one up without the
-salt. Found are tokens of known formats, secrets recognised by what stands around them (URLs, headers, cookies, command
-lines) and literal values of names such as PASSWORD or API_KEY. A secret with none of these is not found. What stands
-between `<private>` and `</private>` is left out whatever it is.
+salt. Detected are tokens of known formats, secrets recognised by their surroundings (URLs, headers, cookies, command
+lines) and literal values of names such as PASSWORD or API_KEY. A secret with none of these is not found. Text between
+`<private>` and `</private>` is always left out.
 """
 
 from __future__ import annotations

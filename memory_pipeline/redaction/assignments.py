@@ -1,6 +1,7 @@
 """Values that are assigned to the name of a secret: in code, in listings of the environment, on command lines.
 
-At the end: whether such a value is a literal secret, and not a reference, a placeholder, a path, a word or a checksum.
+The last part decides whether such a value is a literal secret, and not a reference, a placeholder, a path, a word or a
+checksum.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ ASSIGNED = (
     r"|[%&\x1b]|\\+[xu0e]|,?(?:\s|\\+n)*\\*[\"']?value\\*[\"']?:)",
     rf"--[\w-]*{_NAMED}[\w-]* ",
 )
-"""What tells that there may be one, in the syntax of re2."""
+"""The trigger of assignments, in the syntax of re2."""
 _NAME = (
     r"(?:passw(?:or)?[dt]|passphrase|pass|pwd|secret(?:[_-]?(?:access[_-]?)?key(?:_base)?)?|token|key|credentials?)"
     r"(?:_(?:PROD(?:UCTION)?|STAGING|DEV|TEST|LIVE|MAIN|PRIMARY|SECONDARY|OLD|NEW|VALUE|\d{1,3}))?"
@@ -154,7 +155,7 @@ def _kind(name: str) -> str:
 
 
 def _run_of(found: re.Match[str], place: _Place) -> re.Pattern[str]:
-    """How far a value without quotes goes."""
+    """The end of a value without quotes."""
     if place.before.endswith(("?", "&", ";")):
         return _QUERY_VALUE
     listed = not place.before.strip(" ") or place.before.endswith(("\n", "\\", "export ", "-e ", "ENV "))
@@ -192,7 +193,7 @@ def _is_secret(value: str, found: re.Match[str], place: _Place, kind: str) -> bo
 
 
 def is_reference(value: str) -> bool:
-    """Whether the value stands for something else, or shows only what a secret would look like."""
+    """Whether the value refers to something else, or is a placeholder of a secret."""
     lowered = value.lower()
     return bool(
         any(part in lowered for part in _TELLING)
@@ -211,7 +212,7 @@ def is_checksum(value: str) -> bool:
 
 
 def is_words(value: str) -> bool:
-    """Whether the value is made of words in lower case, such as the name of something."""
+    """Whether the value is made of words in lower case, such as a name."""
     return bool(_WORDS.fullmatch(value))
 
 

@@ -19,7 +19,7 @@ COLUMNS = (
     # a name and its value beside it, far enough
     rf"{_NAME}  +\S",
 )
-"""What tells of such a column, in the syntax of re2."""
+"""The trigger of such columns, in the syntax of re2."""
 _HEADS = re.compile(rf"(?:[\w-]{{1,20}}[ _.-]){{0,3}}{_NAME}", re.IGNORECASE)
 _NAMES = (
     *("pass", "kennwort", "mot de", "contrase", "senha", "pwd", "密码", "パスワード"),
@@ -46,7 +46,7 @@ _LINE = 4096
 
 
 def columns(text: str, folded: str) -> Iterator[Span]:
-    """The secrets that stand below or beside such a name."""
+    """The secrets below or beside such a name."""
     lines: dict[int, int] = {}
     for name in _NAMES:
         place = folded.find(name)

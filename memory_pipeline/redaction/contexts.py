@@ -196,13 +196,13 @@ FOLDED_CONTEXTS: tuple[Detector, ...] = (
 )
 
 SECRET_OBJECTS = (r"kind[\"']?: *[\"']?secret\b",)
-"""What tells of a secret of Kubernetes, in the syntax of re2."""
+"""The trigger of Kubernetes secrets, in the syntax of re2."""
 _DATA = re.compile(r"(?:\A|\n)([ \t]*)(?:string)?data:[ \t]*\r?(?=\n)", re.IGNORECASE)
 _ENTRY = re.compile(r"\n([ \t]+)[\w.-]{1,200}:[ \t]*[\"']?(?P<secret>[^\s\"'|>]{4,8192})[^\n]*")
 
 
 def secret_objects(text: str, folded: str) -> Iterator[Span]:
-    """The values of the secrets of Kubernetes, whatever their names."""
+    """The values of Kubernetes secrets, whatever their names."""
     place = folded.find("secret")
     while place >= 0:
         if folded[max(place - 9, 0) : place].strip().rstrip("\"' ").endswith(":"):
@@ -218,7 +218,7 @@ def secret_objects(text: str, folded: str) -> Iterator[Span]:
 
 
 COOKIES = ("cookie", r" -b ['\"\\]*[\w.-]+=", r"(?:true|false)(?:\t|\\+t)[0-9]+")
-"""What tells that there may be cookies, in the syntax of re2."""
+"""The trigger of cookies, in the syntax of re2."""
 _JAR = re.compile(
     r"(?:true|false)\t/[^\t\n]{0,200}\t(?:true|false)\t\d{1,12}\t[^\t\n]{1,100}\t(?P<secret>[^\s]{12,4096})"
 )

@@ -1,4 +1,4 @@
-"""Base64 that holds a secret: a private key, the file of a service account, a file of settings."""
+"""Base64 that contains a secret: a private key, the file of a service account, a file of settings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memory_pipeline.redaction.detectors import Span
 # Four characters of base64 are three bytes; of ASCII each byte begins with a zero, which half of all digits have there.
 _ASCII = "(?:[A-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-])"
 ENCODED = (_ASCII + "{6}",)
-"""Where text may stand in base64, in the syntax of re2."""
+"""The trigger of base64 text, in the syntax of re2."""
 _TEXT = re.compile(_ASCII + "{6}")
 _LINE_OF_TEXT = re.compile(rf"^[ \t]*{_ASCII}{{10}}", re.MULTILINE)
 _RUN = re.compile(r"[A-Za-z0-9+/_-]{24,}")
@@ -59,7 +59,7 @@ def _padded(text: str, end: int) -> int:
 
 
 def _decoded(digits: str) -> str:
-    """The text that it is; "" where it is none, but for what may be cut at the end."""
+    """The decoded text; "" if it is not text, apart from a truncated end."""
     digits = digits.translate(_URL_SAFE)
     try:
         data = base64.b64decode(digits[: len(digits) // 4 * 4])

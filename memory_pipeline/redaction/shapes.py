@@ -1,4 +1,4 @@
-"""Whether a token is no ordinary word: what a password looks like that somebody says in a sentence."""
+"""Shapes of spoken passwords: whether a token is not an ordinary word."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def is_odd(value: str) -> bool:
 
 
 def is_strong(value: str) -> bool:
-    """Whether it has the shape of a secret, so that it is one although other words stand before it."""
+    """Whether the token has the shape of a secret, so that it is one even after other words."""
     return is_phrase(value.replace("-", " "), 4) or (
         bool(_SECRET.match(value))
         and not TOGETHER.search(value)
@@ -56,7 +56,7 @@ def is_code(value: str) -> bool:
 
 
 def is_phrase(clause: str, at_least: int) -> bool:
-    """Whether it is a row of words of which none joins the others."""
+    """Whether it is a sequence of words without a connecting word."""
     said = clause.lower().split()
     return (
         at_least <= len(said) <= 8

@@ -86,7 +86,7 @@ KEYS = (
     rf"(?:{any_of(words.KEYS)})(?:s|e?n|es)?(?: [^\n]*)?(?:{_VERB}|{words.IS_TOGETHER})",
     rf"(?:{any_of(name for name in words.KEYS if name not in _CODE)})(?: [^\n:]*)?[:：]",
 )
-"""What tells that something may be, in the syntax of re2."""
+"""The trigger of spoken keys, in the syntax of re2."""
 
 
 class _Said(NamedTuple):
@@ -100,7 +100,7 @@ class _Said(NamedTuple):
 
 
 def spoken(text: str, folded: str) -> Iterator[Span]:
-    """The spans that are said to be a password."""
+    """The spans of spoken passwords."""
     for name in SPOKEN:
         place = folded.find(name)
         while place >= 0:
@@ -114,7 +114,7 @@ def spoken(text: str, folded: str) -> Iterator[Span]:
 
 
 def told(text: str, folded: str) -> Iterator[Span]:
-    """What is told with a user, "login: ada / …", "user ada, pw: …", and what is said to be a PIN."""
+    """Credentials given with a user, "login: ada / …", "user ada, pw: …", and spoken PINs."""
     for literal in words.CREDENTIALS:
         place = folded.find(literal)
         while place >= 0:
@@ -126,12 +126,12 @@ def told(text: str, folded: str) -> Iterator[Span]:
 
 
 def keys(text: str, folded: str) -> Iterator[Span]:
-    """The spans that are said to be a token or a key."""
+    """The spans of spoken tokens and keys."""
     yield from _alone(words.KEYS, text, folded)
 
 
 def _alone(names: Iterable[str], text: str, folded: str) -> Iterator[Span]:
-    """What is said to be one of these, which are words of their own."""
+    """Values of names that are words of their own."""
     for name in names:
         place = folded.find(name)
         while place >= 0:
@@ -144,7 +144,7 @@ def _alone(names: Iterable[str], text: str, folded: str) -> Iterator[Span]:
 
 @cache
 def _says(name: str) -> re.Pattern[str]:
-    """What says what it is: a sign, or a form of "is" in the languages that have this name."""
+    """The word that assigns: a sign, or a form of "is" in the languages that have this name."""
     verbs = any_of((*words.IS, *words.IS_AFTER.get(name, ())))
     return re.compile(
         rf"(?P<sign>[:：](?!:)|(?<![=!<>+-])=(?![=>])|[—–→]|[-=]>|(?<=[ \t])-(?=[ \t]))|{words.IS_TOGETHER}"
@@ -177,7 +177,7 @@ def _said(text: str, at: int, name: str) -> Span | None:
 
 
 def _is_changed(text: str, at: int, became: re.Match[str]) -> bool:
-    """Whether a verb of change stands before what it became or, as in German, behind it."""
+    """Whether a verb of change precedes the new value or, as in German, follows it."""
     before = text[max(at - 60, 0) : became.start()]
     behind = text[became.end() : became.end() + 60]
     return bool(_CHANGE.search(_END.split(before)[-1]) or _CHANGE.search(_END.split(behind)[0]))
@@ -231,7 +231,7 @@ def _fits_quoted(said: _Said, value: str) -> bool:
 
 
 def _last(said: _Said, value: str, begin: int) -> int:
-    """Where the password ends of which this is the first word, or 0 where it is none."""
+    """The end of the password that begins with this word, or 0 if it is not one."""
     text, end = said.text, begin + len(value)
     if said.name in words.SHORT or not said.says:
         # "user ada and password X"; code and headings have words here

@@ -56,7 +56,7 @@ KEYS = spellings(
         *("klucz", "токен", "ключ", "密钥", "密鑰", "令牌", "トークン", "apiキー", "秘密鍵", "アクセスキー", "토큰"),
     )
 )
-"""What else may be secret; code speaks of it far more often than people say one."""
+"""Other names of secrets; code mentions them far more often than people give one."""
 # What stands between the name and what it is, and says whose it is: "for staging", "von der Datenbank".
 PREPOSITIONS = (
     *("for", "of", "to", "on", "at", "in", "für", "von", "vom", "zum", "zur", "der", "des", "du", "de", "del"),

@@ -18,7 +18,7 @@ CODES = (
     r"%(?i:[2-3][0-9a-f]|40|5[bcd]|7[bcd])",
     "&(?:quot|amp|lt|gt|apos|nbsp|#)",
 )
-"""What tells that there is something to undo, in the syntax of re2."""
+"""The trigger of encoded text, in the syntax of re2."""
 _CODE = re.compile(
     "\x1b\\[[0-9;:?]{0,24}[A-Za-z]"
     r"|\\+(?:(?:x1b|0?33|e|u001b)\[[0-9;:?]{0,24}[A-Za-z]|[nrt\"'/]|u[0-9a-f]{4})"
@@ -48,7 +48,7 @@ class View:
         ]
 
     def _ranges(self) -> tuple[list[int], list[tuple[int, int, int]]]:
-        """Where each piece begins in the view, and its beginning and end in the text, with its length in the view."""
+        """The start of each piece in the view, its start and end in the text, and its length in the view."""
         views: list[int] = []
         ranges: list[tuple[int, int, int]] = []
         length = end = 0

@@ -1,4 +1,4 @@
-"""What a user says in the result of a tool of Claude Code."""
+"""Words of a user in the result of a tool of Claude Code."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Call(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """What there is of the user in a tool's result."""
+    """Words of the user in a tool's result."""
 
     answers: list[Answer]
     refused: bool

@@ -1,8 +1,8 @@
-"""Prompts that the user typed while the agent worked, of which nothing else is kept.
+"""Queued prompts, which the user typed while the agent worked, if no other record has them.
 
 Each movement of the queue is a record without `uuid`: `enqueue` with the text, then `dequeue` (sent: a record of the
 user follows), `remove` (handed to the model in the middle of a turn) or `popAll` (back in the user's input, not sent).
-Versions that write attachments keep what they hand over as one of them; those before keep it nowhere else.
+Versions that write attachments store a handed-over prompt as one; earlier versions do not.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _COMMAND = re.compile(r"/[\w:-]+(?!\S)")
 
 
 class Queued(NamedTuple):
-    """What came into the queue."""
+    """A prompt in the queue."""
 
     typed: str
     """The user's own words in it; of a command its arguments."""
@@ -59,7 +59,7 @@ class Queue:
                 self._handed_over.append(entry)
 
     def told(self, text: str, record: int) -> None:
-        """The user says this in a record, which takes one prompt of these words out of what is kept nowhere else."""
+        """Note a prompt of the user in a record, which removes one with the same words from the queue."""
         for entries in (self._sent, self._waiting, self._handed_over):
             entry = next((entry for entry in entries if entry.typed.split() == text.split()), None)
             if entry:
@@ -70,9 +70,9 @@ class Queue:
         self._sent.clear()  # sent in other words: with what was pasted, or as a command
 
     def kept_nowhere_else(self) -> list[Queued]:
-        """What the user typed and was handed over, or waits at the end of the file, in order.
+        """Prompts that were handed over, or wait at the end of the file, and are in no other record, in order.
 
-        What waits while the user goes on in other words may have left the queue unrecorded, so it is not among them.
+        A waiting prompt may have left the queue unrecorded if the user continues in other words, so it is not included.
         """
         waiting = (entry for entry in self._waiting if entry.place.record > self._overtaken)
         entries = [entry for entry in (*self._handed_over, *waiting) if entry.typed]

@@ -45,7 +45,7 @@ class Compaction(Fields):
 
 
 class ToolResult(Fields):
-    """What a tool gave back as data, as far as it tells of the user; the rest is large and in the text too."""
+    """The structured result of a tool, as far as it concerns the user; the rest is large and in the text too."""
 
     answers: Any = None
     annotations: Any = None

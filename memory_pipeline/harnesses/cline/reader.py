@@ -1,7 +1,7 @@
 """Cline, Roo Code and Kilo Code's first extension: the tasks of `store.py`, with messages of Anthropic's form.
 
-Older messages have no time; then the one at which the same text was shown is taken, or the time in Roo's description of
-the environment. Such a message is known by its task and what it says, newer ones by their id or time as well.
+Older messages have no time; then the time at which the same text was shown is taken, or the time in Roo's description
+of the environment. Such a message is identified by its task and its text, newer ones by their id or time as well.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _WRITES = words(
     "apply_patch write_file"
 )
 _SPEAKING = {"attempt_completion": "result", "plan_mode_respond": "response"}
-"""Tools with which the model says something, and the argument that holds it."""
+"""Tools with which the model says something, with the argument that contains the text."""
 _PUT_IN = ("[TASK RESUMPTION]", "<hook_context", "The user approved switching to act mode.", "<environment_details>")
 _CWD = re.compile(r"# Current (?:Working|Workspace) Directory \(([^)\n]+)\) Files")
 _EDITORS = ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf")

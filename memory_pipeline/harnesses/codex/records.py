@@ -36,21 +36,21 @@ class Metadata(Fields):
 
 
 class Git(Fields):
-    """What a header says of the repository."""
+    """The repository in a header."""
 
     branch: Any = None
     repository_url: Any = None
 
 
 class HistoryBase(Fields):
-    """Which part of which rollout a rollout continues."""
+    """The part of a rollout that a rollout continues."""
 
     thread_id: Any = None
     end_ordinal_exclusive: Any = None
 
 
 class Payload(CallPayload):
-    """`payload` of a line, whatever its type."""
+    """The `payload` of a line, whatever its type."""
 
     role: Any = None
     content: Content = None

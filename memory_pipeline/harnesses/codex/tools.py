@@ -52,15 +52,15 @@ class Call(NamedTuple):
 
 
 class Output(NamedTuple):
-    """What a tool gave back."""
+    """The output of a tool."""
 
     call_id: str
     identity: str
     text: str
     content: object
-    """What the text is of, with its images."""
+    """The source of the text, with its images."""
     data: object
-    """What was given as JSON, decoded; else the text or the blocks."""
+    """The JSON value, decoded; else the text or the blocks."""
     failed: bool
     refused: bool
     """The user refused or interrupted the call, so that nothing failed."""
@@ -117,7 +117,7 @@ def _decoded(text: str) -> object:
 
 
 def _strings(value: object) -> list[str]:
-    """The strings in the arguments of a call, which hold a patch whole or as one word of a command."""
+    """The strings in the arguments of a call, which contain a patch as a whole or as one word of a command."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):

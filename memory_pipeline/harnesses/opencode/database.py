@@ -117,7 +117,7 @@ class _Ancestor(NamedTuple):
 
 
 class _Session:
-    """One session of an open database, with the tables that it is in."""
+    """A session of an open database, with its tables."""
 
     def __init__(self, connection: sqlite3.Connection, identity: str, damage: Damage) -> None:
         self.connection, self.identity, self.damage = connection, identity, damage
