@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Line(NamedTuple):
-    """A line of MEMORY.md that holds; `project` is the only one that it is of, None for what holds everywhere."""
+    """An active line of MEMORY.md; `project` is the only one that it belongs to, None if it applies everywhere."""
 
     section: str
     text: str

@@ -54,7 +54,7 @@ def filters_of(
 
 
 def found_for(settings: Settings, query: list[str], chosen: Filters, limit: int) -> Results:
-    """What is found; a query that says nothing to look for ends the command."""
+    """The hits; a query without content ends the command."""
     with one_sentence(QueryError, code=MISUSED), _without_panics():
         return search(settings, " ".join(query), chosen, limit=limit)
 

@@ -109,7 +109,7 @@ def _connect(settings: Settings, agent: Agent, place: tuple[Path, str] | None, y
 
 
 def _tell_lines(settings: Settings, agent: Agent, connection: Connection, lines: Sequence[Line]) -> None:
-    """How many of the approved lines go into the file, and where the others go."""
+    """Print how many of the approved lines go into the file, and where the others go."""
     count = Counter(line.project for line in lines)
     mine = count.pop(connection.project, 0)
     whose = f"is of {connection.project}" if connection.project else "holds in every project"

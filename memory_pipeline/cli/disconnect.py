@@ -28,7 +28,7 @@ def disconnect(agent: AgentName, project: Project = None, yes: Yes = False) -> N
 
 
 def _sought(settings: Settings, agent: Agent, place: tuple[Path, str] | None) -> list[Connection]:
-    """Where it was connected; else where it would be, as the list may be lost."""
+    """The place where it was connected; else where it would be, as the list may be lost."""
     new = Connection.new(agent, place)
     known = [c for c in connections(settings) if c.agent == agent.name and c.project == new.project]
     here = [c for c in known if place is None or Path(c.path).parent == place[0]]

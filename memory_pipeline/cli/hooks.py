@@ -16,7 +16,7 @@ from memory_pipeline.cli.console import MISUSED, one_sentence, print_json, say, 
 from memory_pipeline.cli.workspace import settings_of_call
 
 SHOWN = 5
-"""Of the last lines of the hooks' log."""
+"""The number of last lines of the hooks' log that are shown."""
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -30,8 +30,8 @@ def hooks() -> None:
 def install(agent: AgentName, yes: Yes = False) -> None:
     """Install the hooks of an agent.
 
-    Shows the change and asks. Every session that starts then gets the brief of its project, and one that is compacted
-    gets what the memory has of it. A hook takes less than a second whatever happens, and prints nothing if it fails.
+    Shows the change and asks. Every session that starts then gets the briefing of its project, and one that is
+    compacted a summary from the memory. A hook takes less than a second in any case, and prints nothing if it fails.
     """
     settings = settings_of_call()
     with one_sentence(CannotConnectError, code=MISUSED):

@@ -1,4 +1,4 @@
-"""`memory admin index`: what is searched, and how it is made anew."""
+"""`memory admin index`: the search index and its rebuild."""
 
 from pathlib import Path
 from typing import Annotated
@@ -104,5 +104,5 @@ def _row(settings: Settings, base: str) -> dict[str, object]:
 
 
 def _bytes(folder: Path) -> int:
-    """On the disk: the engine reserves files much longer than what it has written of them."""
+    """Bytes on the disk: the engine reserves files much longer than what it has written."""
     return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())

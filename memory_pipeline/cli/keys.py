@@ -98,7 +98,7 @@ class Keys:
         return bool(select.select([self._fd], [], [], seconds)[0])
 
     def _at_once(self, *_: object) -> None:
-        """Also back from Ctrl-Z, when the shell has set the terminal as it likes it."""
+        """The terminal mode for single keys, also after Ctrl-Z, when the shell has changed it."""
         if self._modes is not None:
             with contextlib.suppress(termios.error):  # the terminal is gone: the next key will tell
                 tty.setcbreak(self._fd, termios.TCSADRAIN)  # what was typed ahead stays

@@ -12,8 +12,8 @@ from memory_pipeline.cli.console import err, fail
 from memory_pipeline.llm.own_sessions import is_inside
 
 ALLOCATIONS = 10_000
-"""After how many objects Python looks for those that nothing holds. With its own 700 `memory status` after a year took
-4.1 s of the processor, with this 3.6, and no more with fewer looks."""
+"""Allocations between collections of garbage. With Python's own 700 `memory status` after a year took 4.1 s of CPU,
+with this 3.6, and no less with a higher number."""
 
 
 def _show_version(wanted: bool) -> None:
@@ -42,7 +42,7 @@ add_placeholders(app, COMMANDS)
 
 
 def _expected_errors() -> tuple[type[Exception], ...]:
-    """What a user can fix. A function, because the modules that define them are imported by what raises them."""
+    """Errors that a user can fix. A function, because the modules that define them are imported by what raises them."""
     from filelock import Timeout
 
     from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError

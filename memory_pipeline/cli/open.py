@@ -17,8 +17,8 @@ def open(
 ) -> None:
     """Review, search and read the memory in the browser.
 
-    On this machine alone, and for the browser that opens the address first. It ends with Ctrl-C, or when nobody has
-    looked for an hour.
+    The page is on this machine alone, for the browser that opens the address first. It ends with Ctrl-C, or after an
+    hour without a request.
     """
     settings = active_settings()
 

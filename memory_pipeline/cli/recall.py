@@ -31,8 +31,8 @@ def recall(
 ) -> None:
     """Answer a question from past sessions, with citations.
 
-    In quotes, the newest first where several answer it; in the words of the reflector's model where one is set, each
-    sentence with its sources.
+    The answer consists of quotes, newest first if several match; if the reflector has a model, it writes the answer,
+    each sentence with its sources.
     """
     settings = active_settings()
     filters = asking.filters_of(settings, first, last, project, harness, session, priority, kind)

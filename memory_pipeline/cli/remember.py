@@ -18,7 +18,7 @@ from memory_pipeline.recall.kept_briefing import refresh_kept
 from memory_pipeline.workspace.workspace import Workspace
 
 WAIT_SECONDS = 2.0
-"""For a run that writes REVIEW.md just now; it has the line all the same."""
+"""Seconds to wait for a run that writes REVIEW.md; it includes the line itself."""
 
 
 def remember(
@@ -34,8 +34,8 @@ def remember(
 ) -> None:
     """Propose a line for MEMORY.md in your own words.
 
-    It becomes a proposal like any other: `memory review` decides. One that holds a secret is refused, and a line that
-    is pending or approved already is not added again.
+    It becomes a proposal like any other: `memory review` decides. A line with a secret is refused, and one that is
+    pending or approved already is not added again.
     """
     settings = settings_of_call()
     if not storage_of(settings).is_begun():

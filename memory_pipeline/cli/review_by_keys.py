@@ -38,7 +38,7 @@ _PLAIN = str.maketrans({"“": '"', "”": '"', "’": "'", "·": "-", "…": ".
 
 @dataclass(frozen=True)
 class _Step:
-    """What a user did with a card: `approved`, `rejected` or `later`, with the text as edited."""
+    """A user's action on a card: `approved`, `rejected` or `later`, with the text as edited."""
 
     card: Card
     done: str
@@ -46,7 +46,7 @@ class _Step:
 
 
 class Review:
-    """One pass over the pending proposals: those in REVIEW.md first, then the others, each page by what expires."""
+    """One pass over the pending proposals: those in REVIEW.md first, then the others, each page by expiry."""
 
     def __init__(self, workspace: Workspace, keys: Keys) -> None:
         self.workspace, self.keys = workspace, keys
@@ -88,7 +88,7 @@ class Review:
             at += move
 
     def _answer(self, card: Card) -> int | None:
-        """How many cards to go on, 0 to show this one again; None to quit."""
+        """The number of cards to advance, 0 to show this one again; None to quit."""
         show(_HINT, "dim")
         while True:
             match self.keys.key():

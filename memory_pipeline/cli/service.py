@@ -82,7 +82,8 @@ def _service(port: int) -> Service:
 
 
 def _run(commands: tuple[tuple[str, ...], ...]) -> None:
-    """Told what it says, and not an error of ours: without a session of the manager the file still counts later."""
+    """Run the command and show its output; an error is not ours: without a session of the manager the file still counts
+    later."""
     for command in commands:
         if shutil.which(command[0]) is None:
             err.print(f"There is no {command[0]} here; run `{shlex.join(command)}` where there is.", style="yellow")

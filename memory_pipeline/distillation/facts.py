@@ -42,7 +42,7 @@ class Told:
 
 @dataclass(frozen=True)
 class Facts:
-    """What was observed in some days, without what does not hold."""
+    """The facts observed in some days, without outdated ones."""
 
     observed: list[Observed] = field(default_factory=list)
     told: list[Told] = field(default_factory=list)
@@ -59,7 +59,7 @@ class Facts:
         return {o.observation_id: o.text for o in self.observed} | {t.segment_id: t.narrative for t in self.told}
 
     def projects(self) -> dict[str, list[str]]:
-        """By observation, and by segment those of its observations."""
+        """The projects by observation, and by segment those of its observations."""
         of_segment: dict[str, set[str | None]] = defaultdict(set)
         for o in self.observed:
             of_segment[o.segment_id].add(o.project)
@@ -71,7 +71,7 @@ class Facts:
         return [o.observation_id for o in self.observed if o.priority == HIGH]
 
     def lines(self) -> list[Line]:
-        """One of each fact, and one of each narrative, which begins with the first fact of its segment."""
+        """One line for each fact, and one for each narrative, which begins with the first fact of its segment."""
         times: dict[str, list[datetime]] = defaultdict(list)
         for o in self.observed:
             times[o.segment_id].append(o.observed_at)

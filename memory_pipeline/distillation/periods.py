@@ -1,6 +1,6 @@
-"""Days, weeks and months as they are distilled: which end with a day, and what each is made of.
+"""Periods of distillation: the days, weeks and months that end with a day, and their parts.
 
-A week begins on Monday and ends on Sunday. A month is made of the weeks that end in it, so the days after its last
+A week begins on Monday and ends on Sunday. A month consists of the weeks that end in it, so the days after its last
 Sunday belong to the next month: no week is cut, and every week belongs to just one month.
 """
 
@@ -64,14 +64,14 @@ class Period:
 
     @property
     def days(self) -> list[date]:
-        """Whose facts are in it."""
+        """The days whose facts are in it."""
         if self.level == MONTH:
             return [day for part in self.parts for day in part.days]
         return lookback(self.last, 1 if self.level == DAY else DAYS_OF_WEEK)
 
     @property
     def parts(self) -> list[Period]:
-        """The periods of the level below that it is made of; a day has none."""
+        """The periods of the level below that it consists of; a day has none."""
         if self.level == DAY:
             return []
         if self.level == WEEK:

@@ -31,7 +31,7 @@ Rows = list[DistillationRow]
 
 
 class Levels:
-    """Rows by period; those in `made` stand for the stored ones."""
+    """Rows by period; those in `made` replace the stored ones."""
 
     def __init__(self, lake: Lake, made: Mapping[Period, Rows] | None = None) -> None:
         self.lake, self.made = lake, dict(made or {})
@@ -42,7 +42,7 @@ class Levels:
         return typed_rows(self.lake.read(period.table, [period.last]), DistillationRow)
 
     def rows_below(self, period: Period) -> Rows:
-        """What its rows were made from; of a day, which has observations and segments below it, none."""
+        """The rows that a period is made from; a day, which has observations and segments below it, has none."""
         return [row for part in period.parts for row in self.rows(part)]
 
     def traced(self, period: Period) -> list[tuple[str, set[str]]]:
@@ -98,16 +98,17 @@ class DistillationStage:
         return self.now - timedelta(days=self.settings.distil_after_days)
 
     def fingerprint(self, day: date) -> str:
-        """Of all that was counted for the period that ends with the day: the levels between come from nothing else."""
+        """A hash of everything that counts for the period that ends with the day: the levels between depend on nothing
+        else."""
         if day > self.newest:
             return fingerprint_of(VERSIONS[self.level], "not old enough")
         facts = [self.lake.digest(table, Period(self.level, day).days) for table in INPUTS]
         return fingerprint_of(VERSIONS[self.level], MAX_RECALL_LOSS, *facts)
 
     def build(self, day: date) -> Built:
-        """The rows of the period that ends with the day; what it is made of is brought up to date first.
+        """The rows of the period that ends with the day; its parts are brought up to date first.
 
-        Where it would lose too much it fails and keeps the rows that were there.
+        If too much would be lost it fails and keeps the previous rows.
         """
         if day > self.newest:
             return self._built([])
@@ -127,7 +128,7 @@ class DistillationStage:
         return Built({self.table: pl.DataFrame(rows, schema=TABLES[self.table].columns)}, failure=failure)
 
     def _bring_up_to_date(self, parts: Iterable[Period]) -> None:
-        """Those that have, or had, something to distil."""
+        """Build the parts that have, or had, something to distil."""
         for part in parts:
             below = DistillationStage(self.workspace, part.level, self.now)
             if self.lake.has(part.table, [part.last]) or self.lake.has("observations", part.days):
@@ -150,7 +151,7 @@ def rows_of(levels: Levels, period: Period, facts: Facts) -> Rows:
 
 
 def recall_of(levels: Levels, period: Period, facts: Facts) -> Recall:
-    """How many of the period's highs its rows still say."""
+    """The recall of the period's highs in its rows."""
     return recall(facts.by_id(), facts.highs(), levels.traced(period))
 
 
@@ -178,7 +179,7 @@ def _row(period: Period, line: Line, projects: Mapping[str, Iterable[str]]) -> D
 
 
 def stages_of(workspace: Workspace, now: date | None = None) -> list[DistillationStage]:
-    """One per level, days first."""
+    """One stage per level, days first."""
     now = now or today(workspace.settings.zone)
     return [DistillationStage(workspace, level, now) for level in LEVELS]
 
@@ -193,5 +194,5 @@ def due_periods(stage: DistillationStage, among: Iterable[date] | None = None) -
 
 
 def state_of(stage: DistillationStage, periods: Iterable[Period]) -> str:
-    """Of all that a run of these periods would be made from: the same run is not asked for twice."""
+    """A hash of the inputs of a run over these periods, so that the same run is not requested twice."""
     return fingerprint_of(*(f"{period.last} {fingerprint_of_day(stage, period.last)}" for period in periods))

@@ -1,7 +1,8 @@
-"""What reflecting would cost: the calls that the model of `REFLECTOR_MODEL` would be asked.
+"""Estimate of the cost of reflecting: the requests to the model of `REFLECTOR_MODEL`.
 
-A day whose observations are made is gone through as a run would. Of observations that are still to be made, the tokens
-are estimated from the windows: what people and models said in them, times what observing has left of it so far.
+For an observed day, its batches are counted as in a run. For a day that is not observed yet, the tokens of its
+observations are estimated from its windows: the tokens of users and models, times the share that observing has kept so
+far.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from memory_pipeline.stages import is_current
 MIN_PAST_TOKENS = 2_000
 """Tokens said in windows that were observed, from which they tell what observing leaves."""
 OF_ONE = 25
-"""Tokens of an observation where none tells it."""
+"""Tokens of an observation if there is none to measure."""
 AROUND_ONE = 8
 """Tokens that an observation is shown with: number, priority, kind, whose words it is."""
 ANSWERED = 0.5
@@ -42,7 +43,7 @@ ANSWERED_IN_JSON = 0.85
 
 @dataclass(frozen=True)
 class Past:
-    """What observing has left of what was said, so far."""
+    """The share of the conversation that observations have kept so far."""
 
     ratio: float | None
     """Tokens of the observations per token said; None with too little of a past."""
@@ -50,7 +51,7 @@ class Past:
 
     @classmethod
     def from_lake(cls, lake: Lake, observer: str) -> Self:
-        """Of this observer, else of whichever."""
+        """The measurement for this observer, else for any."""
         windows = lake.read("windows", columns=["dedupe_key", "tokens_said", "observed"]).filter(pl.col("observed"))
         everything = lake.read("observations", columns=["dedupe_key", "tokens", "observer"])
         for made in (everything.filter(pl.col("observer") == observer), everything):
@@ -61,7 +62,7 @@ class Past:
         return cls(None)
 
     def shown(self, said: Sequence[int], budget: float) -> int:
-        """Tokens, as they would be shown, of the observations of windows in which so much was said."""
+        """Estimated tokens, as shown to the model, of the observations of windows with this much conversation."""
         tokens = sum(token_budget_for(n, budget) if self.ratio is None else self.ratio * n for n in said)
         return int(tokens * (1 + AROUND_ONE / self.of_one))
 
@@ -69,7 +70,7 @@ class Past:
 def estimate_reflections(
     observations: ObservationsStage, reflections: ReflectionsStage, days: Iterable[date]
 ) -> dict[date, Estimate]:
-    """Of each of these days, after the windows of all of them were stored; nothing without a model."""
+    """The estimate for each of these days, after the windows of all of them were stored; nothing without a model."""
     reflector, lake = reflections.reflector, reflections.lake
     if not isinstance(reflector, LanguageModelReflector):
         return {}
@@ -88,7 +89,7 @@ def estimate_reflections(
 
 
 def estimate_pool(reflections: ReflectionsStage, today: date) -> Estimate:
-    """Of `pool_reflections`, if it were made now."""
+    """The estimate for `pool_reflections`, if it were made now."""
     reflector, lake, settings = reflections.reflector, reflections.lake, reflections.settings
     if not isinstance(reflector, LanguageModelReflector):
         return Estimate()

@@ -1,6 +1,6 @@
-"""What is wrong with a day's reflections, if anything: `checks.py` gives these to Dagster.
+"""Faults of a day's reflections, which `defs/` reports as checks.
 
-How much smaller than its observations a reflection should be also decides what a model is told when it is not.
+The band of the compression ratio also decides what a model is told when an answer is outside it.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from memory_pipeline.workspace.workspace import Workspace
 BAND = (0.02, 0.95)
 """Tokens of the reflection per token of the observations it came from."""
 MIN_INPUT_TOKENS = 500
-"""With less to condense, keeping nearly all of it is right."""
+"""Minimum input tokens; of less, keeping nearly all is right."""
 GUIDANCE = ((0.8, "8/10"), (0.6, "6/10"))
 """Share of the observations' length that is asked for, and how it is said, when an answer was too long: one more try
 for each."""
 
 
 def judge(tokens: int, of: int) -> Verdict:
-    """Whether so many tokens condense the others."""
+    """Judge whether the output tokens condense the input tokens."""
     return judge_ratio(tokens, of, BAND, MIN_INPUT_TOKENS)
 
 
 def most_tokens(of: int, shown: int) -> int:
-    """Most tokens of what comes of observations with so many: within the band, and of a few no more than `shown`,
-    the tokens with which they were shown."""
+    """Maximum tokens of the output for this input: within the band, and for a small input no more than `shown`, its
+    tokens as they were shown."""
     return int(BAND[1] * of) if of >= MIN_INPUT_TOKENS else shown
 
 
 def is_too_little(tokens: int, of: int) -> bool:
-    """Nothing, or next to nothing of much."""
+    """Whether the output is empty, or next to nothing of much."""
     return not tokens or (of >= MIN_INPUT_TOKENS and tokens < BAND[0] * of)
 
 

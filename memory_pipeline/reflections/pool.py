@@ -31,14 +31,14 @@ from memory_pipeline.text.tokens import estimate
 from memory_pipeline.workspace.workspace import Workspace
 
 STAY_DAYS = 3
-"""Reflections of so many days, today among them, are not touched: their details still matter."""
+"""Number of recent days, including today, whose reflections are not pooled: their details still matter."""
 MIN_TOKENS, MAX_TOKENS = 150, 600
-"""Of a row. A section with less to say waits for the next time."""
+"""Minimum and maximum tokens of a row. A section with less waits for the next time."""
 
 
 @dataclass(frozen=True)
 class Pooled:
-    """What a pool-wide reflection did."""
+    """The result of a pool-wide reflection."""
 
     lines: int = 0
     """Lines of reflections that were looked at."""
@@ -88,9 +88,9 @@ def _reflect(workspace: Workspace, reflector: Reflector, encoder: Encoder, now: 
 
 
 def eligible_rows(lake: Lake, made: pl.DataFrame, last: date) -> list[ReflectionRow]:
-    """Rows of `reflections` up to a day that say what neither the pool nor a later row of them says.
+    """Rows of `reflections` up to a day whose contents are neither in the pool nor in a later row.
 
-    A fact is in the reflections of all days of their lookback; the latest of these stands for them.
+    A fact is in the reflections of all days of their lookback; the latest one represents them.
     """
     known = {i for name in ("observations", "left_out") for ids in made[name].to_list() for i in ids or ()}
     found = []
@@ -169,7 +169,7 @@ def observed_of(row: ReflectionRow, settings: Settings) -> Observation:
 
 
 def _vectors(settings: Settings, encoder: Encoder, rows: Sequence[ReflectionRow]) -> Mapping[str, Sequence[float]]:
-    """Of each line that of the observation that gave it its words."""
+    """The vector of each line: that of the observation that gave it its words."""
     leads = {row["reflection_id"]: row["sources"][0] for row in rows}
     known = vectors_of(settings, encoder, sorted(set(leads.values())))
     return {line: known[lead] for line, lead in leads.items() if lead in known}

@@ -37,7 +37,7 @@ from memory_pipeline.workspace.workspace import Workspace
 
 VERSION = "7"
 FILES_SHARE = 0.8
-"""Of what instructions, observations and answer leave of a model's context, for MEMORY.md and the identity files."""
+"""The share for MEMORY.md and the identity files of the context that instructions, observations and answer leave."""
 
 
 class ReflectionsStage:
@@ -56,14 +56,15 @@ class ReflectionsStage:
 
     @classmethod
     def from_workspace(cls, workspace: Workspace) -> Self:
-        """With the reflector that the settings ask for."""
+        """A stage with the reflector of the settings."""
         return cls(workspace, reflector_of(workspace), encoder_of(workspace.settings.embedding_model))
 
     def days_before(self, day: date) -> list[date]:
         return lookback(day, self.settings.lookback_days)
 
     def fingerprint(self, day: date) -> str:
-        """Not of MEMORY.md: it only tells a model what is kept, and a promoted line makes no day of before anew."""
+        """A hash of the inputs without MEMORY.md: it only tells a model what is kept, and a promoted line does not make
+        earlier days out of date."""
         days = self.days_before(day)
         inputs = [self.lake.digest(table, days) for table in ("segments", "observations", "embeddings")]
         notes = notes_fingerprint(self.workspace, days)
@@ -111,7 +112,7 @@ class ReflectionsStage:
         return kept or self._rows(day, instead.reflect(day, observed, vectors).lines, observed, instead.name)
 
     def _good_before(self, day: date, observed: Sequence[Observation]) -> list[ReflectionRow]:
-        """The day's rows that a model gave before, if they condense what they came from and all of it is there."""
+        """The day's earlier rows of a model, if they condense their sources and all of these still exist."""
         kept, is_whole = self._before(day, observed)
         condenses = kept and judge(sum(row["tokens"] for row in kept), kept[0]["input_tokens"]).passed
         return kept if is_whole and condenses else []
@@ -231,7 +232,7 @@ def _observation(row: SourceRow) -> Observation:
 
 
 def why_not_reflected(stage: ReflectionsStage, day: date) -> str | None:
-    """What keeps the day from being over and done with, and what to do; None when everything of it is reflected on."""
+    """The reason why a day is not finished, and what to do; None if all of it is reflected on."""
     lake, again = stage.lake, f"`memory run --from {day} --to {day}`"
     notes = has_notes(stage.workspace, day)
     if INCOMPLETE in (lake.fingerprint("observations", day), lake.fingerprint("reflections", day)):

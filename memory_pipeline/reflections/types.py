@@ -1,6 +1,6 @@
-"""What a reflector is: it condenses the observations of some days into lines, each for a section of MEMORY.md.
+"""The reflector protocol: observations of some days are condensed into lines, each for a section of MEMORY.md.
 
-What a kind of fact is for stands here too: its section, and the type of the item.
+The section and the item type of each kind are defined here too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SECTION_OF = {
     "state_change": ARCHITECTURE,
 }
 FITS_NONE = ("statement", "progress")
-"""Kinds that say nothing about where a line belongs. Every other kind belongs to the patterns."""
+"""Kinds that do not determine a section. Every other kind belongs to the patterns."""
 REFLECTED = "Reflected"
 """The section of what is unfiled, as it is stored; in MEMORY.md it has a date."""
 BEHAVIOUR, KNOWLEDGE, SKILL, EVENT = "behaviour", "knowledge", "skill", "event"
@@ -38,13 +38,13 @@ ITEM_TYPES = {
     "convention": SKILL,
     "progress": EVENT,
 }
-"""How to behave, how things are, how things are done, what happened. A question is none of them."""
+"""Item types by kind: how to behave, how things are, how things are done, what happened. A question has none."""
 CHANGES = "state_change"
 """The kind that tells what was changed."""
 
 
 TRUSTS = ("user", "assistant", "tool", "paste", "injected", "model")
-"""Whose words an observation may be, the user's first."""
+"""Speakers of an observation, the user first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +71,10 @@ class Observation:
     tokens: int
     flags: tuple[str, ...] = ()
     section: int | None = None
-    """Where a reflection stands already."""
+    """The section of an existing reflection."""
     topic: Topic | None = None
     trace: str | None = None
-    """What led to it."""
+    """The steps that led to it."""
 
     @property
     def said(self) -> str:
@@ -83,7 +83,7 @@ class Observation:
 
     cwds: tuple[str, ...] = ()
     projects: tuple[str, ...] = ()
-    """Where it was said: of a reflection perhaps several, of a note and outside of any project none."""
+    """The projects: of a reflection perhaps several, of a note and outside of any project none."""
 
     @property
     def may_lead(self) -> bool:
@@ -98,7 +98,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class ReflectionLine:
-    """One condensed line. `sources` are observation ids, the one that gave the words first."""
+    """A condensed line. `sources` are observation ids, the one that gave the words first."""
 
     section: int
     """Position in `Settings.sections`, or `UNFILED`."""
@@ -123,7 +123,7 @@ class ReflectionLine:
 
 @dataclass(frozen=True, slots=True)
 class Reflection:
-    """What a reflector made of some observations."""
+    """The result of reflecting on some observations."""
 
     lines: tuple[ReflectionLine, ...]
     asked: int = 0
@@ -131,11 +131,11 @@ class Reflection:
     dropped: int = 0
     """Lines of the model that were not kept: their sources do not carry them, or together they were too long."""
     summary: str | None = None
-    """What was new, in a sentence or two."""
+    """The news in a sentence or two."""
     is_poor: bool = False
-    """Whether some of it is of answers that were cut off, too long or mostly not carried."""
+    """Whether part of it comes from answers that were cut off, too long or mostly unsupported."""
     instead: tuple[str, ...] = ()
-    """For each batch why the first model did not give it, where the fallback did, or nothing."""
+    """For each batch the reason why the fallback gave it, or nothing."""
 
 
 class UnusableAnswerError(MemoryPipelineError):
@@ -150,7 +150,7 @@ class Reflector(Protocol):
 
     @property
     def version(self) -> str:
-        """All that would give other lines of the same observations."""
+        """A hash of everything that would change the lines for the same observations."""
 
     def reflect(
         self, day: date, observations: Sequence[Observation], vectors: Mapping[str, Sequence[float]]
@@ -158,7 +158,7 @@ class Reflector(Protocol):
         """The lines for the days that end with `day`; `vectors` by observation id, possibly few or none."""
 
     def pool(self, day: date, lines: Sequence[Observation], vectors: Mapping[str, Sequence[float]]) -> Reflection:
-        """What is left of lines of long ago, however old they are: said the same, they are one."""
+        """Condense old lines regardless of their age: equal ones become one."""
 
 
 def section_name(sections: Sequence[str], position: int) -> str:
@@ -167,7 +167,7 @@ def section_name(sections: Sequence[str], position: int) -> str:
 
 
 def section_of(kind: str) -> int:
-    """Where a line of the kind belongs, as far as that can be told."""
+    """The section of a kind, as far as it is determined."""
     return UNFILED if kind in FITS_NONE else SECTION_OF.get(kind, PATTERNS)
 
 
@@ -177,7 +177,7 @@ def is_guidance(kind: str, section: int) -> bool:
 
 
 def section_at(sections: Sequence[str], name: str) -> int:
-    """The inverse; a name that is none (any more) is that of the user's section before they changed their name."""
+    """The inverse; an unknown name is that of the user's section before they changed their name."""
     return UNFILED if name == REFLECTED else sections.index(name) if name in sections else USER
 
 

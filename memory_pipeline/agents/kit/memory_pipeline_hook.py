@@ -1,10 +1,10 @@
-"""What an agent calls when a session starts or is compacted: prints what `memory` answers, or nothing.
+"""The hook that an agent calls when a session starts or is compacted: prints the answer of `memory`, or nothing.
 
-    python -I -S memory_pipeline_hook.py WORKSPACE MEMORY AGENT EVENT < payload.json
+python -I -S memory_pipeline_hook.py WORKSPACE MEMORY AGENT EVENT < payload.json
 
-It never keeps a session waiting: after `SECONDS` it is over, whatever hangs, and the process group of `memory` is
-killed. It fails open: exit code 0 and no output whatever is wrong, with one line in `connections/hooks.log` of the
-workspace. It imports nothing of the package, because that alone may take as long as there is time.
+It never delays a session: after `SECONDS` it ends, whatever hangs, and the process group of `memory` is killed. It
+fails open: exit code 0 and no output on any error, with one line in `connections/hooks.log` of the workspace. It
+imports nothing of the package, because that alone may take as long as the limit.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from typing import Any, NoReturn
 
 BEGAN = time.monotonic()
 SECONDS = 0.95
-"""From here on. With the start of Python it is less than a second."""
+"""Seconds from here on. With the start of Python it is less than a second."""
 MAX_BYTES = 65_536
-"""Of an answer; a brief has less than a tenth of it."""
+"""Maximum bytes of an answer; a briefing has less than a tenth of it."""
 STARTING = 0.4
 """Seconds until `memory` has started; what is left is its own."""
 LOG_BYTES = 100_000
@@ -64,7 +64,7 @@ def main(workspace: str, memory: str, agent: str, event: str) -> None:
 
 
 def _arguments(agent: str, event: str, payload: dict[str, Any]) -> list[str]:
-    """The arguments of the `memory` call. Raises `_NoAnswerError` for a compaction of nobody knows what."""
+    """The arguments of the `memory` call. Raises `_NoAnswerError` for a compaction without a session."""
     if event == "start":
         return ["context", "--project", str(payload.get("cwd") or Path.cwd())]
     session = payload.get("transcript_path") or payload.get("session_id")
@@ -147,7 +147,7 @@ def _in_form(agent: str, event: str, text: str) -> str:
 
 
 def _in_place_of_its_own(text: str) -> dict[str, Any]:
-    """pi makes no summary of its own where it is given one, so half of one is none. Raises `_NoAnswerError`."""
+    """The summary in place of pi's own, if it is complete: pi makes none itself then. Raises `_NoAnswerError`."""
     try:
         found = json.loads(text)
         if not found["details"]["isComplete"]:

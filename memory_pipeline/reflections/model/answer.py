@@ -1,7 +1,7 @@
-"""The reflector's answer: the schema that is asked for, and the lines of whatever came.
+"""The answer of the reflector: its schema, and the lines of an answer in any format.
 
-An answer is JSON, or has lines like `* 🔴 section | kind {tag} [o3 o7 -o2] text` with a `<summary>` after them.
-`[o3 m1a2b3c]` says that a line of MEMORY.md says it already, `-m1a2b3c` that one says something else. What names no
+An answer is JSON, or has lines like `* 🔴 section | kind {tag} [o3 o7 -o2] text` with a `<summary>` after them. `[o3
+m1a2b3c]` says that a line of MEMORY.md says it already, `-m1a2b3c` that one contradicts it. An item without an
 observation is no line. Nothing raises, and time is linear in the answer.
 """
 
@@ -53,7 +53,7 @@ _SUMMARY = re.compile(r"<summary>(.*?)(?:</summary>|\Z)", re.I | re.S)
 
 @dataclass(frozen=True, slots=True)
 class ParsedLine:
-    """One line, taken apart; None where it does not say."""
+    """The parts of a line; None for each that is missing."""
 
     text: str
     sources: tuple[int, ...]
@@ -216,8 +216,7 @@ def _parsed(line: str, sections: dict[str, int]) -> ParsedLine | KnownToMemory |
 
 
 def _head(head: str, sections: dict[str, int]) -> tuple[int | None, str | None, tuple[str, ...]]:
-    """Section, kind and tags before the numbers of a line. What stands in the section's place and is none of them
-    is no section."""
+    """Section, kind and tags before the numbers of a line. An unknown section counts as none."""
     tags = _TAGS.search(head)
     parts = [part.strip(_AROUND) for part in _PARTS.split(_TAGS.sub("|", head))]
     kinds = [kind for part in parts if (kind := kind_named(part))]

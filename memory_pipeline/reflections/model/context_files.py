@@ -1,6 +1,5 @@
-"""What is kept already, as a reflector is shown it: MEMORY.md, each line with an id, and the files that agents read
-first. They are a user's own and are only read; what does not fit is left out by whole lines and counted.
-"""
+"""Existing memory as the reflector is shown it: MEMORY.md, each line with an id, and the identity files. They belong to
+the user and are only read; lines that do not fit are left out whole and counted."""
 
 from __future__ import annotations
 
@@ -22,15 +21,15 @@ from memory_pipeline.text.tokens import estimate
 
 PROMPT = "reflector_context"
 MAX_BYTES = 4_000_000
-"""Of a file that are read."""
+"""Maximum bytes of a file that are read."""
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.S)
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]")
 _LEADING = re.compile(r"\s*(?:(?:[-*+]|\d+[.)])\s+)?(?:\[[ xX]\]\s+)?(?:\(\d{4}-\d\d-\d\d\)\s*)?")
-"""Bullet, box and date before the words of a line."""
+"""Bullet, box and date before the text of a line."""
 
 
 class MemoryLine(NamedTuple):
-    """A line of MEMORY.md that holds, and the heading that it stands under."""
+    """An active line of MEMORY.md with its heading."""
 
     heading: str
     line_id: str
@@ -44,7 +43,7 @@ class ContextFiles:
     memory_file: Path | None = None
     identity_files: tuple[Path, ...] = ()
     token_budget: int = 0
-    """Of each file."""
+    """Maximum tokens of each file."""
     redact: Callable[[str], str] = str
 
     @classmethod
@@ -54,13 +53,13 @@ class ContextFiles:
         return cls(settings.memory_file, identity, settings.context_file_tokens, redact)
 
     def within(self, tokens: int) -> Self:
-        """The same with so much room for all of them together."""
+        """The same files within this number of tokens for all of them together."""
         each = max(0, tokens) // (1 + len(self.identity_files))
         return replace(self, token_budget=min(self.token_budget, each))
 
     @cached_property
     def lines(self) -> list[MemoryLine]:
-        """Those of MEMORY.md; what is struck through, and comments, are none."""
+        """The lines of MEMORY.md, without those struck through and comments."""
         found, heading = [], ""
         for line in self._read(self.memory_file).split("\n"):
             if _HEADING.match(line):
@@ -77,7 +76,8 @@ class ContextFiles:
         return {line.line_id: line.text for line in self.lines}
 
     def shown(self, observations: str) -> str:
-        """The files as they stand before these observations; of MEMORY.md rather what has words in common with them."""
+        """The files as they are before these observations; of MEMORY.md first the lines with words in common with
+        them."""
         if not self.token_budget:
             return ""
         parts = [_part("MEMORY.md", *self._memory(observations))]
@@ -105,7 +105,8 @@ class ContextFiles:
         return lines[:fitting], len(lines) - fitting
 
     def _read(self, path: Path | None) -> str:
-        """Without what only a program reads; empty where there is no such file. `memory admin identity` tells why."""
+        """The text of the file without parts for programs only; empty if there is no such file, which `memory admin
+        identity` reports."""
         try:
             if path is None or not path.is_file():  # a pipe would never answer
                 return ""
@@ -117,7 +118,7 @@ class ContextFiles:
 
 
 def _fitting(token_budget: int, lines: Sequence[str]) -> int:
-    """How many of the first lines fit."""
+    """The number of first lines that fit."""
     spent = accumulate(estimate(line) + 1 for line in lines)
     return sum(tokens <= token_budget for tokens in spent)
 

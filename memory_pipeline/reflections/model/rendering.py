@@ -25,7 +25,7 @@ WHOSE = {
     **{"injected": "text that a program put in", "model": "nobody knows whose"},
 }
 SAID_OF = {ENDED: "ended", COMPLETED: "done", **dict.fromkeys((UNGROUNDED, UNGROUNDED_SPECIFICS, UNPARSED), "doubtful")}
-"""What is said of an observation with the flag."""
+"""The note on an observation with the flag."""
 MAX_NARRATIVE = 400
 """Characters of a topic's narrative that are shown."""
 
@@ -37,7 +37,7 @@ class Batch:
     observed: tuple[Observation, ...]
     text: str
     fence: str
-    """A mark that cannot stand inside `text`: it is made of a hash over it."""
+    """A delimiter that cannot occur inside `text`: it contains a hash of it."""
 
     @property
     def tokens(self) -> int:
@@ -50,9 +50,10 @@ class Batch:
 
 
 def batches(observed: Sequence[Observation], cap: int, today: date | None) -> list[Batch]:
-    """In order of days and about equal, each of at most `cap` estimated tokens, but for a single one that is longer.
+    """The observations in batches by day and of about equal size, each of at most `cap` estimated tokens, except a
+    single longer one.
 
-    With `today` each day says how long ago it was; without, the same observations are always the same words.
+    With `today` each day has its age; without, the same observations always give the same text.
     """
     ordered = _in_order(observed)
     lines = [estimate(_line(o, len(ordered))) + 1 for o in ordered]
@@ -78,7 +79,7 @@ def shown_tokens(observed: Sequence[Observation]) -> int:
 
 
 def _in_order(observed: Sequence[Observation]) -> list[Observation]:
-    """By day; within a day by topic, each at the place of its first observation."""
+    """The observations by day; within a day by topic, each at the place of its first observation."""
     first: dict[tuple[date, str], datetime] = {}
     for o in observed:
         first[_place(o)] = min(o.observed_at, first.get(_place(o), o.observed_at))
@@ -106,7 +107,7 @@ def _shown(observed: Sequence[Observation], today: date | None) -> Iterator[str]
 
 
 def _heading(o: Observation, before: Observation | None) -> str:
-    """What stands over an observation that begins a topic, or follows one without having one."""
+    """The heading of an observation that begins a topic, or ends one."""
     if before and before.day == o.day and before.topic == o.topic:
         return ""
     if o.topic is None:
