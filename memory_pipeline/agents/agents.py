@@ -1,8 +1,8 @@
-"""The agents that can be connected: where each has its home, and which file of instructions it really reads.
+"""Agents that can be connected: their home, and the file of instructions that each really reads.
 
 As their sources read them in November 2026 (pi 0.87, Codex 0.169, OpenCode 1.18, Gemini CLI 0.61; Claude Code by its
-documentation). Where several files could be meant, an agent reads the first of them alone, so that is the one to write
-to: a new file in front of it would hide the user's own.
+documentation). Of several possible files an agent reads only the first, so that is the one to write to: a new file in
+front of it would hide the user's own.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Agent:
     variable: str
     """The environment variable that moves its home."""
     base: str
-    """What the variable stands for by default, below the user's home."""
+    """The default of the variable, below the user's home."""
     below: str
     """The home below that."""
     reads: tuple[str, ...]
-    """Files of instructions for all projects, in its home or the user's (`~/`); the first that is there counts."""
+    """Files of instructions for all projects, in its home or the user's (`~/`); the first that exists counts."""
     reads_in_project: tuple[str, ...]
     hooks: str | None = None
     """Below its home: the settings that name hooks, or the script that is loaded; None where it gets none from us."""

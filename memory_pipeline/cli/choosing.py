@@ -1,4 +1,4 @@
-"""Which sessions and which days a command works on: options that several commands share, and what they mean."""
+"""Selection of sessions and days: options that several commands share."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -59,9 +59,9 @@ def days_in(catalogue: Catalogue, span: tuple[date, date] | None, everything: bo
 
 
 def sessions_of_call(sessions: list[Path] | None, *, with_examples: bool = True) -> tuple[Settings, Catalogue]:
-    """The settings, and what is known of the session files after those that are new or changed were read.
+    """The settings, and the catalogue of session files after new and changed ones were read.
 
-    Where there is none at all and none were named, they are those of the bundled examples, if these are wanted.
+    If there are none and none were named, the bundled examples are used, if these are wanted.
     """
     settings = settings_of_call(sessions or [])
     with one_sentence(SettingError, code=MISUSED):
@@ -89,8 +89,8 @@ def sessions_of_call(sessions: list[Path] | None, *, with_examples: bool = True)
 
 
 def look_before_dagster(settings: Settings) -> None:
-    """Have the workspace's first day kept before Dagster makes partitions of it: that of the oldest session, today
-    where there is none."""
+    """Fix the workspace's first day before Dagster makes partitions of it: that of the oldest session, today if there
+    is none."""
     if kept_first_day(settings.workspace) is None:
         with one_sentence(SettingError, code=MISUSED):
             sources = list(find_sources(roots(settings)))
@@ -98,7 +98,7 @@ def look_before_dagster(settings: Settings) -> None:
 
 
 def left_out(catalogue: Catalogue) -> str:
-    """That days with sessions are no days of the workspace, where there are any."""
+    """A note on days with sessions that are not days of the workspace, if there are any."""
     outside = len(catalogue.days_outside())
     if not outside:
         return ""
@@ -107,8 +107,8 @@ def left_out(catalogue: Catalogue) -> str:
 
 
 def look(settings: Settings, sources: list[Source], *, is_stored: bool = True) -> Catalogue:
-    """What is known of these session files, after those that are new or changed were read; stored unless that is left
-    to `Catalogue.send`."""
+    """The catalogue of these session files, after new and changed ones were read; stored unless that is left to
+    `Catalogue.send`."""
     if sources:
         require_space(settings.workspace)
         keep_private(settings.workspace)

@@ -52,8 +52,8 @@ SECTIONS = {
         "team": "Propose to a team's memory what two people have approved.",
     },
 }
-"""By section of `memory --help`: each command with the first line of its docstring. The command is the function
-`memory_pipeline.cli.NAME.NAME`, or the Typer `memory_pipeline.cli.NAME.app` where it has commands of its own."""
+"""By section of `memory --help`, each command with the first line of its docstring. The command is the function
+`memory_pipeline.cli.NAME.NAME`, or the Typer `memory_pipeline.cli.NAME.app` if it has subcommands."""
 COMMANDS = {name: summary for section in SECTIONS.values() for name, summary in section.items()}
 AGENTS = {
     "connect": "Let an agent read the approved lines.",
@@ -79,7 +79,7 @@ OLD_NAMES = {
 }
 """Commands of version 0.1, which answer for one release more, with what is called in their place."""
 MODULES = {"import": "importing"}
-"""Of a name that Python keeps for itself, the one that is used in its place."""
+"""Module names for commands whose name is a Python keyword or builtin."""
 
 
 class LazyGroup(TyperGroup):

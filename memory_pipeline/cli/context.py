@@ -1,8 +1,8 @@
-"""`memory context`: the brief, the context pack and the summary of a compaction, for hooks and for whoever builds the
-context of a session.
+"""`memory context`: the briefing, the context pack and the summary of a compaction, for hooks and for programs that
+build the context of a session.
 
-Hooks call for the brief and the summary, which therefore fail open: whatever is wrong, the exit code is 0 and the
-reason goes to stderr.
+Hooks call for the briefing and the summary, which therefore fail open: on any error the exit code is 0 and the reason
+goes to stderr.
 """
 
 import os

@@ -26,9 +26,9 @@ def push(
 ) -> None:
     """Upload this machine's redacted sessions to a shared lake.
 
-    Sessions are read and redacted on this machine. Only rows of sessions, messages and windows are sent, what is known
-    of their files, and hashes of what is forgotten. No model is asked. What was sent is not sent again; a push that was
-    stopped goes on where it was. `memory run` over the same lake makes memory of it, on whatever machine.
+    Sessions are read and redacted on this machine. Only rows of sessions, messages and windows are sent, the list of
+    their files, and hashes of forgotten words. No model is asked. What was sent is not sent again; an interrupted push
+    resumes. `memory run` over the same lake makes memory of it, on any machine.
     """
     settings = _settings(lake, sessions)
     with one_sentence(SettingError, code=MISUSED):
@@ -53,8 +53,8 @@ def push(
 
 
 def _settings(lake: str | None, sessions: list[Path] | None) -> Settings:
-    """Those of the call, with the lake that it names. Raises `typer.Exit` for one that is in no bucket, and where
-    secrets would be sent."""
+    """The settings of the call, with the lake that it names. Raises `typer.Exit` for a lake that is not in object
+    storage, and if secrets would be sent."""
     if lake is not None:
         os.environ["MEMORY_LAKE"] = lake
     settings = settings_of_call(sessions or [])

@@ -1,4 +1,4 @@
-"""What a run read in REVIEW.md, and what ended in it without a user."""
+"""Decisions that a run read in REVIEW.md, and proposals that ended in it without a user."""
 
 from datetime import datetime
 from typing import Any
@@ -27,9 +27,9 @@ from memory_pipeline.workspace.workspace import Workspace
 
 
 def settled_since(settings: Settings, began: datetime) -> dict[str, Any]:
-    """Ids by what became of them, from the decisions on record since then; `edited` and `in_memory` are approved.
+    """Ids by outcome, from the decisions since then; `edited` and `in_memory` are approved.
 
-    Those of the future are of a run whose clock was wrong.
+    Decisions of the future come from a run whose clock was wrong.
     """
     lake = Lake.from_settings(settings)
     now = now_utc()

@@ -16,7 +16,7 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
 
 WAIT_SECONDS = 2.0
-"""For a run that writes REVIEW.md just now; it has the lines all the same."""
+"""Seconds to wait for a run that writes REVIEW.md; it includes the lines itself."""
 
 
 def team(
@@ -59,7 +59,7 @@ def team(
 
 
 def _lakes(settings: Settings, people: list[str]) -> dict[str, Lake]:
-    """By name. Raises `typer.Exit` for what names no lake."""
+    """The lakes by name. Raises `typer.Exit` for a value that names no lake."""
     found: dict[str, Lake] = {}
     for person in people:
         name, _, place = person.partition("=")

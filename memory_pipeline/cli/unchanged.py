@@ -1,9 +1,9 @@
-"""What a run came to that left nothing to do: while nothing changes, the next one says the same without Dagster.
+"""Cached results of a run that left nothing to do: without changes, the next one prints them without loading Dagster.
 
-Dagster takes seconds to load, and what runs every few minutes mostly finds nothing. What counts as a change: a file of
-the tables, of the index, of Dagster's results, of what people read and write, of connected agents; a setting; the code;
-the day. Where Dagster's results are in no files nothing is kept, as nobody could tell whether they changed. What was
-left waiting is never kept, so it is looked for again by every run.
+Dagster takes seconds to load, and frequent runs mostly find nothing. A change is one of a file of the tables, the
+index, Dagster's results, user files or connected agents; of a setting; of the code; of the day. If Dagster's results
+are not in files nothing is cached, as changes cannot be detected. A result with waiting work is never cached, so every
+run checks it again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a distillation costs: which highs nobody finds in it any more.
+"""The cost of a distillation: highs that it no longer contains.
 
-A high is still said where a line that was made from it is whole and has all of its words in their order. A line is
-whole when it is, character for character, what was observed; one that lost a word counts as nothing, whatever is left.
+A high is retained if an intact line made from it has all of its words in order. A line is intact if it equals the
+observation character for character; a line that lost a word does not count.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from memory_pipeline.text.similarity import words
 
 @dataclass(frozen=True)
 class Recall:
-    """Of some highs, how many are still said."""
+    """The number of highs that are retained."""
 
     highs: int
     kept: int
@@ -30,8 +30,8 @@ class Recall:
 
 
 def recall(observed: Mapping[str, str], highs: Iterable[str], lines: Iterable[tuple[str, Iterable[str]]]) -> Recall:
-    """Of these highs. `observed` has the text of each fact and narrative by id, a line is its text and the ids that it
-    was made from."""
+    """The recall of these highs. `observed` has the text of each fact and narrative by id, a line is its text and the
+    ids of its sources."""
     said_in: dict[str, list[str]] = {}
     for text, made_from in lines:
         ids = list(made_from)

@@ -36,7 +36,7 @@ _ANSWERED = re.compile(
 )
 """An answer of the user's, as Crush reports it to the model."""
 _CWD = re.compile(r"\s*<cwd>([^<>\n]*)</cwd>\s*\Z")
-"""What Crush adds to the output of every command."""
+"""The text that Crush adds to the output of every command."""
 _UNTITLED = ("New Session", "Untitled Session")
 _PROJECTS_BYTES = 10_000_000
 

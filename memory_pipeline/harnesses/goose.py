@@ -1,9 +1,9 @@
 """Goose: `sessions.db` since version 1.10, before that a file of JSON lines for each session.
 
 The first start of 1.10 copied the files into the database and left them; a session that is in both is read from the
-database. A compaction writes all messages of a session anew, and a copy of a session has them again, so a message is
-known by its time, its role and what it says. Messages that only the model sees were put in by Goose, and so was the
-copy of the latest prompt that follows a summary. Nothing recorded tells a prompt of `goose run` from a typed one.
+database. A compaction rewrites all messages of a session, and a copy of a session has them again, so a message is
+identified by its time, role and text. Messages that only the model sees were inserted by Goose, and so was the copy of
+the latest prompt that follows a summary. Nothing recorded distinguishes a prompt of `goose run` from a typed one.
 """
 
 from __future__ import annotations

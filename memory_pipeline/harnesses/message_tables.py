@@ -1,7 +1,7 @@
-"""Databases with a table `sessions` and a table `messages`, which holds the blocks of each message as JSON.
+"""Databases with a table `sessions` and a table `messages`, which contains the blocks of each message as JSON.
 
-Crush and Goose keep their sessions so. The records of a session are `{"session": row}` and then, in the order of their
-times, `{"message": row, "parts": blocks}`; the number of a record is its place in that order.
+Crush and Goose store their sessions in this way. The records of a session are `{"session": row}` and then, in the order
+of their times, `{"message": row, "parts": blocks}`; the number of a record is its position in that order.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SECONDS = 10**11
 
 
 def milliseconds(value: object) -> int | None:
-    """A Unix time as a database holds it, in seconds or milliseconds."""
+    """The Unix time in milliseconds, from seconds or milliseconds."""
     if not isinstance(value, int) or value <= 0:
         return None
     return value * 1000 if value < _SECONDS else value

@@ -1,7 +1,7 @@
 """Qwen Code: `~/.qwen/projects/<folder>/chats/<sessionId>.jsonl`, and its sub-agents' files in `subagents`.
 
 The envelope of a record is Claude Code's, with `uuid` and `parentUuid`; the message in it is Gemini's, with `parts`.
-After a rewind the chain goes on from before the prompt that was taken back.
+After a rewind the chain continues before the withdrawn prompt.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _IGNORED = words(
 )
 """Subtypes of a system record that are state of the program."""
 _ROOT = "\x00"
-"""Stands for what the first record follows; no id has this name."""
+"""The parent of the first record; no id has this name."""
 
 
 class _Message(Fields):

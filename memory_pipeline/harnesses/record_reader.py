@@ -1,6 +1,6 @@
-"""The common part of readers whose records hold one message, tool call or result each: how these become messages.
+"""The common part of readers whose records contain one message, tool call or result each.
 
-A reader derives from `RecordReader`, begins every record with `begin` or `begin_unnamed`, and then says what it holds.
+A reader derives from `RecordReader`, begins every record with `begin` or `begin_unnamed`, and then adds its contents.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class RecordReader:
 
     @property
     def is_attended(self) -> bool:
-        """Whether a person types in the session; else what stands there as the user's is a program's."""
+        """Whether a person types in the session; else a program typed the user's text."""
         evidence = Evidence(agent=self.transcript.harness, parent_session=self.parent_session, cwd=self.cwd)
         return is_person(evidence)
 
@@ -60,7 +60,8 @@ class RecordReader:
         self.identity, self.part = identity, 0
 
     def begin_unnamed(self, time: object, kind: str, content: Fields, scope: str = "") -> None:
-        """The record has no id, so its time and content stand for it; without a time also its session, the `scope`."""
+        """Begin a record without id, which is identified by its time and content; without a time also by its session,
+        the `scope`."""
         digest = self.transcript.digest(msgspec.json.encode(content))
         identity = f"{scope if time is None else ''}\x1f{time}\x1f{kind}\x1f{digest}"
         self.begin(f"{identity}\x1f{self.transcript.occurrence(identity)}")
@@ -121,7 +122,7 @@ class RecordReader:
             self.answer(Answer(said, "refused call", call.text or call.name), call.name)
 
     def answer(self, answer: Answer, tool_name: str) -> None:
-        """Words of the user to a tool's question, or with which they refused its call."""
+        """Add the user's answer to a tool's question, or a remark with which they refused its call."""
         self.add("user", answer.text, tool_name=tool_name, answer=answer)
 
 
@@ -151,7 +152,7 @@ def path_in(arguments: object, name: str | None) -> tuple[str, ...]:
 
 
 def side_file(path: Path) -> JsonObject:
-    """The object in a small file that the agent keeps beside a session; empty where there is none."""
+    """The object in a small file that the agent keeps beside a session; empty if there is none."""
     try:
         if not path.is_file():  # opening a pipe might wait for ever
             return {}

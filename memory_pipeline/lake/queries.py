@@ -15,7 +15,7 @@ from memory_pipeline.lake.tables import TABLES
 _GAP = r"(?:\s|--[^\n]*\n|/\*.*?\*/)*"
 _EXPLAIN = re.compile(rf"{_GAP}explain\b{_GAP}(?:analyze\b{_GAP})?(?:\([^)]*\){_GAP})?", re.I | re.S)
 _ATTEMPTS = 5
-"""How often a query is asked whose files a writer replaces meanwhile."""
+"""Maximum attempts of a query whose files a writer replaces meanwhile."""
 
 
 Found = TypeVar("Found")
@@ -33,8 +33,8 @@ class Answer(NamedTuple):
 
 
 def mended(lake: Lake, query: Callable[[], Found]) -> Found:
-    """What the query gives; where a damaged file is in its way, once more when every table was read: reading sets the
-    file aside, puts it back, or raises `DamagedTableError` that says what to do."""
+    """The result of the query. If a damaged file is in its way, it is repeated after every table was read: reading
+    quarantines the file, restores it, or raises `DamagedTableError` that says what to do."""
     try:
         return query()
     except duckdb.Error:
@@ -44,10 +44,10 @@ def mended(lake: Lake, query: Callable[[], Found]) -> Found:
 
 
 def ask(lake: Lake, query: str) -> Answer:
-    """The rows of one SELECT (or what EXPLAIN says of it) over the tables, each of which is a view.
+    """The rows of one SELECT (or the result of an EXPLAIN) over the tables, each of which is a view.
 
-    No other file is read, none is written, and nothing is fetched. Raises `OnlyReadingError` for another kind of
-    statement and `duckdb.Error` for one that is wrong.
+    No other file is read, none is written, and nothing is downloaded. Raises `OnlyReadingError` for another kind of
+    statement and `duckdb.Error` for an invalid one.
     """
     _refuse_all_but_reading(query)
     for _ in range(_ATTEMPTS - 1):
@@ -81,8 +81,8 @@ def _ask(lake: Lake, query: str) -> Answer:
 
 
 def _named(connection: duckdb.DuckDBPyConnection, lake: Lake, query: str) -> Collection[str]:
-    """The tables whose files are looked at; on object storage only those that the query names, where that is sure:
-    each is a listing, and whoever makes a view of it opens its files."""
+    """The tables whose files are listed; on object storage only those that the query names, if that is certain: each
+    costs a listing, and creating a view opens its files."""
     if not lake.storage.is_far or "query_table" in query.casefold():
         return TABLES
     try:

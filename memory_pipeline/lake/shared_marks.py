@@ -1,9 +1,9 @@
-"""The zone, first day and salt of a lake in a bucket: all workspaces of that lake have the same. And which server makes
-its memory, if one does.
+"""The zone, first day and salt of a lake in object storage, which all of its workspaces share, and the server that
+makes its memory, if there is one.
 
-With another zone or salt each workspace would make the other's days anew, and what one forgot would come back by the
-other. They are objects below `marks/`, each made once by a conditional PUT; a workspace keeps a copy, so that settings
-are read without a request. A bucket is as private as the transcripts in it: who reads them may read the salt.
+With another zone or salt each workspace would rebuild the other's days, and what one forgot would come back through the
+other. The marks are objects below `marks/`, each created once by a conditional PUT; a workspace keeps a copy, so that
+settings are read without a request. A bucket is as private as the transcripts in it: who reads them may read the salt.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class OtherMarksError(CannotGoOnError):
 
 
 class ServedElsewhereError(CannotGoOnError):
-    """A server makes the memory of this lake; two would make each other's days anew."""
+    """A server makes the memory of this lake; two would rebuild each other's days."""
 
 
 def is_shared(settings: Settings) -> bool:
@@ -76,7 +76,7 @@ def make_salt(settings: Settings) -> None:
 
 
 def serve(settings: Settings) -> None:
-    """Tell every workspace of the lake that this machine makes its memory, unless another was told before."""
+    """Register this machine as the one that makes the lake's memory, unless another is registered."""
     if is_shared(settings):
         _agreed(storage_of(settings), _SERVER, f"{socket.gethostname()}\n".encode())
 
@@ -103,7 +103,8 @@ def _share(settings: Settings, name: str, data: bytes) -> None:
 
 @cache
 def _agreed(storage: Storage, name: str, data: bytes) -> bytes:
-    """What the lake has under this name, after it was offered this: asked once per process, since it never changes."""
+    """The value of this mark in the lake, after this one was offered: requested once per process, since it never
+    changes."""
     if (there := _read(storage, name)) is not None:
         return there
     try:

@@ -1,4 +1,4 @@
-"""The tables of the lake, and what is made of the declarations of their columns in `lake/rows.py`."""
+"""The tables of the lake, derived from the declarations of their columns in `lake/rows.py`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Table:
 
     @cached_property
     def notes(self) -> dict[str, str]:
-        """What every column means."""
+        """The meaning of every column."""
         return {name: next(m for m in _metadata(hint) if isinstance(m, str)) for name, hint in self._hints.items()}
 
     @cached_property
@@ -70,13 +70,13 @@ class Table:
 
     @property
     def description(self) -> str:
-        """What one row is, to go on with after "One row is"."""
+        """The meaning of a row, to follow "One row is"."""
         said = " ".join((inspect.getdoc(self.row) or "").split())
         return said[:1].lower() + said[1:].removesuffix(".")
 
     @property
     def fix(self) -> str:
-        """What to do when a file of the table cannot be read."""
+        """The instruction for a file of the table that cannot be read."""
         if self.is_derived:
             return "Delete it and run `memory run --all`: it is made again from the session files."
         return (
@@ -156,7 +156,7 @@ def _polars_type(hint: Any) -> pl.DataType:
 
 
 def _metadata(hint: Any) -> Iterator[object]:
-    """What the annotation says beside its type, at whatever depth."""
+    """The metadata of the annotation, at any depth."""
     if get_origin(hint) is Annotated:
         yield from hint.__metadata__
         yield from _metadata(hint.__origin__)

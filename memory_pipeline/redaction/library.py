@@ -49,7 +49,7 @@ class LibraryDetector:
 
     @property
     def triggers(self) -> tuple[str, ...]:
-        """What has to be in a text for the detector to be run, in the syntax of re2."""
+        """The pattern that a text must contain for the detector to run, in the syntax of re2."""
         return self.hints or tuple(map(re.escape, self.literals))
 
     def spans(self, text: str, folded: str) -> Iterator[Span]:

@@ -1,4 +1,4 @@
-"""Where Cline and the extensions made of it keep tasks, and what the files beside a task say of it.
+"""The storage of Cline and its derived extensions: tasks, and the files beside a task.
 
 A task of the extension is a folder `tasks/<id>` with `api_conversation_history.json`, a list of messages. Since version
 4 a session is a folder `sessions/<id>` with `<id>.messages.json`, which holds the list in an object, and the manifest
@@ -76,7 +76,7 @@ def _source(path: Path, session: str) -> Source:
 
 
 def _messages(raw: bytes, problems: list[Problem]) -> tuple[list[JsonObject], str]:
-    """The messages of a file, and which agent of the session they are of."""
+    """The messages of a file, and the agent of the session that they belong to."""
     agent = ""
     try:
         value: Any = orjson.loads(raw)
@@ -125,7 +125,7 @@ def _manifest(path: Path) -> JsonObject:
 
 
 def _history_item(folder: Path) -> JsonObject:
-    """What Roo notes in the task's folder, and Cline for all tasks in one file."""
+    """The entry that Roo writes in the task's folder, and Cline for all tasks in one file."""
     item = _file(folder / "history_item.json")
     if not isinstance(item, dict):
         listed = _file(folder.parent.parent / "state" / "taskHistory.json")
@@ -140,7 +140,7 @@ def _history_item(folder: Path) -> JsonObject:
 
 
 def _shown_times(folder: Path) -> dict[str, list[Any]]:
-    """When each text was shown, in the order of the times: what the extension keeps for its view has times always."""
+    """The times at which each text was shown, in order: what the extension keeps for its view always has times."""
     times: dict[str, list[Any]] = {}
     listed = _file(folder / "ui_messages.json")
     for message in listed if isinstance(listed, list) else ():

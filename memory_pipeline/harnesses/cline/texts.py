@@ -1,7 +1,7 @@
-"""What Cline writes into texts: who typed what in a prompt, calls of tools as XML, and what came of them as prose.
+"""Text that Cline writes: elements of a prompt, tool calls as XML, and results as prose.
 
-What a user types stands in an element such as `<task>`, and Cline's own words around it. The same elements may stand
-in the output of a tool, in a file that was read for instance, so there they count only where Cline wrote the result.
+A user's text is in an element such as `<task>`, with Cline's own words around it. The same elements may occur in the
+output of a tool, for instance of a file that was read, so there they count only in results that Cline wrote.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Outcome(NamedTuple):
 
 
 def typed(text: str) -> Typed | None:
-    """The words of the user in a text of Cline's; None where there are none."""
+    """The words of the user in a text of Cline's; None if there are none."""
     found = _TYPED.match(text)
     return Typed(found["lead"].strip(), found["said"], found["rest"].strip()) if found else None
 

@@ -1,4 +1,4 @@
-"""What a message of Gemini CLI is made of: the parts of its content, its tool calls, and who speaks in a prompt."""
+"""Messages of Gemini CLI: the parts of their content, tool calls, and the speaker of a prompt."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ _SUMMARY = "<state_snapshot>"
 
 
 class Piece(NamedTuple):
-    """One message to be, found in a record."""
+    """A future message, found in a record."""
 
     role: Role
     text: str
     key: tuple[object, ...]
     """Identifies it in its session."""
     said_at: object = None
-    """When, if not when the record was."""
+    """The time, unless it is that of the record."""
     tool_name: str | None = None
     is_error: bool = False
     images: tuple[Image, ...] = ()
@@ -58,7 +58,7 @@ class Piece(NamedTuple):
 
 
 def pieces_of(identity: str, record: JsonObject, line: int) -> Iterator[Piece]:
-    """What is said in one message; thoughts are left out."""
+    """The utterances in a message; thoughts are left out."""
     kind, parts = record.get("type"), parts_of(record.get("content"))
     numbers = _numbers(record, line)
     if kind == "user":
@@ -96,7 +96,7 @@ def parts_of(content: object) -> list[JsonObject]:
 
 
 def plain_text(record: JsonObject) -> str:
-    """What is said in a message, without images."""
+    """The text of a message, without images."""
     return "\n".join(text for part in parts_of(record.get("content")) if (text := _spoken(part)))
 
 
@@ -124,7 +124,7 @@ def _numbers(record: JsonObject, line: int) -> Numbers:
 
 
 def _with_nested(parts: Iterable[JsonObject]) -> Iterator[JsonObject]:
-    """The parts, and those that a tool's response holds."""
+    """The parts, with those in a tool's response."""
     for part in parts:
         yield part
         answer = part.get("functionResponse")
@@ -133,7 +133,7 @@ def _with_nested(parts: Iterable[JsonObject]) -> Iterator[JsonObject]:
 
 
 def _media_type(part: JsonObject) -> str:
-    """Of an image; "" of any other part."""
+    """The media type of an image; "" for any other part."""
     for name in ("inlineData", "fileData"):
         data = part.get(name)
         kind = text_of(data.get("mimeType")) if isinstance(data, dict) else ""
@@ -205,7 +205,7 @@ def _tool(identity: str, number: int, call: JsonObject, numbers: Numbers) -> Ite
 
 
 def _answers(name: str, arguments: object, text: str) -> list[Answer]:
-    """What the user answered: to questions, or when a plan was shown to them, of which only the file is known."""
+    """The user's answers to questions, or to a plan, of which only the file is known."""
     if name == _PLAN:
         said = _PLAN_ANSWER.match(text)
         named = arguments.values() if isinstance(arguments, dict) else ()
@@ -254,5 +254,5 @@ def _files(name: str, arguments: Any) -> tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def written(record: JsonObject) -> str:
-    """The whole record, which stands for the id of a message that has none."""
+    """The whole record, as the id of a message that has none."""
     return _json(record)

@@ -1,7 +1,8 @@
-"""Messages of OpenCode 2.x, turned into the records that the reader knows from 1.x: a message with its parts.
+"""Messages of OpenCode 2.x, converted into the records of 1.x: a message with its parts.
 
-A row of `session_message` holds a whole message: what the user typed with its files, a step of the model with its text
-and tool calls, a command that the user ran, or what the program put in. `opencode export` writes the same objects.
+A row of `session_message` has a whole message: what the user typed with its files, a step of the model with its text
+and tool calls, a command that the user ran, or text that the program inserted. `opencode export` writes the same
+objects.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def _typed(data: JsonObject) -> Iterator[JsonObject]:
 
 
 def _file(file: JsonObject) -> JsonObject:
-    """A file, which stands there as base64 or by its address."""
+    """A file, as base64 or by its address."""
     kind, content = text_of(file.get("mime")), text_of(file.get("data"))
     url = f"data:{kind};base64,{content}" if content else text_of(file.get("uri"))
     return {"type": "file", "mime": kind, "filename": text_of(file.get("name")), "url": url}

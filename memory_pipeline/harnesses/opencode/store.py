@@ -1,4 +1,4 @@
-"""Where OpenCode keeps sessions: in folders of JSON files until version 1.1, in an SQLite database since 1.2.
+"""The storage of OpenCode: folders of JSON files until version 1.1, an SQLite database since 1.2.
 
 Upgrading copied the folders into the database and left them, so a session that is in both is read from the database.
 `opencode export` writes a file with one session: of 1.x messages with their parts, of 2.x those of the new table.
@@ -101,7 +101,7 @@ def _from_file(source: Source, problems: list[Problem]) -> Iterator[tuple[int, J
 
 
 def _saved(raw: bytes, problems: list[Problem]) -> JsonObject | None:
-    """The part of a damaged or unfinished export that can be read; None where the file is none."""
+    """The readable part of a damaged or unfinished export; None if the file is not one."""
     damaged = DamagedText(raw.decode("utf-8", "replace"))
     begin = _INFO.search(damaged.text, 0, 1000)
     info = damaged.decode(begin.end()) if begin else None

@@ -1,4 +1,4 @@
-"""Keeps of a model's lines those that their observations carry, with no more weight than these have."""
+"""Selection of a model's lines that their observations support, with no more weight than these have."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Checker:
         return not (stems(one) - OF_THE_WRITER).isdisjoint(stems(other))
 
     def summary(self, text: str | None) -> str | None:
-        """The first sentences of a summary, without those that hold a name, a number or a time that nobody gave."""
+        """The first sentences of a summary, without those with an unsupported name, number or time."""
         texts = [o.said for o in self.observed]
         said, times = Words(texts), set().union(*map(clock_times, texts))
         words = without_markup(text or "", texts)
@@ -105,7 +105,7 @@ class Checker:
         return sum(weight for word, weight in weights.items() if word in said) / total if total else 0.0
 
     def _older(self, replaced: Sequence[int], sources: Sequence[Observation]) -> list[str]:
-        """Of what the model says is replaced, that which was said before the line's newest source, and is none."""
+        """The observations that the model calls replaced, if they are older than the line's newest source."""
         newest = max(o.observed_at for o in sources)
         ids = {o.observation_id for o in sources}
         projects = {project for o in sources for project in o.projects}

@@ -61,23 +61,23 @@ def _joined(one: ReflectionLine, other: ReflectionLine) -> ReflectionLine:
 
 
 LINES, JSON = "reflector_lines", "reflector_json"
-"""The format of an answer, where nothing holds the model to it and where the provider can. Sizes are reckoned with the
-lines, so that the same batches are asked about in either."""
+"""The format of an answer for models without and with a JSON schema. Sizes are calculated for lines, so that the
+batches are the same for both."""
 PROMPTS = (
     *("reflector", "reflector_context", "reflector_turn", "reflector_shorter", "reflector_again"),
     LINES,
     *("observer", "priorities", "format_tags"),  # what the reflector is told of how observations come about
 )
 SMALL_PROMPTS = ("reflector_small", *PROMPTS[1:5])
-"""Of a model with little context: short instructions, without those of the observer."""
+"""Prompts for a model with a small context: short instructions, without those of the observer."""
 LONG_AGO = "All of this is more than three days old. "
 GOOD, POOR, TOO_LONG, UNUSABLE = 3, 2, 1, 0
-"""What an answer is: within the band, cut off or mostly not carried, too long, nothing to go by."""
+"""The quality of an answer: within the band, cut off or mostly unsupported, too long, or unusable."""
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """What came of one answer."""
+    """The result of one answer."""
 
     lines: tuple[ReflectionLine, ...]
     dropped: int
@@ -97,10 +97,11 @@ class Attempt:
 
 @dataclass(frozen=True)
 class LanguageModelReflector:
-    """`sections` are the names of the sections of MEMORY.md, the user's own first.
+    """A reflector that asks a language model; `sections` are the names of the sections of MEMORY.md, the user's own
+    first.
 
-    The context files are shown with observations, not with the lines of a pool, and are no part of the version: a day
-    is not reflected on anew because a line was promoted since.
+    The context files are shown with observations, not with the lines of a pool, and are no part of the version: a
+    promoted line does not make days out of date.
     """
 
     client: Client
@@ -120,7 +121,7 @@ class LanguageModelReflector:
 
     @property
     def version(self) -> str:
-        """All that would give other lines of the same observations."""
+        """A hash of everything that would change the lines for the same observations."""
         config = self.client.config
         server = fingerprint_of(config.base_url)[:8] if config.base_url else None  # it may hold a password
         return repr(
@@ -139,11 +140,11 @@ class LanguageModelReflector:
         return self._condensed(day, parts, LONG_AGO, ContextFiles())
 
     def requests(self, day: date, observations: Sequence[Observation]) -> list[tuple[Request, Batch]]:
-        """What would be asked first of each batch; for estimates."""
+        """The first request of each batch; for estimates."""
         return self._first(batches(observations, self.batch_tokens, day), _today(day), self.context_files)
 
     def empty_request(self, day: date) -> Request:
-        """What would be asked of observations that are not known yet."""
+        """The request for observations that are not known yet."""
         return self._request(Batch((), "", ""), _today(day), self.context_files, "", 0)
 
     def pool_requests(self, lines: Sequence[Observation]) -> list[tuple[Request, Batch]]:
@@ -232,7 +233,7 @@ class LanguageModelReflector:
         return Attempt(lines, dropped, GOOD, summary=summary)
 
     def _guidance(self, attempt: Attempt, batch: Batch, share: float, said: str) -> str:
-        """What is added to the next request."""
+        """The guidance that is added to the next request."""
         if attempt.problem:
             return "\n" + filled("reflector_again", {"problem": attempt.problem})
         budget = min(sum(len(o.text) for o in batch.observed), PROSE * self.client.config.max_output_tokens)
@@ -240,7 +241,7 @@ class LanguageModelReflector:
 
 
 def _trimmed(attempt: Attempt, batch: Batch) -> Attempt:
-    """With the lines that fit: by priority first, then by how much they rest on, then the newest."""
+    """The reflection with the lines that fit: by priority, then by number of sources, then newest first."""
     lines = merged(attempt.lines)
     lines.sort(key=lambda line: (RANK[line.priority], -len(line.sources), -line.last_seen.timestamp()))
     spent = accumulate(estimate(line.text) for line in lines)
@@ -255,5 +256,5 @@ def _today(day: date) -> str:
 
 
 def _askable(parts: Sequence[Batch]) -> list[Batch]:
-    """Those that hold something that may give a line its words."""
+    """The observations that may give a line its words, with their groups."""
     return [batch for batch in parts if any(o.may_lead for o in batch.observed)]
