@@ -55,7 +55,7 @@ from __future__ import annotations
 
 
 class MemoryPipelineError(Exception):
-    """The root of all of them: catching it catches nothing that is a mistake in the code."""
+    """The base class of all expected errors: catching it hides no bug."""
 
 
 class TryAgainLaterError(MemoryPipelineError):

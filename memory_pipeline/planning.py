@@ -24,7 +24,7 @@ from memory_pipeline.workspace.workspace import Workspace
 
 @dataclass(frozen=True)
 class Stages:
-    """Every stage, sharing one lake, one catalogue and one encoder."""
+    """Every stage, with one common lake, catalogue and encoder."""
 
     sessions: SessionsStage
     observations: ObservationsStage
@@ -44,7 +44,7 @@ class Stages:
         *,
         for_planning: bool = False,
     ) -> Self:
-        """The stages of a workspace, with what its catalogue knows of the session files; see `Lake.for_planning`."""
+        """The stages of a workspace, with its catalogue of session files; see `Lake.for_planning`."""
         lake = Lake.from_settings(settings, for_planning=for_planning)
         return cls(
             SessionsStage(Workspace(settings, lake), catalogue or Catalogue(lake, settings), now or datetime.now(UTC)),
@@ -82,7 +82,7 @@ class Stages:
         return all(is_current(stage, lake, day) for stage in self.all() if stage not in waiting)
 
     def is_incomplete(self, day: date) -> bool:
-        """Whether some stage stored less than there should be and waits: for a model, a budget, a missing file."""
+        """Whether some stage has stored an incomplete day that waits for a model, a budget or a missing file."""
         lake = self.sessions.lake
         return any(is_incomplete(stage, lake, day) for stage in self.all())
 
@@ -91,9 +91,9 @@ class Stages:
         return fingerprint_of(*(fingerprint_of_day(stage, day) for stage in self.all()))
 
     def runs_for(self, days: Iterable[date]) -> list[tuple[date, date]]:
-        """The ranges (first day, last day) that bring these days up to date, one run each; they hold no other day.
+        """The ranges (first day, last day) that bring these days up to date, one run each, without other days.
 
-        Begins with the first day that is not current: what changed there may change the days after it.
+        They begin with the first day that is out of date: its changes may affect the days after it.
         """
         ordered = sorted(days)
         with self.sessions.lake.seen_once():

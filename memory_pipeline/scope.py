@@ -17,7 +17,7 @@ _NOTE = re.compile(r"\s*\((?:project: (?P<only>[^()]+)|general, from [^()]+)\)$"
 
 
 def may_end(newer: Collection[str] | None, older: Collection[str] | None) -> bool:
-    """Whether what was said later in these projects can end what was said in those: not where it held elsewhere too."""
+    """Whether a later statement in these projects can end one in those: not if the older one also applies elsewhere."""
     return not newer or not older or set(older) <= set(newer)
 
 
@@ -27,7 +27,7 @@ def are_apart(one: Collection[str] | None, other: Collection[str] | None) -> boo
 
 
 def describe_projects(projects: Sequence[str] | None) -> str:
-    """`project: kiln`, or for what was said in several `general, from cli, kiln`; empty where no project is known."""
+    """`project: kiln`, or for several projects `general, from cli, kiln`; empty if no project is known."""
     names = [name for project in projects or () if (name := _plain(project))]
     if len(names) < 2:
         return f"project: {names[0]}" if names else ""
@@ -36,12 +36,12 @@ def describe_projects(projects: Sequence[str] | None) -> str:
 
 
 def only(projects: Sequence[str] | None) -> str | None:
-    """The name of the one project; None where there are several or none."""
+    """The name of the only project; None if there are several or none."""
     return _plain(projects[0]) or None if projects and len(projects) == 1 else None
 
 
 def with_note(text: str, projects: Sequence[str] | None) -> str:
-    """The line with its projects in brackets behind it; as it is where it has a note already."""
+    """The line followed by its projects in brackets; unchanged if it has such a note."""
     note = describe_projects(projects)
     return f"{text} ({note})" if note and not _NOTE.search(text) else text
 
@@ -51,11 +51,11 @@ def without_note(text: str) -> str:
 
 
 def noted(text: str) -> str | None:
-    """The one project that the line's note names; None where it has no note, or one of several."""
+    """The only project that the line's note names; None if it has no note, or one of several."""
     found = _NOTE.search(text)
     return found["only"] if found else None
 
 
 def _plain(project: str) -> str:
-    """The name of a folder may be anything: without what would be markup, or end the brackets."""
+    """The name of a project without markup and brackets: a folder may have any name."""
     return " ".join(_MARKS.sub(" ", one_line(project)).split())

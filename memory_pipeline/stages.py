@@ -17,13 +17,13 @@ from memory_pipeline.llm.errors import BudgetReachedError, InBatchError
 from memory_pipeline.text import tokens
 
 INCOMPLETE = "incomplete"
-"""Stored in place of a fingerprint, and no day's own: what is missing is looked for again by every run."""
+"""Stored in place of a fingerprint for an incomplete day, so that every run looks for the missing part."""
 
 MAX_TRIES = 20
 """Maximum number of builds of a day while other machines write it too; one of them succeeds each time."""
 
 OUT_OF_BUDGET = "out_of_budget"
-"""The note of a day that waits since the budget of the models is used up: the sentence about it."""
+"""The name of the note of a day that waits because the budget of the models is used up."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Built:
     frames: Mapping[str, pl.DataFrame]
     """The rows by table."""
     is_complete: bool = True
-    """Whether the day has all that it can have; if not, every run looks for the rest."""
+    """Whether the day is complete; if not, every run looks for the rest."""
     notes: Mapping[str, Any] = field(default_factory=dict)
     """Metadata for the UI beside the rows, by name."""
     warnings: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ class Stage(Protocol):
     def fingerprint(self, day: date) -> str: ...
 
     def build(self, day: date) -> Built:
-        """The day's rows. May write what goes with them (daily log, index); safe to repeat."""
+        """Build the day's rows. It may write a daily log or points of the index; repeating it is safe."""
 
 
 @runtime_checkable
@@ -104,19 +104,18 @@ def is_settled(stage: Stage, lake: Lake, day: date) -> bool:
 
 
 def fingerprint_of_day(stage: Stage, day: date) -> str:
-    """The stage's own, with how tokens are estimated where that is another way than by default: every stage counts
-    some."""
+    """The stage's own fingerprint, with the token estimate if it is not the default: every stage counts tokens."""
     own = stage.fingerprint(day)
     return own if tokens.method() == tokens.BY_SCRIPT else fingerprint_of(own, tokens.method())
 
 
 def is_incomplete(stage: Stage, lake: Lake, day: date) -> bool:
-    """Whether the stored rows are known to lack some."""
+    """Whether the stored rows are known to be incomplete."""
     return any(lake.fingerprint(table, day) == INCOMPLETE for table in stage.tables)
 
 
 def is_current(stage: Stage, lake: Lake, day: date) -> bool:
-    """Whether the stored rows of the day were made from just these inputs."""
+    """Whether the stored rows of the day were made from exactly these inputs."""
     return is_settled(stage, lake, day) or _is_stored(stage, lake, day, fingerprint_of_day(stage, day))
 
 

@@ -15,7 +15,7 @@ class Verdict:
     judged: str = ""
     """The input of the check as the beginning of a sentence: "23 observations"."""
     also: str = ""
-    """A sentence on what was not looked at, with a space before it."""
+    """A sentence on what was not checked, with a space before it."""
 
     @property
     def sentence(self) -> str:
@@ -28,7 +28,7 @@ class Verdict:
 
 
 def judge_ratio(tokens: int, of: int, band: tuple[float, float], least: int) -> Verdict:
-    """Whether `tokens` condense the tokens they came from within the band; with less than `least` it says nothing."""
+    """Judge whether `tokens` condense their source within the band; a source below `least` passes."""
     numbers: dict[str, float | int | str] = {"tokens": tokens, "of_tokens": of, "band": f"{band[0]} to {band[1]}"}
     if of < least:
         judged = f"{of:,} tokens are too few to judge, with fewer than {least}"

@@ -19,18 +19,18 @@ tools. Rich removes fewer, and not the start of an escape sequence."""
 
 
 def printable(text: str) -> str:
-    """The text without what a terminal would obey."""
+    """The text without control characters."""
     return _CONTROL.sub("", text)
 
 
 def escape_control(text: str) -> str:
-    """The text on one line, with what a terminal would obey in the notation of Python."""
+    """The text on one line, with control characters escaped as in Python."""
     return re.sub(rf"{_CONTROL.pattern}|[\t\n]", lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 class _SafeConsole(Console):
-    """Prints what it is given as it is: nothing in a text is markup, and nothing in it reaches the terminal as an
-    order; only Rich's own colours do."""
+    """A console that prints text unchanged: nothing in it is markup, and control characters are removed; only Rich's
+    own colours reach the terminal."""
 
     def __init__(self, *, stderr: bool) -> None:
         stream = sys.stderr if stderr else sys.stdout
@@ -46,7 +46,7 @@ out = _SafeConsole(stderr=False)
 err = _SafeConsole(stderr=True)
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
-"""Exit codes: something went wrong; the call or a setting was wrong; a user stopped it, as shells say it."""
+"""Exit codes: failure; a wrong call or setting; interrupted by the user, as in shells."""
 
 
 def print_json(data: Any) -> None:
@@ -56,24 +56,24 @@ def print_json(data: Any) -> None:
 
 
 def fail(sentence: str, code: int = FAILED) -> typer.Exit:
-    """Say what went wrong and what to do; `raise` what comes back."""
+    """Report what went wrong and what to do; `raise` the returned exception."""
     err.print(sentence, style="red", soft_wrap=True)
     return typer.Exit(code)
 
 
 def say(text: str, style: str = "") -> None:
-    """A line on stdout as it is: no markup, no wrapping, so that it can be searched and copied."""
+    """Print a line on stdout unchanged: no markup, no wrapping, so that it can be searched and copied."""
     out.print(text, style=style, soft_wrap=True)
 
 
 def say_pair(name: str, value: object) -> None:
-    """A line of a list of names and values."""
+    """Print a name and its value."""
     say(f"{name:<24}{value}")
 
 
 @contextmanager
 def one_sentence(*errors: type[Exception], code: int = FAILED) -> Iterator[None]:
-    """These errors are the user's to fix: report them without a traceback."""
+    """Report these errors, which the user can fix, without a traceback."""
     try:
         yield
     except errors as error:

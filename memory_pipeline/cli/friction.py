@@ -1,4 +1,4 @@
-"""`memory friction`: what keeps going wrong over sessions, what it costs, and what would end it."""
+"""`memory friction`: recurring problems over sessions, their cost, and changes that would end them."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -21,7 +21,7 @@ from memory_pipeline.text.hidden import without_hidden
 from memory_pipeline.text.sentences import clip
 
 MAX_TITLE, MAX_CHANGE, MAX_QUOTE = 120, 140, 600
-"""Characters that are printed of a title, of a change in the list, and of what was said; --json has all."""
+"""Maximum characters that are printed of a title, of a change in the list, and of a quote; --json has all."""
 
 
 def friction(
@@ -45,8 +45,8 @@ def friction(
 ) -> None:
     """List recurring problems and the changes that would end them.
 
-    Corrections and failures that recur over sessions, the most severe first. With an ID it explains one: all that
-    happened, the exact change, and how often it was by week.
+    Corrections and failures that recur over sessions, the most severe first. With an ID it shows one pattern: all
+    occurrences, the exact change, and the number by week.
     """
     if identifier is not None:
         if project or kind or since or days or ended:

@@ -115,7 +115,7 @@ def _old_keys(setting: Setting | None) -> set[str]:
 
 
 def _remove(document: Any, keys: Iterable[str]) -> bool:
-    """Remove these keys from the document; whether any was there."""
+    """Remove these keys from the document; True if any was there."""
     found = False
     for key in keys:
         table, name = _table(document, key, make=False)
@@ -126,7 +126,7 @@ def _remove(document: Any, keys: Iterable[str]) -> bool:
 
 
 def rows_of(settings: Settings) -> list[dict[str, Any]]:
-    """Every listed setting with its value as it may be shown, and where it comes from; the most used come first."""
+    """Every listed setting with its value as it may be shown, and its source; the most used come first."""
     places = given(Settings, settings.workspace)
     rows = []
     for path, setting in settings_of(Settings).items():
@@ -176,7 +176,7 @@ def _known(name: str) -> Setting | None:
 
 
 def _edit(change: Callable[[Any], None], *, is_secret: bool = False) -> Path:
-    """Change the file, check what came of it, and write it; nothing is written where it would be wrong."""
+    """Change the file, check the result, and write it; an invalid result is not written."""
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 

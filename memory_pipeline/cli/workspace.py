@@ -38,7 +38,7 @@ def use_examples(settings: Settings) -> Settings:
 
 
 def _copied_examples(folder: Path) -> Path:
-    """The folder with a copy of the examples, made once and whole."""
+    """The folder with a copy of the examples, made once and atomically."""
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".examples-") as temporary:
@@ -55,7 +55,7 @@ def _copied_examples(folder: Path) -> Path:
 
 
 def _forget_installed_examples(folder: Path) -> None:
-    """Take the files of an installation out of the catalogue of a workspace that has read them where they were."""
+    """Remove files of an installation from the catalogue of a workspace that read them in place."""
     from memory_pipeline.lake.store import Lake
 
     lake = Lake.from_settings(settings_of_call())
@@ -86,7 +86,7 @@ def _of_examples(settings: Settings) -> Settings:
 
 
 def active_settings() -> Settings:
-    """The settings of the workspace that has something to show: the examples' as long as there is nothing else."""
+    """The settings of the workspace with data: the examples' as long as there is no other."""
     settings = settings_of_call()
     if not _has_been_run(settings) and _has_been_run(_of_examples(settings)):
         err.print("Showing the bundled examples: no session of yours has been read yet.", style="dim")

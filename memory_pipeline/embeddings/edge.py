@@ -1,7 +1,7 @@
-"""The vector index as a folder: Qdrant Edge, the engine of Qdrant inside this process.
+"""The vector index in a folder: Qdrant Edge, the engine of Qdrant inside this process.
 
 Search compares with every point; no HNSW graph is built. Settled points are compared in a quarter of their bytes first
-and the nearest of these in full: 2 ms for 100,000 of 384 dimensions instead of 13, the nearest 200 being the same.
+and the nearest of these in full: 2 ms for 100,000 of 384 dimensions instead of 13, with the same nearest 200.
 """
 
 from __future__ import annotations
@@ -202,8 +202,8 @@ class EdgeIndex:
         return found
 
     def settle(self) -> None:
-        """Make the points that were added since the last time a segment that is mapped instead of read: a quarter of a
-        millisecond each, once, after which 100,000 open in a quarter of a second instead of two."""
+        """Move recently added points into a segment that is memory-mapped: a quarter of a millisecond each, once, after
+        which 100,000 open in a quarter of a second instead of two."""
         with self._engine() as shard:
             shard.optimize()
 

@@ -18,18 +18,18 @@ from memory_pipeline.text.encoder import EncoderUnavailableError, encoder_of, mi
 from memory_pipeline.workspace.workspace import Workspace
 
 LOOK_SECONDS = 2.0
-"""Time that a look waits for an index that another process uses: in use is not broken."""
+"""Seconds that a check waits for an index that another process uses: busy is not broken."""
 
 
 @dataclass(frozen=True)
 class _Size:
-    """The dimension of the vectors that are stored, known without loading the model."""
+    """The dimension of the stored vectors, known without loading the model."""
 
     dimension: int
 
 
 def is_made_elsewhere(workspace: Workspace) -> bool:
-    """Whether the tables lie in a bucket and this workspace has no index: another machine makes memory of them."""
+    """Whether the tables are in object storage and this workspace has no index: another machine makes the memory."""
     settings = workspace.settings
     return workspace.lake.storage.is_far and not settings.qdrant.url and not settings.index_dir.is_dir()
 
@@ -77,13 +77,13 @@ def vector_problems(workspace: Workspace, *, before_a_run: bool = False) -> list
 
 
 def _mark(lake: Lake, table: str, lost: pl.DataFrame) -> None:
-    """Have the days of these rows looked for again by every run."""
+    """Mark the days of these rows as out of date."""
     for day in lost["day"].unique():
         lake.replace(table, lake.read(table, [day]), [day], {day: INCOMPLETE})
 
 
 def _lost_messages(workspace: Workspace, marks: bool) -> list[str]:
-    """The same of what was said, by number first: there are many."""
+    """The same for messages, which are counted first, as there are many."""
     settings, table = workspace.settings, "message_embeddings"
     rows = workspace.lake.read(table, columns=["day", "point_id", "dimension"])
     sizes = rows.filter(rows["dimension"] > 0)["dimension"]

@@ -123,10 +123,10 @@ class VectorIndex(Protocol):
         """The numbers of the terms in the sparse vector of that name, by id; unknown ids are left out."""
 
     def settle(self) -> None:
-        """Bring what was added into the form that opens and answers fastest, where there is enough of it to pay."""
+        """Optimise added points for opening and search, if there are enough of them."""
 
     def write_anew(self) -> None:
-        """Keep nothing of what was deleted, where that is ours to decide."""
+        """Rewrite the storage without deleted points, if the engine does not do so itself."""
 
     def close(self) -> None:
         """Write everything out and release the lock. Safe to call twice."""
@@ -147,7 +147,8 @@ def check_vector(vector: Sequence[float], dimension: int) -> None:
 
 
 def is_sound(vector: Sequence[float], dimension: int) -> bool:
-    """Whether a stored vector says anything: as long as all, finite, and not zero, as a damaged file of them reads."""
+    """Whether a stored vector is valid: of the same length as the others, finite, and not zero, as a damaged file
+    reads."""
     size = math.hypot(*vector)
     return len(vector) == dimension and math.isfinite(size) and size > 0
 

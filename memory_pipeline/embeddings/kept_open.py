@@ -38,7 +38,7 @@ class KeptOpen:
         self._watch.start()
 
     def take(self, folder: Path) -> Keepable | None:
-        """The one of this folder, to be used; None where it was not kept, was given up, or its folder is gone."""
+        """The idle index of this folder; None if it was not kept, was released, or its folder is gone."""
         with self._access:
             index = self._idle.pop(folder, None)
         if index and not folder.is_dir():

@@ -86,7 +86,7 @@ class MessageEmbeddingsStage:
         return Built(_frames(rows), is_complete=not reason, notes={"encoded": encoded}, warnings=warnings)
 
     def _dense(self, points: list[Point], old: dict[str, MessageEmbeddingRow]) -> tuple[dict[str, list[float]], int]:
-        """The dense vectors of the passages by point, and how many of them were encoded: with the index closed."""
+        """The dense vectors of the passages by point, and the number of encoded ones; the index is closed meanwhile."""
         passages = [p for p in points if p.payload["record"] == PASSAGE]
         same = [
             p.point_id

@@ -42,7 +42,7 @@ SCHEMA = 3
 
 
 def collection_name(settings: Settings, base: str, model: str, dimension: int | str) -> str:
-    """Vectors of two models, or of two schemas, are never mixed."""
+    """The name of a collection, so that vectors of two models or schemas are never mixed."""
     if base == MESSAGES and settings.qdrant.collection != COLLECTION:
         base = f"{settings.qdrant.collection}_messages"
     elif base == COLLECTION:
@@ -59,8 +59,8 @@ def index_folder(settings: Settings, dimension: int, base: str = COLLECTION) -> 
 def open_index(
     settings: Settings, encoder: HasDimension, base: str = COLLECTION, *, wait: float = WAIT_SECONDS
 ) -> Iterator[VectorIndex]:
-    """The collection of the configured model: on the server of `QDRANT_URL`, else embedded, for which others are waited
-    for ``wait`` seconds. Raises `IndexUnavailableError`."""
+    """The collection of the configured model: on the server of `QDRANT_URL`, else embedded, with up to ``wait`` seconds
+    for other users. Raises `IndexUnavailableError`."""
     name = collection_name(settings, base, settings.embedding_model, encoder.dimension)
     keeping = None if settings.qdrant.url else kept()
     if keeping and (found := keeping.take(settings.index_dir / name)):
@@ -162,7 +162,7 @@ class Collection:
     model: str
     dimension: int
     is_complete: bool = True
-    """Whether all days that a run has done are in it."""
+    """Whether it contains all days that a run has done."""
 
 
 def mark_complete(settings: Settings, dimension: int, base: str) -> None:
@@ -226,7 +226,7 @@ def _note_dimension(settings: Settings, base: str, dimension: int) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    """Unless another process writes it just now: what it says is as good."""
+    """Write the file, unless another process is writing it: its content is as good."""
     before = path.read_bytes() if path.exists() else None
     with suppress(ChangedMeanwhileError):
         write_atomically(path, text.encode(), expected=before, backups=None)

@@ -28,7 +28,7 @@ MIN_CHARACTERS = 400
 """Minimum characters of a passage; it is cut at the last end of a paragraph, line or sentence after these."""
 SPEAKERS = ("user", "assistant")
 PROGRAM = "injected"
-"""The role of what a program said in the user's place, and of what harnesses put in."""
+"""The role of text that a program typed or a harness inserted."""
 _ENDS = (re.compile(r"\n\s*\n"), re.compile(r"\n"), re.compile(r"(?<=[.!?。！？])\s*"))
 
 
@@ -53,9 +53,8 @@ class Passage:
 
 
 def spoken(messages: pl.DataFrame) -> pl.DataFrame:
-    """The messages of people and models. In a session without a person the prompts of the program that typed in their
-    place are among them; what harnesses put in is not.
-    """
+    """The messages of people and models, and the prompts of a program in a session without a person; text inserted by
+    harnesses is left out."""
     role = pl.col("role")
     attended = messages.filter(role == "user")["session_id"].unique().to_list()
     programs = messages.filter((role == PROGRAM) & ~pl.col("session_id").is_in(attended))

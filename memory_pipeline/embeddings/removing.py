@@ -1,4 +1,4 @@
-"""Points taken out of every collection that is searched or filled, for good: also out of the files of the engine."""
+"""Permanent removal of points from every collection that is searched or filled, including the files of the engine."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from memory_pipeline.settings import Settings
 
 _DIMENSION = re.compile(r"-(\d+)-v\d+$")
 Matches = Callable[[Mapping[str, Any]], bool]
-"""Whether a point is to go, by its payload."""
+"""Whether a point is to be removed, by its payload."""
 
 
 def find_points(settings: Settings, ids: Collection[str], matches: Matches) -> dict[str, str]:
-    """The text of each point that is one of these or matches. Raises `IndexUnavailableError`."""
+    """The text of each point that has one of these ids or matches. Raises `IndexUnavailableError`."""
     found: dict[str, str] = {}
     for name, dimension in _collections(settings):
         with _opened(settings, name, dimension) as index:
@@ -27,9 +27,9 @@ def find_points(settings: Settings, ids: Collection[str], matches: Matches) -> d
 
 
 def remove_points(settings: Settings, ids: Collection[str], matches: Matches) -> None:
-    """Take them out, with what nothing searches any more. Raises `IndexUnavailableError`.
+    """Remove the points, and collections that nothing searches any more. Raises `IndexUnavailableError`.
 
-    A server gives back the space of what was deleted in its own time.
+    A server frees the space of deleted points in its own time.
     """
     for folder in left_over(settings):
         shutil.rmtree(folder)
@@ -48,7 +48,7 @@ def _found(index: VectorIndex, ids: Collection[str], matches: Matches) -> Iterat
 
 
 def _collections(settings: Settings) -> list[tuple[str, int]]:
-    """Their names and dimensions: of a server, those that this workspace searches or fills."""
+    """The names and dimensions of the collections; of a server, those that this workspace searches or fills."""
     named = [found for base in (COLLECTION, MESSAGES) if (found := searched_collection(settings, base))]
     known = {found.name: found.dimension for found in named}
     if not settings.qdrant.url and settings.index_dir.is_dir():

@@ -201,10 +201,10 @@ class ServerIndex:
         return found
 
     def settle(self) -> None:
-        """A server does so by itself."""
+        """Do nothing: a server optimises by itself."""
 
     def write_anew(self) -> None:
-        """A server does so by itself, once enough was deleted."""
+        """Do nothing: a server cleans up by itself, once enough was deleted."""
 
     def close(self) -> None:
         """Close the connection. Safe to call twice."""

@@ -1,4 +1,4 @@
-"""BM25 weights of a text's terms, by the engine's own model; how rare a term is the engine adds when it searches."""
+"""BM25 weights of a text's terms, by the engine's own model; the engine adds the rarity of a term when it searches."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def weigh_query(terms: Sequence[str]) -> Sparse:
 
 
 def numbers_of(term: str) -> list[int]:
-    """The numbers under which a term stands in sparse vectors."""
+    """The numbers of a term in sparse vectors."""
     return list(_model(WORDS).embed_query(term).indices)
 
 

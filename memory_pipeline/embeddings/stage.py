@@ -58,13 +58,13 @@ PAYLOAD_VERSION = 3
 
 
 def point_id(source_id: str) -> str:
-    """The same line always has the same point, so that storing it again replaces it."""
+    """The id of the point, always the same for a line, so that storing it again replaces it."""
     return str(uuid5(NAMESPACE_URL, source_id))
 
 
 @dataclass(frozen=True)
 class Item:
-    """A line of the memory that gets a point: its id, its words, and what is stored with them."""
+    """A line with a point: its id, its text, and its payload."""
 
     source_id: str
     text: str
@@ -76,8 +76,8 @@ class Item:
 
 
 class LineStage:
-    """Gives every line of a day, of some tables, its vectors in the collection of observations. What has not changed is
-    not encoded again."""
+    """Gives every line of a day, of some tables, its vectors in the collection of observations. Unchanged lines are not
+    encoded again."""
 
     tables: tuple[str]
     inputs: tuple[str, ...]
@@ -93,7 +93,7 @@ class LineStage:
         return cls(workspace, encoder_of(workspace.settings.embedding_model))
 
     def items(self, day: date) -> list[Item]:
-        """The lines of the day that are searched: of one that is too old for it, those that were kept all the same."""
+        """The lines of the day that are searched; after retention, only those that are kept."""
         lines, (table,) = self.lines(day), self.tables
         if not self.lake.is_retired(table, day):
             return lines
@@ -136,7 +136,7 @@ class LineStage:
         }
 
     def _store(self, day: date, items: list[Item], rows: list[EmbeddingRow], old: dict[str, EmbeddingRow]) -> int:
-        """Encode what is new, with the index closed, then bring the day's points in line; how many were encoded."""
+        """Encode new lines with the index closed, then update the day's points; the number of encoded lines."""
         if not rows and not old:
             return 0
         with open_index(self.settings, self.encoder) as index:
@@ -175,7 +175,7 @@ class LineStage:
 
 
 class EmbeddingsStage(LineStage):
-    """The observations of a day."""
+    """Embeds the observations of a day."""
 
     tables = ("embeddings",)
     inputs = ("observations", "windows")
@@ -311,8 +311,8 @@ def settle_collections(workspace: Workspace) -> None:
 
 
 def rebuild(workspace: Workspace, days: Iterable[date], report: Callable[[date], None]) -> None:
-    """Fill the collections of the configured model from the tables, in the order of the days. Killed in between, the
-    rest is out of date and made by the next run."""
+    """Fill the collections of the configured model from the tables, in the order of the days. If it is killed, the next
+    run does the rest."""
     from memory_pipeline.embeddings.messages import MessageEmbeddingsStage
 
     stages = [
@@ -326,8 +326,8 @@ def rebuild(workspace: Workspace, days: Iterable[date], report: Callable[[date],
 
 
 def vectors_of(settings: Settings, encoder: Encoder, observation_ids: list[str]) -> dict[str, list[float]]:
-    """The stored vectors by observation id, to be compared by the cosines of `sameness`. Those without one are left
-    out, and without a model or an index all of them, as with a model whose cosines were never measured."""
+    """The stored vectors by observation id, for the cosines of `sameness`. Observations without one are left out;
+    without a model or an index, and with a model whose cosines were never measured, all are."""
     if not observation_ids or not facts_of(settings.embedding_model).is_calibrated:
         return {}
     by_point = {point_id(o): o for o in observation_ids}

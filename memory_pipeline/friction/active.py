@@ -26,7 +26,7 @@ KINDS = {
 }
 """The kinds of patterns as they are stored, and their names for users."""
 MAX_NAMED = 3
-"""Days without a session that are named; of more, how many there are."""
+"""Maximum number of days without a session that are named; above it only their number is given."""
 _BARS = "▁▂▃▄▅▆▇█"
 MANY, MOSTLY = 30, 0.5
 """Thresholds of a remark on copies or on a pattern that covers nearly everything: the number of events, and the
@@ -37,7 +37,7 @@ MAX_WEEKS = 12
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A friction pattern as its newest row has it."""
+    """A friction pattern as described by its newest row."""
 
     row: FrictionRow
     ended_on: date | None
@@ -59,7 +59,8 @@ class Pattern:
         return self.row["last_day"] or self.row["day"]
 
     def weeks(self, until: date) -> list[tuple[date, int]]:
-        """The Mondays of the last weeks of its life with how often it happened in each, the weeks without it too."""
+        """The Mondays of the last weeks of the pattern with the number of events in each, including weeks without
+        one."""
         counted = {week["week"]: week["occurrences"] for week in self.row["by_week"] or ()}
         if not counted:
             return []
@@ -69,7 +70,7 @@ class Pattern:
 
 
 def last_day_looked_at(lake: Lake) -> date | None:
-    """The newest day on which friction was looked for; None before the first one."""
+    """The newest day that was searched for friction; None before the first one."""
     return next(reversed(lake.days("friction_clusters")), None)
 
 
@@ -93,7 +94,7 @@ def the_pattern(rows: Iterable[FrictionRow], day: date, lookback_days: int) -> P
 
 
 def why_none(workspace: Workspace, day: date | None = None) -> str:
-    """Why no pattern is active, in one sentence: on the day, or on the newest that was looked at."""
+    """The reason why no pattern is active, in one sentence: on the day, or on the newest day that was searched."""
     last = last_day_looked_at(workspace.lake)
     if last is None:
         return "No day was looked at yet: `memory run`."
@@ -132,7 +133,7 @@ class Window:
 
 
 def points_in(lake: Lake, days: Sequence[date]) -> int:
-    """Observations and messages of users in these days: what the index makes of them may come later."""
+    """The number of observations and messages of users in these days, before they are in the index."""
     messages = lake.read("messages", days, ["role", "voided"])
     said = messages.filter((pl.col("role") == "user") & ~pl.col("voided").fill_null(False))
     return lake.read("observations", days, ["day"]).height + said.height

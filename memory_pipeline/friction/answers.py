@@ -73,7 +73,7 @@ TEXT = Question("friction", "friction_turn", "friction_lines", "friction_json", 
 
 
 class Group(NamedTuple):
-    """Remarks by their numbers, and the number of a line of the notes; 0 where they are about none."""
+    """The numbers of the remarks in a group, and the number of a rule; 0 if they are not about one."""
 
     what: str
     line: int

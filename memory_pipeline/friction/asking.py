@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 @dataclass
 class Asking:
-    """Opened at the first question; what the model has failed for good is not asked again."""
+    """A connection to the model, opened at the first question; a permanent failure is not retried."""
 
     workspace: Workspace
     _client: Client | None = None
     refused: Counter[str] = field(default_factory=Counter)
-    """Why something was done without it, and how often."""
+    """The reasons why the model was not used, each with its number."""
 
     @property
     def model(self) -> str | None:

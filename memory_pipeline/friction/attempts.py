@@ -23,7 +23,7 @@ TOOL, USER, ASSISTANT = "tool", "user", "assistant"
 
 
 class Turn(NamedTuple):
-    """A message, in the order in which it was said in its session."""
+    """A message in the order of its session."""
 
     message_id: str
     day: date
@@ -40,14 +40,14 @@ class Turn(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A call of a tool and what came of it."""
+    """A tool call with its result."""
 
     call: Turn
     result: Turn
     position: int
     """The position of the call in its session."""
     ended: int
-    """Position of the result."""
+    """The position of the result."""
 
     @property
     def is_refused(self) -> bool:
@@ -55,7 +55,8 @@ class Attempt:
 
     @property
     def has_failed(self) -> bool:
-        """Whether the harness says so; or a shell, a test runner or a compiler does whose end was hidden."""
+        """Whether the call failed, as reported by the harness, or by a shell, test runner or compiler whose exit code
+        was hidden."""
         told = self.result.is_error or (self.command is not None and self._has_failed_unseen(self.command))
         return told and not self.is_refused and _CANCELLED.search(self.result.text) is None
 
@@ -104,9 +105,9 @@ _WITH_SUBCOMMAND = frozenset(
     apt-get systemctl aws gcloud az heroku fly vercel supabase prisma alembic flask django-admin swift xcodebuild
     """.split()  # noqa: SIM905
 )
-"""Programs whose next word says what they do."""
+"""Programs whose action is named by the next word."""
 _RUNNERS = frozenset("run exec x dlx compose mod tool remote stash -m".split())  # noqa: SIM905
-"""Subcommands that do not say it either."""
+"""Subcommands that run another program."""
 MAX_SAID = 60
 
 
@@ -141,7 +142,7 @@ def _paired(turns: Sequence[Turn]) -> Iterator[Attempt]:
 
 
 def is_call(turn: Turn) -> bool:
-    """Whether the message of a tool is a call, and not what came of one."""
+    """Whether the message of a tool is a call, and not a result."""
     return bool(turn.tool) and not turn.is_error and turn.text.startswith(f"{turn.tool}(")
 
 
@@ -186,7 +187,7 @@ def used(head: str) -> str:
 
 
 def looks_only(head: str) -> bool:
-    """Whether it only reads: what an agent does before and after anything."""
+    """Whether the call only reads."""
     return head.lower() in _LOOKING or _LOOKING_GIT.match(head) is not None
 
 
@@ -260,7 +261,7 @@ _SUMMARY = re.compile(
     r"^(?:checking|compiling|downloading|downloaded|installing|building) [\w.-]+ v?\d",
     re.I,
 )
-"""Says that something failed, not what."""
+"""A line that reports a failure without its cause."""
 
 
 _OF_A_SHELL = re.compile(
@@ -272,7 +273,7 @@ _OF_A_SHELL = re.compile(
 MAX_ALONE = 3
 """Maximum lines of an output that is nothing but an error message."""
 MAX_HIDDEN = 1_500
-"""Characters of an output in which a shell's own complaint is what came of the call."""
+"""Maximum characters of an output in which the shell's own error message decides."""
 
 
 def hidden_error(text: str) -> str | None:
@@ -296,7 +297,7 @@ def error_in(text: str) -> str | None:
 
 
 def errors_in(text: str) -> list[str]:
-    """Every line of the output that tells of something that went wrong, and not only that it did."""
+    """Every line of the output that describes an error, and not only its existence."""
     return [line for line in _lines(text) if _TELLING.search(line) and not _SUMMARY.search(line)]
 
 
@@ -326,7 +327,7 @@ _CODE = re.compile(
     r"\((?P<rule>[a-z][a-z0-9]*(?:-[a-z0-9]+)*)\)\s*$|\b(?P<code>TS\d{3,5}|[A-Z]{1,4}\d{3,4}|SC\d{4})\b|"
     r"\b(?P<slash>@?[a-z][\w-]*/[a-z][\w-]+)\s*$"
 )
-"""The rule that a linter or compiler names: the same mistake wherever it is made."""
+"""The rule that a linter or compiler names, which identifies the mistake."""
 
 
 _NO_MATCHES = re.compile(r"no matches found: |parse error near")

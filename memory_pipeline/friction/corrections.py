@@ -34,7 +34,7 @@ from memory_pipeline.text.standing import stands_alone
 from memory_pipeline.text.wording import contradict, retracted_words
 
 MAX_COMPARED = 2_000
-"""Corrections that are compared with each other, the newest."""
+"""Maximum number of newest corrections that are compared with each other."""
 MIN_WORDS = 2
 """Minimum content words of a correction that says what is wanted."""
 
@@ -48,7 +48,7 @@ class Grouped(NamedTuple):
 
 
 def patterns_of(events: Sequence[FrictionEvent], rules: Sequence[Rule], by_model: Grouped | None) -> list[Pattern]:
-    """The patterns among what users said, as a model grouped it, else by nearly the same words."""
+    """The patterns among the remarks of users, grouped by a model, else by nearly the same words."""
     found = by_model or by_words(events, rules)
     of_lines = [
         *(_violated(rule, members) for rule, members in found.broken.items()),
@@ -63,7 +63,7 @@ def patterns_of(events: Sequence[FrictionEvent], rules: Sequence[Rule], by_model
 
 
 def by_words(events: Sequence[FrictionEvent], rules: Sequence[Rule]) -> Grouped:
-    """Corrections in nearly the same words; of a line that these words repeat, they show that it is broken."""
+    """Corrections in nearly the same words; those that repeat a rule show that it is broken."""
     again, broken = [], dict[Rule, Sequence[FrictionEvent]]()
     signatures = [(rule, SAID_AGAIN.signature(rule.text)) for rule in rules]
     for members in repeated(events):
@@ -92,7 +92,7 @@ def _spans_sessions(members: Sequence[FrictionEvent]) -> bool:
 
 
 def _mostly(pattern: Pattern, claimed: Collection[str]) -> bool:
-    """Whether what it rests on belongs to another pattern."""
+    """Whether most events of the pattern belong to another one."""
     return 2 * sum(m.event_id in claimed for m in pattern.members) >= len(pattern.members)
 
 
@@ -122,8 +122,7 @@ def _repeated(members: Sequence[FrictionEvent]) -> Pattern:
 
 
 def _line(members: Sequence[FrictionEvent]) -> str:
-    """The clearest way in which it was said, without "no" and "again" before it: one that is understood alone, else
-    the newest."""
+    """The clearest wording without "no" and "again" before it: one that can be understood alone, else the newest."""
     texts = [bare(m.text) for m in reversed(members)]
     alone = [t for t in texts if stands_alone(t, "rule") and not t.endswith("?")]
     return max(alone or texts, key=lambda t: (not t.endswith("?"), min(len(t), 80)))

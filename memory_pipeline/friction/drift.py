@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 MAX_ERROR = 400
-"""Characters of a line in which the complaint is looked for."""
+"""Maximum characters of a line that is searched for a complaint."""
 _THING = r"[`'\"‘“]?(?P<thing>[\w@./:+-]*\w)[`'\"’”]?"
 _NUMBER = r"v?\d+\.\d[\w.-]*"
 _VARIABLE = r"[`'\"$({]*(?P<thing>[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|PATH|HOME|DISPLAY)\b[`'\")}]*"
@@ -163,7 +163,7 @@ _ASSERTED = re.compile(
     r"\.to[A-Z]\w+\(|^(?:assert|E  )\b",
     re.I,
 )
-"""A test compares: what it compares is no complaint of the environment."""
+"""A failed assertion of a test: the values that it compares are no complaint of the environment."""
 _VERSIONED = re.compile(rf"{_NUMBER}|[<>]=")
 _OF_CODE = re.compile(
     r"^\S+[:(]\d+[:,)]|^(?:\w+\.)*(?:Type|Reference|Syntax|Name|Attribute|Index|Value|Key|Assertion|Recursion|Indentation|"
@@ -173,9 +173,9 @@ _OF_CODE = re.compile(
 )
 """Signs that the code under test printed the line, which any runner would print."""
 _NOT_RUN = re.compile(r"\b(?:exit(?:ed)?(?: with)?(?: code| status)?:?|code) 12[67]\b", re.I)
-"""A shell's code for what it did not find, or may not execute."""
+"""Exit codes of a shell for a program that is missing or not executable."""
 _RUNNERS = frozenset("make just task mise npm npx pnpm yarn bun bunx sh bash zsh env sudo".split())  # noqa: SIM905
-"""Programs that run others: what they print is another's."""
+"""Programs that run others and print their output."""
 _SETS = re.compile(
     r"^(?:sudo\b|(?:pip3?|uv pip|pipx|brew|apt(?:-get)?|dnf|yum|apk|pacman|choco|winget|gem|cargo|rustup|go|snap|conda|"
     r"mamba|sdk|helm plugin|gh extension|npx playwright|playwright|corepack|nvm|fnm|n|asdf|mise|pyenv|rbenv|volta|jenv)"
@@ -187,7 +187,8 @@ _SETS = re.compile(
     r"(?:gh|gcloud|aws|az|docker|npm|heroku|fly|vercel|huggingface-cli|kubectl)\b.*\b(?:login|configure|use-context)\b)",
     re.I,
 )
-"""Commands that set up a machine and change no code: install a program, start a service, log in, give a right."""
+"""Commands that set up a machine without changing code: install a program, start a service, log in, grant a
+permission."""
 
 
 @lru_cache(maxsize=10_000)
@@ -211,7 +212,7 @@ def sets_up(command: str | None) -> bool:
 
 
 def is_of_what_they_share(heads: Sequence[str], errors: Sequence[str]) -> bool:
-    """Whether an error that tells nothing of code comes from different programs: what they share is where they run."""
+    """Whether an error that does not mention code comes from different programs, which share only the environment."""
     if any(_NOT_RUN.search(error) for error in errors):
         return True
     programs = {_program(head) for head in heads} - _RUNNERS

@@ -31,7 +31,7 @@ OF_REMARK, AROUND_REMARK, OF_LINE = 18, 16, 28
 GROUPS_ANSWERED = 60
 ASKED_OF_TEXT, TEXT_ANSWERED = 900, 70
 NEW_A_DAY = 1.0
-"""Patterns of a day that are new, where no day was looked at yet."""
+"""New patterns per day, if no day has been searched yet."""
 
 
 def estimate_friction(
@@ -68,7 +68,7 @@ def estimate_friction(
 
 
 def _said(friction: FrictionStage, day: date) -> int:
-    """Tokens that people typed."""
+    """The tokens that people typed."""
     messages = friction.lake.read("messages", [day], ["role", "text", "voided"])
     typed = (pl.col("role") == "user") & (pl.col("text").str.len_chars() <= MAX_MESSAGE)
     return sum(map(estimate, messages.filter(typed & ~pl.col("voided").fill_null(False))["text"]))

@@ -1,4 +1,4 @@
-"""Whether the patterns of a day stand on what was said."""
+"""Judgement of the evidence of a day's patterns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memory_pipeline.workspace.workspace import Workspace
 
 
 def judge_evidence(workspace: Workspace, day: date) -> Verdict:
-    """Every place that a pattern of the day rests on lies in a stored message.
+    """Every evidence span of a pattern of the day lies in a stored message.
 
     Fails when a message in which a pattern happened is gone or shorter: rows were changed after they were made.
     """

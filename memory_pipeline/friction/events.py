@@ -26,7 +26,7 @@ class FrictionEvent:
     at: datetime
     text: str
     evidence: tuple[tuple[str, int, int], ...]
-    """(message id, start, end)"""
+    """The span: (message id, start, end)."""
     cwd: str | None = None
     project: str | None = None
     turns: int = 0

@@ -34,17 +34,17 @@ from memory_pipeline.scope import describe_projects
 from memory_pipeline.text.sentences import clip
 
 NEXT_TRIES = 4
-"""Calls after a failed one among which what is used instead is looked for."""
+"""Number of calls after a failed one that are searched for a replacement."""
 REPLACED_SHARE = 0.5
 """The share of occurrences that a replacement must have followed."""
 ALWAYS = 0.75
 """The required share if nothing shows that the replacement had the same purpose."""
 MIN_REFUSALS = 3
-"""Sessions in which a call was refused, from which it is the call that is not wanted, where nothing else was called."""
+"""Minimum sessions with a refused call from which the call itself is unwanted, if no other call followed."""
 MAX_ERROR = 200
-"""Characters of a line that tells of the environment."""
+"""Maximum characters of a line about the environment."""
 MAX_FIXES = 6
-"""Calls between a failure and the success of the same among which its cure is."""
+"""Maximum number of calls between a failure and the success of the same call that are searched for its cure."""
 
 _MISSING_FILE = re.compile(r"^(?:file|path) does not exist\.?(?: did you mean .*)?$|^path does not exist", re.I)
 _OPTION = re.compile(
@@ -52,7 +52,7 @@ _OPTION = re.compile(
     r"(?:sub)?commands?|fields?|parameters?|json field|switch)|unknown shorthand flag|^usage:|missing required arg",
     re.I,
 )
-"""A program was called in a way that it does not know."""
+"""Errors of a program that does not know an option."""
 _TERMINAL = re.compile(
     r"inappropriate ioctl|not an? (?:tty|terminal)|could not read from terminal|no tty present|"
     r"/dev/tty\b|terminal is (?:required|not fully functional)|requires an? (?:interactive )?(?:tty|terminal)|"
@@ -69,17 +69,17 @@ _PROTOCOL = re.compile(
 )
 """Errors between a harness and its model, which a reader of the pattern cannot change."""
 _NATURAL = re.compile(r"merge conflict|automatic merge failed|conflict \(|fix conflicts", re.I)
-"""Comes with the work: a conflict, a test that does not pass yet."""
+"""Errors that belong to the work: a conflict, a test that does not pass yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A call that failed or was refused, with what followed it."""
+    """A call that failed or was refused, with the calls that followed."""
 
     event: FrictionEvent
     head: str
     error: str
-    """Empty where the user refused it."""
+    """The error; empty if the user refused the call."""
     instead: str | None
     """The next successful call on the same subject."""
     then: str | None
@@ -87,7 +87,7 @@ class Failure:
     cure: str | None
     """The command between the failure and the success of the same call."""
     request: str
-    """Id of the user's message that it was done for."""
+    """The id of the user's message that requested the work."""
     words: str = ""
     """The words of the user who refused the call."""
 
@@ -134,7 +134,7 @@ def failures_in(turns: Sequence[Turn], cwd: str | None, project: str | None) -> 
 
 
 def _error(text: str) -> str:
-    """The line that tells what went wrong: of the environment, if one does, for all else follows from that."""
+    """The line that describes the error; one about the environment takes precedence, as others follow from it."""
     error = error_in(text) or ""
     if error and drifting(error) is None:
         lines = (line for line in errors_in(text) if len(line) <= MAX_ERROR)
@@ -211,7 +211,7 @@ def _key(failure: Failure) -> tuple[str, ...]:
 
 _FILE_MISSING = re.compile(r"no such file|does not exist|cannot access|enoent|(?<!command )not found: ", re.I)
 _VAGUE = re.compile(r"^\W*(?:\w+ ){0,3}(?:error|failed|failure|invalid|not found|denied)\W*$", re.I)
-"""Says nothing without the program that says it."""
+"""Errors that are meaningless without the name of the program."""
 
 
 def _pattern(key: tuple[str, ...], members: Sequence[Failure]) -> Pattern | None:
@@ -268,7 +268,7 @@ def _is_a_cure(cure: str | None) -> bool:
 
 
 _WHERE = re.compile(r"^(?:\[[\w:-]+\] )?(?:[\w./-]+\.\w+:\d+(?::\d+)?:? )")
-"""Place of an error, which differs each time."""
+"""The place of an error, which differs each time."""
 _ADVICE = (
     (re.compile("no matches found"), "quote globs and URLs that have `*`, `?` or `[` in them, for the shell is zsh"),
     (re.compile(r"\([a-z][\w-]+\)\s*$"), "write code that passes this rule from the start"),
@@ -277,7 +277,7 @@ _ADVICE = (
 
 
 _EDITORS = frozenset({"Edit", "Write", "MultiEdit", "ExitPlanMode", "AskUserQuestion", "apply_patch", "edit", "write"})
-"""Refused for what would be written, not for being called."""
+"""Tools whose calls are refused because of the content that they would write."""
 
 
 def _drift(

@@ -1,6 +1,5 @@
-"""Checks of the environment whose answer goes to and fro: a version, a path, a setting that is one thing, then another,
-then the first again. Something sets it otherwise; a version that is raised once does not come back.
-"""
+"""Checks of the environment with alternating answers: a version, a path or a setting that changes to another value and
+back. Something keeps changing it; a version that is upgraded once does not come back."""
 
 from __future__ import annotations
 
@@ -35,7 +34,7 @@ class Answer:
 
     event: FrictionEvent
     question: tuple[str, str]
-    """The command, and the folder that it is about; "" where it is about the machine."""
+    """The command and its folder; "" if it is about the machine."""
 
 
 def answers_in(turns: Sequence[Turn], cwd: str | None, project: str | None) -> Iterator[Answer]:
@@ -65,7 +64,7 @@ def answers_in(turns: Sequence[Turn], cwd: str | None, project: str | None) -> I
 
 
 def patterns_of(answers: Sequence[Answer]) -> list[Pattern]:
-    """Checks that gave an answer again after they had given another, over sessions."""
+    """Checks that gave an answer again after another one, across sessions."""
     asked: dict[tuple[str, str], list[Answer]] = defaultdict(list)
     for answer in sorted(answers, key=lambda one: (one.event.at, one.event.event_id)):
         asked[answer.question].append(answer)

@@ -24,8 +24,8 @@ from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.similarity import content_words, overlap
 
 MAX_REMARKS, MAX_REMARK = 240, 300
-"""Sentences of the window that a model is shown, corrections and what is like a line first; characters of each. With
-the lines 27,000 tokens at most, and in a week of 25 sessions some 6,000."""
+"""Maximum number of remarks that a model is shown, corrections and those like a rule first; and maximum characters of
+each. With the rules 27,000 tokens at most, and in a week of 25 sessions some 6,000."""
 MAX_LINES, MAX_LINE = 80, 200
 MAX_TOKENS = 2_000
 NOTHING = Grouped([], {}, {})
@@ -60,7 +60,7 @@ def remarks_for(events: Sequence[FrictionEvent], rules: Sequence[Rule]) -> list[
 
 
 def lines_for(rules: Sequence[Rule], remarks: Sequence[FrictionEvent]) -> list[Rule]:
-    """The lines that hold where one of these was said, the likest of too many, in the order of their files."""
+    """The rules that apply to one of these remarks, the most similar of too many, in the order of their files."""
     reached = [rule for rule in rules if any(rule.reaches(remark) for remark in remarks)]
     if len(reached) <= MAX_LINES:
         return reached

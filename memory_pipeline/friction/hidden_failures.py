@@ -18,23 +18,23 @@ _VERDICT = re.compile(
     re.M,
 )
 _HIDES = frozenset(("|", "||", "|&", ";"))
-"""Between two commands: the exit code is the last one's."""
+"""Operators between two commands after which the exit code is the last one's."""
 _SHOWS = frozenset(
     """
     gh git glab curl wget docker kubectl journalctl aws gcloud az jq awk diff echo printf ssh tmux psql sqlite3
     """.split()  # noqa: SIM905
 )
-"""Programs that print what another said, elsewhere or before."""
+"""Programs that print the output of others."""
 
 
 def verdict_of_failure(text: str) -> str | None:
-    """The line by which a test runner or a compiler says that it failed."""
+    """The line in which a test runner or a compiler reports its failure."""
     found = _VERDICT.search(text)
     return found[0].strip() if found else None
 
 
 def hides_its_end(command: str) -> bool:
-    """Whether another command gives the exit code: `make test | tail`, `cargo check || true`."""
+    """Whether another command determines the exit code: `make test | tail`, `cargo check || true`."""
     words = shlex.shlex(command, posix=True, punctuation_chars=True)
     words.whitespace_split = True
     try:
@@ -44,5 +44,5 @@ def hides_its_end(command: str) -> bool:
 
 
 def shows_others(head: str) -> bool:
-    """Whether what it prints was said by another program."""
+    """Whether the command prints the output of another program."""
     return head.split(" ", 1)[0] in _SHOWS

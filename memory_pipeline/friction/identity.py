@@ -36,7 +36,7 @@ def numbered(day: date, patterns: Sequence[Pattern], known: Sequence[FrictionRow
 
 
 def _is_same(row: FrictionRow, pattern: Pattern) -> bool:
-    """Whether it is the same though nothing of what was seen is in both: a pattern by its title is."""
+    """Whether two patterns without common evidence are the same: if their titles are."""
     return row["kind"] == pattern.kind and (row["template"] or row["title"], row["projects"] or []) == (
         pattern.title,
         sorted({m.project for m in pattern.members if m.project}),

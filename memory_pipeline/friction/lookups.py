@@ -19,12 +19,12 @@ from memory_pipeline.text.terms import terms
 MIN_SESSIONS = 3
 """Minimum sessions with the same look-up: twice is how somebody learns."""
 MANY = 6
-"""Times that the help of a program was asked for, from which two sessions are enough."""
+"""Number of calls for a program's help from which two sessions are enough."""
 SAME_SEARCH = 0.5
-"""Shared terms per term of both, from which two searches ask the same."""
+"""Minimum share of common terms of two equal searches."""
 SAME_INSTRUCTIONS = 0.6
 MIN_INSTRUCTIONS = 200
-"""Characters of a message that explains how something is done."""
+"""Minimum characters of a message that explains how something is done."""
 MAX_INSTRUCTIONS = 6_000
 _SEARCH = re.compile(r"web_?search|search_?web|google|brave|tavily|exa\b|context7|search_docs|docs_search", re.I)
 _FETCH = re.compile(r"fetch|browse|read_?url|open_?url|scrape|crawl", re.I)
@@ -43,23 +43,23 @@ _LOCAL = re.compile(r"^(?:localhost|127\.|0\.0\.0\.0|\[?::1)")
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Something that was looked up, or explained."""
+    """A look-up or an explanation."""
 
     event: FrictionEvent
     kind: str
-    """search, page, help or instructions"""
+    """The sort: search, page, help or instructions."""
     key: str
     """The key that equal look-ups share; empty if there is none, in which case `terms` are compared."""
     terms: frozenset[str]
     request: str
-    """Id of the user's message that it was looked up for."""
+    """The id of the user's message that requested the work."""
     asked: str
     """The beginning of that message."""
 
 
 _DOCUMENT = re.compile(r"\.(?:md|mdx|rst|adoc|txt)$", re.I)
 _OWN = re.compile(r"^(?:readme|changelog|claude|agents|gemini|memory|skill|todo|plan|license)\b", re.I)
-"""Files that agents read for themselves in any session."""
+"""Files that agents read by themselves in any session."""
 
 
 def lookups_in(turns: Sequence[Turn], cwd: str | None, project: str | None) -> Iterator[Lookup]:
@@ -94,7 +94,7 @@ def lookups_in(turns: Sequence[Turn], cwd: str | None, project: str | None) -> I
 
 
 def _looked_up(attempt: Attempt) -> Iterator[tuple[str, str, str]]:
-    """(kind, key, words as they stand in the call)"""
+    """The look-up of a call: (kind, key, words verbatim)."""
     call, command = attempt.call, attempt.command
     text = command if command is not None else call.text
     if command is not None:
@@ -120,7 +120,7 @@ def _looked_up(attempt: Attempt) -> Iterator[tuple[str, str, str]]:
 
 
 def _explains(text: str) -> bool:
-    """Whether it tells how to do something, in more than a sentence: steps, or a list."""
+    """Whether the message explains how to do something in more than a sentence: steps, or a list."""
     return len(re.findall(r"(?m)^\s*(?:[-*+]|\d+[.)])\s+\S", text)) >= 2 or text.count(". ") + text.count(".\n") >= 3
 
 
@@ -191,7 +191,7 @@ def slug(text: str) -> str:
 
 
 def _parts(url: str) -> tuple[str, str]:
-    """Host and path; of what is no URL after all, nothing and the whole."""
+    """Host and path of a URL; for other text, nothing and the whole."""
     try:
         parts = urlsplit(url)
     except ValueError:

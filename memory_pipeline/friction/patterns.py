@@ -1,4 +1,4 @@
-"""A pattern of friction: what recurs, what it costs, and what would end it."""
+"""Patterns of friction: recurring events, their cost, and a change that would end them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MIN_MINUTES = 0.5
 """Minimum minutes that an occurrence costs: somebody has to read it."""
 MAX_TITLE = 160
 MAX_LINE = 240
-"""Characters of a line that is to be written into a file."""
+"""Maximum characters of a line for a file."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Pattern:
     note: str = ""
     low_risk: bool = False
     requests: frozenset[str] = frozenset()
-    """Ids of the users' messages that the work was for."""
+    """Ids of the users' messages that requested the work."""
     sure: float = 1.0
     """The reliability of the rule of evidence, 0 to 1."""
 
@@ -59,7 +59,7 @@ class Pattern:
 
     @property
     def messages(self) -> frozenset[str]:
-        """Ids of the messages that it rests on."""
+        """Ids of the messages with its evidence."""
         return frozenset(message_id for member in self.members for message_id, *_ in member.evidence)
 
     @property

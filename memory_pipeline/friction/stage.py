@@ -1,4 +1,4 @@
-"""A day's rows of `friction_clusters`: what recurred over the days up to it, and what has ended."""
+"""The rows of `friction_clusters` for a day: patterns that recurred or ended."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     import duckdb
 
 Connect = Callable[[], "AbstractContextManager[duckdb.DuckDBPyConnection]"]
-"""Opens the query engine."""
+"""A function that opens the query engine."""
 VERSION = "20"
 MAX_PER_DAY = 10
 REMEMBERED_DAYS = 30
 """Days before the lookback in whose rows a continued or ended pattern is searched."""
 INPUTS = ("sessions", "messages", "observations")
 MAX_TOOL_TEXT = 6_000
-"""Characters of a tool's message that are looked at."""
+"""Maximum characters of a tool's message that are examined."""
 _MESSAGES = f"""
     SELECT m.session_id, m.message_id, m.day, m.role, m.said_at,
            CASE WHEN m.role = 'assistant' THEN '' WHEN m.role = '{TOOL}' THEN left(m.text, {MAX_TOOL_TEXT})
@@ -202,7 +202,7 @@ class FrictionStage:
     def _sessions(
         self, days: list[date]
     ) -> Iterator[tuple[str, list[Turn], dict[str, list[tuple[int, int]]], str | None, str | None]]:
-        """Session, its turns in order, what of them is quoted, folder and project."""
+        """Each session with its turns in order, their quoted parts, folder and project."""
         from memory_pipeline.lake.queries import mended  # here, because planning loads this module and queries nothing
 
         rows = mended(self.lake, lambda: self._messages(days))

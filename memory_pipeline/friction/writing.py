@@ -30,12 +30,13 @@ from memory_pipeline.text.wording import contradict
 _OF_THE_USER = (REPEATED_CORRECTION, STALE_MEMORY)
 """Kinds whose line is the user's word."""
 MAX_PLACES, MAX_PLACE = 8, 300
-"""Places that a model is shown, the newest, and characters of each."""
+"""Maximum number of newest places that a model is shown, and maximum characters of each."""
 MAX_TOKENS = 1_000
 
 
 def written(pattern: Pattern, asking: Asking, day: date) -> Pattern | None:
-    """The pattern with the model's text; None where the template's stays. Asked once for each pattern."""
+    """The pattern with the model's text; None if the text of the template stays. The model is asked once for each
+    pattern."""
     if asking.model is None:
         return None
     shown = _shown(pattern)
@@ -55,7 +56,7 @@ def written(pattern: Pattern, asking: Asking, day: date) -> Pattern | None:
 
 
 def checked(pattern: Pattern, text: str) -> tuple[Pattern | None, str | None]:
-    """The pattern with this answer of a model for its text, or why it is not taken."""
+    """The pattern with the text of this answer, or the reason why it is refused."""
     title, line = map(one_line, read_text(text))
     wanted = _line_of(pattern)
     if not title or (wanted and not line):

@@ -96,7 +96,7 @@ def cut_block(text: str, key: str) -> str | None:
 
 
 def damage(text: str, key: str) -> tuple[int, str] | None:
-    """The line (from 1) and what is wrong there with the block; None where it is as it was written, or is not there."""
+    """The line (from 1) and the damage of the block; None if it is intact or missing."""
     places = [text.count("\n", 0, found.start()) + 1 for found in _fences_of(text, key)]
     if not places or _find_untouched(text, key):
         return None
@@ -113,7 +113,7 @@ def has_block(text: str, key: str) -> bool:
 
 
 def body_of(text: str, key: str) -> str | None:
-    """What stands in the block, with ``\\n`` as line ending; None when it is missing or a user edited it."""
+    """The content of the block, with ``\\n`` as line ending; None if it is missing or edited."""
     found = _find_untouched(text, key)
     return _with_newlines(found["body"], "\n").removesuffix("\n") if found else None
 

@@ -103,7 +103,7 @@ def update_file(path: Path, edit: Callable[[bytes | None], bytes], *, backups: P
 
 
 def keep_copy(path: Path, backups: Path) -> None:
-    """Have the newest backup hold what the file says, where it says anything."""
+    """Update the newest backup from the file, unless the file is blank."""
     try:
         data = path.read_bytes()
     except OSError:  # gone, or not ours to read

@@ -41,7 +41,7 @@ def keep_private(workspace: Path) -> None:
 
 
 def open_to_others(workspace: Path) -> Iterator[Path]:
-    """The folder and what lies in it that others than its owner may read, write or enter."""
+    """Files and folders of the workspace that others than its owner may read, write or enter."""
     for folder, _, names in os.walk(workspace):
         for path in (Path(folder), *(Path(folder, name) for name in names)):
             with contextlib.suppress(OSError):
@@ -58,23 +58,23 @@ def content(workspace: Path, name: str) -> bytes | None:
 
 
 def make(workspace: Path, name: str, data: bytes) -> None:
-    """Make the mark of this name, as `content` gives it of another workspace, unless there is one."""
+    """Create the mark of this name with the `content` of another workspace, unless it exists."""
     for path in _places(workspace, name):
         _make(path, data)
 
 
 def kept_zone(workspace: Path) -> str | None:
-    """The name of the zone that the workspace was made with; None while it is not made."""
+    """The time zone of the workspace; None before it is created."""
     return _kept(workspace, ZONE)
 
 
 def keep_zone(workspace: Path, zone: str) -> None:
-    """Make the zone the workspace's own, if it has none yet."""
+    """Fix the time zone of the workspace, if it has none yet."""
     _keep(workspace, ZONE, zone)
 
 
 def kept_first_day(workspace: Path) -> date | None:
-    """The first day that the workspace was made with; None while it has no mark. Raises `WrongFileError`."""
+    """The first day of the workspace; None while it has no mark. Raises `WrongFileError`."""
     path = workspace / "lake" / FIRST_DAY
     text = _kept(workspace, FIRST_DAY)
     try:
@@ -91,27 +91,27 @@ def first_day(workspace: Path, today: date) -> date:
 
 
 def keep_first_day(workspace: Path, session_days: Iterable[date], today: date) -> None:
-    """Make the oldest of these days, or of what is stored, the workspace's first, if it has none yet; never a later one
-    than today, for a clock that ran ahead makes no workspace of the future."""
+    """Fix the first day of the workspace, if it has none yet: the oldest of these days and of the stored ones, but
+    never after today, as a clock may run ahead."""
     kept = kept_first_day(workspace)
     _keep(workspace, FIRST_DAY, f"{kept or min((*session_days, *_stored(workspace), today))}")
 
 
 def kept_format(workspace: Path) -> int:
-    """The number of the workspace's format; 0 of one from before there was a mark, and of a new one."""
+    """The number of the workspace's format; 0 for a new one, and for one without a mark."""
     text = _kept(workspace, FORMAT_MARK)
     return int(text) if text and _is_sound(FORMAT_MARK, text) else 0
 
 
 def keep_format(workspace: Path, number: int) -> None:
-    """Raise it to this number."""
+    """Set the format to this number."""
     for path in _places(workspace, FORMAT_MARK):
         before = path.read_bytes() if path.exists() else None
         write_atomically(path, f"{number}\n".encode(), expected=before, backups=None)
 
 
 def salt(workspace: Path) -> bytes:
-    """The workspace's own random bytes, made once."""
+    """The random bytes of the workspace, created once."""
     places = _places(workspace, SALT)
     found = next(filter(None, map(_salt_in, places)), None) or os.urandom(SALT_BYTES)
     for path in places:
@@ -139,7 +139,7 @@ def _stored(workspace: Path) -> Iterator[date]:
 
 
 def _catalogued(workspace: Path) -> list[date]:
-    """The oldest day of the sessions that are known, also of those that no run has read yet."""
+    """The oldest day of the sessions in the catalogue, including unread ones."""
     path = workspace / "lake" / "files" / "all.parquet"
     if not path.exists():
         return []
@@ -190,7 +190,7 @@ def _keep(workspace: Path, name: str, text: str) -> None:
 
 
 def _make(path: Path, content: bytes) -> None:
-    """The file, whole or not at all; one that another process has made meanwhile stays."""
+    """Create the file atomically, unless another process created it meanwhile."""
     make_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
     try:

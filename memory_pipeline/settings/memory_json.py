@@ -34,7 +34,7 @@ REFUSED = {
     "messageTokenThreshold": "says when pi's extension observes within a session, and here a session is observed when "
     "it is over; take it out, and set MEMORY_IDLE_MINUTES for how long nothing may be written until it is"
 }
-"""Keys of the extension that can mean nothing here, and why."""
+"""Keys of the extension that have no meaning here, with the reason."""
 
 
 class WrongFileError(MemoryPipelineError):
@@ -96,7 +96,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _expected(name: str, known: Sequence[str]) -> str:
-    """The names that are read, and the nearest of them."""
+    """The known names, and the nearest of them."""
     near = difflib.get_close_matches(name, known, n=1)
     return ", ".join(known) + (f"; the nearest is {near[0]}" if near else "")
 

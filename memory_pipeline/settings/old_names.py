@@ -1,5 +1,5 @@
-"""Names that settings had before: one that moved is read under its old key, one that is gone is ignored; both for one
-release, and with one sentence."""
+"""Former names of settings: a renamed one is read under its old key, a removed one is ignored; both for one release,
+and with one sentence."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ GONE = {
 
 
 def reason_gone(name: str) -> str | None:
-    """Why there is no such setting any more, by a former key or variable; None of any other name."""
+    """The reason why a setting was removed, by a former key or variable; None for any other name."""
     return GONE.get(name.lower().removeprefix("memory_").replace(".", "_"))
 
 
 @cache
 def warn(sentence: str) -> None:
-    """Tell it once per process; without a handler, logging prints it on stderr."""
+    """Log the sentence once per process; without a handler, logging prints it on stderr."""
     logging.getLogger(__name__).warning(sentence)

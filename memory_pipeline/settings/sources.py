@@ -31,11 +31,11 @@ FOREIGN = ("MEMORY_PIPELINE_INSIDE", "MEMORY_PRESSURE_WATCH", "MEMORY_PRESSURE_W
 """Variables with our prefixes that are no settings: those that the product sets for commands of models, and those of
 systemd and Heroku."""
 FRONT = "front"
-"""Marks a field that belongs on the front page: what people do change."""
+"""Marks a field for the front page: settings that people change."""
 ADVANCED = "advanced"
 """Marks a field that belongs to the table `advanced` of settings.toml, with its path as one word."""
 HIDDEN = "hidden"
-"""Marks a field that no list shows: it is for tests and for the product's own processes."""
+"""Marks a field that no list shows, for tests and for the product's own processes."""
 ELSEWHERE = {
     "chunk_size": "advanced.chunk_tokens",
     "compression.model": "observer.model",
@@ -61,7 +61,7 @@ ELSEWHERE = {
 
 @dataclass(frozen=True)
 class Variable:
-    """The environment variable of a field where it is not its key with MEMORY_ before it; of a group: the prefix."""
+    """The environment variable of a field if it is not its key with MEMORY_ before it; of a group, the prefix."""
 
     name: str
 
@@ -145,7 +145,7 @@ def by_key(cls: type[BaseSettings]) -> dict[str, Setting]:
 
 @cache
 def by_old_key(cls: type[BaseSettings]) -> dict[str, Setting]:
-    """The settings that had another key in the last release, by that."""
+    """The settings with another key in the last release, by that key."""
     known = by_key(cls)
     moved = {setting.path: setting for key, setting in known.items() if setting.path != key}
     return moved | {old: known[key] for old, key in MOVED.items()}
@@ -156,7 +156,7 @@ def _variable(field: FieldInfo) -> str | None:
 
 
 def nested(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values by path, such as `observer.model`, as the groups have them."""
+    """Values by path, such as `observer.model`, nested by group."""
     found: dict[str, Any] = {}
     for key, value in values.items():
         group, _, name = key.rpartition(".")
@@ -189,7 +189,7 @@ def _environment() -> dict[str, str]:
 
 
 class SettingsFile(InitSettingsSource):
-    """A workspace's settings.toml. Raises `WrongFileError` where it cannot be read or has a name that nothing reads."""
+    """A workspace's settings.toml. Raises `WrongFileError` if it cannot be read or has an unknown name."""
 
     def __init__(self, cls: type[BaseSettings], workspace: Path) -> None:
         path = workspace / FILE_NAME
@@ -204,7 +204,7 @@ class SettingsFile(InitSettingsSource):
 
 
 Given = Mapping[str, tuple[Any, str]]
-"""Values by path, each with where it is set: the name of the variable, or the file, with its line where it has one."""
+"""Values by path, each with its source: the name of the variable, or the file, with its line if known."""
 
 
 def in_file(cls: type[BaseSettings], path: Path, text: str, data: Mapping[str, Any]) -> Given:
@@ -233,7 +233,7 @@ def in_file(cls: type[BaseSettings], path: Path, text: str, data: Mapping[str, A
 
 
 def nested_values(places: Given) -> dict[str, Any]:
-    """The values as the groups have them."""
+    """The values nested by group."""
     return nested({path: value for path, (value, _) in places.items()})
 
 
@@ -251,7 +251,7 @@ def given(cls: type[BaseSettings], workspace: Path) -> Given:
 
 
 def line_number(text: str, key: str) -> int:
-    """The line of a TOML text that sets the key, else that of its table, counted from 1; 1 where neither is found."""
+    """The line of a TOML text that sets the key, else that of its table, counted from 1; 1 if neither is found."""
     table, near = "", 1
     for number, line in enumerate(text.splitlines(), 1):
         if header := re.match(r"\s*\[\s*([^\[\]]+?)\s*\]", line):
@@ -267,7 +267,7 @@ def line_number(text: str, key: str) -> int:
 
 
 def no_such(name: str, known: Iterable[str]) -> str:
-    """A sentence that nothing reads this name, with the nearest one that is read."""
+    """A sentence that this name is unknown, with the nearest known one."""
     if reason := reason_gone(name):
         return f"{name} is no setting any more: {reason}."
     lower = name.lower()
@@ -308,7 +308,7 @@ def _sentence(cls: type[BaseSettings], error: dict[str, Any], places: Given) -> 
 
 
 def assignment(cls: type[BaseSettings], key: str, value: Any, places: Given) -> str:
-    """The value as it is set, with where: `MEMORY_X='y'`, or `…/settings.toml:3: x='y'`."""
+    """The assignment with its source: `MEMORY_X='y'`, or `…/settings.toml:3: x='y'`."""
     known = settings_of(cls).get(key)
     text = "'…'" if known and known.is_secret else repr(str(value))
     if known is None or key not in places or places[key][1] == known.variable:

@@ -142,7 +142,7 @@ class Page:
         return self.shown(request, "missing", 404, reason="There is no such page.")
 
     def shown(self, request: Request, screen: str, status: int = 200, **values: Any) -> Response:
-        """A screen with what stands on each: the step that can be undone, and what came of earlier ones."""
+        """Render a screen with the common parts: the action that can be undone, and results of earlier ones."""
         review_session = self.review_session
         under_way = {s.proposal_id for s in review_session.under_way() if s.proposal_id}
         waiting = len(review_session.cache.pending()) - len(under_way)

@@ -1,4 +1,5 @@
-"""Searches of the page: the index stays open for a few seconds after each, as opening it takes longer than asking."""
+"""Searches of the page. The index stays open for a few seconds after each, as opening it takes longer than
+searching."""
 
 from __future__ import annotations
 

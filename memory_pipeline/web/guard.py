@@ -37,7 +37,7 @@ _HOW_TO_OPEN = "`memory open` opens this page: its address is good for one brows
 
 
 class Refused(Exception):
-    """Why a request is not answered, with the status."""
+    """A request is refused; the exception has the reason and the status."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -45,9 +45,10 @@ class Refused(Exception):
 
 
 class Guard:
-    """An ASGI application in front of the page on this port. `asked_at` is when it answered last, by `time.monotonic`.
+    """An ASGI application in front of the page on this port. `asked_at` is the time of its last response, by
+    `time.monotonic`.
 
-    A request that it lets through has `form_token` in its scope, which forms carry, and a change its fields as `form`.
+    A request that it admits has `form_token` in its scope, which forms carry, and a change its fields as `form`.
     """
 
     def __init__(self, app: ASGIApp, port: int) -> None:
@@ -65,7 +66,7 @@ class Guard:
 
     @property
     def first_address(self) -> str:
-        """The address that makes the browser which asks for it first the page's own."""
+        """The address that gives the first browser which requests it access to the page."""
         return f"{self.address}?{urlencode({'token': self._first or ''})}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -83,7 +84,7 @@ class Guard:
         await answer(scope, receive, _with_headers(send))
 
     async def _answer(self, request: Request) -> ASGIApp:
-        """The page, where it may answer. Raises `Refused`."""
+        """Answer the request. Raises `Refused` if it is not allowed."""
         self._check_place(request)
         if request.method == "GET" and (token := request.query_params.get("token")) and request.url.path == "/":
             return self._let_in(request, token)

@@ -1,4 +1,4 @@
-"""The screen Memory: the lines of MEMORY.md as the file is now, each with what is on record of it."""
+"""The screen Memory: the lines of the current MEMORY.md, each with its history."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SURFACES = {"command": "the command line", "page": "this page", "auto": "trust i
 
 @dataclass(frozen=True)
 class Remembered:
-    """A line with what became of it, a few words each."""
+    """A line with its history, a few words per event."""
 
     line: MemoryLine
     trace: Sequence[str]

@@ -30,12 +30,12 @@ SETTLED_NS = 50_000_000
 """Age from which a modification time is trusted: a second write may fall into the same tick of the file system's
 clock."""
 AROUND = 3
-"""Turns before and after the words that a card rests on."""
+"""Number of turns before and after the quoted words."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A card with the conversation that its words were said in. ``start`` and ``end`` mark them in the message."""
+    """A card with the conversation around its quote. ``start`` and ``end`` mark the quote in the message."""
 
     row: ProposalState
     card: Card
@@ -44,7 +44,7 @@ class Shown:
     end: int
     turns: Sequence[Turn]
     said_again: Sequence[str]
-    """Lines of later days that said the same and were merged into it."""
+    """Lines of later days that were merged into the proposal."""
 
 
 @dataclass

@@ -1,4 +1,5 @@
-"""The quality report on the page: made beside it, since the first one takes seconds, and kept for some minutes."""
+"""The quality report on the page. It is made in the background, since the first one takes seconds, and cached for some
+minutes."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from memory_pipeline.web.rendering import linked
 
 KEPT_SECONDS = 300.0
 PATIENCE = 1.5
-"""Seconds for which a page waits for it."""
+"""Seconds for which a page waits for the report."""
 
 
 class Reports:

@@ -31,19 +31,19 @@ class PageNotFoundError(MemoryPipelineError):
 
 @dataclass(frozen=True)
 class Hit:
-    """A hit with what was said around it."""
+    """A hit with the words around it."""
 
     found: Found
     around: Context | None
 
     @property
     def is_line(self) -> bool:
-        """Whether it is no message, and `why` shows where it comes from."""
+        """Whether the hit is a line, whose origin `why` shows, and not a message."""
         return is_line(self.found.source_id)
 
     @property
     def speaker(self) -> str:
-        """Who said it, or what it is."""
+        """The speaker, or the sort of line."""
         if self.found.record == MEMORY_LINE:
             return f"MEMORY.md, {self.found.kind}"
         if self.found.role:
@@ -59,7 +59,7 @@ class SearchScreen:
     """The limits of the answer, or the reason why there is none."""
     is_likely: bool = True
     nothing: str = ""
-    """Said where nothing was found."""
+    """The message when nothing was found."""
     projects: Sequence[str] = ()
     harnesses: Sequence[str] = ()
 
@@ -92,10 +92,10 @@ def _with_context(lake: Lake, results: Results) -> list[Hit]:
 
 @dataclass(frozen=True)
 class SessionScreen:
-    """Messages of people and models, oldest first, with the observations that rest on each."""
+    """A session: messages of people and models, oldest first, with the observations that quote each."""
 
     session: Mapping[str, Any]
-    """A row of `sessions`; of several days the first."""
+    """The row of `sessions`; of several days the first."""
     days: Sequence[date]
     messages: Sequence[Mapping[str, Any]]
     observations: Mapping[str, Sequence[Mapping[str, Any]]]
@@ -103,7 +103,7 @@ class SessionScreen:
     start: int
     total: int
     at: str = ""
-    """The message that was asked for, which is shown whole."""
+    """The requested message, which is shown in full."""
 
 
 def session_screen(settings: Settings, asked: Mapping[str, str]) -> SessionScreen:

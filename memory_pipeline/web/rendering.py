@@ -25,7 +25,7 @@ _CODE = re.compile(r"`([^`]+)`")
 
 
 def marked(text: str, start: int, end: int) -> Markup:
-    """The words from ``start`` to ``end`` of a message marked, with what stands next to them."""
+    """The message with the words from ``start`` to ``end`` marked, and the text next to them."""
     before, words, after = text[:start], text[start:end], text[end:]
     before = f"…{before[-MAX_AROUND:].partition(' ')[2]}" if len(before) > MAX_AROUND else before
     after = _cut(after, MAX_AROUND)
@@ -38,18 +38,18 @@ def cut(text: str, limit: int = MAX_TEXT) -> str:
 
 
 def linked(text: str) -> Markup:
-    """The ids of lines as links to where they come from, and what stands between backticks as code."""
+    """The text with ids of lines as links to their origin, and backticked parts as code."""
     with_code = _CODE.sub(r"<code>\1</code>", f"{escape(plain(text))}")
     return Markup(_ID.sub(r'<a href="/why?id=\g<0>">\g<0></a>', with_code))
 
 
 def from_markdown(text: str) -> Markup:
-    """A daily log: headings, lists and emphasis are its own; links, images and HTML stay what was written."""
+    """A daily log as HTML: its headings, lists and emphasis are rendered; links, images and HTML stay text."""
     return Markup(_ID.sub(r'<a href="/why?id=\g<0>">\g<0></a>', _markdown().render(plain(text))))
 
 
 def render(request: Request, screen: str, status: int = 200, **values: Any) -> HTMLResponse:
-    """The screen of this template."""
+    """Render the template of a screen."""
     shown = _environment().get_template(f"{screen}.html.jinja")
     return HTMLResponse(shown.render(screen=screen, form_token=request.scope["form_token"], **values), status)
 

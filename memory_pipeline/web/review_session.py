@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 HELD_SECONDS = 8.0
 LATER, RETIRED = "later", "retired"
 NEWS = 20
-"""Sentences that wait to be read, the last ones."""
+"""Maximum number of unread sentences; older ones are dropped."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,13 @@ class Step:
     """The line, as it was shown."""
     proposal_id: str = ""
     text: str | None = None
-    """As edited."""
+    """The text as edited."""
     section: str | None = None
     line: MemoryLine | None = None
 
 
 class ReviewSession:
-    """The steps of one workspace; a context, at whose end all are recorded."""
+    """The actions in one workspace; a context manager that records all of them at its end."""
 
     def __init__(self, settings: Settings, *, held_seconds: float = HELD_SECONDS) -> None:
         self.settings = settings
@@ -87,11 +87,11 @@ class ReviewSession:
 
     @property
     def later(self) -> Sequence[str]:
-        """Proposals that were put off, oldest first."""
+        """Postponed proposals, oldest first."""
         return list(self._later)
 
     def under_way(self) -> list[Step]:
-        """Steps that no table or file has yet."""
+        """Actions that are not in a table or file yet."""
         with self._lock:
             return [*self._being_recorded, *([self._held] if self._held else [])]
 
@@ -103,7 +103,7 @@ class ReviewSession:
         return told
 
     def take(self, step: Step) -> None:
-        """The step before can no longer be undone; this one can."""
+        """Hold this action, which can be undone, and hand on the previous one."""
         with self._lock:
             self._pass_on()
             self._held = step
@@ -115,7 +115,7 @@ class ReviewSession:
             self._timer.start()
 
     def undo(self) -> Step | None:
-        """The step that is undone; None where the last one is recorded already."""
+        """Undo the held action and return it; None if it is recorded already."""
         with self._lock:
             step, self._held = self._held, None
             if step:
@@ -127,7 +127,7 @@ class ReviewSession:
             self._pass_on()
 
     def saw(self, proposal_ids: Sequence[str]) -> None:
-        """These were shown to the user."""
+        """Record that these proposals were shown to the user."""
         with self._lock:
             new = [p for p in proposal_ids if p not in self._seen]
             self._seen.update(new)
@@ -135,7 +135,7 @@ class ReviewSession:
             self._hand.submit(self._guarded, lambda: self._record_shown(new))
 
     def look(self) -> None:
-        """Read what was marked in REVIEW.md since it was read last. Waits for it, so that the page shows it."""
+        """Read new marks in REVIEW.md, and wait for it, so that the page shows them."""
         if self._state_of_review() != self._read_at:
             self._hand.submit(self._guarded, self._reconcile).result()
 
@@ -230,7 +230,7 @@ class ReviewSession:
 
 
 def describe(made: Reconciled) -> list[str]:
-    """What came of a reconciliation, a sentence each, for whoever decides."""
+    """The results of a reconciliation, a sentence each."""
     found = [f"REVIEW.md was not read: {made.damaged} A fresh one was written."] if made.damaged else []
     found += [visible(how) for how in made.to_make.values()]  # of fixes that were approved in REVIEW.md
     for state, ids in ((APPROVED, made.approved), (REJECTED, made.rejected)):

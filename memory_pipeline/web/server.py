@@ -29,12 +29,12 @@ STOP_SECONDS = 3
 
 
 class PortTakenError(MemoryPipelineError):
-    """Another program listens there."""
+    """Another program listens on the port."""
 
 
 class PageServer:
     """The page of one workspace on this port of 127.0.0.1 (0: any free one). It listens from the beginning; when the
-    context ends, what was decided and not recorded yet is recorded.
+    context ends, pending decisions are recorded.
 
     ``report`` makes the quality report. Raises `PortTakenError`.
     """

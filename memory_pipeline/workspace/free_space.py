@@ -11,8 +11,8 @@ from pathlib import Path
 from memory_pipeline.errors import CannotGoOnError
 
 MIN_FREE_BYTES = 250_000_000
-"""The index maps files of 146 MB with holes into memory, and a process that writes into a hole on a full disk is ended
-by a signal (SIGBUS), without a word. A day of sessions needs a few megabytes besides."""
+"""Minimum free bytes. The index memory-maps sparse files of 146 MB, and a process that writes into a hole on a full
+disk is killed by a signal (SIGBUS) without a message. A day of sessions needs a few megabytes besides."""
 BLOCK_BYTES = 512
 """The unit of `st_blocks`, whatever the block size of the file system."""
 USED_UP_BYTES = 1_000_000
@@ -26,13 +26,13 @@ class DiskFullError(CannotGoOnError):
 
 
 def require_space(folder: Path) -> None:
-    """Raise `DiskFullError` where the disk of the folder, which need not be there yet, has too little room."""
+    """Raise `DiskFullError` if the disk of the folder, which may not exist yet, has too little room."""
     if _free(folder) < MIN_FREE_BYTES:
         raise DiskFullError(disk_full(folder))
 
 
 def disk_full(folder: Path) -> str:
-    """The sentence."""
+    """The message for a full disk."""
     return (
         f"The disk of {folder} is full: {_free(folder) / 1e6:.0f} MB are free, and {MIN_FREE_BYTES / 1e6:.0f} are "
         "needed. Make room and run it again; what is stored is whole."
@@ -40,8 +40,8 @@ def disk_full(folder: Path) -> str:
 
 
 def is_disk_full(error: BaseException | None, folder: Path) -> bool:
-    """Whether that is what went wrong, also where another error was raised because of it, or where there is no room
-    left at all: then hardly any library says what is the matter."""
+    """Whether the error, or one of its causes, means a full disk, or no room is left at all, which hardly any library
+    reports as such."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -62,7 +62,7 @@ def _free(folder: Path) -> int:
 
 
 def size_on_disk(folder: Path) -> int:
-    """Bytes that its files take; holes in them take none. 0 where there is no such folder."""
+    """Bytes on disk of the folder's files, without holes; 0 if there is no such folder."""
     total = 0
     for path in folder.rglob("*"):
         with suppress(OSError):  # a run that goes on removes files of its own

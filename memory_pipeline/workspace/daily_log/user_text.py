@@ -15,7 +15,7 @@ from memory_pipeline.markdown.blocks import split_lines
 from memory_pipeline.text.sentences import sentences
 
 LONG = 300
-"""Characters from which a paragraph is not one note but each of its sentences is."""
+"""Minimum characters of a paragraph whose sentences are separate notes."""
 
 _FENCE = re.compile(r"<!--\s*(?P<closing>/)?\s*memory:")
 _OUR_HEADING = re.compile(
@@ -39,12 +39,12 @@ _LINKS = re.compile(
 )
 """Elements without meaning of their own: links, tags, and marks of omissions."""
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\d_]{2,}")
-"""Or a character of a language that has no spaces."""
+"""A word, or a character of a language without spaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A paragraph, list item or sentence, as it stands in the file."""
+    """A paragraph, list item or sentence, verbatim."""
 
     line: int
     """The number of the first line, from 1."""
@@ -76,7 +76,7 @@ def paragraphs(own: str) -> list[Paragraph]:
 
 
 def _blocks(own: str) -> Iterator[Paragraph]:
-    """Paragraphs and items, those of code, boxes and the like left out."""
+    """Paragraphs and items, without code, boxes and the like."""
     lines = own.split("\n")
     taken: list[str] = []
     begin, is_box, in_list, code = 0, False, False, ""
