@@ -1,7 +1,4 @@
-"""What the UI shows under Checks: every day of a run with its result, and all stored days of a run without days.
-
-On an instance in files, as everybody has one: there results are stored in a way of our own.
-"""
+"""What the UI shows under Checks: every day of a run with its result, and all stored days of a run without days."""
 
 from collections.abc import Iterator, Sequence
 from datetime import date
@@ -13,7 +10,7 @@ import polars as pl
 import pytest
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionResolvedStatus as Status
 
-from memory_pipeline.defs.check_results import OTHERS_FAILED, over_days
+from memory_pipeline.defs.check_results import over_days
 from memory_pipeline.defs.graph import build_definitions
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.flags import UNGROUNDED_SPECIFICS
@@ -92,6 +89,11 @@ def evaluations(instance: dg.DagsterInstance, check: str) -> list[dg.AssetCheckE
     return [record.evaluation for record in records if record.evaluation]
 
 
+def of_the_run(instance: dg.DagsterInstance, check: str) -> dg.AssetCheckEvaluation:
+    """The newest result over all days of a run."""
+    return next(evaluation for evaluation in evaluations(instance, check) if evaluation.partition is None)
+
+
 @pytest.mark.parametrize("how", [{"tags": RANGE}, {"partition_key": DAYS[1]}])
 def test_every_day_of_a_run_has_passed(lake: Lake, instance: dg.DagsterInstance, how: dict[str, Any]) -> None:
     assert run(instance, **how).success
@@ -115,37 +117,18 @@ def test_a_result_says_what_was_judged_and_what_is_wrong(lake: Lake, instance: d
     frame = lake.read("observations", [day_after(1)])
     lake.replace("observations", frame.with_columns(frame["tokens"] * 100), [day_after(1)])
     assert execute_all(instance).success
-    of_all = evaluations(instance, "compression_ratio")[0]
-    assert (of_all.passed, of_all.partition) == (False, None)
+    of_all = of_the_run(instance, "compression_ratio")
+    assert not of_all.passed
     assert f"3 days, 1 of them failed: {DAYS[1]}: " in f"{of_all.description}"
     assert "hardly condensed" in f"{of_all.description}"
     assert shown(instance)["compression_ratio"][Status.FAILED.value] == [DAYS[1]]
 
 
-def test_days_that_failed_before_are_told_with_what_is_well_now(lake: Lake, instance: dg.DagsterInstance) -> None:
-    """The list of checks says "Failed" as long as one of all days does."""
-    assert run(instance, tags=RANGE).success
-    frame = lake.read("observations", [day_after(0)])
-    lake.replace("observations", frame.with_columns(frame["tokens"] * 100), [day_after(0)])
-    assert execute_all(instance).success
-    say(lake, "later", *TURNS, day=day_after(2), clock="15:00")
-    last = dict.fromkeys(RANGE, DAYS[2])
-    assert run(instance, tags=last).success
-    told = "1 day: all is well. 1 other day failed when it was judged last: 2025-03-05."
-    assert evaluations(instance, "compression_ratio")[0].description == told
-    assert run(instance, partition_key=DAYS[1]).success
-    of_a_day = evaluations(instance, "compression_ratio")[0]
-    assert (of_a_day.partition, of_a_day.metadata[OTHERS_FAILED].value) == (DAYS[1], DAYS[0])
-    assert "failed" not in f"{of_a_day.description}", "which is about this day"
-    assert run(instance, tags=RANGE).success, "made anew, it is well again"
-    assert evaluations(instance, "compression_ratio")[0].description == "3 days: all is well."
-
-
 def test_execute_all_judges_all_stored_days(lake: Lake, instance: dg.DagsterInstance) -> None:
     assert run(instance, tags=RANGE | {"dagster/asset_partition_range_end": DAYS[1]}).success
     assert execute_all(instance).success
-    latest = {key.name: evaluations(instance, key.name)[0] for key in keys()}
-    assert all(e.passed and e.partition is None for e in latest.values())
+    latest = {key.name: of_the_run(instance, key.name) for key in keys()}
+    assert all(evaluation.passed for evaluation in latest.values())
     assert latest["compression_ratio"].metadata["days"].value == "2"
     assert shown(instance)["compression_ratio"] == {Status.SUCCEEDED.value: DAYS[:2]}
     assert shown(instance)["every_message_in_one_window"] == {Status.SUCCEEDED.value: DAYS}  # all are stored
@@ -153,7 +136,7 @@ def test_execute_all_judges_all_stored_days(lake: Lake, instance: dg.DagsterInst
 
 def test_execute_all_of_nothing_stored_is_no_failure(lake: Lake, instance: dg.DagsterInstance) -> None:
     assert execute_all(instance).success
-    assert evaluations(instance, "compression_ratio")[0].description == "0 days: all is well."
+    assert of_the_run(instance, "compression_ratio").description == "0 days: all is well."
 
 
 def test_names_that_nobody_said_are_named(lake: Lake, instance: dg.DagsterInstance) -> None:

@@ -1,4 +1,4 @@
-"""`memory backfill`: all days of a range, a stretch at a time, after what it will take was told."""
+"""`memory backfill`: all days of a range, a month at a time, after an estimate."""
 
 import sys
 import time
@@ -12,10 +12,10 @@ import typer
 from memory_pipeline.cli.choosing import FIRST, LAST, SESSIONS, days_in, sessions_of_call, span_of, waiting
 from memory_pipeline.cli.console import MISUSED, err, fail
 from memory_pipeline.cli.estimate import costs_of, days_needed, money, told
-from memory_pipeline.cli.running import DAY_JOB, Running, report_outcome, running, until_whole
+from memory_pipeline.cli.running import DAY_JOB, Running, report_outcome, rerun_after_repair, running
 from memory_pipeline.cli.setup_outlook import minutes
 from memory_pipeline.days import today
-from memory_pipeline.defs.runs import instance_of, interrupts, last_words, only_run
+from memory_pipeline.defs.runs import instance_of, interrupts, only_run
 from memory_pipeline.embeddings.health import vector_problems
 from memory_pipeline.lake.shared_marks import refuse_beside_a_server
 from memory_pipeline.observations.estimate import Estimate
@@ -25,7 +25,7 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
 
 RUNS_MEASURED = 20
-"""Earlier runs by whose pace the time is told: days differ, and a machine is now busy and now not."""
+"""Earlier runs whose pace gives the estimate of the time: days differ, and so does the load of the machine."""
 
 IN_PARALLEL = (
     "`--workers` is gone: Dagster runs a backfill in parallel. In `memory ui`, give the pool `days` so many places "
@@ -35,20 +35,20 @@ IN_PARALLEL = (
 
 @dataclass(frozen=True)
 class Plan:
-    """What a backfill has to do."""
+    """The work of a backfill."""
 
     chosen: list[date]
     """The days of the range that have sessions or notes."""
     left: list[date]
-    """Those of them that are not up to date."""
+    """The chosen days that are not up to date."""
     models: list[str]
-    """Those that are asked."""
+    """The models that are asked."""
     cost: Estimate
-    """Of the days that are left."""
+    """The estimate for the days that are left."""
     seconds_per_message: float | None
-    """As measured on earlier runs, if there were any."""
+    """The pace of earlier runs; None without any."""
     outside: str
-    """What to set to take in days of the range that have sessions and are before the first day."""
+    """A sentence on days of the range with sessions that are before the first day; "" without any."""
 
 
 def backfill(
@@ -87,14 +87,14 @@ def backfill(
     _print(settings, catalogue, plan)
     if plan.left and not _agreed(yes):
         return
-    with last_words(settings), only_run(settings), interrupts() as is_pressed:
+    with only_run(settings), interrupts() as is_pressed:
 
         def work() -> str | None:
             with running(settings, catalogue, is_pressed) as runs:
                 _run_all(runs, plan, newest_first=newest_first)
             return runs.failure
 
-        failure = until_whole(Workspace(settings, catalogue.lake), work)
+        failure = rerun_after_repair(Workspace(settings, catalogue.lake), work)
     report_outcome(settings, plan.chosen, began, failure, as_json=as_json)
 
 
@@ -106,8 +106,8 @@ def _refuse_future(settings: Settings, span: tuple[date, date]) -> None:
 
 
 def plan_of(settings: Settings, catalogue: Catalogue, span: tuple[date, date], *, newest_first: bool) -> Plan:
-    """Messages are read on the way where a model is set, which the runs need not do again. Raises `typer.Exit` where
-    there is no day to choose."""
+    """The plan of a backfill. With a model set, messages are read on the way, which the runs need not do again. Raises
+    `typer.Exit` if there is no day to choose."""
     chosen = days_in(catalogue, span, everything=False)
     if not chosen:
         raise fail(_nothing_in(catalogue, span))
@@ -124,9 +124,9 @@ def plan_of(settings: Settings, catalogue: Catalogue, span: tuple[date, date], *
     return Plan(chosen, left, models, cost, pace, _before_the_first_day(catalogue, span))
 
 
-def stretches_of(days: Sequence[date], lookback_days: int, *, newest_first: bool) -> list[list[date]]:
-    """The days of each calendar month. The newest first, a month has with it the days after it that look back on it:
-    they were made when it was not yet there."""
+def months_of(days: Sequence[date], lookback_days: int, *, newest_first: bool) -> list[list[date]]:
+    """The days of each calendar month. With the newest first, a month is followed by the days after it that look back
+    on it, since these were built before it."""
     months: dict[tuple[int, int], list[date]] = {}
     for day in sorted(days):
         months.setdefault((day.year, day.month), []).append(day)
@@ -137,7 +137,7 @@ def stretches_of(days: Sequence[date], lookback_days: int, *, newest_first: bool
 
 
 def seconds_per_message(instance: Any, catalogue: Catalogue, observer: str) -> float | None:
-    """By the last runs that made days anew with this observer; None where there is none on record."""
+    """The pace of the last runs that rebuilt days with this observer; None if none is on record."""
     from memory_pipeline.defs.quality_history import days_made
 
     seconds, messages = 0.0, 0
@@ -165,7 +165,7 @@ def _named(day: date, otherwise: str) -> str:
 
 
 def _before_the_first_day(catalogue: Catalogue, span: tuple[date, date]) -> str:
-    """What to set to take in days of the range that have sessions and are before the workspace's first day."""
+    """A sentence on days of the range with sessions that are before the workspace's first day; "" without any."""
     start = catalogue.settings.start_date
     days = [day for day in catalogue.days_outside() if span[0] <= day <= span[1] and day < start]
     if not days:
@@ -177,7 +177,7 @@ def _before_the_first_day(catalogue: Catalogue, span: tuple[date, date]) -> str:
 
 
 def _print(settings: Settings, catalogue: Catalogue, plan: Plan) -> None:
-    """To stderr: stdout has the summary."""
+    """Print the plan to stderr; stdout has the summary."""
     done, left = len(plan.chosen) - len(plan.left), len(plan.left)
     lines = {
         "days": f"{len(plan.chosen)} with sessions, {plan.chosen[0]} to {plan.chosen[-1]}; {done} are up to date, "
@@ -222,10 +222,10 @@ def _agreed(yes: bool) -> bool:
 
 
 def _run_all(runs: Running, plan: Plan, *, newest_first: bool) -> None:
-    """All months, until a user, the budget of the models or a failure that is of no single day ends it."""
+    """Run all months, until a user, the budget of the models or a failure that concerns no single day ends it."""
     catalogue, lookback_days = runs.catalogue, runs.settings.lookback_days
     left, seconds, done = set(plan.left), 0.0, 0
-    for days in stretches_of(plan.chosen, lookback_days, newest_first=newest_first):
+    for days in months_of(plan.chosen, lookback_days, newest_first=newest_first):
         with waiting("what is out of date"):
             ranges = Stages.from_settings(runs.settings, catalogue, datetime.now(UTC)).runs_for(days)
         if not ranges:
@@ -248,7 +248,7 @@ def _run_all(runs: Running, plan: Plan, *, newest_first: bool) -> None:
 
 
 def _why_no_further(runs: Running, failures: int) -> str:
-    """A sentence where the other months would fare likewise; ``failures`` were there before this one."""
+    """A sentence if the other months would fail likewise; ``failures`` were there before this month."""
     if runs.unfinished.out_of_budget:
         return runs.unfinished.out_of_budget
     return runs.failures[-1] if len(runs.failures) > failures and not runs.unfinished.failed else ""

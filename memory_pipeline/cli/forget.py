@@ -123,7 +123,7 @@ def _refuse_other_runs(settings: Settings) -> None:
         close_dead_runs(instance)
         running = unfinished_runs(instance)
     if running:
-        raise fail(f"A run works on {settings.workspace} ({running[0]}); wait for it to end, then forget.")
+        raise fail(f"A run works on {settings.workspace} ({running[0].job_name}); wait for it to end, then forget.")
 
 
 def _is_there(request: ForgetRequest, found: list[Found]) -> bool:

@@ -19,12 +19,12 @@ from memory_pipeline.cli.choosing import (
 )
 from memory_pipeline.cli.console import err
 from memory_pipeline.cli.estimate import print_estimate
-from memory_pipeline.cli.running import print_outcome, report_outcome, running, until_whole
-from memory_pipeline.cli.unchanged import keep_outcome, kept_outcome
-from memory_pipeline.defs.runs import interrupts, last_words, only_run
+from memory_pipeline.cli.running import due_by_level, report_outcome, rerun_after_repair, running
+from memory_pipeline.defs.runs import interrupts, only_run
 from memory_pipeline.embeddings.health import vector_problems
 from memory_pipeline.lake.shared_marks import refuse_beside_a_server, serve
 from memory_pipeline.planning import Stages
+from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.daily_log.markers import write_markers
@@ -57,58 +57,58 @@ def run(
         return
     span, began = span_of(first, last, everything), datetime.now(UTC)
     settings, catalogue = sessions_of_call(sessions, with_examples=review)
-    workspace, days = Workspace(settings, catalogue.lake), list[date]()
-    with last_words(settings), only_run(settings), interrupts() as is_pressed:
+    days, has_run = list[date](), False
+
+    def work() -> str | None:
+        nonlocal has_run
         days[:] = days_in(catalogue, span, everything)
+        ranges, to_distil = _plan(settings, catalogue, days), None if everything else days
+        if not (ranges or has_run or due_by_level(settings, to_distil)):
+            if review:
+                reconcile(Workspace.open(settings), began)
+            return None
+        has_run = True
+        with running(settings, catalogue, is_pressed) as runs:
+            runs.over(ranges)
+            if review:
+                runs.review()
+            runs.distil(to_distil)
+        return runs.failure
+
+    with only_run(settings), interrupts() as is_pressed:
         if review:
             refuse_beside_a_server(settings)
         else:
             serve(settings)
-        if (known := kept_outcome(settings, days)) and not Stages.from_settings(settings, catalogue).runs_for(days):
-            told = f"{len(days)} days with sessions chosen, {UP_TO_DATE}. {left_out(catalogue)}"
-            err.print(told.rstrip(), style="dim")
-            print_outcome(settings, known, began, as_json=as_json, reviews=review)
-            return
-
-        def work() -> str | None:
-            days[:] = days_in(catalogue, span, everything)
-            ranges = _plan(settings, catalogue, days)
-            with running(settings, catalogue, is_pressed) as runs:
-                runs.over(ranges)
-                if review:
-                    runs.review()
-                runs.distil(None if everything else days)
-            return runs.failure
-
-        failure = until_whole(workspace, work)
-        summary = report_outcome(settings, days, began, failure, as_json=as_json, reviews=review)
-        if review:
-            keep_outcome(settings, catalogue, days, None if everything else days, summary)
+        failure = rerun_after_repair(Workspace(settings, catalogue.lake), work)
+        report_outcome(settings, days, began, failure, as_json=as_json, reviews=review, has_run=has_run)
 
 
 def _plan(settings: Settings, catalogue: Catalogue, days: Sequence[date]) -> list[tuple[date, date]]:
-    """The ranges of days that are to be run, which are told; with what else is said or done before a run."""
+    """The ranges of days that are to be run; prints them, and does what comes before a run."""
     # first: it may make days out of date
     problems = vector_problems(Workspace(settings, catalogue.lake), before_a_run=True)
     with waiting("what is out of date"):
         ranges = Stages.from_settings(settings, catalogue, datetime.now(UTC)).runs_for(days)
     nothing = "nothing can be done, but not all is well" if problems else UP_TO_DATE
-    todo = _told(ranges, days) if ranges else f"{nothing}."
-    told = f"{len(days)} days with sessions chosen, {todo} {left_out(catalogue)}"
-    err.print(told.rstrip(), style="dim", soft_wrap=True)
+    todo = describe_ranges(ranges, days) if ranges else f"{nothing}."
+    sentence = f"{len(days)} days with sessions chosen, {todo} {left_out(catalogue)}"
+    err.print(sentence.rstrip(), style="dim", soft_wrap=True)
     if logs := write_markers(settings):
         which = f"{logs[0].stem} to {logs[-1].stem}" if len(logs) > 1 else logs[0].stem
         err.print(f"{len(logs)} daily log(s) now have the markers `{settings.markers}`: {which}.", style="dim")
     return ranges
 
 
-def _told(ranges: Sequence[tuple[date, date]], chosen: Sequence[date]) -> str:
-    """What is to be done, and why it is other days than were chosen, where it is."""
+def describe_ranges(ranges: Sequence[tuple[date, date]], chosen: Sequence[date]) -> str:
+    """How many runs and days there are to do, and the reason if these are other days than the chosen ones."""
     first, last = ranges[0][0], ranges[-1][1]
     days = sum((end - start).days + 1 for start, end in ranges)
     named = sum(first <= day <= last for day in chosen)
     runs, of = f"{len(ranges)} run{'s' * (len(ranges) != 1)}", f"{days} day{'s' * (days != 1)}"
-    told = f"{runs} over {of} to do."
+    sentence = f"{runs} over {of} to do."
     if named < len(chosen):
-        told += f" {named} of them are not up to date, from {first} on: what changed there may change what comes after."
-    return told
+        sentence += (
+            f" {named} of them are not up to date, from {first} on: what changed there may change what comes after."
+        )
+    return sentence

@@ -1,9 +1,9 @@
-"""What `memory run` and `memory backfill` share: days brought up to date by Dagster's jobs, and what it came to."""
+"""The runs of `memory run` and `memory backfill`: days brought up to date by Dagster's jobs, and the summary."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, fields
 from datetime import date, datetime
 from typing import Any, NamedTuple
@@ -42,16 +42,16 @@ class Runs(NamedTuple):
 
 @dataclass
 class Running:
-    """Runs of jobs on a workspace, one after the other. Once a user has stopped one, the others do nothing."""
+    """Runs of jobs on a workspace, one after the other. After a user has stopped one, the others do nothing."""
 
     settings: Settings
     catalogue: Catalogue
     instance: Any
     is_pressed: Callable[[], bool]
-    """Whether somebody pressed Ctrl-C."""
+    """Whether Ctrl-C was pressed."""
     failures: list[str] = field(default_factory=list)
     unfinished: Unfinished = field(default_factory=Unfinished)
-    """What is left of the days of the last call of `over`."""
+    """What the last call of `over` left undone."""
 
     @property
     def is_stopped(self) -> bool:
@@ -61,7 +61,7 @@ class Running:
 
     @property
     def failure(self) -> str | None:
-        """The one to be reported: that a user stopped it, else the first."""
+        """The failure to report: that a user stopped it, else the first one."""
         return next(iter(self.failures[-1:] if self.is_stopped else self.failures), None)
 
     def over(self, ranges: Sequence[tuple[date, date]]) -> None:
@@ -76,8 +76,19 @@ class Running:
         of them are offered."""
         if not self.is_stopped:
             with waiting("REVIEW.md and MEMORY.md"):
-                failure = run_job(self.settings, self.instance, "review_job")
-            self.failures += filter(None, [failure])
+                self._run("review_job")
+
+    def _run(self, job: str, span: tuple[date, date] | None = None) -> Unfinished:
+        from memory_pipeline.defs.orchestration import STOPPED
+
+        found = Unfinished()
+        failure = run_job(self.settings, self.instance, job, span, found)
+        if self.is_pressed():
+            failure = STOPPED
+        elif failure and found.failed:
+            failure = f"{failure} (on {', '.join(f'{day}' for day in sorted(found.failed))})"
+        self.failures += filter(None, [failure])
+        return found
 
     def distil(self, days: Sequence[date] | None) -> None:
         """Distil what these days (None: all) have made due; without a model, so it costs nothing."""
@@ -85,21 +96,17 @@ class Running:
             return
         from memory_pipeline.defs.jobs import DISTIL_JOBS
 
-        with waiting("what is to be distilled"):
-            stages = stages_of(Workspace.open(self.settings, for_planning=True))
-            due = {stage.level: due_periods(stage, days) for stage in stages}
-        due = {level: periods for level, periods in due.items() if periods}
-        if due:
+        if due := due_by_level(self.settings, days):
             counts = [f"{len(periods)} {NAMES[level]}{'s' * (len(periods) != 1)}" for level, periods in due.items()]
             err.print(f"Summarizing {', '.join(counts)}.", style="dim")
             self._execute([runs_over(DISTIL_JOBS[level], periods) for level, periods in due.items()])
 
     def _execute(self, todo: Sequence[Runs]) -> None:
-        from memory_pipeline.defs.orchestration import STOPPED, on_progress
+        from memory_pipeline.defs.orchestration import on_progress
 
         def show(at: str, done: int) -> None:
             bar.update(task, advance=done, description=at)
-            if self.is_pressed():  # a library may have taken Ctrl-C for its own and gone on
+            if self.is_pressed():  # a library may have taken Ctrl-C and gone on
                 raise KeyboardInterrupt
 
         with progress() as bar:
@@ -112,14 +119,8 @@ class Running:
                 left = [(runs.job, span) for runs in todo for span in runs.ranges]
                 while left and not self.is_stopped:
                     job, span = left.pop(0)
-                    found = Unfinished()
-                    failure = run_job(self.settings, self.instance, job, span, found)
+                    found = self._run(job, span)
                     self.unfinished.add(found)
-                    if self.is_pressed():
-                        failure = STOPPED
-                    if failure and found.failed and failure != STOPPED:
-                        failure = f"{failure} (on {', '.join(f'{day}' for day in sorted(found.failed))})"
-                    self.failures += filter(None, [failure])
                     if job == DAY_JOB:
                         left = [(job, part) for part in _without(span, found.failed)] + left
                 bar.update(task, completed=steps, description=f"{todo[-1].job} is done")
@@ -129,15 +130,23 @@ class Running:
 
 @contextmanager
 def running(settings: Settings, catalogue: Catalogue, is_pressed: Callable[[], bool]) -> Iterator[Running]:
-    """Runs on this workspace, after what earlier ones left behind is put in order."""
+    """Runs on this workspace; runs that were killed earlier are marked as failed first."""
     with instance_of(settings) as instance:
         close_dead_runs(instance)
         yield Running(settings, catalogue, instance, is_pressed)
 
 
-def until_whole(workspace: Workspace, work: Callable[[], str | None]) -> str | None:
-    """Do the work, which returns what failed; once more where something was found damaged on the way: that read as if
-    it had never been, and made anew it changes what came of it."""
+def due_by_level(settings: Settings, days: Sequence[date] | None) -> dict[int, list[Period]]:
+    """The periods that these days (None: all) have made due, by level; levels without any are left out."""
+    with waiting("what is to be distilled"):
+        stages = stages_of(Workspace.open(settings, for_planning=True))
+        due = {stage.level: due_periods(stage, days) for stage in stages}
+    return {level: periods for level, periods in due.items() if periods}
+
+
+def rerun_after_repair(workspace: Workspace, work: Callable[[], str | None]) -> str | None:
+    """Do the work, which returns its failure; once more if a damaged file was set aside on the way: it read as missing,
+    and rebuilt it changes the results."""
     before = set_aside_files(workspace)
     failure = work()
     return work() if not failure and set_aside_files(workspace) != before else failure
@@ -151,15 +160,24 @@ def report_outcome(
     *,
     as_json: bool,
     reviews: bool = True,
-) -> dict[str, Any]:
-    """Print what is stored of these days and what became of proposals since it began; returns the former. ``reviews``
-    says whether they are decided on this machine. Raises `typer.Exit` where something failed or is not well."""
+    has_run: bool = True,
+) -> None:
+    """Print what is stored for these days and the decisions on proposals since the command began.
+
+    ``reviews`` says whether proposals are decided on this machine. If no job ``has_run``, Dagster is not loaded, and
+    the summary has no results of checks. Raises `typer.Exit` if something failed or is not well.
+    """
     if failure:
         err.print("The run did not finish; this is what is stored:", style="red")
-    with instance_of(settings) as instance, waiting("what it came to"):
+    with instance_of(settings) if has_run else nullcontext() as instance, waiting("the summary"):
         summary = summarise(settings, instance, days)
     refresh_kept(settings)
-    print_outcome(settings, summary, began, failure, as_json=as_json, reviews=reviews)
+    settled = settled_since(settings, began)
+    if as_json:
+        print_json(summary | {"review": settled, "failure": failure})
+    else:
+        print_summary(settings, summary, reviews=reviews)
+        print_settled(settled)
     if failure:
         raise _failed(settings, failure)
     by_words = lexical_only(settings)
@@ -167,25 +185,6 @@ def report_outcome(
         err.print(by_words, style="yellow", soft_wrap=True)
     if problems := [problem for problem in summary["problems"] if problem != by_words]:
         raise fail(f"Not all is well: {' '.join(problems)}")
-    return summary
-
-
-def print_outcome(
-    settings: Settings,
-    summary: dict[str, Any],
-    began: datetime,
-    failure: str | None = None,
-    *,
-    as_json: bool,
-    reviews: bool = True,
-) -> None:
-    """The summary, and what became of proposals since then."""
-    settled = settled_since(settings, began)
-    if as_json:
-        print_json(summary | {"review": settled, "failure": failure})
-    else:
-        print_summary(settings, summary, reviews=reviews)
-        print_settled(settled)
 
 
 def _failed(settings: Settings, failure: str) -> typer.Exit:

@@ -1,4 +1,4 @@
-"""What a run came to: counts, checks, money, and where everything lies."""
+"""The summary of a run: counts, checks, money, and where everything lies."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -26,13 +26,14 @@ from memory_pipeline.text.sentences import clip
 from memory_pipeline.workspace.workspace import Workspace
 
 SHOWN = 10
-"""Lines of a list that are printed."""
+"""Maximum lines of a list that are printed."""
 MAX_TITLE = 120
-"""Characters that are printed of a pattern's title."""
+"""Maximum characters of a pattern's title that are printed."""
 
 
-def summarise(settings: Settings, instance: Any, days: Sequence[date]) -> dict[str, Any]:
-    """Numbers over these days; proposals and their states over all days."""
+def summarise(settings: Settings, instance: Any | None, days: Sequence[date]) -> dict[str, Any]:
+    """Numbers over these days; proposals and their states over all days. Without an instance of Dagster there are no
+    results of checks."""
     lake = Lake.from_settings(settings)
     messages = lake.read("messages", days, ["role"])
     windows = lake.read("windows", days, ["observed", "dedupe_key"])
@@ -43,7 +44,7 @@ def summarise(settings: Settings, instance: Any, days: Sequence[date]) -> dict[s
     observations = lake.read("observations", days, ["priority"])
     decided = ProposalLog(lake).frame.filter(~pl.col("proposal_id").str.starts_with("f-"))
     status = decided["status"]
-    checks = check_results(settings, instance, set(days))
+    checks = check_results(settings, instance, set(days)) if instance else None
     read, unread = lake.read("files", columns=["reason"])["reason"].is_null().sum(), not_read(lake)
     return {
         "days": [str(day) for day in days],
@@ -70,11 +71,7 @@ def summarise(settings: Settings, instance: Any, days: Sequence[date]) -> dict[s
         "distilled_lines": _distilled(Workspace(settings, lake), days),
         "proposals": {name: int((status == name).sum()) for name in ("pending", "approved", "rejected")},
         **summed_up(settings, days[-1] if days else None),
-        "checks": {
-            "passed": sum(c["passed"] for c in checks.values()),
-            "failed": sum(len(c["failed_days"]) for c in checks.values()),
-            "failing": {name: sorted(c["failed_days"]) for name, c in checks.items() if c["failed_days"]},
-        },
+        "checks": None if checks is None else _counts(checks),
         "model": told(settings, settings.observer.model),
         "model_calls": calls.height,
         "model_tokens": int(calls["input_tokens"].sum()) + int(calls["output_tokens"].sum()),
@@ -90,32 +87,40 @@ def summarise(settings: Settings, instance: Any, days: Sequence[date]) -> dict[s
     }
 
 
+def _counts(checks: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        "passed": sum(check["passed"] for check in checks.values()),
+        "failed": sum(len(check["failed_days"]) for check in checks.values()),
+        "failing": {name: sorted(check["failed_days"]) for name, check in checks.items() if check["failed_days"]},
+    }
+
+
 def _waits(lake: Lake, day: date) -> bool:
     """Whether something of the day waits for a model or its budget."""
     return any(lake.fingerprint(table, day) == INCOMPLETE for table in ("observations", "reflections"))
 
 
 def _distilled(workspace: Workspace, days: Sequence[date]) -> dict[str, int]:
-    """Lines of each level, of the periods that have one of these days in them."""
+    """The number of lines by level, for the periods that contain one of these days."""
     newest = DistillationStage.from_workspace(workspace, DAY).newest
     ends = {level: [period.last for period in periods_of(level, days, newest)] for level in LEVELS}
     return {NAMES[level]: workspace.lake.read(TABLE_OF[level], ends[level]).height for level in LEVELS}
 
 
 def say_friction(summary: Mapping[str, Any]) -> None:
-    """How many patterns live and the worst of them, or why there is none; of what `summed_up` says."""
+    """Print how many patterns are active and the worst of them, or why there is none, from `summed_up`."""
     patterns = summary["friction"]
     if not patterns:
         say_pair("friction", summary["no_friction"])
         return
-    live = "1 pattern lives" if len(patterns) == 1 else f"{len(patterns)} patterns live, the worst first"
-    say_pair("friction", f"{live}: `memory friction`")
+    active = "1 active pattern" if len(patterns) == 1 else f"{len(patterns)} active patterns, the worst first"
+    say_pair("friction", f"{active}: `memory friction`")
     worst = patterns[0]
     say_pair("", f"{worst['id']}  {clip(one_line(worst['title']), MAX_TITLE)} ({worst['sessions']} sessions)")
 
 
 def say_list(name: str, lines: Sequence[str]) -> None:
-    """How many there are and the first of them, each on one line, whatever is in a name."""
+    """Print the number of lines and the first of them, each on one line, whatever a name contains."""
     say_pair(name, len(lines))
     for text in lines[:SHOWN]:
         say(f"  {escape_control(text)}")
@@ -124,19 +129,19 @@ def say_list(name: str, lines: Sequence[str]) -> None:
 
 
 def say_not_read(data: Mapping[str, Any]) -> None:
-    """What could not be read, of what `not_read` says."""
+    """Print what could not be read, from `not_read`."""
     say_list("files not read", [f"{path}: {reason}" for path, reason in data["files_not_read"].items()])
     say_list("records not read", data["records_not_read"])
 
 
 def say_problems(problems: Sequence[str], set_aside: Sequence[str]) -> None:
-    """What is broken, and what was and is kept under another name."""
+    """Print what is broken, and the damaged files that were set aside."""
     for problem in problems:
         say(f"{'not well':<24}{problem}", "yellow")
     for path in set_aside:
         say(f"{'set aside':<24}{path}", "yellow")
     if set_aside:
-        say(f"{'':<24}It was damaged; `memory run --all` makes anew what it held. Then delete it.", "yellow")
+        say(f"{'':<24}It was damaged; `memory run --all` rebuilds what it held. Then delete it.", "yellow")
 
 
 def _spent(summary: dict[str, Any]) -> str:
@@ -160,17 +165,19 @@ def print_summary(settings: Settings, summary: dict[str, Any], *, reviews: bool 
     if unfinished := summary["days_unfinished"]:  # where rows of another observer stand in, no window is left
         say_pair("not finished", f"{len(unfinished)} days wait for the model or its budget (last {unfinished[-1]})")
     if by_words := summary["days_by_words"]:
-        say_pair("without vectors", f"{len(by_words)} days, made by words alone (last {by_words[-1]})")
+        say_pair("without vectors", f"{len(by_words)} days, without embeddings (last {by_words[-1]})")
     say_pair("observations", "  ".join(f"{settings.marks[p]} {n} {p}" for p, n in summary["observations"].items()))
     if any(distilled := summary["distilled_lines"].values()):
         of_days, of_weeks, of_months = distilled
         say_pair("distilled", f"{of_days} lines of days, {of_weeks} of weeks, {of_months} of months")
     say_pair("proposals", ", ".join(f"{n} {state}" for state, n in summary["proposals"].items()))
     say_friction(summary)
-    checks = summary["checks"]
-    say_pair("checks", f"{checks['passed']} passed, {checks['failed']} failed")
-    for name, failed in checks["failing"].items():
-        say_pair("", f"{name} on {', '.join(failed[:5])}" + (" …" if len(failed) > 5 else ""))
+    if checks := summary["checks"]:
+        say_pair("checks", f"{checks['passed']} passed, {checks['failed']} failed")
+        for name, failed in checks["failing"].items():
+            say_pair("", f"{name} on {', '.join(failed[:5])}" + (" …" if len(failed) > 5 else ""))
+    else:
+        say_pair("checks", "none was run; `memory status` names those that fail")
     if not summary["model"]:
         say_pair("model", NO_MODEL)
     say_pair("money spent", _spent(summary))

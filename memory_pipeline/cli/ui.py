@@ -29,12 +29,11 @@ def ui(
     """Start Dagster's UI and daemon; Ctrl-C stops them."""
     settings = active_settings()
     with only_one(settings, "ui", f"The UI of {settings.workspace} is open already; use that one, or stop it first."):
-        from memory_pipeline.defs.web_server import keep_quiet_at_first, serve
+        from memory_pipeline.defs.web_server import serve
 
         look_before_dagster(settings)
         with instance_of(settings) as instance:  # makes the databases before several processes ask for them
             close_dead_runs(instance)
-            keep_quiet_at_first(instance)
         _leave_the_current_folder(settings)
         _refuse_taken_port(port)
         err.print(f"Workspace {settings.workspace}; the UI will be at http://127.0.0.1:{port}", soft_wrap=True)
@@ -42,7 +41,7 @@ def ui(
 
 
 def _leave_the_current_folder(settings: Settings) -> None:
-    """Nothing that lies there counts: Dagster would take variables from its `.env` and modules by their names."""
+    """Leave the current folder: Dagster would read its `.env`, and Python would import modules that lie in it."""
     os.environ["MEMORY_WORKSPACE"] = str(settings.workspace)
     if "MEMORY_SESSION_DIRS" in os.environ:
         os.environ["MEMORY_SESSION_DIRS"] = os.pathsep.join(map(str, settings.session_dirs))

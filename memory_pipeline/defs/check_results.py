@@ -1,25 +1,17 @@
-"""Results of checks by day, as Dagster's UI reads them: what was judged of each day, and of which materialization.
+"""Results of checks by day, each with the materialization that was judged.
 
-Dagster 1.13 stores one result without a partition when a run has a range, even of one day, and the days then read as
-skipped; of a day that was reported without its materialization it says that the check is missing.
+Dagster 1.13 stores one result without a partition for a run over a range, even of one day, and shows the days as
+skipped; a day's result without its materialization is shown as missing.
 """
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, date, datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
 from typing import Any
 
 import dagster as dg
 from dagster._core.definitions.asset_checks.asset_check_evaluation import (
     AssetCheckEvaluationTargetMaterializationData as Target,
 )
-from dagster._core.events import DagsterEvent
-from dagster._core.events.log import EventLogEntry
-from dagster._core.instance.utils import RUNLESS_JOB_NAME, RUNLESS_RUN_ID
-from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
-from dagster._core.storage.event_log import SqliteEventLogStorage
-from dagster._core.storage.event_log.schema import AssetCheckExecutionsTable, SqlEventLogStorageTable
 
 from memory_pipeline.defs.orchestration import DayOfKey, days_of, on_progress
 from memory_pipeline.defs.partitions import daily_partitions
@@ -32,9 +24,8 @@ from memory_pipeline.workspace.workspace import Workspace
 
 Judged = Any
 """An iterator of what a check yields; the types of Dagster 1.13 know only of a result that is returned."""
-OTHERS_FAILED = "other_days_that_failed"
 SHOWN = 10
-"""Offenders that stand in the metadata; one that matters is among the first of each day."""
+"""Maximum offenders in the metadata; one that matters is among the first of each day."""
 
 
 def check_by_day(
@@ -68,7 +59,7 @@ def check_by_day(
 
 
 def description_of(judge: Callable[..., Any]) -> str:
-    """Its docstring as Markdown: a paragraph is one line, since indented ones would be shown as code."""
+    """The judge's docstring as Markdown: a paragraph is one line, since indented ones would be shown as code."""
     paragraphs = (judge.__doc__ or "").split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
@@ -97,32 +88,24 @@ def report_by_day(
     severity: dg.AssetCheckSeverity,
     days: Mapping[date, str],
 ) -> Iterator[dg.AssetCheckResult | dg.Output[None] | dg.AssetCheckEvaluation]:
-    """Judge these days, store a result of each, and yield what they come to."""
+    """Judge these days, store a result for each, and yield the result of the run."""
     if report := on_progress.get():
         report(f"checks of {asset}", 0)
     verdicts = {day: judge(day) for day in days}
-    # the list of checks counts all days, but shows the result of this run beside it
-    failed = failed_before(context.instance, asset, check, days.values())
     if context.has_partition_key:
         (total,) = verdicts.values()
-        if failed:
-            total = replace(total, numbers=total.numbers | {OTHERS_FAILED: ", ".join(failed[-SHOWN:])})
     else:
         targets = latest_materializations(context.instance, asset, list(days.values()))
-        evaluations = [
-            evaluation_of(asset, check, verdict, severity, days[day], targets.get(days[day]))
-            for day, verdict in verdicts.items()
-        ]
-        store_evaluations(context.instance, context.run, evaluations)
+        for day, verdict in verdicts.items():
+            evaluation = evaluation_of(asset, check, verdict, severity, days[day], targets.get(days[day]))
+            context.op_execution_context.log_event(evaluation)
         total = over_days(verdicts)
-        if failed:
-            total = replace(total, also=f" {_failed_as_well(failed)}")
     if context.has_partition_key or context.has_partition_key_range:
         yield dg.AssetCheckResult(
             passed=total.passed, severity=severity, description=total.sentence, metadata=verdict_metadata(total)
         )
         return
-    # of an AssetCheckResult without a partition Dagster 1.13 asks for the one of its asset, and fails
+    # for an AssetCheckResult without a partition Dagster 1.13 asks for the partition of its asset, and fails
     yield dg.Output(None)
     yield evaluation_of(asset, check, total, severity)
 
@@ -135,7 +118,7 @@ def evaluation_of(
     partition: str | None = None,
     target: Target | None = None,
 ) -> dg.AssetCheckEvaluation:
-    """As Dagster stores it; of a partition it counts only with the materialization that was judged."""
+    """The result as Dagster stores it; for a partition it counts only with the materialization that was judged."""
     return dg.AssetCheckEvaluation(
         asset_key=dg.AssetKey(asset),
         check_name=check,
@@ -149,7 +132,7 @@ def evaluation_of(
 
 
 def over_days(verdicts: Mapping[date, Verdict]) -> Verdict:
-    """What the verdicts of several days come to: the days that failed are its offenders, each with its reason."""
+    """One verdict over several days: the days that failed are its offenders, each with its reason."""
     failed = {day: verdict for day, verdict in verdicts.items() if not verdict.passed}
     offenders = [f"{day}: {verdict.sentence}" for day, verdict in failed.items()]
     # as texts: numbers would be plotted, one point for each run, beside those of each day
@@ -158,108 +141,22 @@ def over_days(verdicts: Mapping[date, Verdict]) -> Verdict:
     return Verdict(not failed, numbers, offenders, f"{few}, {len(failed)} of them failed" if failed else few)
 
 
-def failed_before(instance: dg.DagsterInstance, asset: str, check: str, judged: Iterable[str]) -> list[str]:
-    """The partitions, beside those that are judged now, of which the latest result of the check is a failure."""
-    key = dg.AssetCheckKey(dg.AssetKey(asset), check)
-    known = instance.event_log_storage.get_asset_check_partition_info([key])
-    failed = {i.partition_key for i in known if i.latest_execution_status is AssetCheckExecutionRecordStatus.FAILED}
-    return sorted(key for key in failed.difference(judged) if key)
-
-
-def _failed_as_well(partitions: Sequence[str]) -> str:
-    newest, many = ", ".join(partitions[-SHOWN:]), len(partitions)
-    if many == 1:
-        return f"1 other day failed when it was judged last: {newest}."
-    named = newest if many <= SHOWN else f"{newest} and {many - SHOWN} before"
-    return f"{many} other days failed when they were judged last: {named}."
-
-
 def verdict_metadata(verdict: Verdict, offenders_as: str = "first_offenders") -> dict[str, Any]:
-    """What a check found, for the UI."""
+    """The numbers and first offenders of a check, for the UI."""
     offenders = "\n".join(f"- {escaped(line)}" for line in verdict.offenders[:SHOWN])
     return verdict.numbers | ({offenders_as: dg.MetadataValue.md(offenders)} if offenders else {})
 
 
 def latest_materializations(instance: dg.DagsterInstance, asset: str, partitions: Sequence[str]) -> dict[str, Target]:
-    """By partition. A result that does not name it does not count as being about what is there now."""
-    if not partitions:
-        return {}
+    """The latest materialization by partition; Dagster takes a result for current only if it names it."""
     storage, key = instance.event_log_storage, dg.AssetKey(asset)
     kind = dg.DagsterEventType.ASSET_MATERIALIZATION
-    numbers = storage.get_latest_storage_id_by_partition(key, kind, partitions=set(partitions))
-    if isinstance(storage, SqliteEventLogStorage):  # its columns say it; to read the events takes 20 times as long
-        events = SqlEventLogStorageTable.c
-        with storage.index_connection() as index:
-            found = index.execute(
-                SqlEventLogStorageTable.select()
-                .with_only_columns(events.id, events.run_id, events.timestamp)
-                .where(events.id.in_(numbers.values()))
-            ).all()
-        by_number = {
-            number: Target(storage_id=number, run_id=run, timestamp=at.replace(tzinfo=UTC).timestamp())
-            for number, run, at in found
-        }
-    else:
-        records = storage.fetch_materializations(
-            dg.AssetRecordsFilter(asset_key=key, storage_ids=list(numbers.values())), limit=len(numbers)
-        ).records
-        by_number = {
-            r.storage_id: Target(storage_id=r.storage_id, run_id=r.run_id, timestamp=r.timestamp) for r in records
-        }
-    return {partition: by_number[number] for partition, number in numbers.items() if number in by_number}
-
-
-def store_evaluations(
-    instance: dg.DagsterInstance, run: dg.DagsterRun | None, evaluations: Sequence[dg.AssetCheckEvaluation]
-) -> None:
-    """Store results of one check under this run's id: a runless one can be stored only once per day for ever.
-
-    As `store_event` does. On SQLite that opens about five connections for each event, so there the index, which all
-    questions about checks are asked of, gets them in one transaction. The run's own log has only their sum.
-    """
-    kind, storage = dg.DagsterEventType.ASSET_CHECK_EVALUATION.value, instance.event_log_storage
-    job, run_id = (run.job_name, run.run_id) if run else (RUNLESS_JOB_NAME, RUNLESS_RUN_ID)
-    events = [DagsterEvent(kind, job, event_specific_data=evaluation) for evaluation in evaluations]
-    if not isinstance(storage, SqliteEventLogStorage):
-        for event in events:
-            instance.report_dagster_event(event, run_id)
-        return
-    if not events:
-        return
-    table, now, rows = AssetCheckExecutionsTable, time.time(), []
-    with storage.index_connection() as index:
-        for event, evaluation in zip(events, evaluations, strict=True):
-            entry = _entry(event, job, run_id, now)
-            stored = index.execute(storage.prepare_insert_event(entry)).inserted_primary_key
-            assert stored is not None  # the table counts its rows itself
-            target = evaluation.target_materialization_data
-            rows.append(
-                {
-                    "asset_key": evaluation.asset_key.to_string(),
-                    "check_name": evaluation.check_name,
-                    "run_id": run_id,
-                    "execution_status": "SUCCEEDED" if evaluation.passed else "FAILED",
-                    "evaluation_event": dg.serialize_value(entry),
-                    "evaluation_event_timestamp": datetime.fromtimestamp(now, UTC).replace(tzinfo=None),
-                    "evaluation_event_storage_id": stored[0],
-                    "materialization_event_storage_id": target.storage_id if target else None,
-                    "partition": evaluation.partition,
-                }
-            )
-        # what a run had planned; of one without days also its own row, so that the sum, stored after, is the latest
-        if run:
-            columns = ("asset_key", "check_name", "run_id")
-            index.execute(table.delete().where(*(table.c[column] == rows[0][column] for column in columns)))
-        index.execute(table.insert(), rows)
-
-
-def _entry(event: DagsterEvent, job: str, run_id: str, timestamp: float) -> EventLogEntry:
-    return EventLogEntry(  # type: ignore[no-untyped-call]
-        user_message="",
-        level="INFO",
-        job_name=job,
-        run_id=run_id,
-        error_info=None,
-        timestamp=timestamp,
-        dagster_event=event,
-    )
+    numbers = storage.get_latest_storage_id_by_partition(key, kind, partitions=set(partitions)) if partitions else {}
+    if not numbers:
+        return {}
+    wanted = dg.AssetRecordsFilter(asset_key=key, storage_ids=list(numbers.values()))
+    return {
+        record.partition_key: Target(storage_id=record.storage_id, run_id=record.run_id, timestamp=record.timestamp)
+        for record in instance.fetch_materializations(wanted, limit=len(numbers)).records
+        if record.partition_key
+    }

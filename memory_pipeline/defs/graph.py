@@ -39,17 +39,16 @@ from memory_pipeline.defs.proposals import (
 from memory_pipeline.defs.quality import quality_assets
 from memory_pipeline.defs.reflections import pool_reflections, reflection_assets, reflection_checks
 from memory_pipeline.defs.resources import WorkspaceResource
-from memory_pipeline.defs.schedules import schedules
+from memory_pipeline.defs.schedules import schedules, with_deadline
 from memory_pipeline.defs.sensors import sensors
 from memory_pipeline.defs.sessions import session_assets, session_checks
-from memory_pipeline.defs.shown import as_shown
 from memory_pipeline.settings import Settings
 
 
 def build_definitions(settings: Settings) -> dg.Definitions:
     """Everything, from one Settings: the first day and time zone of the partitions, versions, schedules."""
     return dg.Definitions(
-        assets=as_shown(
+        assets=with_deadline(
             [
                 session_assets(settings),
                 observation_assets(settings),
@@ -60,7 +59,7 @@ def build_definitions(settings: Settings) -> dg.Definitions:
                 friction_assets(settings),
                 proposal_assets(settings),
                 memory_file,
-                quality_assets(lambda: build_definitions(settings).resolve_asset_graph()),
+                quality_assets(lambda: build_definitions(settings)),
             ],
             settings,
         ),

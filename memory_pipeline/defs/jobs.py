@@ -1,4 +1,4 @@
-"""What a run can do: each job with the assets that it brings up to date."""
+"""The jobs, each with the assets that it brings up to date or with its own ops."""
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
@@ -22,62 +22,46 @@ QUALITY_JOB, PRUNE_JOB = "quality_job", "prune_job"
 DISTIL_JOBS = {DAY: DISTIL_JOB, WEEK: DISTIL_WEEKS_JOB, MONTH: DISTIL_MONTHS_JOB}
 """One per level: Dagster allows a job no assets with different partitions."""
 SHOWN = 10
-"""Days that a log names one by one."""
+"""Maximum days that a log names one by one."""
 RECALL = ("summary_embeddings", "message_embeddings")
-"""What only recall reads."""
+"""Assets that only recall reads."""
 DISTILLATIONS = tuple(TABLE_OF[level] for level in LEVELS)
 TODOIST_IS_OFF = "Todoist is off; MEMORY_TODOIST=true and TODOIST_API_TOKEN switch it on."
 ARCHIVING_IS_OFF = "Archiving is off; MEMORY_ARCHIVE_AFTER_DAYS=30 archives logs that are 30 days old."
-
-day_job = dg.define_asset_job(
-    DAY_JOB,
+ALL, ONLY = dg.AssetSelection.all(), dg.AssetSelection.assets
+SELECTIONS: Sequence[tuple[str, dg.AssetSelection, str]] = (
     # the others have jobs of their own: they look back over weeks, and one that refuses must not stop a day
-    selection=dg.AssetSelection.all() - dg.AssetSelection.assets("pool_reflections", "quality_report", *DISTILLATIONS),
-    description="A day from its session files to MEMORY.md and friction.",
+    (
+        DAY_JOB,
+        ALL - ONLY("pool_reflections", "quality_report", *DISTILLATIONS),
+        "A day from its session files to MEMORY.md and friction.",
+    ),
+    (
+        REFLECT_JOB,
+        ALL - ONLY("friction_clusters", "pool_reflections", "quality_report", *RECALL, *DISTILLATIONS),
+        "A day from its session files to its proposals, and these into REVIEW.md.",
+    ),
+    (
+        POOL_REFLECT_JOB,
+        ONLY("pool_reflections"),
+        "The reflections of all days but the last three, condensed once and for all; by hand, about weekly.",
+    ),
+    (DISTIL_JOB, ONLY(TABLE_OF[DAY]), "What days come down to."),
+    (
+        DISTIL_WEEKS_JOB,
+        ONLY(TABLE_OF[WEEK]),
+        "What weeks come down to; their days are brought up to date with them.",
+    ),
+    (
+        DISTIL_MONTHS_JOB,
+        ONLY(TABLE_OF[MONTH]),
+        "What months come down to; their weeks and days are brought up to date with them.",
+    ),
+    (FRICTION_JOB, ONLY("friction_clusters"), "What recurred in the days up to the partition."),
+    (REVIEW_JOB, ONLY("memory_file"), "Decisions from REVIEW.md into MEMORY.md."),
+    (QUALITY_JOB, ONLY("quality_report"), "What the checks found and how quality goes, as a page."),
 )
-reflect_job = dg.define_asset_job(
-    REFLECT_JOB,
-    selection=dg.AssetSelection.all()
-    - dg.AssetSelection.assets("friction_clusters", "pool_reflections", "quality_report", *RECALL, *DISTILLATIONS),
-    description="A day from its session files to its proposals, and these into REVIEW.md.",
-)
-pool_reflect_job = dg.define_asset_job(
-    POOL_REFLECT_JOB,
-    selection=dg.AssetSelection.assets("pool_reflections"),
-    description="The reflections of all days but the last three, condensed once and for all; by hand, about weekly.",
-)
-distil_job = dg.define_asset_job(
-    DISTIL_JOB,
-    selection=dg.AssetSelection.assets(TABLE_OF[DAY]),
-    description="What days come down to.",
-)
-distil_weeks_job = dg.define_asset_job(
-    DISTIL_WEEKS_JOB,
-    selection=dg.AssetSelection.assets(TABLE_OF[WEEK]),
-    description="What weeks come down to; their days are brought up to date with them.",
-)
-distil_months_job = dg.define_asset_job(
-    DISTIL_MONTHS_JOB,
-    selection=dg.AssetSelection.assets(TABLE_OF[MONTH]),
-    description="What months come down to; their weeks and days are brought up to date with them.",
-)
-friction_job = dg.define_asset_job(
-    FRICTION_JOB,
-    selection=dg.AssetSelection.assets("friction_clusters"),
-    description="What recurred in the days up to the partition.",
-)
-review_job = dg.define_asset_job(
-    REVIEW_JOB,
-    selection=dg.AssetSelection.assets("memory_file"),
-    description="Decisions from REVIEW.md into MEMORY.md.",
-)
-
-
-quality_job = dg.define_asset_job(
-    QUALITY_JOB,
-    selection=dg.AssetSelection.assets("quality_report"),
-    description="What the checks found and how quality goes, as a page.",
-)
+ASSET_JOBS = [dg.define_asset_job(name, chosen, description=description) for name, chosen, description in SELECTIONS]
 
 
 @dg.op(name="sync_todoist", description="Decisions from Todoist into MEMORY.md, proposals into Todoist.")
@@ -133,11 +117,11 @@ def archive_job() -> None:
     archive_daily_logs()
 
 
-@dg.op(description="Dagster's record of runs that are old and whose results were all replaced.")
+@dg.op(description="Delete Dagster's record of runs that are old and whose results were all replaced.")
 def prune_runs(context: dg.OpExecutionContext, workspace: WorkspaceResource) -> None:
-    pruned = prune(context.instance, workspace.open().settings, datetime.now(UTC))
-    context.add_output_metadata({"runs": pruned.runs, "logs": pruned.logs, "bytes": pruned.bytes})
-    context.log.info(f"{pruned.runs} runs and {pruned.logs} logs are gone, {pruned.bytes / 1e6:,.1f} MB.")
+    runs = prune(context.instance, workspace.open().settings.dagster_home, datetime.now(UTC))
+    context.add_output_metadata({"runs": runs})
+    context.log.info(f"{runs} runs were deleted.")
 
 
 @dg.op(name="retire_rows", description="Rows that are older than the table retention of settings.toml says.")
@@ -147,12 +131,12 @@ def retire_old_rows(context: dg.OpExecutionContext, workspace: WorkspaceResource
     context.add_output_metadata({f"days of {table}": len(retired.days) for table, retired in done.items()})
     for table, retired in done.items():
         if retired.days:
-            context.log.info(f"{table}: {len(retired.days)} days are no longer kept: {_told(retired.days)}.")
+            context.log.info(f"{table}: {len(retired.days)} days are no longer kept: {_listed(retired.days)}.")
         if retired.waiting:
-            context.log.warning(f"{table}: not up to date, and kept until they are: {_told(retired.waiting)}.")
+            context.log.warning(f"{table}: not up to date, and kept until they are: {_listed(retired.waiting)}.")
 
 
-def _told(days: Sequence[date]) -> str:
+def _listed(days: Sequence[date]) -> str:
     return ", ".join(map(str, days)) if len(days) <= SHOWN else f"from {days[0]} to {days[-1]}"
 
 
@@ -167,17 +151,4 @@ def prune_job() -> None:
     retire_old_rows()
 
 
-JOBS = (
-    day_job,
-    reflect_job,
-    pool_reflect_job,
-    distil_job,
-    distil_weeks_job,
-    distil_months_job,
-    friction_job,
-    review_job,
-    quality_job,
-    todoist_job,
-    archive_job,
-    prune_job,
-)
+JOBS = (*ASSET_JOBS, todoist_job, archive_job, prune_job)

@@ -3,18 +3,19 @@
 from datetime import date
 
 import dagster as dg
-from dagster._core.storage.tags import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG
 
 from memory_pipeline.settings import Settings
 
+RANGE_START_TAG, RANGE_END_TAG = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
+"""Dagster's tags of a run over a range of partitions."""
 DAYS_TAG = "memory/days"
-"""The days of a run over a range, to be seen in the list of runs and filtered by."""
+"""The days of a run over a range, which the list of runs shows and filters by."""
 
 
 def range_tags(first: date, last: date) -> dict[str, str]:
     """The tags of a run over these partitions; weeks and months are named by their first day."""
     days = f"{first}" if first == last else f"{first}...{last}"
-    return {ASSET_PARTITION_RANGE_START_TAG: f"{first}", ASSET_PARTITION_RANGE_END_TAG: f"{last}", DAYS_TAG: days}
+    return {RANGE_START_TAG: f"{first}", RANGE_END_TAG: f"{last}", DAYS_TAG: days}
 
 
 def daily_partitions(settings: Settings, youngest: int = 0) -> dg.DailyPartitionsDefinition:

@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import dagster as dg
-from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
 
 from memory_pipeline.defs.orchestration import GROUP
 from memory_pipeline.defs.quality_history import checks_of, results_of, seconds_by_stage
@@ -15,12 +14,13 @@ from memory_pipeline.quality.report import Report, make_report
 from memory_pipeline.workspace.workspace import Workspace
 
 SECONDS_DAYS = 92
-"""Days back from which the time of stages is told."""
+"""Days back over which the time of stages is reported."""
 DAYS_SHOWN, FAILURES_SHOWN = 31, 40
 
 
-def quality_assets(graph: Callable[[], AssetGraph]) -> dg.AssetsDefinition:
-    """`quality_report`. The graph has every check; it is asked for once the asset is made, for the asset is in it."""
+def quality_assets(definitions: Callable[[], dg.Definitions]) -> dg.AssetsDefinition:
+    """The asset `quality_report`. The definitions have every check; they are built when the asset is materialized,
+    since they contain it."""
 
     @dg.asset(deps=["memory_file", "friction_clusters"], group_name=GROUP, kinds={"html"})
     def quality_report(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> dg.MaterializeResult[Any]:
@@ -31,7 +31,7 @@ def quality_assets(graph: Callable[[], AssetGraph]) -> dg.AssetsDefinition:
         same.
         """
         opened = workspace.open()
-        report = report_of(opened, context.instance, graph())
+        report = report_of(opened, context.instance, definitions())
         from memory_pipeline.quality.page import write_report  # with the drawing library, which few processes need
 
         page = write_report(report, opened.settings.report_dir)
@@ -41,19 +41,19 @@ def quality_assets(graph: Callable[[], AssetGraph]) -> dg.AssetsDefinition:
     return quality_report
 
 
-def report_of(workspace: Workspace, instance: dg.DagsterInstance, graph: AssetGraph) -> Report:
-    """The report of what the instance has stored for the checks of this graph."""
+def report_of(workspace: Workspace, instance: dg.DagsterInstance, definitions: dg.Definitions) -> Report:
+    """The report from the results that the instance has stored for the checks of these definitions."""
     return make_report(
         workspace,
-        results_of(instance, graph),
-        checks_of(graph),
+        results_of(instance, definitions),
+        checks_of(definitions),
         seconds_by_stage(instance, workspace.settings.zone, SECONDS_DAYS),
         datetime.now(UTC).astimezone(workspace.settings.zone),
     )
 
 
 def describe(report: Report) -> dict[str, Any]:
-    """What the UI shows of it: numbers that plot, days by checks, and why what failed did."""
+    """The report's metadata for the UI: numbers that plot, days by checks, and the reasons of failures."""
     means = {
         f"{figure.key}_last_7_days": mean
         for figure in report.figures

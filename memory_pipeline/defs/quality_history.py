@@ -1,4 +1,4 @@
-"""What Dagster has stored of checks and runs. Nothing else of the quality report knows Dagster."""
+"""Results of checks and times of runs, from Dagster's record."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import dagster as dg
-from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
 
 from memory_pipeline.defs.orchestration import REBUILT
 from memory_pipeline.markdown.escaping import unescaped
@@ -17,25 +16,25 @@ if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
 MAX_RESULTS = 20_000
-"""Of one check, the newest: years, and each day many times."""
+"""Maximum results that are read of one check, the newest first."""
 MAX_RUNS = 500
 ANEW = dg.MetadataValue.bool(True)
 NOTHING_SAID = "nothing_said"
 """Metadata of results that version 0.2 stored of days without a session; nothing was judged."""
 
 
-def checks_of(graph: AssetGraph) -> dict[str, str]:
-    """The checks by name, each with the first sentence of what it says of itself, in the order of the assets."""
+def checks_of(definitions: dg.Definitions) -> dict[str, str]:
+    """The first sentence of each check's description by its name, in the order of the assets."""
+    graph = definitions.resolve_asset_graph()
     order = [key.to_user_string() for key in graph.toposorted_asset_keys]
     keys = sorted(graph.asset_check_keys, key=lambda key: order.index(key.asset_key.to_user_string()))
     told = {key: (graph.get_check_spec(key).description or "").strip().split("\n\n")[0] for key in keys}
     return {f"{key.asset_key.to_user_string()}/{key.name}": " ".join(text.split()) for key, text in told.items()}
 
 
-def results_of(instance: dg.DagsterInstance, graph: AssetGraph) -> list[Result]:
-    """The latest of each check and day on which something was said. A run over a range stores its sum too, which is
-    left out."""
-    found = []
+def results_of(instance: dg.DagsterInstance, definitions: dg.Definitions) -> list[Result]:
+    """The latest result of each check and day with a session, without the sums of runs over a range."""
+    found, graph = [], definitions.resolve_asset_graph()
     for key in graph.asset_check_keys:
         partitioned = graph.get(key).partitions_def is not None
         seen: set[str | None] = set()
@@ -52,7 +51,7 @@ def results_of(instance: dg.DagsterInstance, graph: AssetGraph) -> list[Result]:
 
 
 def seconds_by_stage(instance: dg.DagsterInstance, zone: ZoneInfo, days: int) -> dict[str, dict[date, float]]:
-    """By step and the local day of its run: how long it took in all, where it succeeded."""
+    """The seconds of successful steps, by step and the local day of the run."""
     since = datetime.now(UTC) - timedelta(days=days)
     ended = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE]
     found: dict[str, dict[date, float]] = defaultdict(lambda: defaultdict(float))
@@ -67,8 +66,8 @@ def seconds_by_stage(instance: dg.DagsterInstance, zone: ZoneInfo, days: int) ->
 
 
 def days_made(instance: dg.DagsterInstance, job: str, asset: str, most: int) -> list[tuple[set[date], float]]:
-    """Of the newest runs of a job that succeeded, so many at most: the days of which it made the asset anew, and the
-    seconds of the whole run. Without those that made none."""
+    """The days whose asset a run rebuilt and the seconds of the run, for at most ``most`` of the newest successful runs
+    of the job; runs that rebuilt no day are left out."""
     found = []
     filters = dg.RunsFilter(job_name=job, statuses=[dg.DagsterRunStatus.SUCCESS])
     for record in instance.get_run_records(filters, limit=most):

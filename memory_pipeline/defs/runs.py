@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import logging
 import os
 import re
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
-from threading import Timer
-from typing import Any, TextIO, cast
+from typing import Any
 
 from filelock import Timeout
 
@@ -30,25 +27,30 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.settings.dagster_record import is_outage, postgres_record
 from memory_pipeline.settings.marks import keep_private
 from memory_pipeline.stages import OUT_OF_BUDGET
-from memory_pipeline.workspace.free_space import disk_full, is_disk_full, is_used_up, require_space
+from memory_pipeline.text.sentences import clip
+from memory_pipeline.workspace.free_space import is_disk_full, require_space
 from memory_pipeline.workspace.workspace import Workspace
 
-HOME_VARIABLE = "DAGSTER_HOME"
 DAEMON_SECONDS = 300.0
-"""Without a heartbeat for so long the daemon does not run; Dagster itself waits as long."""
+"""Seconds without a heartbeat after which the daemon counts as stopped; Dagster itself waits as long."""
+REPOSITORY_TAG = {".dagster/repository": "__repository__@memory_pipeline.definitions"}
+"""The code location of a job, by which the UI's timeline and the page of a job select runs; `execute_in_process` does
+not know it."""
+MAX_REASON = 600
+"""Characters of the reason why a run failed."""
+MAX_ERROR = 200
+"""Characters of an error that is quoted in a sentence."""
 _STOPPING = (signal.SIGINT, signal.SIGTERM)
-AGAIN_SECONDS = 0.05
-"""From an interrupt that was lost to its second try."""
 
 
 class DamagedInstanceError(CannotGoOnError):
     """Dagster cannot open its own files; the message says what to do."""
 
     def __init__(self, home: Path, error: Exception) -> None:
-        said = " ".join(f"{error}".split())[:200]
+        reason = " ".join(f"{error}".split())[:MAX_ERROR]
         super().__init__(
-            f"Dagster's files in {home} cannot be used ({type(error).__name__}: {said}). They hold the record of runs, "
-            "not your memory, and can be made again: move the folder away "
+            f"Dagster's files in {home} cannot be used ({type(error).__name__}: {reason}). They hold the record of "
+            "runs, not your memory, and can be made again: move the folder away "
             f"(`mv {home} {home}.broken`) and run it again."
         )
 
@@ -60,8 +62,8 @@ def dagster_yaml() -> Path:
 
 
 def prepare_home(settings: Settings) -> Path:
-    """The DAGSTER_HOME of the workspace, which has today's format then, with its dagster.yaml; a user's own changes to
-    that file are kept."""
+    """The DAGSTER_HOME of the workspace, with its dagster.yaml; the workspace is migrated to today's format first. A
+    user's own changes to dagster.yaml are kept."""
     keep_private(settings.workspace)
     require_space(settings.workspace)
     migrate(settings)
@@ -69,7 +71,7 @@ def prepare_home(settings: Settings) -> Path:
     home.mkdir(parents=True, exist_ok=True)
     own = home / "dagster.yaml"
     before = own.read_bytes() if own.exists() else None
-    # an empty one, of a disk that was full, would turn telemetry on
+    # an empty one, left by a full disk, would turn telemetry on
     if not before:
         write_atomically(own, dagster_yaml().read_bytes(), expected=before, backups=None)
     return home
@@ -77,22 +79,28 @@ def prepare_home(settings: Settings) -> Path:
 
 @contextmanager
 def instance_of(settings: Settings) -> Iterator[Any]:
-    """The workspace's Dagster instance, its databases made by one process at a time. Where they lie in Postgres, a
-    server that is out of reach is waited for some ten seconds, then `RecordUnavailableError`."""
-    home = prepare_home(settings)
-    with _in_postgres(settings), _opened(home) as instance:
-        yield instance
+    """The workspace's Dagster instance; one process at a time creates its databases.
+
+    Raises `DamagedInstanceError` and, where the record is in Postgres and the server is out of reach, after some ten
+    seconds `RecordUnavailableError`.
+    """
+    home, record = prepare_home(settings), postgres_record(settings)
+    try:
+        with _open(home) as instance:
+            yield instance
+    except Exception as error:
+        if record is None or not is_outage(error):
+            raise
+        raise record.unavailable(error) from None
 
 
-@contextmanager
-def _opened(home: Path) -> Iterator[Any]:
+def _open(home: Path) -> Any:
     import dagster as dg
 
     logging.getLogger("alembic").setLevel(logging.WARNING)
     with FileLock(home / "instance.lock"):
         try:
-            with _named(home):
-                instance = dg.DagsterInstance.from_config(str(home))
+            instance = dg.DagsterInstance.from_config(str(home))
             instance.get_runs_count()  # the databases are made when they are first asked
             instance.event_log_storage.get_maximum_record_id()
             instance.all_instigator_state()
@@ -100,69 +108,7 @@ def _opened(home: Path) -> Iterator[Any]:
             if is_outage(error) or is_disk_full(error, home):
                 raise
             raise DamagedInstanceError(home, error) from error
-    with instance:
-        yield instance
-
-
-@contextmanager
-def _in_postgres(settings: Settings) -> Iterator[None]:
-    """What fails meanwhile because Postgres is out of reach is a sentence, without Dagster's lines for each try."""
-    if (record := postgres_record(settings)) is None:
-        yield
-        return
-    with _quiet_retries():
-        try:
-            yield
-        except Exception as error:
-            if not is_outage(error):
-                raise
-            raise record.unavailable(error) from None
-
-
-@contextmanager
-def _quiet_retries() -> Iterator[None]:
-    """Dagster tells the root logger of each try to reach Postgres, in several lines, and standard error of each event
-    that it could not store."""
-
-    def is_other(record: logging.LogRecord) -> bool:
-        return not f"{record.msg}".startswith("Retrying failed database")
-
-    root, stream = logging.getLogger(), sys.stderr
-    root.addFilter(is_other)
-    sys.stderr = cast("TextIO", _WithoutStoring(stream))
-    try:
-        yield
-    finally:
-        sys.stderr = stream
-        root.removeFilter(is_other)
-
-
-class _WithoutStoring:
-    """A stream without what Dagster says of events that it could not store."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def write(self, text: str) -> int:
-        is_told = text.startswith("Exception while writing logger call to event log")
-        return len(text) if is_told else self._stream.write(text)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-
-@contextmanager
-def _named(home: Path) -> Iterator[None]:
-    """DAGSTER_HOME is this folder meanwhile: our dagster.yaml says with it where events go."""
-    before = os.environ.get(HOME_VARIABLE)
-    os.environ[HOME_VARIABLE] = f"{home}"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[HOME_VARIABLE]
-        else:
-            os.environ[HOME_VARIABLE] = before
+    return instance
 
 
 @contextmanager
@@ -187,21 +133,16 @@ def only_one(settings: Settings, what: str, otherwise: str) -> Iterator[None]:
 
 
 def automation_of(settings: Settings, instance: Any) -> Automation:
-    """Which schedules and sensors are on and tick, whether the daemon runs, and when each asset was last made."""
-    from dagster._core.scheduler.instigation import InstigatorStatus
-
+    """Which schedules and sensors are on and fail, whether the daemon runs, and when each asset was last made."""
     from memory_pipeline.defs.graph import build_definitions
-    from memory_pipeline.defs.silent import silent
 
     repository: Any = build_definitions(settings).get_repository_def()
-    changed = {state.name: state.status for state in instance.all_instigator_state()}
+    states = {state.name: state for state in instance.all_instigator_state()}
     automatic = [*repository.schedule_defs, *repository.sensor_defs]
-    now = datetime.now(UTC)
     names = [one.name for one in automatic if one.default_status.value == "RUNNING"]
-    switches = {name: changed.get(name) is not InstigatorStatus.STOPPED for name in names}
     beats = [status.last_heartbeat for status in instance.get_daemon_statuses().values() if status.last_heartbeat]
     newest = max((beat.timestamp for beat in beats), default=0.0)
-    is_on = now.timestamp() - newest < DAEMON_SECONDS
+    is_on = datetime.now(UTC).timestamp() - newest < DAEMON_SECONDS
     graph = repository.asset_graph
     by_day = [key for key in graph.executable_asset_keys if graph.get(key).partitions_def]  # others are made by hand
     keys = [key for key in graph.toposorted_asset_keys if key in by_day]
@@ -209,16 +150,29 @@ def automation_of(settings: Settings, instance: Any) -> Automation:
     return Automation(
         is_on=is_on,
         last_beat=datetime.fromtimestamp(newest, UTC) if newest else None,
-        switches=switches,
-        silent=silent(instance, automatic, now) if is_on else {},
+        switches={name: name not in states or states[name].status.value != "STOPPED" for name in names},
+        silent={state.name: why for state in states.values() if (why := _last_failure(instance, state))}
+        if is_on
+        else {},
         succeeded={name: datetime.fromtimestamp(e.timestamp, UTC) if e else None for name, e in made.items()},
         dead=dead_runs(instance),
     )
 
 
+def _last_failure(instance: Any, state: Any) -> str:
+    """A sentence if the last tick of this schedule or sensor failed while it is on, else ""."""
+    ticks = instance.get_ticks(state.instigator_origin_id, state.selector_id, limit=1) if state.is_running else []
+    if not ticks or not ticks[0].is_failure:
+        return ""
+    error = ticks[0].error
+    reason = clip(" ".join((error.cause or error).message.split()), MAX_ERROR) if error else "for no recorded reason"
+    moment = datetime.fromtimestamp(ticks[0].timestamp, UTC)
+    return f"{state.name} failed at its last tick, {moment:%Y-%m-%d %H:%M} UTC: {reason}"
+
+
 @dataclass
 class Unfinished:
-    """What is left of the days of runs."""
+    """What runs left undone."""
 
     failed: set[date] = field(default_factory=set)
     """Days that a stage failed on, which keeps later stages from all other days of the run."""
@@ -237,75 +191,43 @@ def run_job(
     days: tuple[date, date] | None = None,
     unfinished: Unfinished | None = None,
 ) -> str | None:
-    """Run to the end; None when it succeeded, else what failed first, in one line: `STOPPED` if a user did it.
-    `days` are the first and last partition: weeks and months are named by their first day. What it leaves of them is
-    added to `unfinished`.
+    """Run the job to its end; None if it succeeded, else its first failure in one line.
 
-    A run over days leaves MEMORY.md and REVIEW.md alone: others may follow it, and `review_job` once after them all.
+    `days` are the first and last partition: weeks and months are named by their first day. What the run leaves undone
+    is added to `unfinished`. A run over days leaves MEMORY.md and REVIEW.md alone: others may follow it, and
+    `review_job` once after them all.
     """
-    from dagster._core.events import JobFailureData, RunFailureReason
-
     from memory_pipeline.defs.graph import build_definitions
-    from memory_pipeline.defs.orchestration import FAILED_DAYS, STOPPED, UNTRIED_DAYS
+    from memory_pipeline.defs.orchestration import FAILED_DAYS, UNTRIED_DAYS
     from memory_pipeline.defs.partitions import range_tags
 
-    span = range_tags(*days) if days else {}
     resolved = build_definitions(settings).resolve_job_def(job)
     keys = resolved.asset_layer.executable_asset_keys if days else set()
-    with streams_kept(), lost_interrupts_again(), _shown_with_its_job(settings, instance, job):
-        result = resolved.execute_in_process(
-            instance=instance,
-            asset_selection=sorted(key for key in keys if key.path[-1] != "memory_file") or None,
-            tags={PROCESS_TAG: f"{os.getpid()}", **span},
-            run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
-            raise_on_error=False,
-        )
+    result = resolved.execute_in_process(
+        instance=instance,
+        asset_selection=sorted(key for key in keys if key.path[-1] != "memory_file") or None,
+        tags={PROCESS_TAG: f"{os.getpid()}"} | REPOSITORY_TAG | (range_tags(*days) if days else {}),
+        run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
+        raise_on_error=False,
+    )
+    failures = [event.step_failure_data for event in result.all_events if event.is_step_failure]
     if unfinished is not None:
         made = [event.step_materialization_data.materialization for event in result.get_asset_materialization_events()]
         spent = [one.metadata[OUT_OF_BUDGET] for one in made if OUT_OF_BUDGET in one.metadata]
         unfinished.out_of_budget = f"{spent[-1].value}" if spent else ""
+        for metadata in (failure.user_failure_data.metadata for failure in failures if failure.user_failure_data):
+            if FAILED_DAYS in metadata and not metadata[UNTRIED_DAYS].value:
+                sentences: Any = metadata[FAILED_DAYS].value
+                unfinished.failed.update(date.fromisoformat(sentence[:10]) for sentence in sentences)
     if result.success:
         return None
-    ends = [e.event_specific_data for e in result.all_events if isinstance(e.event_specific_data, JobFailureData)]
-    failures = [e.step_failure_data for e in result.all_events if e.is_step_failure]
-    reasons = [_reason(failure.error) for failure in failures if failure.error]
-    for told in (failure.user_failure_data.metadata for failure in failures if failure.user_failure_data):
-        if unfinished is not None and FAILED_DAYS in told and not told[UNTRIED_DAYS].value:
-            sentences: Any = told[FAILED_DAYS].value
-            unfinished.failed.update(date.fromisoformat(sentence[:10]) for sentence in sentences)
-    if any(STOPPED in reason for reason in reasons) or any(
-        end.failure_reason is RunFailureReason.UNEXPECTED_TERMINATION for end in ends
-    ):
-        return STOPPED
-    return reasons[0] if reasons else "The run failed; the Dagster UI shows its log."
-
-
-@contextmanager
-def _shown_with_its_job(settings: Settings, instance: Any, job: str) -> Iterator[None]:
-    """Runs that begin meanwhile name the code location that the UI has the job from.
-
-    `execute_in_process` has no parameter for it. Without it, the timeline and the job's page leave a run out, and it
-    cannot be executed again.
-    """
-    from dagster._core.definitions.repository_definition import SINGLETON_REPOSITORY_NAME
-    from dagster._core.remote_origin import RemoteRepositoryOrigin
-
-    from memory_pipeline.defs.web_server import code_location
-
-    origin = RemoteRepositoryOrigin(code_location(settings), SINGLETON_REPOSITORY_NAME).get_job_origin(job)
-    create = instance.create_run_for_job
-    instance.create_run_for_job = functools.partial(create, remote_job_origin=origin)
-    try:
-        yield
-    finally:
-        instance.create_run_for_job = create
+    reasons = (_reason(failure.error) for failure in failures if failure.error)
+    return next(reasons, "The run failed; the Dagster UI shows its log.")
 
 
 def check_results(settings: Settings, instance: Any, days: set[date]) -> dict[str, dict[str, Any]]:
-    """Per check ("asset/check"): how many of the days passed, and which failed, by the latest result of each day; of
-    weeks and months those that have these days in them."""
-    from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus as Status
-
+    """The number of days that passed and the days that failed by check ("asset/check"), from the latest result of each
+    day; weeks and months count if they contain one of these days."""
     from memory_pipeline.defs.graph import build_definitions
 
     keys = [key for definition in build_definitions(settings).asset_checks or [] for key in definition.check_keys]
@@ -315,98 +237,36 @@ def check_results(settings: Settings, instance: Any, days: set[date]) -> dict[st
     of_level = {level: {f"{period.key}" for period in periods_of(level, days)} for level in LEVELS}
     anywhere = sorted(set().union(*of_level.values()))
     for record in instance.event_log_storage.get_asset_check_partition_info(keys, partition_keys=anywhere):
-        if record.partition_key not in of_level[LEVEL_OF.get(record.check_key.asset_key.to_user_string(), DAY)]:
+        asset, status = record.check_key.asset_key.to_user_string(), record.latest_execution_status
+        if status is None or record.partition_key not in of_level[LEVEL_OF.get(asset, DAY)]:
             continue
-        result = found[f"{record.check_key.asset_key.to_user_string()}/{record.check_key.name}"]
-        if record.latest_execution_status is Status.SUCCEEDED:
+        result = found[f"{asset}/{record.check_key.name}"]
+        if status.value == "SUCCEEDED":
             result["passed"] += 1
-        elif record.latest_execution_status is Status.FAILED:
+        elif status.value == "FAILED":
             result["failed_days"].append(record.partition_key)
     return found
 
 
 def quality_report_of(settings: Settings, instance: Any) -> Any:
-    """The quality report of what the instance has stored."""
+    """The quality report from the check results that the instance has stored."""
     from memory_pipeline.defs.graph import build_definitions
     from memory_pipeline.defs.quality import report_of
 
-    return report_of(Workspace.open(settings), instance, build_definitions(settings).resolve_asset_graph())
+    return report_of(Workspace.open(settings), instance, build_definitions(settings))
 
 
 def _reason(error: Any) -> str:
     while error.cause:
         error = error.cause
-    return re.sub(r"^memory_pipeline[\w.]+: ", "", " ".join(error.message.split()))[:600]
-
-
-@contextmanager
-def streams_kept() -> Iterator[None]:
-    """Give the process its standard output and error back afterwards.
-
-    Dagster turns both into files of its own for the time of a step. Where these cannot be written, since the disk is
-    full, it leaves them there, and what is to be told of it would be told to nobody.
-    """
-    kept = [(number, os.dup(number)) for number in (1, 2)]
-    try:
-        yield
-    finally:
-        for number, copy in kept:
-            os.dup2(copy, number)
-            os.close(copy)
-
-
-@contextmanager
-def lost_interrupts_again() -> Iterator[None]:
-    """Deliver an interrupt once more that fell into what Python cleans up: it prints a trace of what is raised there,
-    and goes on as if nothing had been said."""
-    from dagster._core.errors import DagsterExecutionInterruptedError
-
-    def again(lost: Any) -> None:
-        if issubclass(lost.exc_type, (KeyboardInterrupt, DagsterExecutionInterruptedError)):
-            later = Timer(AGAIN_SECONDS, os.kill, (os.getpid(), signal.SIGINT))
-            later.daemon = True
-            later.start()
-        else:
-            before(lost)
-
-    before, sys.unraisablehook = sys.unraisablehook, again
-    try:
-        yield
-    finally:
-        sys.unraisablehook = before
-
-
-@contextmanager
-def last_words(settings: Settings) -> Iterator[None]:
-    """Say so when the process is ended by a signal that it cannot answer: a write into a mapped file on a disk that has
-    become full (SIGBUS), the system that needs its memory, `kill -9`.
-
-    A child of it waits at a pipe whose other end closes with the process.
-    """
-    reader, writer = os.pipe()
-    if not (watcher := os.fork()):
-        for number in _STOPPING:
-            signal.signal(number, signal.SIG_IGN)
-        os.close(writer)
-        if not os.read(reader, 1):
-            full = is_used_up(settings.workspace)
-            why = disk_full(settings.workspace) if full else "Run it again; what is stored is whole."
-            os.write(2, f"The run was ended from outside or by the system. {why}\n".encode())
-        os._exit(0)
-    os.close(reader)
-    try:
-        yield
-    finally:
-        os.write(writer, b".")
-        os.close(writer)
-        os.waitpid(watcher, 0)
+    return re.sub(r"^memory_pipeline[\w.]+: ", "", " ".join(error.message.split()))[:MAX_REASON]
 
 
 @contextmanager
 def interrupts() -> Iterator[Callable[[], bool]]:
-    """A function that says whether somebody pressed Ctrl-C meanwhile, also where a library took the signal and went on.
+    """A function that tells whether Ctrl-C was pressed meanwhile, also where a library took the signal and went on.
 
-    Python writes each signal's number to the pipe before any handler has a say.
+    Python writes the number of each signal to the pipe before any handler is called.
     """
     reader, writer = os.pipe()
     for end in (reader, writer):

@@ -1,6 +1,7 @@
 """What runs by the clock, in the workspace's time zone: distilling at five, reflecting at six, friction at seven, the
 quality report half an hour later."""
 
+from collections.abc import Iterable
 from datetime import date, timedelta
 from zoneinfo import ZoneInfo
 
@@ -15,7 +16,25 @@ from memory_pipeline.distillation.stage import DistillationStage, due_periods, s
 from memory_pipeline.settings import Settings
 
 DISTIL_SCHEDULES = {DAY: "distil_at_five", WEEK: "distil_weeks_at_five", MONTH: "distil_months_at_five"}
+EVERY_MORNING = {
+    *("sessions", "messages", "windows", "segments", "observations", "embeddings", "reflections", "proposals"),
+    *("memory_file", "friction_clusters"),
+}
+"""The assets that the schedules of six and seven materialize."""
+DEADLINE, MADE_WITHIN = "0 8 * * *", timedelta(hours=2)
+"""The UI shows these assets as overdue at eight if nothing materialized them since six."""
 RUNNING, STOPPED = dg.DefaultScheduleStatus.RUNNING, dg.DefaultScheduleStatus.STOPPED
+
+
+def with_deadline(assets: Iterable[dg.AssetsDefinition], settings: Settings) -> list[dg.AssetsDefinition]:
+    """The assets, those of every morning with a freshness policy."""
+    fresh = dg.FreshnessPolicy.cron(DEADLINE, MADE_WITHIN, settings.timezone)
+
+    def dated(spec: dg.AssetSpec) -> dg.AssetSpec:
+        is_due = spec.key.to_user_string() in EVERY_MORNING
+        return spec.replace_attributes(freshness_policy=fresh) if is_due else spec
+
+    return [asset for asset in dg.map_asset_specs(dated, assets) if isinstance(asset, dg.AssetsDefinition)]
 
 
 def schedules(settings: Settings) -> list[dg.ScheduleDefinition]:

@@ -15,7 +15,7 @@ from memory_pipeline.days import day_of, today
 from memory_pipeline.defs.jobs import DAY_JOB, REFLECT_JOB, REVIEW_JOB, TODOIST_IS_OFF, TODOIST_JOB
 from memory_pipeline.defs.notifications import failure_sensor
 from memory_pipeline.defs.resources import WorkspaceResource
-from memory_pipeline.defs.under_way import runs_over_days
+from memory_pipeline.defs.under_way import work_under_way
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.own_sessions import is_inside
 from memory_pipeline.planning import Stages
@@ -89,7 +89,7 @@ def session_sensor_from(first_day: date) -> dg.SensorDefinition:
             for day, key in due.items()
             if day not in history
         ]
-        if requests and (busy := runs_over_days(context.instance)):
+        if requests and (busy := work_under_way(context.instance)):
             others = f" and {len(busy) - 1} more" if len(busy) > 1 else ""
             return dg.SkipReason(
                 f"{summary}; {len(requests)} days are due and are looked at again when what is under way has ended: "

@@ -24,8 +24,6 @@ from memory_pipeline.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
 
-    from dagster._core.remote_origin import ManagedGrpcPythonEnvCodeLocationOrigin
-
     Scope = MutableMapping[str, Any]
     Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
     Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -35,12 +33,12 @@ MODULE = "memory_pipeline.definitions"
 HOST = "127.0.0.1"
 _OWN_NAMES = {"127.0.0.1", "localhost", "::1"}
 _STOP_SECONDS = 20
-"""How long the daemon may take to end: it finishes a tick."""
+"""Maximum seconds for the daemon to end: it finishes a tick."""
 _ONLY_FROM_HERE = (
     b"img-src 'self' data: blob:; media-src 'self'; font-src 'self' data:; connect-src 'self'; frame-src 'self'; "
     b"form-action 'self'; frame-ancestors 'none'"
 )
-"""Added to Dagster's policy, which lets previews fetch images from anywhere."""
+"""Addition to Dagster's content security policy, which lets previews fetch images from anywhere."""
 
 
 class GuardedApp:
@@ -110,30 +108,11 @@ def _with_policy(send: Send) -> Send:
     return guarded
 
 
-def code_location(settings: Settings) -> ManagedGrpcPythonEnvCodeLocationOrigin:
-    """Where the UI loads the definitions from."""
-    from dagster._core.workspace.load_target import ModuleTarget
-
-    (origin,) = ModuleTarget(MODULE, None, str(settings.dagster_home), None).create_origins()
-    return origin
-
-
-def keep_quiet_at_first(instance: dg.DagsterInstance) -> None:
-    """Dagster's daemon warns on its first start that it has not read any event before; so it has."""
-    from dagster._daemon.auto_run_reexecution import event_log_consumer
-
-    wanted = {event_log_consumer._create_cursor_key(kind) for kind in event_log_consumer.DAGSTER_EVENT_TYPES}
-    missing = wanted - set(instance.daemon_cursor_storage.get_cursor_values(wanted))
-    if missing:
-        newest = instance.event_log_storage.get_maximum_record_id() or 0
-        instance.daemon_cursor_storage.set_cursor_values(dict.fromkeys(missing, f"{newest}"))
-
-
 def serve(settings: Settings, port: int, host: str = HOST) -> None:
-    """Run the UI in this process and the daemon in another, until Ctrl-C. On whatever address it
-    listens, it answers only who asks for this machine's own names.
+    """Run the UI in this process and the daemon in another, until Ctrl-C. Whatever the address, only requests for this
+    machine's own names are answered.
 
-    The daemon ends when this process does, however it ends; the servers of code end when neither asks them any more.
+    The daemon ends with this process, however that ends; the code servers end when neither asks them any more.
     """
     import uvicorn
     from dagster._core.workspace.context import WorkspaceProcessContext
@@ -167,7 +146,7 @@ def _daemon() -> Iterator[None]:
 
 
 def run_daemon() -> None:
-    """Dagster's daemon, which ends when its standard input does: when who started it is gone."""
+    """Run Dagster's daemon until its standard input ends, which is when the process that started it is gone."""
     from dagster._daemon.cli import cli
 
     def watch() -> None:

@@ -32,7 +32,9 @@ _GIVEN_YAML = {
 }
 """SHA-256 of each dagster.yaml that was given before workspaces had a format."""
 _YAML_OF_0_2_0 = "56fd442387431d69966b23f8a87670c0162d5e04951c218c9d7bb8abf357431d"
-_MOVED_STORAGE = (b"memory_pipeline.automation.event_storage", b"memory_pipeline.defs.event_storage")
+_OWN_STORAGE = re.compile(
+    rb"^event_log_storage:\n(?:[ \t]+(?:module: memory_pipeline|class: KeptEventLog).*\n?)+", re.M
+)
 _OF_A_SCHEMA = re.compile(r"-any-v\d+$")
 
 
@@ -80,22 +82,22 @@ def m003_offer_again_what_expired_unseen(settings: Settings) -> None:
     lake.update("reoffers", lambda rows: pl.concat([rows, new]), today)
 
 
-def m004_name_the_event_storage_where_it_is(settings: Settings) -> None:
-    """Version 0.2.0 had the storage of events in another module, and no pools. The dagster.yaml that it gave goes, and
-    today's comes in its place; in one that a user has changed the module alone is renamed."""
+def m004_drop_the_own_event_storage(settings: Settings) -> None:
+    """Version 0.2.0 had an event storage class of its own, and no pools. An unchanged dagster.yaml is replaced by
+    today's; one that a user has changed loses the class, since Dagster's own reads the same files."""
     own = settings.dagster_home / "dagster.yaml"
     text = own.read_bytes() if own.exists() else b""
     if hashlib.sha256(text).hexdigest() == _YAML_OF_0_2_0:
         own.unlink()
-    elif _MOVED_STORAGE[0] in text:
-        write_atomically(own, text.replace(*_MOVED_STORAGE), expected=text, backups=settings.backups)
+    elif (kept := _OWN_STORAGE.sub(b"", text)) != text:
+        write_atomically(own, kept, expected=text, backups=settings.backups)
 
 
 MIGRATIONS: tuple[Callable[[Settings], None], ...] = (
     m001_take_back_dagster_yaml,
     m002_remove_the_index_without_schema,
     m003_offer_again_what_expired_unseen,
-    m004_name_the_event_storage_where_it_is,
+    m004_drop_the_own_event_storage,
 )
 
 

@@ -17,7 +17,6 @@ from memory_pipeline.settings.fields import Settings
 _KEYS = ("postgres_db", "postgres_url")
 _REASON = re.compile(r".*\b(?:FATAL|failed|error): *(.*)")
 """The text that the driver puts before the server's message."""
-_STORAGE = re.compile(r"^(event_log_)?storage:", re.M)
 _MAX_REASON = 160
 
 
@@ -44,12 +43,6 @@ class PostgresRecord:
             f"Dagster's record of runs in Postgres at {self.shown} cannot be reached ({_reason(error)}). Start the "
             "server, or check the DAGSTER_POSTGRES_ variables, and run it again; what is stored is whole."
         )
-
-
-def is_in_files(settings: Settings) -> bool:
-    """Whether it lies in SQLite files, whose sizes and times say that something changed."""
-    text = _text(settings)
-    return "memory_pipeline.defs.event_storage" in text or not _STORAGE.search(text)
 
 
 def names_postgres(settings: Settings) -> bool:

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.cli.backfill import stretches_of
+from memory_pipeline.cli.backfill import months_of
 from memory_pipeline.defs.quality_history import days_made
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
@@ -75,7 +75,7 @@ def test_each_day_is_in_its_month_and_again_where_it_looks_back_on_one_made_afte
     days: set[date], lookback_days: int, newest_first: bool
 ) -> None:
     made: set[date] = set()
-    for stretch in stretches_of(sorted(days), lookback_days, newest_first=newest_first):
+    for stretch in months_of(sorted(days), lookback_days, newest_first=newest_first):
         assert stretch == sorted(stretch)
         for day in days - set(stretch):  # nobody is left behind who looks back on what was made just now
             looked_back_on = {day - timedelta(days=back) for back in range(lookback_days)}

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import dagster as dg
 import pytest
 
-from memory_pipeline.defs.runs import DamagedInstanceError, dagster_yaml, instance_of, last_words, prepare_home
+from memory_pipeline.defs.runs import DamagedInstanceError, dagster_yaml, instance_of, prepare_home
 from memory_pipeline.defs.under_way import PROCESS_TAG, close_dead_runs
 from memory_pipeline_tests.rows import workspace
 
@@ -62,8 +59,10 @@ def test_a_run_whose_process_is_gone_is_closed(tmp_path: Path, status: str) -> N
         os._exit(0)
     os.waitpid(child, 0)
     with instance_of(settings) as instance:
-        for process, tag in ((child, "memory/process"), (child, PROCESS_TAG), (os.getpid(), PROCESS_TAG)):
-            run = dg.DagsterRun(job_name="day_job", tags={tag: f"{process}"}, status=dg.DagsterRunStatus(status))
+        for process in (child, os.getpid()):
+            run = dg.DagsterRun(
+                job_name="day_job", tags={PROCESS_TAG: f"{process}"}, status=dg.DagsterRunStatus(status)
+            )
             instance.add_run(run)
         again = {"root_run_id": run.run_id, "parent_run_id": run.run_id}  # by the UI, which copies the tags
         instance.add_run(
@@ -74,42 +73,4 @@ def test_a_run_whose_process_is_gone_is_closed(tmp_path: Path, status: str) -> N
         instance.add_run(dg.DagsterRun(job_name="day_job", status=dg.DagsterRunStatus(status)))
         close_dead_runs(instance)
         found = [run.status.value for run in instance.get_runs()]
-    assert sorted(found) == sorted(["FAILURE", "FAILURE", status, status, status])
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGBUS])
-def test_a_process_that_is_ended_by_a_signal_has_last_words(tmp_path: Path, number: signal.Signals) -> None:
-    code = (
-        "import os, sys; from pathlib import Path; from memory_pipeline.defs.runs import last_words\n"
-        "from memory_pipeline.settings import Settings\n"
-        "with last_words(Settings(workspace=Path(sys.argv[1]))): os.kill(os.getpid(), int(sys.argv[2]))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, f"{tmp_path}", f"{int(number)}"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == -number
-    assert done.stderr.endswith(
-        "The run was ended from outside or by the system. Run it again; what is stored is whole.\n"
-    )
-
-
-def test_what_a_run_says_is_told_also_where_dagster_leaves_the_streams_in_a_full_file() -> None:
-    code = (
-        "import os, sys; from contextlib import suppress; from memory_pipeline.defs.runs import streams_kept\n"
-        "from dagster._core.execution.compute_logs import redirect_stream\n"
-        "with suppress(OSError), streams_kept(), open('/dev/full', 'w') as full, redirect_stream(full, sys.stdout):\n"
-        "    print('lost')\n"
-        "print('The disk is full.')"
-    )
-    buffered = {"PATH": os.environ["PATH"]}  # without buffers the step itself would fail, and earlier
-    done = subprocess.run([sys.executable, "-c", code], env=buffered, capture_output=True, text=True, check=False)
-    assert done.returncode == 0 and done.stdout.endswith("The disk is full.\n")
-
-
-def test_one_that_ends_by_itself_has_none(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    settings, _ = workspace(tmp_path)
-    with last_words(settings):
-        pass
-    with pytest.raises(ZeroDivisionError), last_words(settings):
-        1 / 0  # noqa: B018
-    assert capfd.readouterr().err == ""
+    assert sorted(found) == sorted(["FAILURE", status, status, status])

@@ -278,7 +278,7 @@ def test_status_tells_how_many_live_and_which_is_the_worst(patterns: Lake, title
     put(patterns, "friction_clusters", pattern(2, title, severity=99.0, sessions=7))
     lines = CliRunner().invoke(app, ["status"]).stdout.splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("friction "))
-    assert lines[start].split(maxsplit=1)[1] == "3 patterns live, the worst first: `memory friction`"
+    assert lines[start].split(maxsplit=1)[1] == "3 active patterns, the worst first: `memory friction`"
     assert lines[start + 1].split(maxsplit=1)[0] == "f-20250305-002" and lines[start + 1].endswith(" (7 sessions)")
     found = json.loads(CliRunner().invoke(app, ["status", "--json"]).stdout)
     assert [p["id"] for p in found["friction"]] == ["f-20250305-002", U, N]

@@ -48,7 +48,7 @@ def test_without_the_server_the_day_is_done_by_words_and_it_is_said(home: Path) 
         assert "Not all is well: There are no vectors, and lines are compared by their words alone: " in result.stderr
         assert f"The Qdrant server at {url} does not answer" in result.stderr
         assert "all up to date" not in result.stderr
-        assert "1 days, made by words alone (last 2025-03-05)" in result.stdout
+        assert "1 days, without embeddings (last 2025-03-05)" in result.stdout
         assert RULE in in_review(home)
     told = memory(home, "status", env=down).stdout
     assert f"The Qdrant server at {url} does not answer" in told

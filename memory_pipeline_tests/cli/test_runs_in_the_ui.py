@@ -10,11 +10,10 @@ import pytest
 from dagster._core.instance.config import PoolGranularity
 from dagster._core.storage.tags import REPOSITORY_LABEL_TAG
 
-from memory_pipeline.cli import run as run_command
+from memory_pipeline.cli.run import describe_ranges
 from memory_pipeline.cli.running import runs_over
 from memory_pipeline.defs.orchestration import DAYS_POOL, LOOK_BACK_POOL
 from memory_pipeline.defs.runs import instance_of, run_job
-from memory_pipeline.defs.web_server import code_location, keep_quiet_at_first
 from memory_pipeline.settings import Settings
 from memory_pipeline_tests.loaded import defs
 from memory_pipeline_tests.rows import DAY, workspace
@@ -37,7 +36,6 @@ def test_a_run_has_the_job_of_the_ui_and_its_days(settings: Settings, instance: 
     later = DAY + timedelta(days=1)
     assert run_job(settings, instance, "distil_job", (DAY, later)) is None
     (run,) = instance.get_runs(dg.RunsFilter(tags={REPOSITORY_LABEL_TAG: LABEL}))  # as the timeline asks
-    assert run.remote_job_origin.repository_origin.code_location_origin == code_location(settings)
     assert run.tags["memory/days"] == f"{DAY}...{later}"
     shown = [tag for tag in run.tags if not tag.startswith((".dagster/", "dagster/"))]
     assert shown == ["memory/days"]
@@ -50,16 +48,6 @@ def test_a_run_without_days_has_its_job_too(settings: Settings, instance: Any) -
     assert run_job(settings, instance, "review_job") is None
     (run,) = instance.get_runs(dg.RunsFilter(tags={REPOSITORY_LABEL_TAG: LABEL}))
     assert run.job_name == "review_job" and "memory/days" not in run.tags
-
-
-def test_the_daemon_has_nothing_to_warn_of_at_its_first_start(instance: Any, caplog: pytest.LogCaptureFixture) -> None:
-    import logging
-
-    from dagster._daemon.auto_run_reexecution.event_log_consumer import DAGSTER_EVENT_TYPES, _fetch_persisted_cursors
-
-    keep_quiet_at_first(instance)
-    found = _fetch_persisted_cursors(instance, DAGSTER_EVENT_TYPES, logging.getLogger("daemon"))
-    assert None not in found.values() and not caplog.records
 
 
 def test_a_decision_does_not_wait_for_a_run_over_days(instance: Any) -> None:
@@ -100,4 +88,4 @@ def test_other_days_than_were_chosen_have_a_reason(ranges: list[tuple[int, int]]
     def day(number: int) -> date:
         return date(2026, 3, number)
 
-    assert run_command._told([(day(a), day(b)) for a, b in ranges], [day(n) for n in chosen]) == told
+    assert describe_ranges([(day(a), day(b)) for a, b in ranges], [day(n) for n in chosen]) == told

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.cli.workspace import EXAMPLES
-from memory_pipeline.defs.runs import dagster_yaml, prepare_home
+from memory_pipeline.defs.runs import dagster_yaml, instance_of, prepare_home
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.operations import migrations
@@ -96,25 +96,34 @@ concurrency:
 """
 
 
-@pytest.mark.parametrize("has_storage", [False, True])
-def test_the_last_dagster_yaml_of_before_is_replaced(tmp_path: Path, has_storage: bool) -> None:
+STORAGE_OF_0_2_0 = """\
+# Dagster's own SQLite files, written with connections that are kept: with the default class, storing the events of
+# 100 days takes longer than the days.
+event_log_storage:
+  module: memory_pipeline.automation.event_storage
+  class: KeptEventLog
+"""
+
+
+@pytest.mark.parametrize("storage", ["", STORAGE_OF_0_2_0])
+def test_the_last_dagster_yaml_of_before_is_replaced(tmp_path: Path, storage: str) -> None:
     settings, today = unpacked(EARLIER[0], tmp_path / "workspace"), dagster_yaml().read_text("utf-8")
-    start, middle = today.index("# Dagster's own SQLite files"), today.index("concurrency:")
-    storage = today[start:middle].replace("memory_pipeline.defs", "memory_pipeline.automation") if has_storage else ""
     own = settings.dagster_home / "dagster.yaml"
-    text = today[:start] + storage + CONCURRENCY_OF_0_2_0 + today[today.index("run_monitoring:") :]
-    own.write_text(text, "utf-8")
+    start = today[: today.index("# Steps print nothing")]
+    own.write_text(start + storage + CONCURRENCY_OF_0_2_0 + today[today.index("run_monitoring:") :], "utf-8")
     prepare_home(settings)
     assert own.read_text("utf-8") == today
 
 
-def test_a_dagster_yaml_of_0_2_0_that_a_user_changed_finds_the_storage_of_events(tmp_path: Path) -> None:
+def test_a_dagster_yaml_of_0_2_0_that_a_user_changed_loses_the_own_event_storage(tmp_path: Path) -> None:
     settings = unpacked(EARLIER[0], tmp_path / "workspace")
     own = settings.dagster_home / "dagster.yaml"
-    own.write_text("# mine\nevent_log_storage:\n  module: memory_pipeline.automation.event_storage\n", "utf-8")
+    own.write_text(f"# mine\n{STORAGE_OF_0_2_0}nux:\n  enabled: false\n", "utf-8")
     prepare_home(settings)
-    moved = "# mine\nevent_log_storage:\n  module: memory_pipeline.defs.event_storage\n"
-    assert own.read_text("utf-8") == moved
+    assert "KeptEventLog" not in own.read_text("utf-8")
+    assert own.read_text("utf-8").startswith("# mine\n") and own.read_text("utf-8").endswith("nux:\n  enabled: false\n")
+    with instance_of(settings) as instance:
+        assert instance.get_runs_count() >= 0
 
 
 def test_a_dagster_yaml_that_a_user_changed_stays(tmp_path: Path) -> None:
