@@ -15,6 +15,8 @@ NAMED = 3
 _MARKS = re.compile(r"[()\[\]<>`*|\\]+")
 _NOTE = re.compile(r"\s*\((?:project: (?P<only>[^()]+)|general, from [^()]+)\)$")
 
+_REMOTE = re.compile(r"[:/](?P<owner>[^/:@]+)/(?P<name>\.?\w[\w.-]*?)(?:\.git)?/?$")
+
 
 def may_end(newer: Collection[str] | None, older: Collection[str] | None) -> bool:
     """Whether a later statement in these projects can end one in those: not if the older one also applies elsewhere."""
@@ -59,3 +61,9 @@ def noted(text: str) -> str | None:
 def _plain(project: str) -> str:
     """The name of a project without markup and brackets: a folder may have any name."""
     return " ".join(_MARKS.sub(" ", one_line(project)).split())
+
+
+def repository_of(url: str) -> str:
+    """The `owner/name` in the address of a git remote; empty where it has none."""
+    found = _REMOTE.search(url.strip())
+    return f"{found['owner']}/{found['name']}" if found else ""

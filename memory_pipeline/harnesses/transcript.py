@@ -27,12 +27,12 @@ from memory_pipeline.harnesses.model import Compaction, Image, Message, ParsedSe
 from memory_pipeline.harnesses.records import EARLIEST, to_time
 from memory_pipeline.llm.own_sessions import MARKER
 from memory_pipeline.redaction import Redactor
+from memory_pipeline.scope import repository_of
 from memory_pipeline.text.hidden import without_hidden
 
 _NO_NAME = re.compile(r"[^\w/. -]+", re.ASCII)
 _DATA_URL = re.compile(r"(data:[\w./+-]{0,60};base64,)[A-Za-z0-9+/=_-]{100,}")
 _DO_NOT_INDEX = "DO NOT INDEX"
-_REMOTE = re.compile(r"[:/](?P<owner>[^/:@]+)/(?P<name>\.?\w[\w.-]*?)(?:\.git)?/?$")
 FORGOTTEN = "it was forgotten with `memory forget`"
 """Why nothing of a session is stored."""
 # In what a program put in, such as the instructions of a project, only a line of its own is meant as the mark.
@@ -328,12 +328,6 @@ class Transcript:
 
 def _typed_by_program(message: Message) -> Message:
     return replace(message, role="injected", answer_to=None, answered=None)
-
-
-def repository_of(url: str) -> str:
-    """`owner/name` of a remote's address, without what else stands in it; empty when it has none."""
-    found = _REMOTE.search(url.strip())
-    return f"{found['owner']}/{found['name']}" if found else ""
 
 
 def one_line(text: str, limit: int = 80) -> str:

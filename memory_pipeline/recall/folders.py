@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_pipeline.errors import MemoryPipelineError
-from memory_pipeline.harnesses.transcript import repository_of
+from memory_pipeline.scope import repository_of
 from memory_pipeline.sessions.projects import Place, Projects
 from memory_pipeline.text.sentences import clip
 

@@ -8,7 +8,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
 from memory_pipeline.redaction.assignments import ASSIGNED, assignments
 from memory_pipeline.redaction.columns import COLUMNS, INSERTED, columns, inserted
@@ -24,13 +23,11 @@ from memory_pipeline.redaction.contexts import (
 from memory_pipeline.redaction.detectors import Detector, Prefilter, Span, fold
 from memory_pipeline.redaction.encoded import ENCODED, encoded, is_encoded
 from memory_pipeline.redaction.forgotten import NOTHING, Forgotten
+from memory_pipeline.redaction.library import FOLDED_LIBRARY, LIBRARY, LibraryDetector
 from memory_pipeline.redaction.spoken import KEYS, SPOKEN, TOLD, keys, spoken, told
 from memory_pipeline.redaction.tokens import TOKENS
 from memory_pipeline.redaction.views import CODES, View
 from memory_pipeline.settings import Settings, workspace_salt
-
-if TYPE_CHECKING:
-    from memory_pipeline.redaction.library import LibraryDetector
 
 _OPEN, _CLOSE, _LEFT_OUT = "<private>", "</private>", "[private]"
 Finder = Callable[[str, str], Iterable[Span]]
@@ -210,8 +207,6 @@ def _private(text: str, _folded: str) -> Iterator[Span]:
 
 def _finders() -> Iterator[tuple[list[str], Finder]]:
     """What is looked for by whom; where secrets overlap, the first decides of what kind they are."""
-    from memory_pipeline.redaction.library import FOLDED_LIBRARY, LIBRARY
-
     # what `_found` does itself
     yield list(CODES), _nothing
     yield list(ENCODED), _nothing
@@ -246,6 +241,6 @@ def _in_any_case(triggers: Iterable[str]) -> list[str]:
 
 @cache
 def _search() -> tuple[Prefilter, tuple[Finder, ...]]:
-    """Made for the first text, not on import: the library takes a tenth of a second, mostly for `requests`."""
+    """The prefilter and the finders, made for the first text."""
     triggers, finders = zip(*_finders(), strict=True)
     return Prefilter(triggers), finders

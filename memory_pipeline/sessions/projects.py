@@ -13,9 +13,10 @@ import re
 from collections.abc import Iterable
 from datetime import datetime
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from memory_pipeline.harnesses.model import ParsedSession
+if TYPE_CHECKING:  # with the harnesses come the redactor and its patterns: half a second
+    from memory_pipeline.harnesses.model import ParsedSession
 
 _HOME = r"(?:/(?:Users|home)/[^/]+|(?:/var)?/root|/data/data/com\.termux/files/home|[A-Z]:/Users/[^/]+)"
 _TEMPORARY = rf"(?:(?:/private)?(?:/var)?/tmp|(?:/private)?/var/folders/[^/]+/[^/]+/T|{_HOME}/AppData/Local/Temp)"

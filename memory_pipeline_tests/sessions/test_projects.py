@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from memory_pipeline.harnesses.transcript import repository_of
+from memory_pipeline.scope import repository_of
 from memory_pipeline.sessions.projects import Place, Projects
 from memory_pipeline_tests.cases import each
 
