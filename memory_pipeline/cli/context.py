@@ -17,7 +17,7 @@ from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, print_
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.recall.folders import UnknownProjectError, existing_folder, place_asked_for
-from memory_pipeline.recall.kept_briefing import KeptBriefing, briefing_for
+from memory_pipeline.recall.kept_briefing import Briefing, briefing_for
 from memory_pipeline.recall.usage import log_use
 from memory_pipeline.sessions.projects import Place
 from memory_pipeline.settings import Settings, load_settings
@@ -105,7 +105,7 @@ def _asked_for(settings: Settings, project: str | None) -> Path | Place:
     return place_asked_for(Lake.from_settings(settings), project)
 
 
-def _show(settings: Settings, found: KeptBriefing, as_json: bool) -> None:
+def _show(settings: Settings, found: Briefing, as_json: bool) -> None:
     if as_json:
         print_json(
             {

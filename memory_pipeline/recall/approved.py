@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
-import os
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 from memory_pipeline.recall.fusion import Filters
+from memory_pipeline.recall.kept_json import read_json, write_json
 from memory_pipeline.recall.remembered import OTHER, Remembered, remembered
 from memory_pipeline.settings import BUNDLED_MODEL, Settings
 from memory_pipeline.text.encoder import Encoder, EncoderUnavailableError
@@ -79,7 +78,7 @@ def _cosines(
         return {}
     if made:
         known = {name: v for name, v in known.items() if name in set(wanted.values())} | made
-        _write(kept_in, known)
+        write_json(kept_in, known)
     told = [text for text, name in wanted.items() if len(known.get(name, ())) == len(vector)]
     if not told:
         return {}
@@ -98,19 +97,6 @@ def _state(path: Path) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=2)
 def _read(path: Path, state: tuple[int, int] | None) -> dict[str, list[float]]:
-    """Read once for each `state` of the file; not to be changed in place."""
-    if state is None:
-        return {}
-    with contextlib.suppress(OSError, ValueError):
-        found = json.loads(path.read_text("utf-8"))
-        if isinstance(found, dict):
-            return found
-    return {}
-
-
-def _write(path: Path, vectors: Mapping[str, Sequence[float]]) -> None:
-    """A search goes on without: a disk that is full or read-only costs the next one some milliseconds."""
-    with contextlib.suppress(OSError):
-        temporary = path.with_name(f"{path.name}.{os.getpid()}.new")
-        temporary.write_text(json.dumps(vectors), "utf-8")
-        temporary.replace(path)
+    """The kept vectors, read once for each `state` of the file. The result is not to be changed in place."""
+    found = read_json(path) if state else None
+    return found if isinstance(found, dict) else {}

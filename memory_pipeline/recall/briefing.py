@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,9 @@ from memory_pipeline.proposals.events import PENDING, ProposalLog, is_fix
 from memory_pipeline.proposals.expiry import expiring_on
 from memory_pipeline.proposals.memory_file import normalised
 from memory_pipeline.proposals.score import USER
+from memory_pipeline.recall.assembly import Line, Section, choose
 from memory_pipeline.recall.folders import place_of_folder, project_of_place
+from memory_pipeline.recall.kept_briefing import Briefing
 from memory_pipeline.recall.remembered import OTHER, nearness, remembered, safe, settled
 from memory_pipeline.redaction.spoken import names_password
 from memory_pipeline.sessions.projects import Place
@@ -66,63 +68,6 @@ OPENING = (
 HINT = "Where the user goes on with this, take it up there. Do not greet them with these notes."
 
 
-@dataclass(frozen=True)
-class Line:
-    """A line with what `memory why` knows it by; `day` is its own, not today's."""
-
-    id: str
-    text: str
-    day: date | None = None
-    note: str = ""
-    """Of whom it is or how much longer it waits, in brackets behind it."""
-
-    def __str__(self) -> str:
-        day = f"({self.day}) " if self.day else ""
-        note = f" ({self.note})" if self.note else ""
-        return f"- {day}{clip(self.text, MAX_LINE)}{note} [{self.id}]"
-
-
-@dataclass(frozen=True)
-class Section:
-    """`lines` are in the order in which they are shown, `ranks` say which of them are kept where there is too little
-    room: those with the lowest."""
-
-    title: str
-    lines: Sequence[Line]
-    share: float
-    """Of the budget, which it may have before every other had its own."""
-    ranks: Sequence[int] = ()
-    is_reviewed: bool = False
-    intro: str = ""
-    groups: Sequence[str] = ()
-    """A heading above a line, where the one before has another."""
-
-    def rendered(self, kept: Sequence[int]) -> str:
-        parts = [f"## {self.title}", *([self.intro] if self.intro else [])]
-        above = ""
-        for index in kept:
-            if self.groups and self.groups[index] != above:
-                above = self.groups[index]
-                parts.append(f"{above}:")
-            parts.append(str(self.lines[index]))
-        return "\n".join(parts)
-
-
-@dataclass(frozen=True)
-class Briefing:
-    """`text` is empty where there is nothing to tell."""
-
-    text: str
-    project: str | None
-    tokens: int = 0
-    shown: list[str] = field(default_factory=list)
-    sections: list[dict[str, Any]] = field(default_factory=list)
-    left_out: int = 0
-    """Lines for which there was no room."""
-    problems: list[str] = field(default_factory=list)
-    """A sentence for each part that could not be read."""
-
-
 def brief_of_folder(settings: Settings, folder: Path) -> Briefing:
     """The briefing for a session that begins in the folder."""
     return brief_at(settings, place_of_folder(folder))
@@ -135,60 +80,44 @@ def brief_at(settings: Settings, place: Place) -> Briefing:
     project = _tried(problems, "the project", lambda: project_of_place(lake, place), None)
     sources = _Sources(settings, lake, project, problems)
     parts = (sources.approved, sources.last_session, sources.pending, sources.recent, sources.earlier)
-    none = Section("", [], 0)
+    none = Section("", [])
     sections = [_tried(problems, part.__name__.replace("_", " "), part, none) for part in parts]
-    return replace(assembled(sections, settings.brief.tokens, project), problems=problems)
+    return replace(_assembled(sections, settings.brief.tokens, project), problems=problems)
 
 
-def assembled(sections: Sequence[Section], budget: int, project: str | None) -> Briefing:
-    """The sections within the budget: first each has its share, then those before take what is left."""
-    present = [s for s in sections if s.lines or s.intro]
-    if not present:
-        return Briefing("", project)
+def _assembled(sections: Sequence[Section], budget: int, project: str | None) -> Briefing:
     of_project = f' project="{safe(project)}"' if project else ""
     head, foot = f"<memory{of_project}>\n{OPENING}", "</memory>"
-    kept: list[list[int]] = [[] for _ in present]
-
-    def rendered() -> str:
-        shown = [s.rendered(k) for s, k in zip(present, kept, strict=True) if k or s.intro]
-        return "\n\n".join([head, *shown, foot]) + "\n"
-
-    left = budget - estimate(rendered())
-    for is_last in (False, True):
-        for section, chosen in zip(present, kept, strict=True):
-            room = left if is_last else min(left, int(section.share * budget))
-            for index in _by_rank(section):
-                if index in chosen:
-                    continue
-                chosen.append(index)
-                chosen.sort()
-                cost = estimate(rendered()) - (budget - left)
-                if cost > room:
-                    chosen.remove(index)
-                    continue
-                room, left = room - cost, left - cost
-    text = rendered()
-    while estimate(text) > budget and any(kept):  # a budget too small even for the frame holds no line
-        next(k for k in reversed(kept) if k).pop()
-        text = rendered()
-    told = [(s, [s.lines[i] for i in k]) for s, k in zip(present, kept, strict=True)]
+    chosen = choose(sections, budget - estimate(f"{head}\n\n{foot}\n"))
+    text = "\n\n".join([head, *(section.rendered() for section in chosen), foot]) + "\n"
+    if not chosen or estimate(text) > budget:
+        chosen, text = [], ""
+    shown = [line.id for section in chosen for line in section.lines]
     return Briefing(
-        text if estimate(text) <= budget else "",
+        text,
         project,
         estimate(text),
-        [line.id for _, lines in told for line in lines],
-        [{"title": s.title, "reviewed": s.is_reviewed, "lines": [_as_data(x) for x in lines]} for s, lines in told],
-        sum(len(s.lines) - len(lines) for s, lines in told),
+        shown,
+        [
+            {
+                "title": section.title.removeprefix("## "),
+                "reviewed": section.is_reviewed,
+                "lines": [{"id": x.id, "day": x.day, "text": x.said, "note": x.note} for x in section.lines],
+            }
+            for section in chosen
+        ],
+        sum(len(section.lines) for section in sections) - len(shown),
+        [],
     )
 
 
-def _by_rank(section: Section) -> list[int]:
-    ranks = section.ranks or range(len(section.lines))
-    return sorted(range(len(section.lines)), key=lambda index: (ranks[index], index))
-
-
-def _as_data(line: Line) -> dict[str, Any]:
-    return {"id": line.id, "day": f"{line.day}" if line.day else None, "text": line.text, "note": line.note}
+def _line(
+    name: str, text: str, day: date | None = None, note: str = "", *, rank: tuple[float, ...] = (), group: str = ""
+) -> Line:
+    """A line as the brief shows it; `day` is the day on which it was said, not today."""
+    before, after = f"({day}) " if day else "", f" ({note})" if note else ""
+    shown = f"- {before}{clip(text, MAX_LINE)}{after} [{name}]"
+    return Line(name, shown, rank, group, f"{day}" if day else None, text, note)
 
 
 def _tried(problems: list[str], name: str, part: Callable[[], Any], otherwise: Any) -> Any:
@@ -232,14 +161,15 @@ class _Sources:
         order = sorted(sections, key=lambda name: (_rank_of(name, self.settings), sections.index(name)))
         lines.sort(key=lambda line: (line.nearness, order.index(line.section), -_ordinal(line.day)))
         shown = sorted(lines, key=lambda line: order.index(line.section))
-        return Section(
-            "What the user approved (MEMORY.md)",
-            [Line(x.id, x.text, x.day, "said in another project" if x.nearness == OTHER else "") for x in shown],
-            0.5,
-            [lines.index(line) for line in shown],
-            is_reviewed=True,
-            groups=[line.section for line in shown],
-        )
+        told = [
+            _line(
+                *(x.id, x.text, x.day, "said in another project" if x.nearness == OTHER else ""),
+                rank=(lines.index(x),),
+                group=f"{x.section}:" if x.section else "",
+            )
+            for x in shown
+        ]
+        return Section("## What the user approved (MEMORY.md)", told, 0.5, is_reviewed=True)
 
     def last_session(self) -> Section:
         names = {(r["session_id"], r["day"]): r for r in self.sessions.to_dicts()}
@@ -253,7 +183,7 @@ class _Sources:
         ]
         latest = list({w["session_id"]: w for w in reversed(ended)}.values())[::-1][:LAST_TASKS]
         if not latest:
-            return Section("", [], 0)
+            return Section("", [])
         lines = []
         for number, window in enumerate(latest):
             harness = names[window["session_id"], window["day"]]["harness"]
@@ -265,8 +195,8 @@ class _Sources:
             text = f"{harness}: “{clip(task, MAX_TOLD)}”" + (f" {clip(outcome, MAX_TOLD)}" if outcome else "")
             if number == 0 and then not in ("", NOTHING_WAITS) and normalised(then) != normalised(task):
                 text += f" Waits for: “{then}”"
-            lines.append(Line(last.get("segment_id") or f"session {window['session_id']}", text, window["day"]))
-        return Section("Last tasks here, the newest first", lines, 0.2, intro=HINT)
+            lines.append(_line(last.get("segment_id") or f"session {window['session_id']}", text, window["day"]))
+        return Section("## Last tasks here, the newest first", lines, 0.2, intro=HINT)
 
     def _last_segment(self, window: dict[str, Any]) -> dict[str, Any]:
         """The topic that the window ends with; the task and the next step in it are a model's words for them, where one
@@ -288,26 +218,26 @@ class _Sources:
         pending = self._pending()
         shown_there = {source for row in pending for source in row["sources"]}
         rows = [row for row in self._new(rows, lambda r: r["text"]) if row["observation_id"] not in shown_there]
-        lines = [Line(row["observation_id"], safe(row["text"]), row["day"], _whose(row)) for row in rows]
-        return Section("Said lately here; nobody has reviewed it", lines, 0.2)
+        lines = [_line(row["observation_id"], safe(row["text"]), row["day"], _whose(row)) for row in rows]
+        return Section("## Said lately here; nobody has reviewed it", lines, 0.2)
 
     def pending(self) -> Section:
         own = self._pending()[:MAX_PENDING]
         everything = sum(row["status"] == PENDING for row in self.rows)
         if not everything:
-            return Section("", [], 0)
+            return Section("", [])
         now = self._last_look()
         ends = {row["proposal_id"]: expiring_on(self.settings, row, now) for row in own}
         soon = sum(day is not None for day in ends.values())
         lines = [
-            Line(p := row["proposal_id"], safe(row["text"]), row["day"], f"expires {ends[p]}" if ends[p] else "")
+            _line(p := row["proposal_id"], safe(row["text"]), row["day"], f"expires {ends[p]}" if ends[p] else "")
             for row in own
         ]
         expire = f", {soon} of them soon to expire" if soon else ""
         intro = (
             f"{everything} proposals wait for the user in REVIEW.md (`memory review`){expire}. None of it is approved."
         )
-        return Section("Waiting for review", lines, 0.15, intro=intro)
+        return Section("## Waiting for review", lines, 0.15, intro=intro)
 
     def earlier(self) -> Section:
         """The timeline: days, weeks and months before, each by its best lines, the newest first."""
@@ -321,8 +251,8 @@ class _Sources:
                 told.sort(key=lambda row: (-_says(row["text"]), row["distillation_id"]))
                 found += [(row, when.format(day)) for row in self._new(told, lambda r: _done(r["text"]))[:most]]
             limit = min((day for period in map(partial(Period, level), ends) for day in period.days), default=limit)
-        lines = [Line(r["distillation_id"], f"{when}: {clip(safe(r['text']), MAX_TOLD)}") for r, when in found]
-        return Section("What was done before", lines, 0.2)
+        lines = [_line(r["distillation_id"], f"{when}: {clip(safe(r['text']), MAX_TOLD)}") for r, when in found]
+        return Section("## What was done before", lines, 0.2)
 
     def _pending(self) -> list[ProposalState]:
         """Of this project, or of no single one, best first. What an agent asked to be remembered is told to no other

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from memory_pipeline.harnesses.model import Message, NotASessionError, ParsedSes
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
 from memory_pipeline.observations.types import Context, Fact, Segment, WindowMessage, observation_id
+from memory_pipeline.recall.assembly import Line, Section, choose
 from memory_pipeline.recall.folders import MAX_NAME
 from memory_pipeline.redaction import redactor_of
 from memory_pipeline.sessions.discovery import find_sources, roots
@@ -44,7 +45,7 @@ HEAD = (
     "What was said in this session before, as memory_pipeline observed it: quoted from the messages that are gone, "
     "nothing invented. 🔴 matters for long, 🟡 for days, 🟢 for now."
 )
-NOT_OBSERVED = "### The user's messages, as there was no time to observe more"
+NOT_OBSERVED = "\n### The user's messages, as there was no time to observe more"
 SHARE = 2
 """How many times as much is told as is kept of a day: here the words themselves are gone."""
 MAX_ASKED = 240
@@ -222,20 +223,16 @@ def _told(
     if then and then != COMPLETED and then != task:
         head.append(f"## Next step\n{one_line(then)}")
     tail = [*_files("Modified", whole.files_modified), *_files("Read", whole.files_read)]
-    entries = list(_entries(settings, observed))
+    lines = list(_lines(settings, observed))
     room = settings.pack.session_tokens - min(FRAME_TOKENS, estimate("\n".join([*head, *tail])))
-    kept = _within(entries, room)
-    body = [
-        "\n".join([title, *(entry.text for entry in group if entry.text)])
-        for title, group in groupby(kept, key=lambda entry: entry.title)
-    ]
-    summary = "\n\n".join([*head, *(["## Observed", *body] if body else []), *tail]) + "\n"
-    ids = [entry.id for entry in kept if entry.id]
+    chosen = choose([Section("## Observed", lines)], room)
+    summary = "\n\n".join([*head, *(section.rendered() for section in chosen), *tail]) + "\n"
+    ids = [line.id for section in chosen for line in section.lines if line.id]
     details = {
         "type": "memory_pipeline",
         "sessionId": session.session_id,
         "observations": len(ids),
-        "leftOut": sum(bool(entry.id) for entry in entries) - len(ids),
+        "leftOut": sum(bool(line.id) for line in lines) - len(ids),
         "observationTokens": estimate(summary),
         "isComplete": all(segments is not None for _, segments in observed),
         "readFiles": whole.files_read,
@@ -249,51 +246,30 @@ def _tokens(message: Message) -> int:
     return estimate(message.text, tool=message.role == "tool")
 
 
-@dataclass(frozen=True)
-class _Entry:
-    """A line below the narrative of its topic; of a topic without facts the narrative alone."""
-
-    title: str
-    text: str
-    id: str
-    rank: int
-
-
-def _entries(settings: Settings, observed: Sequence[tuple[Window, list[Segment] | None]]) -> Iterator[_Entry]:
+def _lines(settings: Settings, observed: Sequence[tuple[Window, list[Segment] | None]]) -> Iterator[Line]:
+    """The observations below the title of their topic, of a topic without observations its title alone. The least
+    important go first, and of these the oldest."""
     last = observed[-1][0].day
+    newest = count(0, -1)
     for window, segments in observed:
         day = "" if window.day == last else f"{window.day} "
         if segments is None:
             for asked in (m for m in window.messages if m.role == "user" and m.text.strip()):
-                yield _Entry(NOT_OBSERVED, f"- {day}{clip(one_line(asked.text), MAX_ASKED)}", "", RANK[HIGH])
+                text = f"- {day}{clip(one_line(asked.text), MAX_ASKED)}"
+                yield Line("", text, (RANK[HIGH], next(newest)), NOT_OBSERVED)
             continue
         for segment in segments:
-            title = f"### {clip(one_line(segment.title or segment.narrative), MAX_LINE)}"
+            title = f"\n### {clip(one_line(segment.title or segment.narrative), MAX_LINE)}"
             for fact in segment.facts:
                 name = observation_id(window.dedupe_key, fact)
-                yield _Entry(title, _line(settings, fact, day), name, RANK[fact.priority])
+                yield Line(name, _line(settings, fact, day), (RANK[fact.priority], next(newest)), title)
             if not segment.facts and segment.narrative:
-                yield _Entry(title, "", "", RANK[HIGH] + 1)
+                yield Line("", "", (RANK[HIGH] + 1, next(newest)), title)
 
 
 def _line(settings: Settings, fact: Fact, day: str) -> str:
     clock = clock_of(fact.observed_at, settings.zone, fact.untimed)
     return f"- {settings.marks[fact.priority]} ({day}{clock}) {clip(one_line(fact.text), MAX_LINE)}"
-
-
-def _within(entries: Sequence[_Entry], tokens: int) -> list[_Entry]:
-    """In order; where there are too many, the least important go, the oldest first."""
-    costs = [
-        estimate(f"{entry.text}\n") + (estimate(entry.title) if not i or entries[i - 1].title != entry.title else 0)
-        for i, entry in enumerate(entries)
-    ]
-    left, over = tokens - sum(costs), set[int]()
-    for index in sorted(range(len(entries)), key=lambda i: (-entries[i].rank, i)):
-        if left >= 0:
-            break
-        over.add(index)
-        left += costs[index]
-    return [entry for index, entry in enumerate(entries) if index not in over]
 
 
 def _files(verb: str, paths: Sequence[str]) -> list[str]:

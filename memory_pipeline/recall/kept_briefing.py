@@ -24,6 +24,7 @@ from typing import Any
 from memory_pipeline import __version__
 from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.recall.folders import place_of_folder
+from memory_pipeline.recall.kept_json import read_json, write_json
 from memory_pipeline.sessions.projects import Place
 from memory_pipeline.settings import Settings
 
@@ -47,19 +48,23 @@ SETTLED_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
-class KeptBriefing:
-    """What `memory context` prints, and what it logs. `problems` are sentences for whoever looks."""
+class Briefing:
+    """What `memory context` prints and logs."""
 
     text: str
+    """Empty where there is nothing to tell."""
     project: str | None
     tokens: int
     shown: list[str]
+    """Ids of the lines."""
     sections: list[dict[str, Any]]
     left_out: int
+    """Lines for which there was no room."""
     problems: list[str]
+    """A sentence for each part that could not be read."""
 
 
-def briefing_for(settings: Settings, where: Path | Place) -> KeptBriefing:
+def briefing_for(settings: Settings, where: Path | Place) -> Briefing:
     """The briefing for a session that begins in the folder, or at the place: the kept one where it holds, else a new
     one.
 
@@ -86,21 +91,19 @@ def refresh_kept(settings: Settings) -> None:
                 _rendered(settings, place)
 
 
-def _rendered(settings: Settings, place: Place) -> KeptBriefing:
+def _rendered(settings: Settings, place: Place) -> Briefing:
     """A new one, kept where it is whole."""
     from memory_pipeline.recall.briefing import brief_at
 
     sources = list(_sources(settings))  # before anything is read: what changes meanwhile is found the next time
     state = _state(settings, place)
-    made = brief_at(settings, place)
-    briefing = KeptBriefing(**{name: getattr(made, name) for name in KeptBriefing.__annotations__})
-    if not made.problems and all(changed < time.time_ns() - SETTLED_SECONDS * 1e9 for _, changed in sources):
-        with contextlib.suppress(OSError):  # a full disk costs the next call its time
-            _keep(_path(settings, place), state, place, briefing)
+    briefing = brief_at(settings, place)
+    if not briefing.problems and all(changed < time.time_ns() - SETTLED_SECONDS * 1e9 for _, changed in sources):
+        _keep(_path(settings, place), state, place, briefing)
     return briefing
 
 
-def _rendered_beside(settings: Settings, place: Place, before: KeptBriefing | None) -> KeptBriefing:
+def _rendered_beside(settings: Settings, place: Place, before: Briefing | None) -> Briefing:
     """A new one, by a process of its own session: whoever ends a hook that takes too long does not end that one, which
     leaves its briefing behind. Without one from before it is waited for."""
     reading, writing = os.pipe()
@@ -120,7 +123,7 @@ def _rendered_beside(settings: Settings, place: Place, before: KeptBriefing | No
         told = answer.read() if is_there else b""
     if told:
         with contextlib.suppress(ValueError, TypeError):
-            return KeptBriefing(**json.loads(told))
+            return Briefing(**json.loads(told))
     return before or _rendered(settings, place)  # the other process died
 
 
@@ -145,27 +148,20 @@ def _sources(settings: Settings) -> Iterator[tuple[str, int]]:
             yield table, changed
 
 
-def _kept(path: Path, state: str | None) -> KeptBriefing | None:
+def _kept(path: Path, state: str | None) -> Briefing | None:
     """The one in the file, if it is of this state; of whatever state for None."""
-    with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
-        found = json.loads(path.read_bytes())
+    with contextlib.suppress(TypeError, KeyError):
+        found = read_json(path)
         if state in (None, found["state"]):
-            return KeptBriefing(**found["briefing"])
+            return Briefing(**found["briefing"])
     return None
 
 
-def _keep(path: Path, state: str, place: Place, briefing: KeptBriefing) -> None:
-    path.parent.mkdir(mode=0o700, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    content = json.dumps({"state": state, "place": place[:3], "briefing": vars(briefing)}, ensure_ascii=False)
-    try:
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            file.write(content.encode("utf-8", "replace"))
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    for old in _newest(path.parent)[MAX_KEPT:]:
-        old.unlink(missing_ok=True)
+def _keep(path: Path, state: str, place: Place, briefing: Briefing) -> None:
+    write_json(path, {"state": state, "place": place[:3], "briefing": vars(briefing)})
+    with contextlib.suppress(OSError):
+        for old in _newest(path.parent)[MAX_KEPT:]:
+            old.unlink()
 
 
 def _newest(folder: Path) -> list[Path]:

@@ -1,0 +1,111 @@
+"""Lines for a budget of tokens, chosen and rendered: the engine of the brief, the context pack and the summary of a
+compaction, which differ in their sources and budgets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+from memory_pipeline.text.tokens import estimate
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line with the id by which `memory why` knows it."""
+
+    id: str
+    text: str
+    """The line as it is shown; empty where the heading of its group says everything."""
+    rank: tuple[float, ...] = ()
+    """Lines with the lowest rank are chosen first, among equals the first."""
+    group: str = ""
+    """A heading above the line, which the next line with the same heading does not repeat."""
+    day: str | None = None
+    said: str = ""
+    note: str = ""
+    """With `day` and `said`, what the JSON of a brief has of the line."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """Lines in the order in which they are shown, below a title."""
+
+    title: str
+    lines: Sequence[Line]
+    share: float = 1.0
+    """The part of the budget that it may use before the other sections had theirs."""
+    intro: str = ""
+    """A text below the title, with which the section is shown even without lines."""
+    is_reviewed: bool = False
+
+    @property
+    def heading(self) -> str:
+        return "\n".join(filter(None, (self.title, self.intro)))
+
+    def rendered(self) -> str:
+        parts, above = [self.heading], ""
+        for line in self.lines:
+            if line.group != above:
+                above = line.group
+                parts.append(above)
+            parts += [line.text] if line.text else []
+        return "\n".join(parts)
+
+
+def choose(sections: Sequence[Section], budget: int) -> list[Section]:
+    """The sections with those of their lines that fit into the budget, in tokens.
+
+    Each section first has its share, then those that come first take what is left. A section without lines and without
+    an intro is left out.
+    """
+    present = [section for section in sections if section.lines or section.intro]
+    choices = [_Choice(section) for section in present]
+    left = budget - sum(choice.used for choice in choices)
+    for is_last in (False, True):
+        for choice in choices:
+            room = left if is_last else min(left, int(choice.section.share * budget))
+            left -= choice.fill(room)
+    return [chosen for choice in choices if (chosen := choice.chosen()).lines or chosen.intro]
+
+
+class _Choice:
+    """The lines of a section that were chosen so far."""
+
+    def __init__(self, section: Section) -> None:
+        self.section = section
+        lines = section.lines
+        self._order = sorted(range(len(lines)), key=lambda index: (lines[index].rank, index))
+        self._runs = [0, *accumulate(one.group != other.group for one, other in pairwise(lines))]
+        """By line, the number of the run of lines that share a heading."""
+        self._indices = set[int]()
+        self._headings = set[int]()
+        self.used = _cost(section.heading) + 1 if section.intro else 0
+
+    def fill(self, room: int) -> int:
+        """Choose further lines, at most `room` tokens of them. Returns the tokens that were used."""
+        before = self.used
+        for index in self._order:
+            cost = 0 if index in self._indices else self._cost(index)
+            if index not in self._indices and self.used + cost - before <= room:
+                self.used += cost
+                self._indices.add(index)
+                self._headings.add(self._runs[index])
+        return self.used - before
+
+    def chosen(self) -> Section:
+        lines = tuple(self.section.lines[index] for index in sorted(self._indices))
+        section = self.section
+        return Section(section.title, lines, section.share, section.intro, section.is_reviewed)
+
+    def _cost(self, index: int) -> int:
+        """Tokens of the line, with the headings that only it needs."""
+        line = self.section.lines[index]
+        title = 0 if self.used else _cost(self.section.heading) + 1
+        heading = _cost(line.group) if line.group and self._runs[index] not in self._headings else 0
+        return title + heading + (_cost(line.text) if line.text else 0)
+
+
+def _cost(text: str) -> int:
+    return estimate(f"{text}\n")
