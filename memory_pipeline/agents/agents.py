@@ -31,12 +31,13 @@ class Agent:
     base: str
     """The default of the variable, below the user's home."""
     below: str
-    """The home below that."""
+    """The agent's home below that folder."""
     reads: tuple[str, ...]
     """Files of instructions for all projects, in its home or the user's (`~/`); the first that exists counts."""
     reads_in_project: tuple[str, ...]
     hooks: str | None = None
-    """Below its home: the settings that name hooks, or the script that is loaded; None where it gets none from us."""
+    """Path below its home of the settings that name hooks, or of the script that is loaded. None where we install
+    none."""
     skips_blank: bool = False
     """Whether a file without words does not count as there."""
     imports: bool = False

@@ -45,7 +45,7 @@ class Connection:
 
 
 def connections(settings: Settings) -> list[Connection]:
-    """What is connected to this workspace. Raises `CannotConnectError` for a list that cannot be read."""
+    """The connections of this workspace. Raises `CannotConnectError` for a list that cannot be read."""
     path = _list_of(settings)
     try:
         return [Connection(**row) for row in json.loads(path.read_bytes())]
@@ -58,7 +58,7 @@ def connections(settings: Settings) -> list[Connection]:
 
 
 def imported_file(settings: Settings) -> Path:
-    """What agents import: the lines of MEMORY.md that hold in every project."""
+    """The file that agents import: the lines of MEMORY.md that hold in every project."""
     return settings.workspace / "connections" / "MEMORY.md"
 
 
@@ -130,7 +130,7 @@ def refresh(settings: Settings, lines: Sequence[Line]) -> list[str]:
 
 
 def told(settings: Settings) -> dict[str, str]:
-    """What is connected, by agent, as a few words."""
+    """The connections of each agent in a few words."""
     found: dict[str, list[str]] = {}
     for connection in connections(settings):
         is_there = Path(connection.path).exists() and has_block(

@@ -10,7 +10,7 @@ from memory_pipeline.markdown.safe_write import update_file
 from memory_pipeline.settings import Settings
 
 Edit = Callable[[bytes | None], bytes | None]
-"""What becomes of a file's bytes; None is no file."""
+"""The new bytes of a file from its old bytes; None stands for no file."""
 
 
 def edit_file(settings: Settings, path: Path, edit: Edit) -> None:
@@ -30,7 +30,7 @@ def edit_file(settings: Settings, path: Path, edit: Edit) -> None:
 
 
 def bytes_of(path: Path) -> bytes | None:
-    """What the file holds; None where there is none."""
+    """The bytes of the file; None where there is none."""
     return path.read_bytes() if path.exists() else None
 
 

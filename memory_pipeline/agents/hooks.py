@@ -26,21 +26,22 @@ from memory_pipeline.settings import Settings
 KIT = Path(__file__).parent / "kit"
 SCRIPT = KIT / "memory_pipeline_hook.py"
 HOOK_SECONDS = 2
-"""What the agent is told; the hook's own limit is less than one."""
+"""The time limit in seconds that the agent's settings name. The hook ends itself in less than one second."""
 CONTEXT_CHARACTERS = 40_000
-"""Codex cuts what a hook gives it at 10,000 unless it is told more; a brief in Japanese has as many."""
+"""Characters of context that Codex accepts from a hook. Without this setting it cuts at 10,000, and a brief in Japanese
+has as many."""
 FIRST_LINE = "// memory_pipeline: made by `memory agents hooks install`, undone by `memory agents hooks remove`."
 FIRST_LINE_0_1 = "// memory_pipeline: made by `memory hooks install`, undone by `memory hooks remove`."
 
 
 @dataclass(frozen=True)
 class Hooked:
-    """How an agent's file was before the hooks, and which bytes they made of it."""
+    """The state of an agent's file before the hooks, and the hash of the file with them."""
 
     agent: str
     path: str
     before: str | None
-    """In base64; None where there was no file."""
+    """The former content in base64; None where there was no file."""
     after: str
     """The sha256 of the file with the hooks."""
     made_folder: bool
@@ -71,7 +72,8 @@ def hooks_file(agent: Agent) -> Path:
 
 
 def command(settings: Settings) -> list[str]:
-    """What is called, without agent and event: this interpreter, the hook, the workspace and the `memory` command.
+    """The command of a hook, without agent and event: this interpreter, the hook, the workspace and the `memory`
+    command.
 
     Raises `CannotConnectError` where there is no such command, as in a program that imports the package.
     """
@@ -128,7 +130,7 @@ def install(settings: Settings, agent: Agent) -> None:
 
 
 def removed(settings: Settings, agent: Agent, old: bytes | None) -> bytes | None:
-    """What `remove` makes of the file."""
+    """The file as `remove` leaves it."""
     known = hooked(settings).get(agent.name)
     if old is None:
         return None
@@ -153,7 +155,7 @@ def remove(settings: Settings, agent: Agent) -> None:
 
 
 def state(settings: Settings, agent: Agent) -> str:
-    """In a few words, whether its sessions get the memory; "" without hooks."""
+    """The state of the agent's hooks in a few words; "" without hooks."""
     known = hooked(settings).get(agent.name)
     if known is None:
         return ""
@@ -168,13 +170,13 @@ def state(settings: Settings, agent: Agent) -> str:
 
 
 def told(settings: Settings) -> dict[str, str]:
-    """The agents with hooks and how they are, in a few words."""
+    """The agents with hooks and their state in a few words."""
     found = {name: state(settings, BY_NAME[name]) for name in hooked(settings) if name in BY_NAME}
     return {agent.name: found[agent.name] for agent in AGENTS if agent.name in found}
 
 
 def _groups(settings: Settings, agent: Agent) -> dict[str, list[dict[str, Any]]]:
-    """What the settings of Claude Code and Codex are to name, by their events."""
+    """The hooks for the settings of Claude Code and Codex, by event."""
     called = command(settings)
 
     def group(event: str, matcher: str | None) -> dict[str, Any]:
@@ -258,7 +260,7 @@ def _calls_us(handler: Node) -> bool:
 
 
 def _called(data: bytes) -> list[str]:
-    """What the hooks in the file call: interpreter, hook and command."""
+    """The command that the hooks in the file call: interpreter, hook and `memory`."""
     text = decode(data)
     if text.startswith("//"):
         line = next(line for line in text.splitlines() if SCRIPT.name in line)
@@ -274,7 +276,7 @@ def _called(data: bytes) -> list[str]:
 
 
 def _stored(agent: Agent, old: bytes | None) -> str | None:
-    """What is to come back when the hooks go."""
+    """The content to restore when the hooks are removed."""
     before = None if old is None else without_hooks(agent, old)
     return None if before is None else base64.b64encode(before).decode()
 

@@ -29,13 +29,13 @@ class Node:
     start: int
     end: int = 0
     value: Any = None
-    """Of what is neither an object nor an array."""
+    """The value of what is neither an object nor an array."""
     items: list[Node] = field(default_factory=list)
-    """Of an array or an object."""
+    """The items of an array or an object."""
     keys: dict[str, int] | None = None
-    """Of an object: which item has the key."""
+    """For an object, the index of the item with each key."""
     key_start: int = 0
-    """Where the key begins, of an item of an object."""
+    """For an item of an object, the offset of its key."""
 
     @property
     def is_object(self) -> bool:
@@ -46,7 +46,7 @@ class Node:
 
     @property
     def data(self) -> Any:
-        """As Python has it."""
+        """The value as Python objects."""
         if self.keys is not None:
             return {key: self.items[i].data for key, i in self.keys.items()}
         return [item.data for item in self.items] if self.value is _ARRAY else self.value
@@ -148,7 +148,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def _step(text: str) -> str:
-    """What one level is indented by."""
+    """The indentation of one level."""
     found = re.search(r"^([ \t]+)\S", text, re.MULTILINE)
     return found[1] if found else "  "
 

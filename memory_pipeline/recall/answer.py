@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 MAX_QUOTE = 400
 """Characters of a quote: the sentence that says most of what is asked, and what follows it."""
 AS_GOOD = 0.7
-"""From this share of the best quote's coverage a quote answers the question as well, and the newer one stands first."""
+"""The share of the best quote's coverage from which a quote answers the question as well. Among these the newest comes
+first."""
 _CITED = re.compile(r"\[(\d{1,2})\]")
 _NOTHING = re.compile(r"\s*NOTHING FOUND\W*\s*", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=\])\s*(?:[.;]\s*)?(?=[^\s\[.;])|\n+")

@@ -16,7 +16,7 @@ from memory_pipeline.text.encoder import Encoder, EncoderUnavailableError
 from memory_pipeline.text.terms import query_terms
 
 MIN_SHARE = 0.5
-"""Of what is asked for, by weight, that a line must say in words; or its meaning must be as near as this:"""
+"""The share of the query, by weight, that the words of a line must cover, unless its cosine reaches `MIN_COSINE`."""
 MIN_COSINE = 0.45
 COSINE_OF_ALL = 0.7
 """A line as near as this scores as one that has all that is asked for."""
@@ -65,7 +65,8 @@ def _lines(
 def _cosines(
     settings: Settings, texts: Sequence[str], vector: Sequence[float] | None, encoder: Encoder | None
 ) -> dict[str, float]:
-    """By text. Vectors are kept in a file of the index; without one, or the model, words must do."""
+    """The cosine of each text to the query. Vectors are kept in a file of the index. Empty without a vector or the
+    model."""
     if vector is None or encoder is None or encoder.name != BUNDLED_MODEL:
         return {}
     kept_in = settings.index_dir / "memory_lines.json"

@@ -10,7 +10,8 @@ from memory_pipeline.lake.store import Lake
 
 
 def messages_around(lake: Lake, identifier: str, around: int) -> list[dict[str, Any]]:
-    """What people and models said next to a message; of a session, everything. Empty for an unknown id."""
+    """The messages around the message with this id, or all messages of the session with this id. Empty for an unknown
+    id."""
     days = lake.days("messages")
     for day in sorted(days, reverse=True):
         said = spoken(lake.read("messages", [day])).filter(pl.col("text").str.strip_chars() != "")

@@ -1,4 +1,4 @@
-"""What takes the place of messages that a harness compacts: what was observed in them, the task and the next step.
+"""The summary that replaces messages that a harness compacts: what was observed in them, the task and the next step.
 
 Made from the session's file alone, in this process and without a model, so nothing is in it that was not said. It goes
 on adding below what stood there at the last compaction. It is over when its time is: then it tells what it has so far,
@@ -40,21 +40,22 @@ MAX_LINE = 400
 """Characters of an observation and of a narrative."""
 MAX_FILES = 40
 FRAME_TOKENS = 800
-"""Of the session's budget, for the task, the next step and the files."""
+"""Tokens of the session's budget that are reserved for the task, the next step and the files."""
 HEAD = (
     "What was said in this session before, as memory_pipeline observed it: quoted from the messages that are gone, "
     "nothing invented. 🔴 matters for long, 🟡 for days, 🟢 for now."
 )
 NOT_OBSERVED = "\n### The user's messages, as there was no time to observe more"
 SHARE = 2
-"""How many times as much is told as is kept of a day: here the words themselves are gone."""
+"""The factor over the share of a day that is observed; after a compaction the words themselves are gone."""
 MAX_ASKED = 240
 """Characters of a message that was not observed."""
 
 
 @dataclass(frozen=True)
 class CompactionSummary:
-    """In the words of pi's hook; `shown` are the ids that the pipeline gives these observations too."""
+    """The summary with the fields that pi's hook expects. `shown` are the ids of the observations, the same as those of
+    the pipeline."""
 
     summary: str
     first_kept_entry_id: str | None
@@ -73,7 +74,7 @@ class CompactionSummary:
 
 @dataclass
 class _Progress:
-    """What the thread that observes has come to."""
+    """The state of the observing thread."""
 
     windows: list[Window] = field(default_factory=list)
     segments: dict[str, list[Segment]] = field(default_factory=dict)
@@ -83,12 +84,13 @@ class _Progress:
 
 
 def session_file(settings: Settings, session: str) -> Path:
-    """The file that is named, or whose name has this id of a session in it. Raises `NotASessionError`."""
+    """The session file with this path or with this session id in its name. Raises `NotASessionError`."""
     return Path(session_source(settings, session).path)
 
 
 def session_source(settings: Settings, session: str) -> Source:
-    """Likewise; of a file that holds several sessions, as OpenCode's, the one with this id."""
+    """The source of the session: its file, or within a file of several sessions, such as OpenCode's, the one with this
+    id. Raises `NotASessionError`."""
     if file := _existing_file(session):
         return source_of(file)
     if "/" not in session and session.strip():
@@ -111,7 +113,8 @@ def _existing_file(given: str) -> Path | None:
 
 
 def _read_before(settings: Settings, session: str) -> Source | None:
-    """One of another folder, as `memory run --sessions` reads them. Raises `NotASessionError` where it is gone."""
+    """The source of a session from a folder that was read with `memory run --sessions`. Raises `NotASessionError` if
+    the file is gone."""
     from memory_pipeline.lake.store import Lake  # takes as long as all the rest, and is seldom needed
 
     rows = (

@@ -1,4 +1,5 @@
-"""The log of a day as it is read: without the marks of our blocks, and with why of some sessions nothing was kept."""
+"""The log of a day for readers: without the marks of blocks, and with the reasons why nothing was kept of some
+sessions."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip
 
 NAME = 60
-"""Characters of a session's name."""
+"""Maximum characters of a session's name."""
 _FENCE = re.compile(r"^<!-- /?memory:[^\n]*-->\r?\n?", re.MULTILINE)
 """A line that bounds a block of ours in the file, where a later run looks for it; nobody needs to read it."""
 
@@ -31,7 +32,8 @@ class DayLog:
 
 
 def day_log(settings: Settings, day: date | None = None) -> DayLog | None:
-    """Of this day, or the last that has a log; None where there is neither a log nor anything to say of the day."""
+    """The log of the day, or without one the latest log. None where there is neither a log nor a reason for its
+    absence."""
     wanted = f"{day}" if day else "????-??-??"
     found = sorted(settings.log_dir.glob(f"{wanted}.md")) or sorted(settings.log_dir.glob(f"archive/{wanted}.md"))
     shown = date.fromisoformat(found[-1].stem) if found else day
@@ -44,7 +46,7 @@ def day_log(settings: Settings, day: date | None = None) -> DayLog | None:
 
 
 def days_with_logs(settings: Settings) -> list[date]:
-    """The newest first."""
+    """The days that have a log, newest first."""
     names = {path.stem for folder in (".", "archive") for path in (settings.log_dir / folder).glob("????-??-??.md")}
     return sorted(map(date.fromisoformat, names), reverse=True)
 
@@ -67,5 +69,5 @@ def _silences(settings: Settings, day: date) -> Iterator[str]:
 
 
 def _windows(lake: Lake, day: date, found: Sequence[Silence]) -> int:
-    """Of the day, with the sessions that have none."""
+    """The number of windows of the day, including sessions without any."""
     return lake.read("windows", [day], ["day"]).height + sum(not silence.is_window for silence in found)

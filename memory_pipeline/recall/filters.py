@@ -25,8 +25,8 @@ def filters_of(
     priority: list[str] | None = None,
     kind: list[str] | None = None,
 ) -> Filters:
-    """What is asked for as filters. Raises `FilterError` for a range that holds no day and for a name that nothing has,
-    and `UnknownProjectError`."""
+    """The filters of a search. Raises `FilterError` for a range without a day or an unknown name, and
+    `UnknownProjectError`."""
     try:
         first_day, last_day = (parse_day(day) if day else None for day in (first, last))
     except ValueError as error:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from memory_pipeline.lake.store import Lake
 
 MAX_NAME = 80
-"""Characters of a name that nothing has, as it is told."""
+"""Maximum characters of an unknown name in a message."""
 MAX_NAMED = 10
-"""Projects that are named where another was asked for."""
+"""Maximum number of projects that a message lists."""
 
 
 class UnknownProjectError(MemoryPipelineError):
@@ -27,7 +27,7 @@ class UnknownProjectError(MemoryPipelineError):
 
 
 def place_of_folder(folder: Path) -> Place:
-    """Where a session that begins in the folder will say that it works. Reads a few small files, and runs no git."""
+    """The place that a session in this folder would report. Reads a few small files, and runs no git."""
     path = Path(os.path.abspath(folder))  # noqa: PTH100 - resolve() would follow links, which sessions name as they are
     top = next((parent for parent in (path, *path.parents) if _is_there(parent / ".git")), None)
     if top is None:
@@ -54,14 +54,14 @@ def existing_folder(given: str) -> Path | None:
 
 
 def place_asked_for(lake: Lake, given: str) -> Place:
-    """Of a folder that exists, else of the newest session of the project of that name. Raises `UnknownProjectError`."""
+    """The place of a folder, or of the newest session of the project with that name. Raises `UnknownProjectError`."""
     folder = existing_folder(given)
     return place_of_folder(folder) if folder else places_of_project(lake, given)[0]
 
 
 def places_of_project(lake: Lake, given: str) -> list[Place]:
-    """Where the sessions of the project worked, the newest first. Raises `UnknownProjectError`, for whoever meant a
-    folder too."""
+    """The places of the project's sessions, newest first. Raises `UnknownProjectError`, whose message mentions folders
+    too."""
     try:
         name = project_named(lake, given)
     except UnknownProjectError as error:

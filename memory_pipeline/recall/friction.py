@@ -1,4 +1,4 @@
-"""What is told of friction: which patterns there are, and one with all that it rests on."""
+"""Views of friction: the list of patterns, and one pattern with all its evidence."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ class NoSuchPatternError(MemoryPipelineError):
 
 @dataclass(frozen=True)
 class Asked:
-    """Which patterns are asked for."""
+    """A filter of friction patterns."""
 
     projects: Collection[str | None] = ()
-    """By name, None for those of no project; empty for all."""
+    """Names of projects, with None for patterns of no project. Empty for all."""
     kinds: Collection[str] = ()
-    """As they are stored; empty for all."""
+    """Kinds as they are stored. Empty for all."""
     since: date | None = None
-    """Only those of which something happened on this day or later."""
+    """Only patterns with an occurrence on this day or later."""
     ended: bool = False
-    """Those that have ended instead of the active ones."""
+    """Ended patterns instead of active ones."""
 
     def takes(self, pattern: Pattern) -> bool:
         own: set[str | None] = {*(pattern.row["projects"] or ())} or {None}
@@ -110,8 +110,8 @@ def explained(settings: Settings, identifier: str) -> dict[str, Any]:
 
 
 def summed_up(settings: Settings, day: date | None = None) -> dict[str, Any]:
-    """In short the patterns that were active on the day, or on the last that was looked at (`friction`), or why there
-    is none (`no_friction`)."""
+    """A short form of the patterns that were active on the day, by default the last one examined (`friction`), or the
+    reason why there is none (`no_friction`)."""
     lake = Lake.from_settings(settings)
     day = day or last_day_looked_at(lake)
     found = active_patterns(lake, day, settings.lookback_days) if day else []

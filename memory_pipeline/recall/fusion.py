@@ -1,4 +1,4 @@
-"""How passages and sessions are ranked for a question: by words, by meaning, by their neighbours and their session.
+"""Ranking of passages and sessions for a question: by words, meaning, neighbours and session.
 
 The scores of the lists are normalised and added. Reciprocal ranks, which forget by how much a hit is better, found less
 in every comparison (`benchmarks/recall.py` prints both).
@@ -29,14 +29,14 @@ SUBSTANTIAL, SHORTEST, QUESTION = 300, 0.7, 0.7
 On one half of the questions of `benchmarks/recall.py` on a project R@10 of messages goes from 67.2 to 73.5 by them, on
 the half that they were not chosen on from 46.6 to 47.5."""
 CANDIDATES = 200
-"""Of each list that is asked for."""
+"""Number of hits requested for each list."""
 FIELDS = ("source_id", "session_id", "before", "after")
-"""Of their payload: what ranking needs."""
+"""Fields of the payload that ranking needs."""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """What each list adds to a score. Those of sessions are chosen by leaving one conversation out
+    """The weight of each list in a score. The weights of sessions are chosen by leaving one conversation out
     (`benchmarks/recall.py`), those of passages by hand on the same conversations."""
 
     words: float = 0.2
@@ -45,7 +45,8 @@ class Weights:
     session: float = 0.2
     neighbours: float = 0.1
     of_session: tuple[float, float, float, float] = (0.3, 0.4, 0.2, 0.1)
-    """Of all its words, its best passage, its best pair of neighbours, its three passages nearest in meaning."""
+    """Weights of all words of a session, its best passage, its best pair of neighbours, and its three passages nearest
+    in meaning."""
 
 
 WEIGHTS = Weights()
@@ -53,7 +54,7 @@ WEIGHTS = Weights()
 
 @dataclass(frozen=True)
 class Filters:
-    """What hits must be: of these days (both included) and with one of the values in each field of `equals`."""
+    """Conditions for hits: a range of days (both included) and one of the given values in each field of `equals`."""
 
     first_day: date | None = None
     last_day: date | None = None
@@ -65,7 +66,7 @@ EVERYTHING = Filters()
 
 @dataclass(frozen=True)
 class Candidates:
-    """What the index answered: hits on passages by the name of the vector, and on whole sessions."""
+    """The answers of the index: hits on passages by the name of the vector, and on whole sessions."""
 
     passages: Mapping[str, Sequence[Hit]]
     sessions: Sequence[Hit]
@@ -122,13 +123,13 @@ def fuse(found: Candidates, weights: Weights = WEIGHTS) -> Ranked:
 
 
 def session_parts(found: Candidates, weights: Weights = WEIGHTS) -> tuple[dict[str, float], ...]:
-    """By session, 0 to 1, what `Weights.of_session` weighs."""
+    """The parts that `Weights.of_session` weighs: by session a score from 0 to 1."""
     return _parts(_Seen.of(found, weights), found)
 
 
 @dataclass(frozen=True)
 class _Seen:
-    """What both orders are made of, by passage; by session its score of all its words."""
+    """Intermediate scores of both orders: by passage, and by session for the words of the whole session."""
 
     payloads: dict[str, dict[str, Any]]
     own: Mapping[str, float]
@@ -156,7 +157,7 @@ def _parts(seen: _Seen, found: Candidates) -> tuple[dict[str, float], ...]:
 
 
 def _own_scores(found: Candidates, weights: Weights) -> dict[str, float]:
-    """By passage, from its own words and meaning and the words around it."""
+    """Scores by passage, from its own words and meaning and the words around it."""
     scores: dict[str, float] = defaultdict(float)
     for name, weight in ((WORDS, weights.words), (CONTEXT, weights.context), (DENSE, weights.meaning)):
         for point, score in _normalised(found.passages[name]).items():
@@ -165,9 +166,8 @@ def _own_scores(found: Candidates, weights: Weights) -> dict[str, float]:
 
 
 def substance(payload: Mapping[str, Any]) -> float:
-    """What the score of a passage that is shown is multiplied by. A question answers none. Between two calls of tools
-    an agent says what it will look at next, in a few words that are all on the subject and tell nothing; a user's few
-    words may be the rule itself."""
+    """The factor for the score of a passage. A question answers nothing. An agent's few words between two tool calls
+    announce what it will look at and contain no answer, while a user's few words may be the rule itself."""
     if payload["role"] != "assistant":
         return QUESTION if payload["text"].rstrip().endswith(("?", "？")) else 1.0
     return min(1.0, SHORTEST + (1 - SHORTEST) * len(payload["text"]) / SUBSTANTIAL)
@@ -179,7 +179,7 @@ def _of_highest(part: Mapping[str, float]) -> dict[str, float]:
 
 
 def _stretched(hits: Sequence[Hit]) -> dict[str, float]:
-    """From the lowest of the list, 0, to the highest, 1: cosines of what was found lie close together."""
+    """Scores stretched from 0 (lowest hit) to 1 (highest hit), since the cosines of hits lie close together."""
     scores = [hit.score for hit in hits]
     low, high = min(scores, default=0.0), max(scores, default=0.0)
     return {hit.point_id: (hit.score - low) / (high - low) for hit in hits} if high > low else {}
@@ -221,7 +221,7 @@ def _by_session(hits: Sequence[Hit]) -> dict[str, float]:
 
 
 def _beside(near: Mapping[str, float], payloads: Mapping[str, dict[str, Any]]) -> dict[str, float]:
-    """By passage: how near the nearer of its two neighbours is in meaning."""
+    """By passage, the similarity of the nearer of its two neighbours."""
     return {
         name: max(near.get(payload["before"], 0.0), near.get(payload["after"], 0.0))
         for name, payload in payloads.items()

@@ -29,22 +29,22 @@ from memory_pipeline.sessions.projects import Place
 from memory_pipeline.settings import Settings
 
 VERSION = "1"
-"""Raise it when the same rows would be told in other words."""
+"""The version of the format. Raise it when the same rows would be rendered in other words."""
 TABLES = (
     *("files", "sessions", "windows", "segments", "observations", "reflections"),
     *("day_distillations", "week_distillations", "month_distillations"),
     *("proposals", "remembered", "supports", "decisions", "showings", "displacements", "shown_days", "reoffers"),
 )
-"""What a briefing is made from."""
+"""The tables that a briefing is made from."""
 SETTINGS = ("timezone", "user_name", "token_estimate", "proposal_expiry_days", "brief")
 MAX_KEPT = 100
-"""Folders; the one that was asked for longest ago goes first."""
+"""Maximum number of folders; the one that was asked for longest ago is removed first."""
 MAX_REFRESHED = 10
 PATIENCE = 0.4
-"""Seconds. A hook has one in all, of which a third is gone by then."""
+"""Seconds to wait for a new briefing. A hook has one second in all, of which a third is over by then."""
 MAX_SECONDS = 60
 SETTLED_SECONDS = 0.05
-"""What was written just now may be written again within the same tick of the file system's clock."""
+"""Files younger than this may be written again within the same tick of the file system's clock."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,8 @@ def briefing_for(settings: Settings, where: Path | Place) -> Briefing:
 
 
 def refresh_kept(settings: Settings) -> None:
-    """Render the briefings of the folders that were asked for last anew, where they hold no more: after a run or a
-    review, so that the next session need not wait. Raises nothing."""
+    """Render outdated briefings of the folders that were asked for last, after a run or a review, so that the next
+    session need not wait. Raises nothing."""
     with contextlib.suppress(Exception):
         for path in _newest(settings.workspace / "briefings")[:MAX_REFRESHED]:
             place = Place(*json.loads(path.read_bytes())["place"])
@@ -92,7 +92,7 @@ def refresh_kept(settings: Settings) -> None:
 
 
 def _rendered(settings: Settings, place: Place) -> Briefing:
-    """A new one, kept where it is whole."""
+    """A new briefing, which is kept if it is complete."""
     from memory_pipeline.recall.briefing import brief_at
 
     sources = list(_sources(settings))  # before anything is read: what changes meanwhile is found the next time
@@ -104,8 +104,8 @@ def _rendered(settings: Settings, place: Place) -> Briefing:
 
 
 def _rendered_beside(settings: Settings, place: Place, before: Briefing | None) -> Briefing:
-    """A new one, by a process of its own session: whoever ends a hook that takes too long does not end that one, which
-    leaves its briefing behind. Without one from before it is waited for."""
+    """A new briefing from a process in a session of its own: a hook that is killed for taking too long does not end
+    that process, which still stores its briefing. Waits without a limit if there is no earlier briefing."""
     reading, writing = os.pipe()
     if not os.fork():
         try:
@@ -133,13 +133,13 @@ def _path(settings: Settings, place: Place) -> Path:
 
 
 def _state(settings: Settings, place: Place) -> str:
-    """Of all that a briefing is made from."""
+    """The fingerprint of everything that a briefing is made from."""
     given = [repr(getattr(settings, name)) for name in SETTINGS]
     return repr((__version__, VERSION, given, place, list(_sources(settings))))
 
 
 def _sources(settings: Settings) -> Iterator[tuple[str, int]]:
-    """What a briefing comes from, each with its last change; what is not there has none."""
+    """The sources of a briefing with their last change; sources that do not exist are left out."""
     with contextlib.suppress(OSError):
         yield settings.memory_file.name, settings.memory_file.stat().st_mtime_ns
     storage = storage_of(settings)
@@ -149,7 +149,7 @@ def _sources(settings: Settings) -> Iterator[tuple[str, int]]:
 
 
 def _kept(path: Path, state: str | None) -> Briefing | None:
-    """The one in the file, if it is of this state; of whatever state for None."""
+    """The briefing in the file, if it has this state; with None, in any state."""
     with contextlib.suppress(TypeError, KeyError):
         found = read_json(path)
         if state in (None, found["state"]):

@@ -1,4 +1,4 @@
-"""Where a line of the memory comes from: its row, what became of it, and the words that were said."""
+"""The origin of a line: its row, its history, and the words that were said."""
 
 import re
 from typing import Any
@@ -29,10 +29,10 @@ TABLE_OF = {
     "s": ("segments", "segment_id"),
     "n": ("notes", "note_id"),
 }
-"""By what the ids begin with: where the row is."""
+"""The table and the id column by the first letter of an id."""
 _ID = re.compile(rf"[{''.join(TABLE_OF)}]-[\w-]+")
 MAX_CONTEXT = 200
-"""Characters of what was said before and after it."""
+"""Maximum characters of the text before and after a quote."""
 
 
 class NoSuchLineError(MemoryPipelineError):
@@ -45,14 +45,14 @@ def is_line(identifier: str) -> bool:
 
 
 def origin(settings: Settings, identifier: str) -> dict[str, Any]:
-    """Of a line by its id: `row` of `table`, its `history`, what was `said` that carries it, and `traces` of what led
-    to it. Raises `NoSuchLineError`."""
+    """The origin of a line: `row` of `table`, its `history`, what was `said` as evidence, and `traces` of decisions.
+    Raises `NoSuchLineError`."""
     lake = Lake.from_settings(settings)
     return mended(lake, lambda: _found(settings, lake, identifier))
 
 
 def words_of(settings: Settings, spans: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What these spans of messages hold, each with who said it, when and where."""
+    """The text of these spans of messages, each with its speaker, time and source."""
     lake = Lake.from_settings(settings)
 
     def read() -> list[dict[str, Any]]:
@@ -90,7 +90,7 @@ def _found(settings: Settings, lake: Lake, identifier: str) -> dict[str, Any]:
 
 
 def _traces(connection: duckdb.DuckDBPyConnection, ids: list[str]) -> list[str]:
-    """What led to the observations among these, and to those that the others were made from."""
+    """Decision traces of the observations among these ids and of those that the other rows were made from."""
     found: dict[str, None] = {}
     left, seen = ids, set[str]()
     while left:
@@ -113,13 +113,13 @@ def _all(connection: duckdb.DuckDBPyConnection, query: str, *values: Any) -> lis
 
 
 def _said_again(connection: duckdb.DuckDBPyConnection, identifier: str) -> list[str]:
-    """What was observed of a proposal after it was made, by id."""
+    """Ids of observations that support a proposal and came after it."""
     query = "SELECT sources FROM supports WHERE proposal_id = ? ORDER BY said_at"
     return [source for row in _all(connection, query, identifier) for source in row["sources"]]
 
 
 def _spans(connection: duckdb.DuckDBPyConnection, row: dict[str, Any]) -> list[dict[str, Any]]:
-    """The row's own evidence, or that of what it was condensed from, through as many levels as there are."""
+    """The evidence of a row, or of the rows that it was condensed from, through all levels."""
     if row.get("evidence"):
         return list(row["evidence"])
     if "narrative" in row:
@@ -144,7 +144,7 @@ def _unique(spans: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, kind: str, ids: list[str]) -> list[dict[str, Any]]:
-    """Those of these ids that begin so, oldest first."""
+    """The rows of this kind among the ids, oldest first."""
     wanted = [i for i in ids if i.startswith(f"{kind}-")]
     if not wanted:
         return []
@@ -154,7 +154,7 @@ def _rows(connection: duckdb.DuckDBPyConnection, kind: str, ids: list[str]) -> l
 
 
 def _spans_of_segment(connection: duckdb.DuckDBPyConnection, segment: dict[str, Any]) -> list[dict[str, Any]]:
-    """What was asked first in it, and what was answered last: what its narrative tells of."""
+    """Spans of the first question and the last answer in a segment, which its narrative describes."""
     ends = (
         f"(SELECT {which}(said_at) FROM messages WHERE message_id = ? AND dedupe_key = ?)" for which in ("min", "max")
     )
@@ -210,7 +210,7 @@ def _said(
 
 
 def _asked_for(settings: Settings, row: dict[str, Any]) -> dict[str, Any]:
-    """The words with which it was asked to be remembered, or the line of another tool's memory."""
+    """The request to remember a line, or the line in the memory of another tool."""
     is_imported = row["trust"] == IMPORTED
     return {
         "said_at": row["said_at"].astimezone(settings.zone),
@@ -225,7 +225,7 @@ def _asked_for(settings: Settings, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _noted(settings: Settings, ids: list[str]) -> list[dict[str, Any]]:
-    """The notes among what a row was condensed from, as they stand in the daily logs."""
+    """The notes in daily logs that a row was condensed from."""
     return [
         {
             "said_at": note["day"],

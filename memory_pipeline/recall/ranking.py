@@ -1,4 +1,4 @@
-"""Which remembered lines of other sessions a context pack has room for: the rows, and their rank."""
+"""The lines of other sessions for a context pack, and their rank."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM
 
 WEIGHTS = {HIGH: 3.0, MEDIUM: 2.0, LOW: 1.0}
-"""Of priorities: at a half-life of a week a high line ranks as a low one that is used eleven days later."""
+"""Weights of priorities. With a half-life of a week, a high line ranks like a low one that is used eleven days
+later."""
 HALF_LIFE_DAYS = 7
-"""Days without use after which a line ranks half as high."""
+"""Days without use that halve the rank of a line."""
 REFLECTION_BIAS = 1.3
-"""How much higher a condensed line ranks than an observation of the same priority."""
+"""The factor of a condensed line over an observation of the same priority."""
 HALF_LIVES = 8
-"""After which an observation ranks below anything; older days are not read for observations."""
+"""Number of half-lives after which an observation is not read, since it would rank below everything else."""
 SPEAKERS = ("user", "assistant", "model")
 
 
 @dataclass(frozen=True)
 class Row:
-    """A line with what its rank is made of. It was said last on the day `said`, and cited last on `cited`."""
+    """A line with the inputs of its rank. It was said last on `said`, and cited last on `cited`."""
 
     id: str
     text: str

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from memory_pipeline.lake.rows import ProposalState
 
 OWN, GENERAL, OTHER = 0, 1, 2
-"""Said in the project of the session, in several or none, or in another one only."""
+"""The project of the session, several or no projects, or a single other project."""
 _DAY = re.compile(r"\((\d{4}-\d{2}-\d{2})\)")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _REJECTED = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+\[-\]|.*\(superseded by [pf]-")
@@ -69,15 +69,16 @@ def remembered(
 
 
 class Settled(NamedTuple):
-    """What is not told as news: the words of MEMORY.md and of lines that were decided on, and the ids of the rows that
-    those were made from."""
+    """What is no news: the words of MEMORY.md and of decided lines, and the ids of the rows that these were made
+    from."""
 
     words: set[str]
     ids: set[str]
 
 
 def settled(data: bytes | None, proposals: Iterable[ProposalState]) -> Settled:
-    """By the bytes of MEMORY.md and all proposals; one that expired was never decided on."""
+    """The settled words and ids, from the bytes of MEMORY.md and all proposals. An expired proposal was never
+    decided."""
     from memory_pipeline.proposals.events import (  # with it polars, which a search does not need
         EXPIRED,
         PENDING,
@@ -90,8 +91,8 @@ def settled(data: bytes | None, proposals: Iterable[ProposalState]) -> Settled:
 
 
 def nearness(projects: Iterable[str] | None, project: str | None) -> int:
-    """Of something that was said in these projects to a session in ``project`` (None: in no project, which is as near
-    to one as to another)."""
+    """How near something said in these projects is to a session in ``project``; None is no project, to which all are
+    equally near."""
     names = set(projects or ())
     if not names:
         return GENERAL
@@ -101,7 +102,7 @@ def nearness(projects: Iterable[str] | None, project: str | None) -> int:
 
 
 def safe(text: str) -> str:
-    """On one line, and unable to end the block that it is shown in."""
+    """The text on one line, unable to end the block in which it is shown."""
     return _TAG.sub("‹", one_line(text))
 
 

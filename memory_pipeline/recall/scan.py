@@ -17,9 +17,9 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.text.similarity import CJK
 
 MAX_SHOWN = 1_000
-"""Characters of a message that a hit holds, around its first word that was asked for."""
+"""Maximum characters of a message in a hit, around its first matching word."""
 _FOLDED = {"a": "[aàáâä]", "e": "[eèéêë]", "i": "[iìíîï]", "o": "[oòóôö]", "u": "[uùúûü]", "ss": "(?:ss|ß)"}
-"""What stemmers write as these, and some do not: two stems of one word are one here."""
+"""Letters that some stemmers fold to one and others do not; two stems of a word are one here."""
 _FOLD = re.compile("|".join(("ß", *_FOLDED, *(v for v in _FOLDED.values() if v[0] == "["))))
 
 
@@ -35,7 +35,7 @@ def scan(settings: Settings, wanted: Sequence[str], filters: Filters, limit: int
 
 
 def scan_observations(settings: Settings, wanted: Sequence[str], filters: Filters, limit: int) -> list[dict[str, Any]]:
-    """The same of observations."""
+    """The observations with the rarest of these terms, as `scan` finds messages."""
     if filters.equals.keys() - {"session_id", "project", "harness", "priority", "kind"}:
         return []
     columns = ["day", "session_id", "observation_id", "observed_at", "text", "priority", "kind"]
@@ -80,12 +80,12 @@ def _best(
 
 
 def _pattern(term: str) -> str:
-    """Where words of this stem begin; Chinese and the like mark no beginnings."""
+    """A pattern for the beginning of words with this stem. In Chinese and similar scripts it matches anywhere."""
     return _stem(term) if CJK.search(term) else rf"(?i)(?:^|[^\p{{L}}\d]){_stem(term)}"
 
 
 def _stem(term: str) -> str:
-    """As it may be written: `empti` is of `empty`, `pruf` of `Prüfung`."""
+    """A pattern for the spellings of a stem: `empti` for `empty`, `pruf` for `Prüfung`."""
     head, tail = (term[:-1], "[iyíï]") if len(term) > 3 and term.endswith("i") else (term, "")
     parts, at = [], 0
     for found in _FOLD.finditer(head):

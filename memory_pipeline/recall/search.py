@@ -43,15 +43,16 @@ from memory_pipeline.text.similarity import is_latin
 from memory_pipeline.text.terms import query_terms
 
 WAIT_SECONDS = 1.5
-"""For the index while a run has it open; what is left of two seconds is for opening it, or the tables."""
+"""Seconds to wait for the index while a run has it open. The rest of two seconds is for opening it, or for the
+tables."""
 MAX_QUERY = 2_000
-"""Characters of a query that are looked for: more than the model reads, and than anybody asks."""
+"""Maximum characters of a query, more than the model reads."""
 MAX_ODD = 0.25
-"""Share of a query's characters that no text has: bytes that are no UTF-8, control characters."""
+"""Maximum share of a query's characters that no text has: invalid UTF-8 and control characters."""
 MEMORY_LINE = "memory_line"
-"""What a hit is that is no point of the index."""
+"""The record of a hit that is a line of MEMORY.md and no point of the index."""
 OBSERVATION_FACTOR = 0.8
-"""Of an observation's score beside that of the words themselves, which it mostly repeats."""
+"""The factor for scores of observations, which mostly repeat the words of messages."""
 
 MIN_LIKENESS = 0.45
 """Cosine of the bundled model from which a hit is about what was asked. On half of the questions of
@@ -64,7 +65,7 @@ FIELDS_SHOWN = (
     *("record", "source_id", "text", "timestamp", "session_id", "session_name", "project", "harness", "role"),
     *("priority", "kind", "start", "end"),
 )
-"""Of a payload that a hit tells."""
+"""Fields of a payload that a hit contains."""
 
 
 class QueryError(MemoryPipelineError):
@@ -95,7 +96,8 @@ class Found:
 
 @dataclass(frozen=True)
 class Results:
-    """What was found, best first. `notes` say in a sentence each what the answer lacks: no model, no index."""
+    """The hits, best first. Each of the `notes` is a sentence about something the answer lacks, such as a model or an
+    index."""
 
     query: str
     hits: tuple[Found, ...]
@@ -108,7 +110,7 @@ class Results:
     likeness: float | None = None
     """The highest cosine to the query among the best hits; None where it could not tell."""
     weights: Mapping[str, float] = field(default_factory=dict)
-    """What each term of the query is worth."""
+    """The weight of each term of the query."""
 
 
 @dataclass
@@ -215,7 +217,7 @@ class Searcher:
         )
 
     def _by_words(self, opened: _Open, text: str, wanted: Sequence[str], filters: Filters, limit: int) -> Results:
-        """From the tables, which are there without any index."""
+        """The results of a word search over the tables, which needs no index."""
         from memory_pipeline.recall.scan import scan  # with it polars, which the index does not need
 
         said = [Found(**fields) for fields in scan(self.settings, wanted, filters, limit)]
@@ -270,7 +272,7 @@ class Searcher:
         return opened
 
     def _unknown(self, deadline: float) -> Collection:
-        """Where nothing was indexed: raises why. A server may never have been reached, or have refused the key."""
+        """Raises the reason why nothing is indexed: a server may be unreachable or have refused the key."""
         if self.settings.qdrant.url:
             name = collection_name(self.settings, MESSAGES, self.settings.embedding_model, "*")
             open_to_search(self.settings, name, 1, max(deadline - time.monotonic(), 0.0)).close()
@@ -364,7 +366,7 @@ class Searcher:
 
 
 def _asked(query: str) -> tuple[str, list[str]]:
-    """What is looked for, and that it is not all of the query. Raises `QueryError`."""
+    """The text to search for, and a note if the query was cut. Raises `QueryError`."""
     text = query.strip()
     cut = [f"Only the first {MAX_QUERY:,} characters of the query are looked for."] if len(text) > MAX_QUERY else []
     text = text[:MAX_QUERY]
@@ -377,7 +379,7 @@ def _asked(query: str) -> tuple[str, list[str]]:
 
 
 def _told(error: IndexUnavailableError) -> str:
-    """For whoever waits for an answer."""
+    """The message of the error; for a busy index it says to ask again."""
     if isinstance(error, IndexBusyError):
         return "the index is in use by another process; ask again in a moment."
     return f"{error}"
@@ -391,8 +393,8 @@ def is_likely(coverage: float, likeness: float | None) -> bool:
 
 
 def _weights_of_terms(index: VectorIndex, wanted: Sequence[str]) -> dict[str, float]:
-    """What each term is worth: the score of the best passage that has it. A term that nobody said is worth as much as
-    one that was said once."""
+    """The weight of each term: the score of the best passage with it. A term that nobody said weighs as much as one
+    that was said once."""
     found = {}
     for term in wanted:
         best = index.search(weigh_query([term]), 1, using=WORDS, fields=())
@@ -445,6 +447,6 @@ def _line(line: Remembered, score: float) -> Found:
 
 
 def _hit(name: str, score: float, payload: Mapping[str, Any]) -> Found:
-    """Of a point; what its record does not have is empty."""
+    """The hit for a point; fields that its record lacks are empty."""
     known = {field: value for field in FIELDS_SHOWN if (value := payload.get(field)) is not None}
     return Found(score=score, day=payload["date"], point_id=name, **known)

@@ -1,4 +1,4 @@
-"""What an agent asks of the memory, each answered by a text of bounded length: the tools of the MCP server.
+"""The tools of the MCP server: each answers a question of an agent with a text of bounded length.
 
 Over the functions of the command line. What was said in sessions is marked as data, with where it was said, and cannot
 end the block that says so: it may hold whatever a tool or a web page has printed.
@@ -49,9 +49,9 @@ AROUND = "`show` with an id gives the words around it."
 MAX_TOKENS = 2_000
 """Maximum tokens of an answer."""
 MAX_HIT = 300
-"""Characters of a hit, of which `show` has all."""
+"""Maximum characters of a hit; `show` prints all of it."""
 MAX_MESSAGE, MAX_NEIGHBOUR = 4_000, 600
-"""Characters of the message that is asked for, and of those around it."""
+"""Maximum characters of the requested message, and of those around it."""
 MAX_QUOTE = 600
 MAX_PATH = 4_096
 """Characters of a folder's path; no system has longer ones."""
@@ -83,7 +83,7 @@ def warm_up(settings: Settings) -> None:
 def recall(
     asked: Asked, query: str, project: str | None = None, first: date | None = None, last: date | None = None
 ) -> str:
-    """Quotes that answer the question, the newest first. In no model's words: who asks is one."""
+    """Quotes that answer the question, newest first. No model rewrites them, since the caller is one."""
     settings = _with_memory(asked)
     answer = extractive_answer(find(settings, query, _filters(settings, project, first, last)))
     shown = [quote.hit.source_id for quote in answer.quotes]
@@ -152,7 +152,7 @@ def why(asked: Asked, identifier: str) -> str:
 
 
 def brief(asked: Asked, folder: str | None = None) -> str:
-    """What a session that begins in the folder should know; within the budget of `memory context`."""
+    """The brief for a session in the folder, within the budget of `memory context`."""
     settings = _with_memory(asked)
     if folder and len(folder) > MAX_PATH:
         raise NothingToTellError(f"There is no folder {clip(folder, MAX_NAME)!r}.")
@@ -179,7 +179,7 @@ def pending(asked: Asked) -> str:
 
 
 def _told(proposal: Proposal) -> str:
-    """Its line; of a friction fix what happened and the change."""
+    """The text of a proposal; for a fix of friction its headline and the change."""
     change = proposal.change
     return f"{change.headline} {' / '.join(change.lines)}" if change else proposal.text
 
@@ -228,7 +228,7 @@ def within(budget: int, parts: Sequence[str], foot: str, order: Sequence[int] | 
 
 
 def _cut(text: str, budget: int) -> str:
-    """As much of the beginning as the budget has room for."""
+    """The longest beginning of the text that the budget has room for."""
     low, high = 0, len(text)
     while low < high:
         middle = (low + high + 1) // 2

@@ -1,4 +1,4 @@
-"""Which approved lines of MEMORY.md nobody was shown for long, as far as the log of uses can tell."""
+"""Approved lines of MEMORY.md that were not used for long, according to the log of uses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def approved_lines(settings: Settings) -> list[MemoryLine]:
 
 
 def unused_lines(settings: Settings, lake: Lake, today: date) -> list[MemoryLine]:
-    """Those that no brief, recall or other use has shown or cited for `UNUSED_DAYS` days.
+    """The approved lines that nothing has shown or cited for `UNUSED_DAYS` days.
 
     A line that is younger than that, or than the log, is not counted: nobody had the time to use it.
     """

@@ -1,4 +1,4 @@
-"""What of the memory was used: one file of JSON lines per local day, `usage/YYYY-MM-DD.jsonl` in the workspace.
+"""The log of uses of the memory: one file of JSON lines per local day, `usage/YYYY-MM-DD.jsonl` in the workspace.
 
 Whoever shows memory to a session or a person logs it here. It is on a session's way, so it waits for nothing and fails
 open: an entry that cannot be written is lost, and nobody is told. Each entry is appended by one write, so processes
@@ -20,10 +20,10 @@ from memory_pipeline.settings import Settings
 
 Kind = Literal["recall", "search", "brief", "pack", "compaction", "mcp"]
 KEPT_DAYS = 180
-"""Older files are removed when a new day's is begun. What was used last half a year ago counts as never used: with a
-half-life of a week nothing of it would be left in a ranking."""
+"""Days after which files are removed when a new day begins. A use half a year ago counts as none: with a half-life of a
+week nothing of it would be left in a ranking."""
 MAX_QUERY = 500
-"""Characters that are kept of a query, redacted."""
+"""Maximum characters of a redacted query."""
 MAX_IDS = 1_000
 
 
@@ -69,18 +69,18 @@ def log_use(
 
 
 def last_used(settings: Settings) -> dict[str, date]:
-    """Per id the newest day on which it was cited; of one that was never cited, on which it was shown."""
+    """By id, the newest day on which it was cited; for an id that was never cited, on which it was shown."""
     shown, cited = _last_days(settings)
     return shown | cited
 
 
 def last_cited(settings: Settings) -> dict[str, date]:
-    """Per id the newest day on which an answer cited it."""
+    """By id, the newest day on which an answer cited it."""
     return _last_days(settings)[1]
 
 
 def last_seen(settings: Settings) -> dict[str, date]:
-    """Per id the newest day on which it was shown or cited."""
+    """By id, the newest day on which it was shown or cited."""
     shown, cited = _last_days(settings)
     return {i: max(days) for i in {*shown, *cited} if (days := [d[i] for d in (shown, cited) if i in d])}
 
@@ -100,7 +100,7 @@ def usage_dir(settings: Settings) -> Path:
 
 
 def _last_days(settings: Settings) -> tuple[dict[str, date], dict[str, date]]:
-    """Per id the newest days on which it was shown, and on which it was cited."""
+    """By id, the newest days on which it was shown, and on which it was cited."""
     shown, cited = dict[str, date](), dict[str, date]()
     for day, use in uses(settings):  # a later day is written over an earlier one
         shown |= dict.fromkeys(_texts(use["shown"]), day)
@@ -113,7 +113,7 @@ def _texts(ids: object) -> list[str]:
 
 
 def _redacted(settings: Settings, query: str) -> str:
-    """As it may be stored; empty where it cannot be redacted."""
+    """The query as it may be stored; empty if it cannot be redacted."""
     with contextlib.suppress(Exception):
         from memory_pipeline.redaction import redactor_of
 
