@@ -31,7 +31,7 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.free_space import size_on_disk
 
 COMMAND = [sys.executable, "-m", "memory_pipeline.cli.main"]
-COMMANDS = ("status", "doctor", "report", "context", "search cursor", "friction", "sql 'select 1'", "run", "run")
+COMMANDS = ("status", "doctor", "admin report", "context", "search cursor", "friction", "sql 'select 1'", "run", "run")
 
 
 def seconds(work: Callable[[], object]) -> tuple[float, float]:

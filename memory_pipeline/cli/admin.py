@@ -1,4 +1,4 @@
-"""`memory admin`: the upkeep of a workspace."""
+"""`memory admin`: the upkeep of a workspace, and the sharing of one."""
 
 import typer
 
@@ -9,7 +9,7 @@ app = typer.Typer(cls=commands.LazyGroup, no_args_is_help=True, add_completion=F
 
 @app.callback()
 def admin() -> None:
-    """Manage the index, models, archive, identity and service."""
+    """Upkeep and sharing: index, service, report, audit, batch, push."""
 
 
 commands.add_placeholders(app, commands.ADMIN)

@@ -1,4 +1,4 @@
-"""`memory audit`: for each line of a memory file who said it and when, and what is wrong with it."""
+"""`memory admin audit`: for each line of a memory file who said it and when, and what is wrong with it."""
 
 from pathlib import Path
 from typing import Annotated, Any

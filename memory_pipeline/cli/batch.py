@@ -1,4 +1,4 @@
-"""`memory batch`: what `memory run` would ask the observer's model, sent in batches at half the price."""
+"""`memory admin batch`: what `memory run` would ask the observer's model, sent in batches at half the price."""
 
 import sys
 from collections import Counter
@@ -25,7 +25,7 @@ from memory_pipeline.settings.extras import missing_extras
 from memory_pipeline.stages import bring_up_to_date, is_current
 from memory_pipeline.workspace.workspace import Workspace
 
-LATER = "`memory batch` again later goes on"
+LATER = "`memory admin batch` again later goes on"
 
 
 def batch(
@@ -138,7 +138,7 @@ def _agreed(settings: Settings, batching: Batching, observer: LanguageModelObser
     if yes:
         return True
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        say("Nothing is sent. `memory batch --yes` sends it.")
+        say("Nothing is sent. `memory admin batch --yes` sends it.")
         return False
     return typer.confirm("Send it?", default=False)
 
@@ -158,4 +158,4 @@ def _cancel(settings: Settings, batching: Batching) -> None:
     elif not out.handle:
         say(f"The id of the batch is not known, so it cannot be ended. To give it up, delete {batch_path(settings)}.")
     else:
-        say(f"Batch {out.name} is being ended. `memory batch` takes in what was done by then.")
+        say(f"Batch {out.name} is being ended. `memory admin batch` takes in what was done by then.")

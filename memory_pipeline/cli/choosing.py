@@ -76,7 +76,7 @@ def sessions_of_call(sessions: list[Path] | None, *, with_examples: bool = True)
     if not with_examples:
         raise fail(
             f"There is no session on this machine, and nothing was pushed to {settings.lake or 'a lake'}: call "
-            "`memory push` where the sessions are, with the lake that MEMORY_LAKE names here."
+            "`memory admin push` where the sessions are, with the lake that MEMORY_LAKE names here."
         )
     settings = use_examples(settings)
     err.print(

@@ -20,12 +20,11 @@ SECTIONS = {
         "review": "Decide on the pending proposals, key by key.",
         "remember": "Propose a line for MEMORY.md in your own words.",
         "friction": "List recurring problems and the changes that would end them.",
-        "log": "Show the log of a day, memory/YYYY-MM-DD.md.",
     },
     "Ask": {
         "recall": "Answer a question from past sessions, with citations.",
         "search": "List messages, observations and approved lines for a query.",
-        "show": "Show the messages around one, or the messages of a session.",
+        "show": "Show the log of a day, a session, or the messages around one.",
         "why": "Trace a line back to the messages that it comes from.",
         "sql": "Query the tables with SQL.",
     },
@@ -38,18 +37,11 @@ SECTIONS = {
         "setup": "Choose a model, try it and set it.",
         "settings": "Show the settings with their sources, and change them.",
         "doctor": "Check the workspace and suggest fixes.",
+        "backfill": "Bring all days of a range up to date, month by month.",
         "import": "Propose the memories of other tools for review.",
         "forget": "Permanently delete a session, line or phrase.",
-        "audit": "Check a memory file against the sessions.",
-        "report": "Write the quality report and list failed checks.",
         "ui": "Start Dagster's UI and daemon; Ctrl-C stops them.",
-        "admin": "Manage the index, models, archive, identity and service.",
-    },
-    "Long histories and teams": {
-        "backfill": "Bring all days of a range up to date, month by month.",
-        "batch": "Observe through the provider's batch API, at half the price.",
-        "push": "Upload this machine's redacted sessions to a shared lake.",
-        "team": "Propose to a team's memory what two people have approved.",
+        "admin": "Upkeep and sharing: index, service, report, audit, batch, push.",
     },
 }
 """By section of `memory --help`, each command with the first line of its docstring. The command is the function
@@ -67,6 +59,11 @@ ADMIN = {
     "archive": "Move old daily logs to memory/archive/.",
     "identity": "Check the files that say who your agents are.",
     "service": "Run the UI, sensors and schedules while you are logged in.",
+    "report": "Write the quality report and list failed checks.",
+    "audit": "Check a memory file against the sessions.",
+    "batch": "Observe through the provider's batch API, at half the price.",
+    "push": "Upload this machine's redacted sessions to a shared lake.",
+    "team": "Propose to a team's memory what two people have approved.",
 }
 """The commands of `memory admin`."""
 OLD_NAMES = {
@@ -76,8 +73,11 @@ OLD_NAMES = {
     "pack": "context --pack",
     "compaction": "context --compaction",
     "estimate": "run --estimate",
+    "log": "show",
 }
-"""Commands of version 0.1, which answer for one release more, with what is called in their place."""
+"""Commands of earlier versions, which answer for one more release, with what is called in their place."""
+CALLED_BY_PROGRAMS = ("brief", "pack", "compaction")
+"""Old names in the hooks and scripts of users. A program gets no note about the new name."""
 MODULES = {"import": "importing"}
 """Module names for commands whose name is a Python keyword or builtin."""
 
@@ -96,7 +96,10 @@ class MainGroup(LazyGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         if new := OLD_NAMES.get(args[0]):
-            err.print(f"`memory {args[0]}` is now `memory {new}`; the next release drops the old name.", style="dim")
+            if args[0] not in CALLED_BY_PROGRAMS or err.is_terminal:
+                err.print(
+                    f"`memory {args[0]}` is now `memory {new}`; the next release drops the old name.", style="dim"
+                )
             args = [*new.split(), *args[1:]]
         return super().resolve_command(ctx, args)
 

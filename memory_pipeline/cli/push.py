@@ -1,4 +1,4 @@
-"""`memory push`: what was said on this machine, redacted, into a lake where a server makes memory of it."""
+"""`memory admin push`: what was said on this machine, redacted, into a lake where a server makes memory of it."""
 
 import os
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""`memory report`: what the checks found and how quality goes, as a page."""
+"""`memory admin report`: what the checks found and how quality goes, as a page."""
 
 import webbrowser
 from datetime import date

@@ -1,29 +1,75 @@
-"""`memory show`: the words around a hit, as they were said."""
+"""`memory show`: the log of a day, a session, or the messages around one."""
 
+import re
+from datetime import date, timedelta
 from typing import Annotated
 
 import typer
 
-from memory_pipeline.cli.console import MISUSED, fail, print_json, say
+from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, print_json, say
 from memory_pipeline.cli.workspace import active_settings
+from memory_pipeline.days import parse_day, today
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.recall.around import day_not_kept, messages_around
+from memory_pipeline.recall.day_log import day_log, without_fences
 from memory_pipeline.recall.folders import MAX_NAME
 from memory_pipeline.text.sentences import clip
+from memory_pipeline.workspace.daily_log.render import optimize_for_context
 
 MAX_TEXT, MAX_NEIGHBOUR = 4_000, 600
 """Characters of the message that is asked for, and of those around it; --json has all."""
+_DAY = re.compile(r"\d{1,4}-\d{1,2}-\d{1,2}")
 
 
 def show(
-    identifier: Annotated[str, typer.Argument(metavar="ID", help="Of a message or session, as `memory search` says.")],
-    around: Annotated[int, typer.Option(help="Messages before and after it.", min=0, max=100)] = 3,
+    identifier: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[DAY|ID]",
+            help="YYYY-MM-DD, today or yesterday, or the id of a message or session; without it the last day.",
+        ),
+    ] = None,
+    around: Annotated[int, typer.Option(help="Messages before and after the message.", min=0, max=100)] = 3,
+    high: Annotated[
+        bool, typer.Option("--high", help="Of a day only what is high, for the context of a model.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Show the messages around one, or the messages of a session.
+    """Show the log of a day, a session, or the messages around one.
 
-    Observations, proposals and other lines are shown by `memory why`.
+    The log of a day is memory/YYYY-MM-DD.md; for sessions of which nothing was kept, the reason follows. Observations,
+    proposals and other lines are shown by `memory why`.
     """
+    if identifier is None or identifier.lower() in ("today", "yesterday") or _DAY.fullmatch(identifier):
+        _show_log(identifier, high)
+    else:
+        _show_messages(identifier, around, as_json)
+
+
+def _show_log(day: str | None, high: bool) -> None:
+    settings = active_settings()
+    with one_sentence(ValueError, code=MISUSED):
+        wanted = _day_of(day, today(settings.zone)) if day else None
+    found = day_log(settings, wanted)
+    if found is None:
+        raise fail(f"There is no log of {wanted or 'any day'} in {settings.log_dir}.")
+    if found.text is not None:
+        text = without_fences(optimize_for_context(found.text) if high else found.text)
+        say((re.sub(r"\n{3,}", "\n\n", text) if high else text).rstrip("\n"))
+    for number, line in enumerate(found.silences):
+        line = line if number else f"\n{line}"
+        if high:  # which goes into a model's context
+            err.print(line, style="dim")
+        else:
+            say(line, "dim")
+
+
+def _day_of(text: str, now: date) -> date:
+    named = {"today": now, "yesterday": now - timedelta(days=1)}
+    return named.get(text.lower()) or parse_day(text)
+
+
+def _show_messages(identifier: str, around: int, as_json: bool) -> None:
     from memory_pipeline.cli.why import why
     from memory_pipeline.proposals.context import NOT_KEPT
     from memory_pipeline.recall.origin import is_line
@@ -44,10 +90,8 @@ def show(
     for row in found:
         is_it = row["message_id"] == identifier
         say(f"{'▶' if is_it else ' '} {row['said_at']:%Y-%m-%d %H:%M} UTC · {row['role']} · {row['message_id']}", "dim")
-        text = (
-            row["text"]
-            if len(row["text"]) <= MAX_TEXT and is_it
-            else clip(row["text"], MAX_TEXT if is_it else MAX_NEIGHBOUR)
-        )
+        text = row["text"]
+        if not is_it or len(text) > MAX_TEXT:
+            text = clip(text, MAX_TEXT if is_it else MAX_NEIGHBOUR)
         say(f"{text or f'({NOT_KEPT})'}\n")
     say(f"{found[0]['source_file']}, lines {found[0]['source_line']} to {found[-1]['source_line']}", "dim")

@@ -63,7 +63,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
     catalogue = Catalogue(lake, settings)
     with one_sentence(SettingError, code=MISUSED):
         directories = roots(settings)
-    # of a lake in a bucket, `memory push` tells others of a file once its days are there
+    # of a lake in a bucket, `memory admin push` tells others of a file once its days are there
     left = catalogue.refresh(find_sources(directories), seconds=SECONDS, is_stored=not lake.storage.is_far).left
     problems = vector_problems(Workspace(settings, lake))  # first, for what is missing makes days out of date
     stages = Stages.from_settings(settings, catalogue, for_planning=True)
@@ -288,7 +288,7 @@ def _print(data: dict[str, Any]) -> None:
         say_pair("hidden characters", f"{sum(hidden.values()):,} taken out of {len(hidden)} files (most of {most})")
     silent = data["windows_with_nothing"]
     if silent:
-        say_pair("windows with nothing", f"{sum(silent.values())} of {data['windows']}; `memory log DAY` names them")
+        say_pair("windows with nothing", f"{sum(silent.values())} of {data['windows']}; `memory show DAY` names them")
     for reason, n in silent.items():
         say_pair("", f"{n}: {reason}")
     out_of_date = data["days_out_of_date"]
@@ -301,7 +301,7 @@ def _print(data: dict[str, Any]) -> None:
             say_pair(
                 "", f"`memory settings set start_date {outside[0]}`, then `memory backfill`, takes in the older ones"
             )
-    command = "memory push" if data["is_made_elsewhere"] else "memory run --all"
+    command = "memory admin push" if data["is_made_elsewhere"] else "memory run --all"
     say_pair(
         "days to be sent" if data["is_made_elsewhere"] else "days out of date",
         f"{len(out_of_date)}" + (f" (last {out_of_date[-1]}); `{command}`" if out_of_date else ""),
@@ -313,12 +313,16 @@ def _print(data: dict[str, Any]) -> None:
         more = f" and {len(failed) - SHOWN} more days" if len(failed) > SHOWN else ""
         say_pair("failing check", f"{name} on {', '.join(failed[-SHOWN:])}{more}")
     if data["failing_checks"]:
-        say_pair("", f"why: {data['report']} and `memory report`" if data["report"] else "why: `memory report`")
+        say_pair(
+            "", f"why: {data['report']} and `memory admin report`" if data["report"] else "why: `memory admin report`"
+        )
     _say_automation(data)
     if left := data["windows_to_observe"]:
         say_pair("windows to observe", f"{left}; `memory run --all`")
     if batch := data["batch"]:
-        say_pair("batch that is out", f"{batch['requests']} requests, {batch['name']}; `memory batch` takes them in")
+        say_pair(
+            "batch that is out", f"{batch['requests']} requests, {batch['name']}; `memory admin batch` takes them in"
+        )
     if unusable := data["segments_of_unusable_answers"]:
         say_pair("unusable answers", f"{unusable} segments with `parsed = false`; `memory sql` shows their `problem`")
     if waiting := data["reflections_waiting"]:

@@ -1,4 +1,4 @@
-"""`memory team`: what two people have approved, each for themselves, offered to the memory of their team."""
+"""`memory admin team`: what two people have approved, each for themselves, offered to the memory of their team."""
 
 from pathlib import Path
 from typing import Annotated, Any

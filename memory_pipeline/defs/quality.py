@@ -27,8 +27,8 @@ def quality_assets(definitions: Callable[[], dg.Definitions]) -> dg.AssetsDefini
         """What every check found by day, the figures of quality over time, and what to do about what failed, as one
         page.
 
-        It judges nothing itself: the results are those that the checks' last runs stored. `memory report` makes the
-        same.
+        It judges nothing itself: the results are those that the checks' last runs stored. `memory admin report` makes
+        the same.
         """
         opened = workspace.open()
         report = report_of(opened, context.instance, definitions())

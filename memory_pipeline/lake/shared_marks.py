@@ -87,8 +87,8 @@ def refuse_beside_a_server(settings: Settings) -> None:
         server = name.decode("utf-8", "replace").strip()
         raise ServedElsewhereError(
             f"The lake {settings.lake} is run with --no-review on {server}: a run here would make its days anew. Here "
-            "`memory push` sends and `memory review` reviews. To run it here from now on, stop those runs and delete "
-            f"{settings.lake}/{_key(_SERVER)}."
+            "`memory admin push` sends and `memory review` reviews. To run it here from now on, stop those runs and "
+            f"delete {settings.lake}/{_key(_SERVER)}."
         )
 
 

@@ -170,8 +170,8 @@ class Batching:
             raise
         except TransientError as error:
             raise TransientError(
-                f"{str(error).rstrip('.')}. Whether the batch was taken is not known; `memory batch` looks for it "
-                "before it sends another."
+                f"{str(error).rstrip('.')}. Whether the batch was taken is not known; `memory admin batch` looks for "
+                "it before it sends another."
             ) from None
         write_batch_file(self._settings, content)
         return batch

@@ -19,16 +19,16 @@ ADVICE: Mapping[str, str] = {
     "kept from everything behind them until it passes.",
     "no_secrets": "Run the day again with redaction on (`MEMORY_REDACT=true`); what it says looks like a secret is "
     "still in the transcript.",
-    "no_silent_zero": "See what the model answered (`memory log DAY` says why of each window), then run the day again; "
-    "with a budget that was used up it goes on tomorrow.",
+    "no_silent_zero": "See what the model answered (`memory show DAY` says why of each window), then run the day "
+    "again; with a budget that was used up it goes on tomorrow.",
     "hallucinated_timestamps": "The model invents times. They are taken out; choose another model "
     "(`memory setup`) if it goes on.",
-    "compression_ratio": "Too little or too much was kept of what was said: look at the day with `memory log DAY`.",
+    "compression_ratio": "Too little or too much was kept of what was said: look at the day with `memory show DAY`.",
     "ungrounded_specifics": "The model names what nobody said. Such facts are flagged and never offered; choose "
     "another model (`memory setup`) if it goes on.",
     "regurgitation": "The model repeats what tools printed as if somebody had said it: look at the lines below; "
     "choose another model (`memory setup`) if it goes on.",
-    "high_is_rare": "Too much is marked high, so high says little: look at the day with `memory log DAY --high`.",
+    "high_is_rare": "Too much is marked high, so high says little: look at the day with `memory show DAY --high`.",
     "points_equal_rows": "Run the day again, or make the index anew with `memory admin index rebuild`.",
     "evidence_is_stored": "Run the day again: what its patterns rest on has changed since.",
     "recall_loss": "A distillation lost something high: run it again; the days themselves are kept.",

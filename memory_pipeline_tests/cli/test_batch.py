@@ -1,4 +1,4 @@
-"""`memory batch`, round after round, as a person calls it, over real HTTP to loopback."""
+"""`memory admin batch`, round after round, as a person calls it, over real HTTP to loopback."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def rounds(home: Path, server: BatchServer, env: dict[str, str]) -> list[str]:
     """What is said by each call until nothing is left."""
     said = []
     for _ in range(20):
-        done = memory(home, "batch", "--yes", *CALL, env=env)
+        done = memory(home, "admin", "batch", "--yes", *CALL, env=env)
         assert done.returncode == 0, done.stdout + done.stderr
         said.append(done.stdout)
         server.end()
@@ -74,13 +74,17 @@ def observed(home: Path) -> list[Any]:
 
 def test_nothing_is_sent_unless_somebody_agrees(tmp_path: Path) -> None:
     with batch_server(quoting) as server:
-        done = memory(tmp_path, "batch", *CALL, env=environment(server))
-        assert done.returncode == 0 and "Nothing is sent. `memory batch --yes` sends it." in done.stdout
-        broke = memory(tmp_path, "batch", "--yes", *CALL, env=environment(server, MEMORY_DAILY_BUDGET_USD="0.0001"))
+        done = memory(tmp_path, "admin", "batch", *CALL, env=environment(server))
+        assert done.returncode == 0 and "Nothing is sent. `memory admin batch --yes` sends it." in done.stdout
+        broke = memory(
+            tmp_path, "admin", "batch", "--yes", *CALL, env=environment(server, MEMORY_DAILY_BUDGET_USD="0.0001")
+        )
         assert broke.returncode == 1 and "MEMORY_DAILY_BUDGET_USD" in broke.stderr
         assert server.batches == server.files == {}
         assert not (tmp_path / ".memory-pipeline/batch.json").exists()
-        some = memory(tmp_path, "batch", "--yes", *CALL, env=environment(server, MEMORY_DAILY_BUDGET_USD="0.03"))
+        some = memory(
+            tmp_path, "admin", "batch", "--yes", *CALL, env=environment(server, MEMORY_DAILY_BUDGET_USD="0.03")
+        )
         assert some.returncode == 0 and "More is left for later" in some.stdout
         assert 0 < len(state(tmp_path)["open"]["requests"]) < 8
 
@@ -89,8 +93,8 @@ def test_nothing_is_sent_unless_somebody_agrees(tmp_path: Path) -> None:
 def test_while_a_batch_is_out_a_run_leaves_its_windows_for_later(tmp_path: Path) -> None:
     with batch_server(quoting) as server:
         env = environment(server)
-        memory(tmp_path, "batch", "--yes", *CALL, env=env)
-        out = memory(tmp_path, "batch", "--yes", *CALL, env=env).stdout
+        memory(tmp_path, "admin", "batch", "--yes", *CALL, env=env)
+        out = memory(tmp_path, "admin", "batch", "--yes", *CALL, env=env).stdout
         assert "is not done yet" in out and len(server.lines) == 1
         ran = memory_json(tmp_path, "run", *CALL, env=env)
         first = len(server.lines["batch_1"])
@@ -108,18 +112,18 @@ def test_killed_before_it_knew_the_batch_it_finds_it_and_sends_none_twice(tmp_pa
     with batch_server(quoting) as server:
         env = environment(server)
         server.hold = threading.Event()
-        command = Command(tmp_path, "batch", "--yes", *CALL, env=env)
+        command = Command(tmp_path, "admin", "batch", "--yes", *CALL, env=env)
         assert server.made.wait(300)
-        busy = memory(tmp_path, "batch", "--yes", *CALL, env=env)
+        busy = memory(tmp_path, "admin", "batch", "--yes", *CALL, env=env)
         assert busy.returncode == 1 and "Another `memory run` works on" in busy.stderr
         command.send_signal(signal.SIGKILL)
         assert command.result().returncode == -signal.SIGKILL
         server.hold.set()
         server.hold = None
         assert state(tmp_path)["open"]["handle"] is None
-        assert "is not done yet" in memory(tmp_path, "batch", "--yes", *CALL, env=env).stdout
+        assert "is not done yet" in memory(tmp_path, "admin", "batch", "--yes", *CALL, env=env).stdout
         server.end()
-        assert "Taken in: batch batch_1" in memory(tmp_path, "batch", "--yes", *CALL, env=env).stdout
+        assert "Taken in: batch batch_1" in memory(tmp_path, "admin", "batch", "--yes", *CALL, env=env).stdout
         keys = [line["custom_id"] for lines in server.lines.values() for line in lines]
         assert len(keys) == len(set(keys))
 
@@ -144,8 +148,8 @@ def test_what_the_batch_refuses_is_left_to_the_run(tmp_path: Path) -> None:
 
 
 def test_without_a_model_or_batches_it_says_what_to_do(tmp_path: Path) -> None:
-    none = memory(tmp_path, "batch", *CALL)
+    none = memory(tmp_path, "admin", "batch", *CALL)
     assert none.returncode == 1 and "`memory setup`" in none.stderr
     for model in ("ollama:qwen3", "claude -p"):
-        done = memory(tmp_path, "batch", "--yes", *CALL, env={"OBSERVER_MODEL": model})
+        done = memory(tmp_path, "admin", "batch", "--yes", *CALL, env={"OBSERVER_MODEL": model})
         assert done.returncode == 1 and "only openai:, anthropic: and google: have batches" in done.stderr

@@ -1,4 +1,4 @@
-"""`memory log`: the day's log as a person reads it."""
+"""`memory show`: the day's log as a person reads it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from memory_pipeline.cli.console import FAILED, MISUSED
-from memory_pipeline.cli.log import log
+from memory_pipeline.cli.show import show
 
 BLOCK = """# {day}
 
@@ -43,7 +43,7 @@ def write(logs: Path, day: str) -> str:
 
 def test_it_shows_no_fences_and_the_file_keeps_them(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = write(logs, "2026-03-05")
-    log("2026-03-05")
+    show("2026-03-05")
     shown = capsys.readouterr().out
     assert shown.splitlines() == [line for line in text.splitlines() if "memory:" not in line]
     assert (logs / "2026-03-05.md").read_text("utf-8") == text
@@ -51,7 +51,7 @@ def test_it_shows_no_fences_and_the_file_keeps_them(logs: Path, capsys: pytest.C
 
 def test_what_is_high_has_no_fences_and_no_gaps_where_they_were(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(logs, "2026-03-05")
-    log("2026-03-05", high=True)
+    show("2026-03-05", high=True)
     shown = capsys.readouterr().out
     assert "always use uv" in shown and "By hand, below." in shown
     assert "don't know" not in shown and "memory:" not in shown and "\n\n\n" not in shown
@@ -64,7 +64,7 @@ def test_today_and_yesterday_are_days(
     now = datetime.now(UTC).date()
     for days in range(3):
         write(logs, f"{now - timedelta(days=days)}")
-    log(word)
+    show(word)
     assert f"Observations of {now - timedelta(days=back)}" in capsys.readouterr().out
 
 
@@ -74,6 +74,6 @@ def test_a_day_that_is_none_or_has_no_log_is_one_sentence(
 ) -> None:
     write(logs, "2026-03-05")
     with pytest.raises(typer.Exit) as left:
-        log(day)
+        show(day)
     assert left.value.exit_code == code
     assert day in capsys.readouterr().err

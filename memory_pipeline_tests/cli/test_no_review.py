@@ -74,7 +74,7 @@ def test_a_push_a_run_on_a_server_and_a_review_make_what_one_machine_makes(
     assert memory(alone, "run", "--all", "--sessions", f"{said}").returncode == 0
     with_names_of(alone, laptop, far)
     env = server.env | {"MEMORY_LAKE": url}
-    assert memory(laptop, "push", "--sessions", f"{said}", env=env).returncode == 0
+    assert memory(laptop, "admin", "push", "--sessions", f"{said}", env=env).returncode == 0
     run = ("run", "--all", "--no-review")
     on_server = env | {"MEMORY_DEFAULT_SESSION_DIRS": "false"}
     done = memory(far, *run, env=on_server)
@@ -103,7 +103,7 @@ def test_a_push_a_run_on_a_server_and_a_review_make_what_one_machine_makes(
     again = memory(far, *run, env=on_server)
     assert again.returncode == 0, again.stderr
     assert "all up to date" in again.stderr
-    assert "nothing was sent" in memory(laptop, "push", "--sessions", f"{said}", env=env).stdout
+    assert "nothing was sent" in memory(laptop, "admin", "push", "--sessions", f"{said}", env=env).stdout
     assert made(ObjectStorage(url)) == there
 
 
@@ -115,7 +115,7 @@ def test_a_run_for_one_person_asks_for_nothing_of_anothers(
     for number, name in enumerate(("ana", "ben")):
         env = variables[name] = server.may_only(f"key-of-{name}", f"{name}/") | {"MEMORY_LAKE": f"{place}/{name}"}
         said = sessions(tmp_path / "sessions" / name, 10 * number)
-        assert memory(tmp_path / "laptops" / name, "push", "--sessions", f"{said}", env=env).returncode == 0
+        assert memory(tmp_path / "laptops" / name, "admin", "push", "--sessions", f"{said}", env=env).returncode == 0
         on_server = env | {"MEMORY_DEFAULT_SESSION_DIRS": "false"}
         done = memory(tmp_path / "server" / name, "run", "--all", "--no-review", env=on_server)
         assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""`memory push`: what was said on a laptop comes to a lake in a bucket, redacted and whole; nothing else does."""
+"""`memory admin push`: what was said on a laptop comes to a lake in a bucket, redacted and whole; nothing else does."""
 
 from __future__ import annotations
 
@@ -97,14 +97,14 @@ class Machine:
 
 
 def test_only_what_was_said_is_sent_and_only_once(server: ObjectServer, url: str, folder: Path, tmp_path: Path) -> None:
-    first = memory(tmp_path, "push", url, "--sessions", f"{folder}", env=server.env)
+    first = memory(tmp_path, "admin", "push", url, "--sessions", f"{folder}", env=server.env)
     assert first.returncode == 0, first.stderr
     assert first.stdout == f"Sent to {url}: 3 of 3 days, with 30 messages.\n"
     assert said(url) == dict.fromkeys(DAYS, 10)
     assert {key.partition("/")[0] for key in stored(url)} == {"sessions", "messages", "windows", "files", "marks"}
 
     server.counts.clear()
-    again = memory(tmp_path, "push", url, "--sessions", f"{folder}", env=server.env)
+    again = memory(tmp_path, "admin", "push", url, "--sessions", f"{folder}", env=server.env)
     assert again.stdout == f"{url} has all that is said here: nothing was sent.\n"
     assert not server.counts["PUT"] and not server.counts["DELETE"]
     assert not list((tmp_path / ".memory-pipeline").glob("lake/*/*.parquet"))
@@ -113,10 +113,10 @@ def test_only_what_was_said_is_sent_and_only_once(server: ObjectServer, url: str
 def test_of_a_session_that_has_grown_its_day_is_sent(
     server: ObjectServer, url: str, folder: Path, tmp_path: Path
 ) -> None:
-    memory(tmp_path, "push", url, "--sessions", f"{folder}", env=server.env)
+    memory(tmp_path, "admin", "push", url, "--sessions", f"{folder}", env=server.env)
     before = stored(url)
     grown(folder, 1, users=7)
-    days = memory_json(tmp_path, "push", url, "--sessions", f"{folder}", env=server.env)["days"]
+    days = memory_json(tmp_path, "admin", "push", url, "--sessions", f"{folder}", env=server.env)["days"]
     assert [day["is_sent"] for day in days] == [False, True, False] and days[1]["messages"] == 14
     after = stored(url)
     assert before.keys() == after.keys()
@@ -163,7 +163,7 @@ def test_a_secret_reaches_no_object(server: ObjectServer, url: str, tmp_path: Pa
     said_at = f"{DAYS[0]}T09:00:00"
     talk = [user(said_at, f"Use {TOKEN} for the API."), tool(said_at, f"Authorization: Bearer {TOKEN}")]
     write_session(tmp_path / "sessions" / "s.jsonl", *talk, cwd=f"/src/{TOKEN}")
-    done = memory(tmp_path, "push", url, "--sessions", f"{tmp_path / 'sessions'}", env=server.env)
+    done = memory(tmp_path, "admin", "push", url, "--sessions", f"{tmp_path / 'sessions'}", env=server.env)
     assert done.returncode == 0, done.stderr
     texts = {}
     for key, data in stored(url).items():
@@ -227,9 +227,9 @@ def test_two_laptops_of_one_person_agree_on_zone_and_salt_and_keep_each_others_w
     write_session(folder / "late.jsonl", secret)
     write_session(tmp_path / "others" / "late-too.jsonl", secret, session_id="late-too")
     one, two = tmp_path / "one", tmp_path / "two"
-    assert memory(one, "push", url, "--sessions", f"{folder}", env=server.env).returncode == 0
+    assert memory(one, "admin", "push", url, "--sessions", f"{folder}", env=server.env).returncode == 0
     travelling = server.env | {"TZ": "Asia/Tokyo"}  # where it is the next day already
-    done = memory(two, "push", url, "--sessions", f"{tmp_path / 'others'}", env=travelling)
+    done = memory(two, "admin", "push", url, "--sessions", f"{tmp_path / 'others'}", env=travelling)
     assert done.returncode == 0, done.stderr
     assert said(url) == {DAYS[0]: 12, DAYS[1]: 10, DAYS[2]: 10}
     marks = Lake(ObjectStorage(url)).read("messages").filter(pl.col("text").str.contains("redacted"))["text"]
@@ -237,10 +237,12 @@ def test_two_laptops_of_one_person_agree_on_zone_and_salt_and_keep_each_others_w
     assert [path.read_text() for path in sorted(tmp_path.glob("*/.memory-pipeline/lake/timezone"))] == ["UTC\n"] * 2
     for home, sessions in ((one, folder), (two, tmp_path / "others")):
         # the first has to learn that a day has another session, and then both know
-        memory(home, "push", url, "--sessions", f"{sessions}", env=server.env)
+        memory(home, "admin", "push", url, "--sessions", f"{sessions}", env=server.env)
     server.counts.clear()
     for home, sessions in ((one, folder), (two, tmp_path / "others")):
-        assert "nothing was sent" in memory(home, "push", url, "--sessions", f"{sessions}", env=server.env).stdout
+        assert (
+            "nothing was sent" in memory(home, "admin", "push", url, "--sessions", f"{sessions}", env=server.env).stdout
+        )
     assert not server.counts["PUT"] and said(url) == {DAYS[0]: 12, DAYS[1]: 10, DAYS[2]: 10}
 
 
@@ -286,15 +288,15 @@ def test_a_look_at_the_state_of_a_laptop_sends_nothing(
     server: ObjectServer, url: str, folder: Path, tmp_path: Path
 ) -> None:
     """Nor does it have the server take a day for one that was sent."""
-    assert memory(tmp_path, "push", url, "--sessions", f"{folder}", env=server.env).returncode == 0
+    assert memory(tmp_path, "admin", "push", url, "--sessions", f"{folder}", env=server.env).returncode == 0
     grown(folder, 2, users=7)
     server.counts.clear()
     env = server.env | {"MEMORY_LAKE": url, "MEMORY_SESSION_DIRS": f"{folder}"}
     told = memory(tmp_path, "status", env=env).stdout
-    assert f"days to be sent         1 (last {DAYS[2]}); `memory push`" in told and "not well" not in told
+    assert f"days to be sent         1 (last {DAYS[2]}); `memory admin push`" in told and "not well" not in told
     assert "none here: another machine makes memory" in memory(tmp_path, "doctor", env=env).stdout
     assert not server.counts["PUT"]
-    memory(tmp_path, "push", env=env)
+    memory(tmp_path, "admin", "push", env=env)
     assert said(url) == {DAYS[0]: 10, DAYS[1]: 10, DAYS[2]: 14}
 
 
@@ -310,12 +312,12 @@ def test_what_one_machine_was_told_to_forget_no_other_brings_back(
     digest = words_digest(workspace_salt(settings), sequence)
     row = {"kind": WORDS, "digest": digest, "words": len(sequence), "forgotten_at": at()}
     lake.replace_all("forgotten", frame("forgotten", row))  # by `memory forget`, when the tables were on the laptop
-    assert memory(tmp_path / "one", "push", url, "--sessions", f"{folder}", env=server.env).returncode == 0
+    assert memory(tmp_path / "one", "admin", "push", url, "--sessions", f"{folder}", env=server.env).returncode == 0
     texts = Lake(ObjectStorage(url)).read("messages")["text"]
     assert len(texts) == 30 and words not in set(texts)
     # the same words on another laptop of theirs
     write_session(tmp_path / "others" / "other.jsonl", *conversation(f"{DAYS[1]}T12:00:00", topic="part 1"))
-    done = memory(tmp_path / "two", "push", url, "--sessions", f"{tmp_path / 'others'}", env=server.env)
+    done = memory(tmp_path / "two", "admin", "push", url, "--sessions", f"{tmp_path / 'others'}", env=server.env)
     assert done.returncode == 0, done.stderr
     texts = Lake(ObjectStorage(url)).read("messages")["text"]
     assert len(texts) == 40 and words not in set(texts)
@@ -324,7 +326,7 @@ def test_what_one_machine_was_told_to_forget_no_other_brings_back(
 def test_what_is_forgotten_over_the_lake_the_laptop_sends_no_more(
     server: ObjectServer, url: str, folder: Path, tmp_path: Path
 ) -> None:
-    words, call = "I looked at part 1, part 3.", ("push", url, "--sessions", f"{folder}")
+    words, call = "I looked at part 1, part 3.", ("admin", "push", url, "--sessions", f"{folder}")
     assert memory(tmp_path / "laptop", *call, env=server.env).returncode == 0
     assert words in set(Lake(ObjectStorage(url)).read("messages")["text"])
     env = server.env | {"MEMORY_LAKE": url, "MEMORY_DEFAULT_SESSION_DIRS": "false"}
@@ -349,7 +351,7 @@ def refused(home: Path, *args: str, env: dict[str, str], code: int) -> str:
 
 
 def test_another_zone_than_the_lakes_is_refused(server: ObjectServer, url: str, folder: Path, tmp_path: Path) -> None:
-    call = ("push", url, "--sessions", f"{folder}")
+    call = ("admin", "push", url, "--sessions", f"{folder}")
     assert memory(tmp_path / "one", *call, env=server.env).returncode == 0
     before = stored(url)
     env = server.env | {"MEMORY_TIMEZONE": "Asia/Tokyo"}
@@ -374,17 +376,17 @@ def test_what_cannot_be_pushed_is_one_sentence(server: ObjectServer, url: str, f
     sessions = ("--sessions", f"{folder}")
     nowhere = "There is no bucket to push to: name one like s3://bucket/prefix"
     env = server.env
-    assert nowhere in refused(tmp_path, "push", *sessions, env=env, code=2)
-    assert nowhere in refused(tmp_path, "push", f"file://{tmp_path}/lake", *sessions, env=env, code=2)
+    assert nowhere in refused(tmp_path, "admin", "push", *sessions, env=env, code=2)
+    assert nowhere in refused(tmp_path, "admin", "push", f"file://{tmp_path}/lake", *sessions, env=env, code=2)
     assert "There is no session in" in refused(
-        tmp_path, "push", url, "--sessions", f"{tmp_path / 'empty'}", env=env, code=1
+        tmp_path, "admin", "push", url, "--sessions", f"{tmp_path / 'empty'}", env=env, code=1
     )
     assert "no directory to look in" in refused(
-        tmp_path, "push", url, env=env | {"MEMORY_DEFAULT_SESSION_DIRS": "false"}, code=1
+        tmp_path, "admin", "push", url, env=env | {"MEMORY_DEFAULT_SESSION_DIRS": "false"}, code=1
     )
     plain = env | {"MEMORY_REDACT": "false"}
-    assert "would send secrets to the bucket" in refused(tmp_path, "push", url, *sessions, env=plain, code=2)
-    missing = refused(tmp_path / "m", "push", "s3://no-such-bucket/ana", *sessions, env=env, code=1)
+    assert "would send secrets to the bucket" in refused(tmp_path, "admin", "push", url, *sessions, env=plain, code=2)
+    missing = refused(tmp_path / "m", "admin", "push", "s3://no-such-bucket/ana", *sessions, env=env, code=1)
     assert "There is no bucket for s3://no-such-bucket/ana" in missing
     assert not stored(url)
 
@@ -392,7 +394,7 @@ def test_what_cannot_be_pushed_is_one_sentence(server: ObjectServer, url: str, f
 def test_no_permission_is_one_sentence_and_throttling_is_waited_out(
     server: ObjectServer, url: str, folder: Path, tmp_path: Path
 ) -> None:
-    call = ("push", url, "--sessions", f"{folder}")
+    call = ("admin", "push", url, "--sessions", f"{folder}")
     assert "credentials that may list, read, write" in refused(
         tmp_path, *call, env=server.may_only("of-another", "another/"), code=1
     )
@@ -404,9 +406,9 @@ def test_no_permission_is_one_sentence_and_throttling_is_waited_out(
 def test_days_before_the_lakes_first_are_said_and_not_sent(
     server: ObjectServer, url: str, folder: Path, tmp_path: Path
 ) -> None:
-    assert memory(tmp_path / "one", "push", url, "--sessions", f"{folder}", env=server.env).returncode == 0
+    assert memory(tmp_path / "one", "admin", "push", url, "--sessions", f"{folder}", env=server.env).returncode == 0
     write_session(tmp_path / "others" / "old.jsonl", *conversation("2025-01-10T09:00:00"))
-    call = ("push", url, "--sessions", f"{tmp_path / 'others'}")
+    call = ("admin", "push", url, "--sessions", f"{tmp_path / 'others'}")
     assert (
         f"1 days before {DAYS[0]} or in the future are left out"
         in memory(tmp_path / "two", *call, env=server.env).stdout
@@ -420,7 +422,7 @@ def test_a_server_without_sessions_waits_for_a_push_and_shows_no_examples(
     server: ObjectServer, url: str, tmp_path: Path
 ) -> None:
     told = refused(tmp_path, "run", "--no-review", env=server.env | {"MEMORY_LAKE": url}, code=1)
-    assert f"nothing was pushed to {url}: call `memory push` where the sessions are" in told
+    assert f"nothing was pushed to {url}: call `memory admin push` where the sessions are" in told
     assert not stored(url)
 
 
@@ -446,11 +448,11 @@ def test_a_day_that_fails_stops_no_other_and_is_sent_by_the_next_push(
 
 
 def test_a_push_that_a_user_stops_says_so(server: ObjectServer, url: str, folder: Path, tmp_path: Path) -> None:
-    assert memory(tmp_path, "push", url, "--sessions", f"{folder}", env=server.env).returncode == 0
+    assert memory(tmp_path, "admin", "push", url, "--sessions", f"{folder}", env=server.env).returncode == 0
     grown(folder, 1, users=7)
     server.counts.clear()
     server.answer_with(503)
-    command = Command(tmp_path, "push", url, "--sessions", f"{folder}", env=server.env)
+    command = Command(tmp_path, "admin", "push", url, "--sessions", f"{folder}", env=server.env)
     while not server.counts:
         time.sleep(0.05)
     command.send_signal(signal.SIGINT)

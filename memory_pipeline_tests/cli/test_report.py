@@ -1,4 +1,4 @@
-"""`memory report`, on the bundled examples: what Dagster stored of their checks, and one that fails."""
+"""`memory admin report`, on the bundled examples: what Dagster stored of their checks, and one that fails."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ def home(demo: tuple[Path, str, str], tmp_path: Path) -> Path:  # noqa: F811
 
 
 def test_it_tells_what_the_checks_of_the_run_found(home: Path) -> None:
-    made = memory_json(home, "report", "--json")
+    made = memory_json(home, "admin", "report", "--json")
     assert made["failed"] == 0
     assert made["summary"] == f"All {made['results']} results of {len(made['checks'])} checks passed."
     by_name = {check["check"]: check for check in made["checks"]}
@@ -39,12 +39,12 @@ def test_what_fails_is_named_with_its_words_and_what_to_do(home: Path) -> None:
     """An embedding model that is set and is not on this machine leaves the days without vectors."""
     missing = {"EMBEDDING_MODEL": "nomic-ai/nomic-embed-text-v1.5"}
     memory(home, "run", "--from", "2026-03-02", "--to", "2026-03-02", env=missing)
-    told = memory(home, "report", env=missing)
+    told = memory(home, "admin", "report", env=missing)
     assert told.returncode == 0, told.stderr
     assert "results failed" in told.stdout
     assert "embeddings/points_equal_rows" in told.stdout
     assert "memory admin index rebuild" in told.stdout
-    made = memory_json(home, "report", "--json")
+    made = memory_json(home, "admin", "report", "--json")
     (failed,) = [c for c in made["checks"] if c["check"] == "embeddings/points_equal_rows"]
     assert failed["failed"][0]["reason"]
     assert made["worst_days"]
@@ -86,7 +86,7 @@ def test_status_knows_when_each_stage_ran_and_what_is_switched_on(home: Path) ->
 
 def test_a_workspace_without_runs_has_a_page_that_says_so(tmp_path: Path) -> None:
     (tmp_path / "sessions").mkdir()
-    result = memory(tmp_path, "report", env={"MEMORY_SESSION_DIRS": f"{tmp_path / 'sessions'}"})
+    result = memory(tmp_path, "admin", "report", env={"MEMORY_SESSION_DIRS": f"{tmp_path / 'sessions'}"})
     assert result.returncode == 0, result.stderr
     assert "No check has judged anything yet" in result.stdout
 

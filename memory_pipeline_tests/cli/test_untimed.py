@@ -51,7 +51,7 @@ def test_no_clock_stands_anywhere_for_sessions_without_times(tmp_path: Path) -> 
     assert offered and offered[0] in review and "early in session" in review
     evidence = [line for line in review.splitlines() if "_Last updated" not in line]
     shown = [memory(tmp_path, "why", offered[0], env=env).stdout.partition("\n\n")[2]]
-    shown += [memory(tmp_path, "log", "2025-03-05", env=env).stdout.partition("### Decisions")[0]]
+    shown += [memory(tmp_path, "show", "2025-03-05", env=env).stdout.partition("### Decisions")[0]]
     done = memory(tmp_path, "review", "--approve", offered[0], env=env)
     assert done.returncode == 0, done.stderr
     shown += [*evidence, (tmp_path / "ws" / "MEMORY.md").read_text("utf-8")]

@@ -1,4 +1,4 @@
-"""Why nothing was kept: `memory log DAY` and `memory status` say it, from the tables."""
+"""Why nothing was kept: `memory show DAY` and `memory status` say it, from the tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 import typer
 
-from memory_pipeline.cli.log import log
+from memory_pipeline.cli.show import show
 from memory_pipeline.observations import silence
 from memory_pipeline.observations.silence import silences
 from memory_pipeline.sessions.catalogue import Catalogue
@@ -150,14 +150,14 @@ def test_the_log_says_it_of_each_session_and_the_status_counts(
     machine.write("short.jsonl", *conversation("2025-03-03T12:30", users=3, topic="invoices"))
     machine.run(DAY)
     capsys.readouterr()
-    log(f"{DAY}")
+    show(f"{DAY}")
     shown = capsys.readouterr().out
     assert "Never deploy parcels" in shown
     assert "Nothing was kept of 1 of the 2 windows of 2025-03-03:\n" in shown
     assert f"\n  12:30 Please look at invoices, part 0.: {SHORT} (3 of 5)\n" in shown
     told = machine.status(capsys)
     assert (told["windows"], told["windows_with_nothing"]) == (2, {SHORT: 1})
-    log(f"{DAY}", high=True)  # goes into a model's context
+    show(f"{DAY}", high=True)  # goes into a model's context
     assert "Nothing was kept" not in (said := capsys.readouterr()).out
     assert "Nothing was kept" in said.err
 
@@ -166,10 +166,10 @@ def test_a_day_without_a_log_says_why(machine: Machine, capsys: pytest.CaptureFi
     short(machine)
     machine.run(DAY)
     capsys.readouterr()
-    log(f"{DAY}")
+    show(f"{DAY}")
     assert f"{SHORT} (3 of 5)" in capsys.readouterr().out
     with pytest.raises(typer.Exit):
-        log("2025-03-05")
+        show("2025-03-05")
 
 
 def test_every_window_without_an_observation_has_one_reason(machine: Machine) -> None:

@@ -1,4 +1,4 @@
-"""`memory audit`: who said a line, and what is wrong with it; and what of a good file is left in peace."""
+"""`memory admin audit`: who said a line, and what is wrong with it; and what of a good file is left in peace."""
 
 import subprocess
 from datetime import date

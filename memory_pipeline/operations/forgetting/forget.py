@@ -61,8 +61,8 @@ def look(settings: Settings, named: str, *, by_hand: bool = False) -> tuple[Forg
     found = find_rows(Lake.from_settings(settings), request)
     if read_batch_file(settings).open and request.windows:
         raise CannotForgetError(
-            "A batch is out at the provider, and its answers may say it again. Take them in first (`memory batch`), "
-            "then forget."
+            "A batch is out at the provider, and its answers may say it again. Take them in first (`memory admin "
+            "batch`), then forget."
         )
     return request, [*found, *_elsewhere(settings, request)]
 
