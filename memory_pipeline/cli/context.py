@@ -16,8 +16,9 @@ import typer
 from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, print_json
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.lake.opening import storage_of
+from memory_pipeline.recall.assembly import Briefing
 from memory_pipeline.recall.folders import UnknownProjectError, existing_folder, place_asked_for
-from memory_pipeline.recall.kept_briefing import Briefing, briefing_for
+from memory_pipeline.recall.kept_briefing import briefing_for
 from memory_pipeline.recall.usage import log_use
 from memory_pipeline.sessions.projects import Place
 from memory_pipeline.settings import Settings, load_settings

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from typing import Any
 
 from memory_pipeline.text.tokens import estimate
 
@@ -52,6 +53,23 @@ class Section:
                 parts.append(above)
             parts += [line.text] if line.text else []
         return "\n".join(parts)
+
+
+@dataclass(frozen=True)
+class Briefing:
+    """What `memory context` prints and logs."""
+
+    text: str
+    """Empty where there is nothing to tell."""
+    project: str | None
+    tokens: int
+    shown: list[str]
+    """Ids of the lines."""
+    sections: list[dict[str, Any]]
+    left_out: int
+    """Lines for which there was no room."""
+    problems: list[str]
+    """A sentence for each part that could not be read."""
 
 
 def choose(sections: Sequence[Section], budget: int) -> list[Section]:

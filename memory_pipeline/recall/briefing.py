@@ -27,9 +27,8 @@ from memory_pipeline.proposals.events import PENDING, ProposalLog, is_fix
 from memory_pipeline.proposals.expiry import expiring_on
 from memory_pipeline.proposals.memory_file import normalised
 from memory_pipeline.proposals.score import USER
-from memory_pipeline.recall.assembly import Line, Section, choose
+from memory_pipeline.recall.assembly import Briefing, Line, Section, choose
 from memory_pipeline.recall.folders import place_of_folder, project_of_place
-from memory_pipeline.recall.kept_briefing import Briefing
 from memory_pipeline.recall.remembered import OTHER, nearness, remembered, safe, settled
 from memory_pipeline.redaction.spoken import names_password
 from memory_pipeline.sessions.projects import Place

@@ -17,12 +17,11 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from memory_pipeline import __version__
 from memory_pipeline.lake.opening import storage_of
+from memory_pipeline.recall.assembly import Briefing
 from memory_pipeline.recall.folders import place_of_folder
 from memory_pipeline.recall.kept_json import read_json, write_json
 from memory_pipeline.sessions.projects import Place
@@ -45,23 +44,6 @@ PATIENCE = 0.4
 MAX_SECONDS = 60
 SETTLED_SECONDS = 0.05
 """Files younger than this may be written again within the same tick of the file system's clock."""
-
-
-@dataclass(frozen=True)
-class Briefing:
-    """What `memory context` prints and logs."""
-
-    text: str
-    """Empty where there is nothing to tell."""
-    project: str | None
-    tokens: int
-    shown: list[str]
-    """Ids of the lines."""
-    sections: list[dict[str, Any]]
-    left_out: int
-    """Lines for which there was no room."""
-    problems: list[str]
-    """A sentence for each part that could not be read."""
 
 
 def briefing_for(settings: Settings, where: Path | Place) -> Briefing:

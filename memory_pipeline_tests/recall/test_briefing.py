@@ -11,8 +11,8 @@ import pytest
 
 from memory_pipeline.lake.store import DamagedTableError, Lake
 from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.recall.assembly import Briefing
 from memory_pipeline.recall.briefing import brief_at
-from memory_pipeline.recall.kept_briefing import Briefing
 from memory_pipeline.sessions.projects import Place
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.tokens import estimate
