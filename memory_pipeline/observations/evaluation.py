@@ -1,4 +1,4 @@
-"""What is wrong with a day's observations, if anything. `checks.py` gives these to Dagster."""
+"""Faults of a day's observations, which `defs/` reports as checks."""
 
 from __future__ import annotations
 
@@ -25,16 +25,18 @@ The upper end is what short windows may use, see `budget.SHORT_SHARE`."""
 MIN_TOKENS_SAID = 200
 """Below so little said, a ratio means nothing."""
 MAX_UNGROUNDED = 0.1
-"""Share of observations with names or numbers that nobody said, above which the observer invents."""
+"""The maximum share of observations with names or numbers that nobody said; above it the observer invents."""
 MAX_HIGH_SHARE, MIN_HIGH_ALLOWED = 2 / 3, 4
-"""Where nearly everything is important, nothing is; of a handful all may be. Of 60 days of real sessions and of the
+"""The maximum share of high observations, and the number that is always allowed. Of 60 days of real sessions and of the
 examples none has more than .63."""
 SLIPS, MAX_INVENTED_TIMES = 1, 0.1
-"""Clock times that a model may make up on a day: one, or this share. Whoever misreads one among forty slips; a model
-that invents one in ten would also give wrong ones that some message happens to have, which nobody can tell."""
+"""Invented clock times of a model that are tolerated on a day: one, or this share. A model that misreads one among
+forty slips; one that invents one in ten would also give wrong times that some message happens to have, which cannot be
+detected."""
 NO_TIMES = WindowTimes(frozenset(), frozenset())
 COPIED, STEP = 160, 20
-"""Characters in a row that are also a tool's: longer than any error message that somebody needs word for word."""
+"""Minimum number of consecutive characters that count as copied from a tool: longer than any error message that is
+needed word for word."""
 
 
 def judge_invented_times(workspace: Workspace, day: date) -> Verdict:
@@ -119,8 +121,8 @@ def judge_compression(workspace: Workspace, day: date) -> Verdict:
 
 
 def condensed(workspace: Workspace, day: date) -> tuple[int, int]:
-    """Tokens of the day's observations, and of what was said in the windows that they are of; without windows of which
-    a model said that nothing is worth keeping, and those of short sessions, of which only rules are kept."""
+    """The tokens of the day's observations, and of the conversation in their windows; without windows of which a model
+    said that nothing is worth keeping, and those of short sessions, of which only rules are kept."""
     observations = workspace.lake.read("observations", [day])
     nothing_kept = _explained(workspace.lake.read("segments", [day])) - set(observations["dedupe_key"])
     windows = workspace.lake.read("windows", [day]).filter(

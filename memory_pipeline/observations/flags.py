@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 UNGROUNDED, UNGROUNDED_SPECIFICS, UNPARSED, ENDED = "ungrounded", "ungrounded_specifics", "unparsed", "ended"
-"""Nothing in its window carries it; it has names or numbers that nobody said; it was saved from an answer that was not
-in the format asked for; what was said later settled it or made it untrue."""
+"""Flags of observations: no evidence in the window; names or numbers that nobody said; taken from an answer in an
+invalid format; settled or made untrue by a later statement."""
 DOUBTED = (UNGROUNDED, UNGROUNDED_SPECIFICS, UNPARSED, ENDED)
 """Flags with which an observation is never offered, gives a line neither its words nor a high priority, and is not
 distilled."""

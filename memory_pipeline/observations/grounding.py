@@ -63,7 +63,7 @@ class WindowTimes:
     """The times of a window, read once for all of its observations: a long session has thousands of both."""
 
     moments: frozenset[tuple[datetime, bool]]
-    """When messages were said, in UTC, each with whether that was recorded."""
+    """The times of messages in UTC, each with whether it was recorded."""
     spoken: frozenset[str]
     """Clock times that were said, and the recorded ones of messages in local time."""
 

@@ -1,4 +1,4 @@
-"""What happened in a segment, in one to three sentences that were said."""
+"""The narrative of a segment: one to three quoted sentences."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ MAX_CLIP = 160
 MIN_ASKED, MIN_TOLD = 12, 20
 """Characters from which words can tell what was asked, and what came of it."""
 STOPS = tuple(".!?…:;。！？")
-"""What ends one of them; a full stop is put where none was said."""
+"""Characters that end a sentence; a full stop is added if there is none."""
 ASKED, DONE, ENDED = "Asked: ", "Done: ", "Ended with: "
 
 
 def narrative(messages: Sequence[WindowMessage]) -> str:
-    """What was asked, what was done and how it ended, in the words that were used."""
+    """The request, the work and the outcome, in quoted words."""
     wishes = (m.own for m in messages if m.role == "user" and m.answer_to not in CHOICES)
     asked = next((own for own in wishes if length_of(own.strip()) >= MIN_ASKED), None)
     ending = next(_reported(reversed(messages)), None)
@@ -33,13 +33,13 @@ def narrative(messages: Sequence[WindowMessage]) -> str:
 
 
 def title(narrative: str) -> str:
-    """What was asked, or else all of it."""
+    """The request, shortened if possible."""
     asked = narrative.removeprefix(ASKED)
     return min(asked.split(DONE)[0], asked.split(ENDED)[0], key=len) or narrative
 
 
 def _reported(messages: Iterator[WindowMessage]) -> Iterator[str]:
-    """What the model said, without plans, offers and praise."""
+    """The model's words without plans, offers and praise."""
     for message in messages:
         if message.role == "assistant":
             for sentence in sentences(message.text):

@@ -31,7 +31,7 @@ _NONE = re.compile(r"\W*(?:none|n/?a|nothing|no other\b.*)?\W*", re.I)
 
 
 class Origin(NamedTuple):
-    """Where an observation comes from, and whose it is."""
+    """The origin and the speaker of an observation."""
 
     cwd: str | None = None
     project: str | None = None
@@ -126,7 +126,7 @@ def _observation_row(segment: SegmentRow, fact: Fact, zone: ZoneInfo, origin: Or
 
 
 def log_window(window: WindowRow, rows: Rows, session: SessionRow, settings: Settings) -> LogWindow:
-    """How the day's log shows a window; segments without facts are left out."""
+    """The window for the day's log; segments without facts are left out."""
     zone = settings.zone
     facts: dict[str, list[LogFact]] = {}
     for o in rows.observations:
@@ -153,7 +153,7 @@ def log_window(window: WindowRow, rows: Rows, session: SessionRow, settings: Set
 
 
 def _task(reported: str) -> str:
-    """A model's "Primary: … Secondary: …" as the log shows it: without the label, and without a second that is none."""
+    """A model's "Primary: … Secondary: …" for the log: without the label, and without an empty second part."""
     found = _TASKS.fullmatch(reported.strip())
     if not found:
         return reported
@@ -161,10 +161,10 @@ def _task(reported: str) -> str:
 
 
 def better(found: Rows, before: Rows, message_ids: Sequence[str], start: int = 0) -> Rows:
-    """The rows found now; of messages whose answer was not in the format, those of an earlier one that was.
+    """The new rows; for messages with an answer in an invalid format, earlier rows in the valid one.
 
-    Where the session went on since, there are only those found now. `message_ids` are those of the window, in order;
-    asked for were those from `start` on, and a fact of theirs may stand on earlier ones too.
+    If the session continued since, only the new rows count. `message_ids` are those of the window, in order; the
+    request covered those from `start` on, and a fact of theirs may have evidence in earlier ones too.
     """
     if all(s["parsed"] for s in found.segments):
         return found
@@ -214,7 +214,7 @@ class _Topic:
         return cls(row, facts, at, bool(row["parsed"] and row["answer"] and at))
 
     def facts_of(self, run: range, place: Mapping[str, int]) -> Iterator[ObservationRow]:
-        """All of them, or of a part of the segment those with a place in it."""
+        """All facts, or those with evidence in a part of the segment."""
         for fact in self.facts:
             if run == self.at or any(place[e["message_id"]] in run for e in fact["evidence"]):
                 yield fact

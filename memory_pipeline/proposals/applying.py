@@ -20,7 +20,7 @@ from memory_pipeline.workspace.workspace import Workspace
 
 
 def apply_fixes(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
-    """Make the changes that are approved and not made yet; returns the ids. What no file is there for waits for it."""
+    """Make the approved changes that are pending; returns the ids. A change whose file is missing waits for it."""
     settings, fixes = workspace.settings, log.fixes
     if not fixes:
         return []

@@ -39,13 +39,13 @@ class Card:
     quotes: tuple[tuple[str, str], ...]
     places: int
     expires_on: date | None
-    """Where that day is near."""
+    """The day of expiry, once it is near."""
     contexts: tuple[Context, ...] = ()
-    """What was said before and after each quote."""
+    """The context before and after each quote."""
     change: Change | None = None
-    """Of a friction fix."""
+    """The change of a friction fix."""
     to_make: str = ""
-    """Of one that the user, or their agent, makes: what there is to do once it is approved."""
+    """The instruction for a fix that the user, or their agent, makes after approval."""
 
 
 class _Said(TypedDict):

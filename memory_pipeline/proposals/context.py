@@ -1,4 +1,4 @@
-"""What was said before and after the words that a line rests on: a correction means nothing without it."""
+"""The conversation around a line's evidence: a correction means nothing without it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from memory_pipeline.text.sentences import clip
 
 TURNS = ("user", "assistant")
 NOT_KEPT = "the words are no longer kept"
-"""What is told in place of words that were let go of; see the setting `retention.messages`."""
+"""The text in place of words that retention deleted; see the setting `retention.messages`."""
 _COLUMNS = ("session_id", "message_id", "role", "said_at", "untimed", "source_line", "text", "voided", "answered")
 
 
 @dataclass(frozen=True)
 class Context:
-    """One line each, without control or hidden characters; empty where nothing was said there."""
+    """One line each before and after, without control or hidden characters; empty if there was nothing."""
 
     before: str
     """The turn before, or what the message answers."""
@@ -43,7 +43,7 @@ class Turn(TypedDict):
 
 
 def contexts(lake: Lake, days: Iterable[date], message_ids: Collection[str]) -> dict[str, Context]:
-    """Of each of these messages of these days; tools and turns that were taken back are left out of it."""
+    """The context of each of these messages; tools and withdrawn turns are left out."""
     if not message_ids:
         return {}
     turns = _turns(lake, days, message_ids).with_columns(
@@ -59,7 +59,8 @@ def contexts(lake: Lake, days: Iterable[date], message_ids: Collection[str]) -> 
 
 
 def conversations(lake: Lake, days: Iterable[date], message_ids: Collection[str], around: int) -> dict[str, list[Turn]]:
-    """By message: it with so many turns before and after it, oldest first; tools and what was taken back left out."""
+    """By message, the message with this number of turns before and after it, oldest first; tools and withdrawn turns
+    are left out."""
     if not message_ids:
         return {}
     turns = _turns(lake, days, message_ids).with_row_index("at")
@@ -73,7 +74,8 @@ def conversations(lake: Lake, days: Iterable[date], message_ids: Collection[str]
 
 
 def _turns(lake: Lake, days: Iterable[date], message_ids: Collection[str]) -> pl.DataFrame:
-    """The turns of the sessions of these messages, in order, and the messages themselves also where they are none."""
+    """The turns of the sessions of these messages, in order, including the messages themselves even if they are no
+    turns."""
     messages = lake.read("messages", days, _COLUMNS)
     wanted = pl.col("message_id").is_in(list(message_ids))
     sessions = messages.filter(wanted)["session_id"].unique()
@@ -84,7 +86,7 @@ def _turns(lake: Lake, days: Iterable[date], message_ids: Collection[str]) -> pl
 
 
 def told_before(context: Context, length: int) -> str:
-    """So many characters of what came before: of a turn its end, where it says what is done or asks; of a question its
+    """At most `length` characters of the turn before: its end, which says what is done or asks; of a question its
     beginning."""
     text = context.before
     if context.is_answer or len(text) <= length:

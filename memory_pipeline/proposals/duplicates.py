@@ -23,7 +23,7 @@ _BY_HAND = "~"
 
 @dataclass(frozen=True)
 class Known:
-    """A line that is known: a proposal, or one of MEMORY.md without proposal (`proposal_id` is None)."""
+    """A known line: a proposal, or one of MEMORY.md without proposal (`proposal_id` is None)."""
 
     proposal_id: str | None
     text: str

@@ -1,4 +1,4 @@
-"""Where a proposal comes from, in one line for the reviewer."""
+"""The origin of a proposal, in one line for the reviewer."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def evidence_lines(
 
 
 def _of_fixes(workspace: Workspace, wanted: Collection[str]) -> dict[str, str]:
-    """Of friction fixes: the first place where it happened, and when it did last."""
+    """The origin of friction fixes: the first place of the pattern, and its last day."""
     zone, rows = workspace.settings.zone, typed_rows(workspace.lake.read("friction_fixes"), FixRow)
     fixes = [row for row in rows if row["proposal_id"] in wanted]
     days = {day_of(fix["said_at"], zone) for fix in fixes}
@@ -154,7 +154,7 @@ def _quotes(lake: Lake, leads: Sequence[SourceRow]) -> dict[str, str]:
 
 
 def _after(lake: Lake, leads: Mapping[str, SourceRow]) -> dict[str, str]:
-    """What a correction or an answer of the user was said to, by proposal; other lines speak for themselves."""
+    """The context of the user's corrections and answers, by proposal; other lines are understood alone."""
     firsts = {p: o["evidence"][0]["message_id"] for p, o in leads.items() if o["evidence"] and o["trust"] == "user"}
     found = contexts(lake, {leads[p]["day"] for p in firsts}, set(firsts.values()))
     told = {p: found[message] for p, message in firsts.items() if message in found}

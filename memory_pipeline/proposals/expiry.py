@@ -1,11 +1,11 @@
-"""How long a pending proposal lives: days on which a run showed it to a user, never days that merely passed.
+"""Expiry of pending proposals, by the days on which a run showed them, never by days that merely passed.
 
 A proposal expires once a run had it on display (in REVIEW.md, or as a task in Todoist) on as many different days before
 today as the setting `proposal_expiry_days` says. A clock that jumps ahead and a holiday without runs add one day, or
-none. What waits behind the first page, or was displaced, is not shown, so it does not expire. As many times 24 hours
-must have passed too since it came, so that whoever looks once a week sees it.
+none. Proposals that wait or were displaced are not shown, so they do not expire. The same number of 24-hour periods
+must have passed since it appeared, so that a user who looks once a week sees it.
 
-Limit: nobody can tell whether a user looked. A machine that goes on running while its user is away counts its days.
+Limit: it is unknown whether a user looked. A machine that runs while its user is away counts its days.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ def expiries(settings: Settings, log: ProposalLog, now: datetime) -> list[Decisi
 
 
 def _has_just_come(settings: Settings, row: ProposalState, now: datetime) -> bool:
-    """Whether less time has passed than days; a moment that is in the future is of a clock that was wrong."""
+    """Whether less time has passed than days; a moment in the future comes from a wrong clock."""
     came = row["first_shown"]
     return came is not None and came <= now < came + timedelta(days=settings.proposal_expiry_days)
 
 
 def days_shown(settings: Settings, row: ProposalState, now: datetime) -> int:
-    """On how many days before today; a day that is in the future is one on which a run showed it too."""
+    """The number of days before today on which it was shown; a day in the future counts too."""
     return len(set(row["shown_on"] or ()) - {day_of(now, settings.zone)})

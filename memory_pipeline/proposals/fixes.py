@@ -1,11 +1,11 @@
 """Friction fixes: patterns of `friction_clusters` that a user decides on like on proposals.
 
-A pattern that lives and was never offered becomes a row of `friction_fixes`, a snapshot of it under its own id, which
-`ProposalLog` reads as a proposal. So it is offered once: what was decided on it holds, however often the pattern is
-found again. A pending proposal that says the same as its line gives way to it.
+An active pattern that was never offered becomes a row of `friction_fixes`, a snapshot of it under its own id, which
+`ProposalLog` reads as a proposal. So it is offered once: the decision is final, however often the pattern recurs. A
+pending proposal that says the same as its line gives way to it.
 
-What approval does depends on where the change belongs. A line of a file in the workspace is written by us (`applying`);
-any other change is kept for the user, or their agent, to make.
+The effect of approval depends on the target. A line of a file in the workspace is written by us (`applying`); any other
+change is left to the user, or their agent.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MEMORY_FILE = "MEMORY.md"
 
 
 def new_fixes(workspace: Workspace, log: ProposalLog, now: datetime) -> list[NewFix]:
-    """What is to be offered: the active patterns that never were, the most severe first, as many as today may have."""
+    """The fixes to offer: active patterns that were never offered, the most severe first, within the limit of today."""
     known = log.table("friction_fixes")
     today = known.filter(pl.col("day") == day_of(now, workspace.settings.zone)).height
     if today >= MAX_A_DAY:
@@ -116,7 +116,7 @@ def where(fix: FixRow) -> str:
 
 
 def to_make(fix: FixRow, text: str) -> str:
-    """What the user is told of a fix that they approved and that we do not write: its change, as they approved it."""
+    """The instruction for an approved fix that we do not write: its change, as approved."""
     change = "\n".join(f"  {line}" for line in text.split("\n"))
     return f"{fix['proposal_id']}: make this change in {where(fix)}, or have your agent make it:\n{change}"
 
@@ -178,15 +178,15 @@ def _row(settings: Settings, pattern: FrictionRow, memory: Sequence[MemoryLine])
 
 
 class _Proposed:
-    """The lines that wait for the user, or were decided on: nobody is asked the same twice."""
+    """Lines that are pending or decided, so that nobody is asked twice."""
 
     def __init__(self, log: ProposalLog) -> None:
         self._log = log
         self._lines: list[tuple[str, str, frozenset[str]]] | None = None
 
     def asked_once(self, row: NewFix) -> NewFix | None:
-        """The fix, in the place of pending proposals that say the same as its line; None where a user decided on such a
-        line, asked for it themselves, or has another fix for it before them."""
+        """The fix, in place of pending proposals that say the same as its line; None if a user decided on such a line,
+        asked for it themselves, or has another fix for it."""
         line = row["adds"]
         if line is None or not adds_to_memory(row):
             return row
@@ -208,7 +208,7 @@ class _Proposed:
 
 
 def _said_at(workspace: Workspace, patterns: dict[str, FrictionRow], chosen: Sequence[str]) -> dict[str, datetime]:
-    """When the first place of each was said, where its message is among those of the days looked at."""
+    """The time of the first place of each, if its message is among those of the lookback."""
     wanted = {p: patterns[p]["evidence"][0]["message_id"] for p in chosen if patterns[p]["evidence"]}
     days = {day for p in wanted for day in _days_of(workspace.settings, patterns[p])}
     messages = workspace.lake.read("messages", days, ["message_id", "said_at"]) if wanted else pl.DataFrame()

@@ -1,7 +1,7 @@
-"""Lines of other tools' memories as proposals: what is known is left out, and the rest is offered once, for ever.
+"""Lines of other tools' memories as proposals: known ones are left out, and each is offered only once.
 
-An imported line is a row of `remembered` with the file and line that it stood in. Unlike what a user asks for, a line
-that was ever offered is known whatever became of it: rejected, expired, or taken out of MEMORY.md since.
+An imported line is a row of `remembered` with its file and line. Unlike a line that a user asks for, one that was ever
+offered is known whatever its outcome: rejected, expired, or removed from MEMORY.md since.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from memory_pipeline.text.wording import opposes, orders
 from memory_pipeline.workspace.workspace import Workspace
 
 IN_FILE, STRUCK, TWICE = "in MEMORY.md", "struck through in MEMORY.md", "above"
-"""How a line is known that is no proposal: a user wrote it, struck it out, or it stands in what is imported twice."""
+"""The states of a known line that is no proposal: written by the user, struck through, or repeated in the import."""
 _STRUCK = re.compile(r"~~(?:\(\d{4}-\d{2}-\d{2}\)\s*)?(?P<text>.+?)~~")
 
 
@@ -45,10 +45,10 @@ class ImportLine:
 
     text: str
     origin: str
-    """The memory that it stands in, as a user is told: "Claude Code's memory"."""
+    """The memory that contains it, as shown to a user: "Claude Code's memory"."""
     path: Path
     number: int
-    """Of the line of the file, from 1, or of the row of the database."""
+    """The number of the line in the file, from 1, or of the row in the database."""
     position: int
     """The position of the section for a line whose words do not tell one."""
     heading: str = ""

@@ -30,7 +30,7 @@ class ProposalIntegrity:
     applied: frozenset[str]
     """Friction fixes that are written into a file otherwise than as a new line of MEMORY.md, or left to the user."""
     loss: str | None
-    """That MEMORY.md is missing, says nothing or has none of many lines."""
+    """A note that MEMORY.md is missing, blank or without many of its lines."""
 
     @classmethod
     def from_lake(cls, lake: Lake, memory_file: Path) -> Self:

@@ -1,7 +1,7 @@
-"""What is kept of MEMORY.md in `backups/`, and what to say and to write when the file is gone.
+"""Copies of MEMORY.md in `backups/`, and the message and content when the file is gone.
 
-Each reconciliation leaves a copy of the file as it is then. A file that is there and says something is the user's
-business, whatever lines are missing in it.
+Each reconciliation leaves a copy of the current file. A file with any content is the user's business, whatever lines
+are missing in it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def is_reviewed_elsewhere(lake: Lake, memory_file: Path) -> bool:
 
 
 def memory_loss(lake: Lake, memory_file: Path) -> str | None:
-    """That MEMORY.md is missing or says nothing though lines were promoted, how many, and how to get them back."""
+    """A note that MEMORY.md is missing or blank though lines were promoted, with their number and a way to restore
+    them."""
     data = memory_file.read_bytes() if memory_file.exists() else None
     if (data is not None and not is_blank(data)) or is_reviewed_elsewhere(lake, memory_file):
         return None

@@ -1,7 +1,7 @@
-"""MEMORY.md: adding approved lines without touching what is there, striking through what they replace, reading it.
+"""MEMORY.md: inserting approved lines without changing the rest, striking through replaced ones, reading.
 
-Adding is insertion only: without the inserted lines the file is, byte for byte, what it was. A line whose place an
-approved one takes stays where it is, struck through, to be read.
+Adding is insertion only: without the inserted lines the file is, byte for byte, what it was. A replaced line stays in
+place, struck through, to be read.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Promotion:
     text: str
     day: date
     projects: tuple[str, ...] = ()
-    """Told behind the text, in brackets."""
+    """The projects, in brackets after the text."""
 
 
 class AddedLines(NamedTuple):
@@ -62,13 +62,13 @@ class MemoryLine:
     text: str
     proposal_id: str | None
     project: str | None = None
-    """The only one that it is of, as the note behind it says."""
+    """The only project of the line, from the note after it."""
     lines: int = field(default=1, compare=False)
-    """How many lines of the file it takes."""
+    """The number of lines that it takes in the file."""
 
     @property
     def is_struck(self) -> bool:
-        """Whether it is struck through: it holds no more."""
+        """Whether it is struck through and no longer active."""
         return self.text.startswith("~~")
 
 
@@ -85,9 +85,9 @@ class _Heading:
 def add_lines(current: bytes | None, promotions: Sequence[Promotion], sections: Sequence[str]) -> AddedLines:
     """Insert ``- (YYYY-MM-DD) text (project: x) <!-- p-… -->`` at the end of each promotion's section, in their order.
 
-    The section is found by its heading, at any level and in any case, and made at the end of the file when missing.
-    Its own content ends at the next heading of any level. Without a file (None or no bytes) ``# Memory`` is made with
-    all ``sections``. Raises ValueError for a text without visible characters and for an id that is none.
+    The section is found by its heading, at any level and in any case, and created at the end of the file if missing.
+    Its own content ends at the next heading of any level. Without a file (None or no bytes) ``# Memory`` is created
+    with all ``sections``. Raises ValueError for a text without visible characters and for an invalid id.
     """
     empty = "\n\n".join(["# Memory", *(f"## {one_line(name)}" for name in sections)]) + "\n"
     text = decode(current) if current else empty
@@ -113,20 +113,21 @@ def add_lines(current: bytes | None, promotions: Sequence[Promotion], sections: 
 
 
 def lines_of(current: bytes | None) -> list[MemoryLine]:
-    """Every list item and paragraph in the order of the file; code, comments, front matter and headings are none."""
+    """Every list item and paragraph in the order of the file; code, comments, front matter and headings are left
+    out."""
     return list(_memory_lines(split_lines(decode(current or b""))))
 
 
 def normalised(text: str) -> str:
-    """What two lines must share to say the same: case, spaces, date, comment, projects and the final full stop do not
+    """The part that two equal lines share: case, spaces, date, comment, projects and the final full stop do not
     count."""
     return without_note(_DATE.sub("", one_line(_COMMENT.sub(" ", text)), count=1)).rstrip(". ").casefold()
 
 
 def _absent(lines: Sequence[str], promotions: Sequence[Promotion]) -> list[Promotion]:
-    """Those of one section whose id stands nowhere in the file and whose words do not stand in the section.
+    """Promotions of one section whose id is not in the file and whose words are not in the section.
 
-    Of several with the same words the first: whether it can be seen to stand there is known when it was put in.
+    Of several with the same words only the first: whether it is there is known after it was inserted.
     """
     if not promotions:
         return []
@@ -162,7 +163,7 @@ def _insert(lines: list[str], promotions: Sequence[Promotion], newline: str) -> 
 
 
 def _end_of_section(lines: Sequence[str], headings: Sequence[_Heading], heading: _Heading) -> int:
-    """Where the section ends with all that is below it."""
+    """The end of the section with its subsections."""
     later = (other.start for other in headings if other.start >= heading.first and other.level <= heading.level)
     return next(later, len(lines))
 
@@ -324,9 +325,9 @@ def strike_words(current: bytes, replaced: Mapping[str, tuple[str, date]]) -> by
 
 
 def strike_line(current: bytes, wanted: MemoryLine, day: date) -> bytes | None:
-    """The bytes with this one line struck through, as a user who wants it no more would; None where it holds no more.
+    """The bytes with this line struck through, as a user would retire it; None if it is not active.
 
-    It is found by its id, section and words, wherever it stands by now.
+    It is found by its id, section and words, in any position.
     """
     lines = split_lines(decode(current))
     hidden = hidden_lines(lines)
@@ -364,7 +365,7 @@ def _strike_within(lines: list[str], hidden: Collection[int], text: str, note: s
 
 
 def _first_of_item(lines: list[str], index: int) -> int:
-    """Where the list item begins that the line ends: a user may have wrapped it."""
+    """The beginning of the list item that the line ends: a user may have wrapped it."""
     for start in range(index, -1, -1):
         if _START.match(lines[start]):
             return start

@@ -1,8 +1,8 @@
-"""Which lines are offered: of a model's the notable ones, and of quotes few, those that can be told for sure.
+"""Selection of lines to offer: the notable ones of a model, and of quotes only certain ones.
 
-Without a model a line is somebody's words as they fell, and cues are all that is known of it. Read by eye, a person
-kept six to twelve of thirty such lines. So only what a user stated themselves, as a rule, preference, decision or
-correction that stands alone, is offered, and what was said in two sessions. All else stays an observation.
+Without a model a line is somebody's words as they were typed, and cues are its only features. Of thirty such lines a
+reader kept six to twelve. So only the user's own rules, preferences, decisions and corrections that stand alone are
+offered, and what was said in two sessions. All else stays an observation.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ LASTING = ("rule", "preference", "decision", "correction", "root_cause", "conven
 NOTABLE_SESSIONS = 2
 """Sessions that a line must have been said in to be offered, where it is not offered by itself."""
 MAX_OF_SESSION = 5
-"""Lines that a model made of one session and day that are offered, the best: more are not read. What is quoted is few
-by itself, and each of it a rule of the user's that would be lost."""
+"""Maximum lines of a model per session and day that are offered, the best: more are not read. Quotes are few by
+themselves, and each is a rule of the user's that would be lost."""
 
 
 def is_offered(line: ReflectionRow, sources: Sequence[SourceRow]) -> bool:
@@ -42,6 +42,6 @@ def _is_clear(text: str, kind: str) -> bool:
 
 
 def is_quoted(line: ReflectionRow, sources: Sequence[SourceRow]) -> bool:
-    """Whether no model had a part in it: neither in the words nor in what was made of them."""
+    """Whether no model had a part in it, neither in the words nor in their condensation."""
     observer = str(sources[0].get("observer") or "") if sources else ""  # notes of the user's have none
     return line["reflector"].startswith(EXTRACTIVE) and observer.startswith(EXTRACTIVE)

@@ -28,10 +28,10 @@ _FAKE = re.compile(r"\[([ xX-]?)\](?=\s*`?[pf]-\d)")
 
 @dataclass(frozen=True)
 class Change:
-    """What a fix changes; ``headline`` stands where a proposal has its text, ``lines`` below it.
+    """The change of a fix; ``headline`` takes the place of a proposal's text, ``lines`` follow it.
 
-    ``edits`` says what a user can make of the lines: of a `line` that is added other words, of a change in words or a
-    diff `all`, of one that only takes a line out `none`.
+    ``edits`` says how a user can edit the lines: of an added `line` the words, of a change in words or a diff `all`, of
+    a removal `none`.
     """
 
     headline: str
@@ -79,7 +79,7 @@ def is_block(lines: Sequence[str]) -> bool:
 
 
 def unquoted(lines: Sequence[str]) -> tuple[str, ...]:
-    """What lines of REVIEW.md quote, without the fence around it."""
+    """The quoted lines of REVIEW.md, without the fence around them."""
     found = [re.sub(r"[\ud800-\udfff]", "\ufffd", m["text"]).rstrip() for line in lines if (m := _QUOTED.match(line))]
     if found and _FENCE.match(found[0]):
         found = found[1:]
@@ -89,8 +89,7 @@ def unquoted(lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def text_as_edited(change: Change, offered: str, read: Sequence[str]) -> str | None:
-    """The text that is approved with these lines; ``offered`` as long as they are as they were shown, and None where
-    they say nothing clear."""
+    """The approved text with these lines; ``offered`` while they are unchanged, and None if they are unclear."""
     shown = shown_lines(change)
     if list(read) == shown:
         return offered

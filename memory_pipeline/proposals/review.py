@@ -1,7 +1,7 @@
-"""Reconciling: what the user decided, what ended by itself, REVIEW.md and MEMORY.md, brought in line in one go.
+"""Reconciliation of decisions, expiry, REVIEW.md and MEMORY.md in one pass.
 
-`reconcile` reads the event tables once, turns what it finds into decisions by functions that change nothing, adds these
-once, and writes REVIEW.md and MEMORY.md once each.
+`reconcile` reads the events once, derives decisions by pure functions, adds these once, and writes REVIEW.md and
+MEMORY.md once each.
 """
 
 from __future__ import annotations
@@ -67,15 +67,15 @@ _OPEN = (PENDING, APPROVED, REJECTED)
 
 
 class UnknownProposalError(MemoryPipelineError):
-    """No pending proposal has that id; the message says which state it is in."""
+    """No pending proposal has that id; the message has its state."""
 
 
 @dataclass
 class Reconciled:
-    """What a reconciliation led to, as proposal ids."""
+    """The result of a reconciliation, as proposal ids."""
 
     approved: list[str] = field(default_factory=list)
-    """In REVIEW.md; likewise `rejected`."""
+    """Approved in REVIEW.md; likewise `rejected`."""
     rejected: list[str] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
     damaged: str | None = None
@@ -88,9 +88,9 @@ class Reconciled:
     came_back: list[str] = field(default_factory=list)
     """Proposals that had given way to such a fix, and are pending again."""
     late: dict[str, str] = field(default_factory=dict)
-    """What stands in the user's copy and has another end by now, with that end."""
+    """Lines in the user's copy that have another outcome by now, with that outcome."""
     automatic: list[str] = field(default_factory=list)
-    """Approved by nobody: the section has earned it."""
+    """Approved automatically: the section has earned it."""
     too_late: list[str] = field(default_factory=list)
     """Promoted automatically before the user decided on it in a copy of REVIEW.md."""
     already: dict[str, str] = field(default_factory=dict)
@@ -198,7 +198,7 @@ def decide(
 
 
 def not_understood(workspace: Workspace) -> list[str]:
-    """The ids on which REVIEW.md, as it stands, says nothing clear: pending ones, and those that nobody knows."""
+    """The ids on which REVIEW.md is unclear: pending and unknown ones."""
     path, log = workspace.settings.review_file, ProposalLog(workspace.lake)
     reading, _ = _reading(workspace.settings, log, decode(path.read_bytes()) if path.exists() else None)
     return _undecided(log.status, reading.ignored)
@@ -234,7 +234,7 @@ def _proposal(settings: Settings, log: ProposalLog, row: ProposalState, evidence
 def _offered(
     workspace: Workspace, log: ProposalLog, rows: Sequence[ProposalState], on_file: Collection[str], now: datetime
 ) -> list[Proposal]:
-    """Likewise, without evidence for those that stand in the file: theirs is there, and may be the user's by now."""
+    """Pending proposals for the file, without evidence for those in it: the user may have edited theirs."""
     new = as_offered(workspace, log, [r for r in rows if r["proposal_id"] not in on_file], now=now)
     evidence = {proposal.proposal_id: proposal.evidence for proposal in new}
     return [_proposal(workspace.settings, log, r, evidence.get(r["proposal_id"], ""), now) for r in rows]
@@ -243,10 +243,10 @@ def _offered(
 def _best(
     log: ProposalLog, waiting: list[ProposalState], kept: Collection[str], settings: Settings, now: datetime
 ) -> list[ProposalState]:
-    """What is kept, and the best of the others up to the limit, best first; fixes have a limit of their own.
+    """The kept proposals, and the best of the others up to the limit, best first; fixes have a limit of their own.
 
-    Half of the places are for what was said lately, so that the lines of a year that was backfilled do not push it out.
-    Imported lines count as said long ago, and take at most half of the places.
+    Half of the places are for recent lines, so that those of a backfill do not displace them. Imported lines count as
+    old, and take at most half of the places.
     """
     lately = now - timedelta(days=settings.lookback_days)
     chosen: set[str] = set()
@@ -267,15 +267,15 @@ def _best(
 
 
 def _touched(log: ProposalLog, text: str) -> set[str]:
-    """The proposals in the text of REVIEW.md that do not stand there as they were shown: a user marked, edited or moved
-    them, or wrote to them. So does what was shown before it was kept how."""
+    """The proposals in the text of REVIEW.md that differ from what was shown: a user marked, edited, moved or commented
+    on them. Proposals whose shown text was not recorded count too."""
     shown, standing = log.standing_on(REVIEW_SURFACE), lines_by_id(text)
     return {p for p in offered_in(text) if p not in standing or standing[p] != shown.get(p)}
 
 
 def _record_display(log: OpenLog, shown: Mapping[str, str], named: Collection[str], now: datetime) -> None:
-    """What came to REVIEW.md, with its lines there, and what is neither there any more, in whatever form, nor decided.
-    Both by the file as it is: a run that died before this is made up for by the next."""
+    """Record proposals that entered REVIEW.md, with their lines there, and undecided ones that left it. Both follow
+    from the current file: a run that died before this is made up for by the next."""
     status = log.status
     gone = [p for p in log.standing_on(REVIEW_SURFACE) if p not in named and status.get(p) == PENDING]
     log.record_displaced(gone, now, surface=REVIEW_SURFACE)
@@ -286,7 +286,7 @@ def _record_display(log: OpenLog, shown: Mapping[str, str], named: Collection[st
 
 
 def _reading(settings: Settings, log: ProposalLog, text: str | None) -> tuple[ReviewReading, dict[str, ProposalState]]:
-    """What the text of REVIEW.md says, and the proposals that were in it when we last wrote it."""
+    """The decisions in the text of REVIEW.md, and the proposals that were in it when we last wrote it."""
     base = settings.review_shown
     base_text = decode(base.read_bytes()) if base.exists() else None
     if text is None and base_text is None:
@@ -313,7 +313,7 @@ def _new_decisions(
     result: Reconciled,
     tasks_are_read: bool,
 ) -> list[Decision]:
-    """What the user decided, then what ends by itself, each looked at as if those before it were on record."""
+    """The user's decisions, then those that follow by themselves, each based on those before it."""
     made = _read_back(workspace, log, text, result)
     made += _commanded(workspace, log.after(made, now), commanded, result)
     made += _ended(workspace, log.after(made, now), now, result, tasks_are_read=tasks_are_read)
@@ -334,7 +334,7 @@ def _new_decisions(
 
 
 def _read_back(workspace: Workspace, log: ProposalLog, text: str | None, result: Reconciled) -> list[Decision]:
-    """What the user decided in REVIEW.md, and what there is to say of the lines on which nothing was decided."""
+    """The user's decisions in REVIEW.md, and messages about lines without one."""
     reading, known = _reading(workspace.settings, log, text)
     status = log.status
     result.damaged = reading.damaged
@@ -426,7 +426,7 @@ def _ended(
 
 
 def _unread(workspace: Workspace, log: ProposalLog, tasks_are_read: bool) -> set[str]:
-    """What may have been decided in Todoist, where nobody has looked yet."""
+    """Proposals that may have been decided in Todoist since it was last read."""
     return set() if tasks_are_read or not workspace.settings.todoist.enabled else log.shown_on(TODOIST_SURFACE)
 
 
@@ -494,7 +494,7 @@ def _promotion(row: ProposalState) -> Promotion:
 
 
 def _way_out(state: str) -> str:
-    """What a user can still do who has changed their mind."""
+    """The steps that a user can still take after a change of mind."""
     if state == APPROVED:
         return "To take it back, delete or strike out its line in MEMORY.md."
     return "To have it all the same, write the line into MEMORY.md yourself."

@@ -53,9 +53,9 @@ _Last updated: {stamp} | {count} proposals pending_
 
 @dataclass(frozen=True)
 class Proposal:
-    """One line offered for a section of MEMORY.md; ``evidence`` is one short line that begins with its day.
+    """A line offered for a section of MEMORY.md; ``evidence`` is one short line that begins with its day.
 
-    ``expires_on`` is told at the end of the evidence, once that day is near.
+    ``expires_on`` is added to the evidence once that day is near.
     """
 
     proposal_id: str
@@ -64,11 +64,11 @@ class Proposal:
     evidence: str
     expires_on: date | None = None
     change: Change | None = None
-    """Of a friction fix."""
+    """The change of a friction fix."""
 
     @property
     def first_line(self) -> str:
-        """What stands beside its id."""
+        """The text beside its id."""
         return self.change.headline if self.change else self.text
 
     @property
@@ -79,11 +79,11 @@ class Proposal:
 
 @dataclass(frozen=True)
 class ReviewReading:
-    """What a user decided in REVIEW.md.
+    """The user's decisions in REVIEW.md.
 
-    ``approved``: id to text as it stands. ``ignored``: ids that we never showed, and shown ids on which the file says
-    nothing clear (another mark, contradicting duplicates, a bent line, an older copy of the file); they stay undecided.
-    ``damaged``: one sentence when the file cannot be trusted; then there is no decision at all.
+    ``approved``: id to current text. ``ignored``: ids that we never showed, and shown ids on which the file is unclear
+    (another mark, contradicting duplicates, a bent line, an older copy of the file); they stay undecided. ``damaged``:
+    one sentence if the file cannot be trusted; then there is no decision at all.
     """
 
     approved: dict[str, str]
@@ -159,9 +159,9 @@ def last_updated_in(current: str) -> str | None:
 
 
 def offered_in(current: str) -> dict[str, str | None]:
-    """The proposals that stand in the text as lines of their own, with the section of the group that they stand in.
+    """The proposals that are lines of their own in the text, with the section of their group.
 
-    A note that names a proposal is none.
+    A note that mentions a proposal does not count.
     """
     lines = split_lines(current)
     return {item.proposal_id: _section_of(lines, item.lines[0]) for item in _items(lines)}
@@ -190,11 +190,11 @@ def lines_by_id(current: str) -> dict[str, str]:
 def update_review(
     current: str | None, pending: Sequence[Proposal], decided: Collection[str], *, day: date, now: datetime
 ) -> str:
-    """The next text of REVIEW.md: lines that are ``decided`` or displaced out, pending ones that are missing in, all
-    else as the user left it.
+    """The next text of REVIEW.md: ``decided`` and displaced lines removed, missing pending ones added, all else as the
+    user left it.
 
     ``now`` is aware. None makes a fresh file. Calling it again with its own result changes no byte. Raises ValueError
-    for a damaged text: whoever calls keeps a copy of it and asks for a fresh one.
+    for a damaged text: the caller keeps a copy of it and asks for a fresh one.
     """
     stamp = f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
     if current is None:
@@ -340,7 +340,7 @@ def _is_group_of(line: str, proposal: Proposal, section: str) -> bool:
 
 
 def _warn(lines: list[str], expiring: Mapping[str, date]) -> None:
-    """Tell the day on which a line expires at the end of its evidence, in place of one that was told before."""
+    """The evidence with the day of expiry at its end, in place of an earlier one."""
     for item in list(_items(lines)):
         if item.proposal_id in expiring and item.evidence is not None:
             line = lines[item.evidence]

@@ -1,4 +1,4 @@
-"""Which lines must never be offered, and the score of the others, so that the best come first."""
+"""Lines that must never be offered, and the score of the others, so that the best come first."""
 
 from __future__ import annotations
 
@@ -48,25 +48,25 @@ def why_left_out(text: str, observed: Sequence[SourceRow]) -> str | None:
 
 OF_PRIORITY = {HIGH: 1.0, MEDIUM: 0.0, LOW: -1.0}
 BY_USER, NORMATIVE_SCORE, SPECIFIC, SAID_AGAIN = 0.2, 0.5, 0.4, 0.3
-"""What is added: for a user's words, for those that are rules, for names and numbers, for each further session."""
+"""Bonuses: for a user's words, for rules among them, for names and numbers, for each further session."""
 PARAGRAPH, LISTED, STATUS, LEANING, GUESS, MOMENTARY = -0.4, -0.3, -0.3, -0.3, -0.3, -0.6
-"""What is taken off: for what the user would have to cut, for a model's list of changes and its news that something
-works, for what says "that" and names nothing, for a guess, and for a request of the moment. All ten were chosen on the
-labelled sessions with their figures in view; a fitted model was no better on sessions left out.
-`benchmarks/promoted.py` prints what the order is worth."""
+"""Penalties: for text that the user would have to cut, for a model's list of changes and its news that something works,
+for "that" without a name, for a guess, and for a request of the moment. All ten were chosen on the labelled sessions
+with their figures in view; a fitted model was no better on sessions left out. `benchmarks/promoted.py` prints what the
+order is worth."""
 NEXT_TIME, REPORTED = 1.0, -0.5
-"""What is added to a line that a model wrote: where it says what to do next time as much as for being high, and less
-where it tells what was changed. A model tells of a change with the names of all that it touched, which count as
-specifics, and marks nearly everything it did as high: such lines filled the first page, and rules stood behind it."""
+"""Corrections for a line that a model wrote: a bonus as large as for being high if it says what to do next time, and a
+penalty if it reports a change. A model reports a change with the names of all that it touched, which count as
+specifics, and marks nearly all of its work as high: such lines filled the first page, and rules came after them."""
 FULL = 4
-"""Names from which more of them say nothing more."""
+"""The number of names above which more of them do not count."""
 LONG = 70
 """Tokens of a paragraph."""
 MAX_SESSIONS = 4
 
 
 def line_score(text: str, kind: str, trust: str, priority: str) -> float:
-    """Of the words alone, from about -2.5 (worst) to 2.1; `trust` is the speaker."""
+    """The score of the words alone, from about -2.5 (worst) to 2.1; `trust` is the speaker."""
     named = specifics(text)
     value = OF_PRIORITY[priority] + SPECIFIC * min(FULL, len(named)) / FULL
     if trust == "user":
@@ -78,8 +78,8 @@ def line_score(text: str, kind: str, trust: str, priority: str) -> float:
 
 
 def use_score(line: ReflectionRow, section: int, observed: Sequence[SourceRow]) -> float:
-    """Of what a model's line is for; ``section`` is its position, ``observed`` are its observations, the lead first.
-    What only results, pastes and programs said does not come first for telling anybody what to do."""
+    """The score of the purpose of a model's line; ``section`` is its position, ``observed`` are its observations, the
+    lead first. Instructions from results, pastes and programs alone get no bonus."""
     kind = observed[0]["kind"] if observed and line["kind"] in FITS_NONE else line["kind"]
     if is_guidance(kind, section):
         return NEXT_TIME if any(o["trust"] in TRUSTED for o in observed) else 0.0
@@ -87,5 +87,5 @@ def use_score(line: ReflectionRow, section: int, observed: Sequence[SourceRow]) 
 
 
 def with_sessions(value: float, sessions: int) -> float:
-    """The score of a line that was said in so many sessions."""
+    """The score of a line that was said in this number of sessions."""
     return value + SAID_AGAIN * (min(max(sessions, 1), MAX_SESSIONS) - 1)

@@ -1,4 +1,4 @@
-"""What MEMORY.md says now, for the agents that are connected to it."""
+"""The current lines of MEMORY.md for connected agents."""
 
 from __future__ import annotations
 

@@ -74,14 +74,14 @@ class ProposalsStage:
         """Every line that is known, read once: a range of days adds to them as it goes."""
         self._made: dict[str, KnownProposal] = {}
         self._again: dict[str, list[tuple[date, datetime]]] = {}
-        """By proposal, when other days said it again."""
+        """By proposal, repetitions on other days."""
         self._last_number: dict[date, int] = {}
-        """Of each day's proposals, also of those whose rows are lost."""
+        """The last number of each day's proposals, including those whose rows are lost."""
         self._has_vector: set[str] | None = None
 
     def fingerprint(self, day: date) -> str:
-        """Of the reflections alone: what was offered or stands in MEMORY.md only keeps lines from being offered,
-        and a day whose proposals are made must not be made anew because of it."""
+        """A hash of the reflections alone: earlier offers and MEMORY.md only keep lines from being offered, and must
+        not make a finished day out of date."""
         return fingerprint_of(VERSION, self.lake.digest("reflections", [day]))
 
     def build(self, day: date) -> Built:
@@ -132,7 +132,7 @@ class ProposalsStage:
         return Built(frames)
 
     def _log(self, day: date, frames: Mapping[str, pl.DataFrame], best_first: Sequence[str]) -> None:
-        """What is told of proposals goes with what they rest on: words that were taken back stand in no log."""
+        """Remove the notes about proposals together with their evidence: withdrawn words stay in no log."""
         lines = self.lake.read("reflections", [day])
         standing = pl.col("sources").list.first().is_in(lines["reflection_id"].to_list())
         offered = frames["proposals"].filter(standing)
@@ -153,7 +153,7 @@ class ProposalsStage:
         write_reflection(self.settings.daily_log(day), day, told, backups=self.settings.backups)
 
     def left_out(self, day: date) -> Counter[str]:
-        """How many of the day's lines must not be offered, by the reason."""
+        """The number of the day's lines that must not be offered, by reason."""
         observed = self._observed(day)
         reasons = (
             why_left_out(line["text"], [observed[s] for s in line["sources"] if s in observed])
@@ -173,8 +173,8 @@ class ProposalsStage:
         )
 
     def _score(self, line: ReflectionRow, observed: Mapping[str, SourceRow]) -> float:
-        """Of the words as whoever said them, and of what they are for where a model chose them; a line of a model has
-        the trust of its sources."""
+        """The score of the words by their speaker, and of their purpose if a model chose them; a model's line has the
+        trust of its sources."""
         lead = observed.get(line["sources"][0], line)
         sources = [observed[s] for s in line["sources"] if s in observed]
         value = line_score(line["text"], line["kind"], lead["trust"], line["priority"])
@@ -247,12 +247,12 @@ class ProposalsStage:
         )
 
     def _said(self, proposal_id: str, day: date) -> datetime:
-        """When a proposal was said last, but for what the day adds to it: a run that died may have stored that."""
+        """The time of a proposal's last repetition, without those of the day: a run that died may have stored them."""
         again = [said_at for of_day, said_at in self._again.get(proposal_id, ()) if of_day != day]
         return max([_seen(self._made[proposal_id]), *again])
 
     def _support(self, day: date, same: Known, line: ScoredLine, observed: Sequence[SourceRow]) -> list[SupportRow]:
-        """What the day adds to a proposal; nothing for a line that a user wrote into MEMORY.md themselves."""
+        """The support that the day adds to a proposal; none for a line that a user wrote into MEMORY.md."""
         if same.proposal_id is None:
             return []
         own = set(self._made[same.proposal_id]["sources"])
@@ -275,7 +275,7 @@ class ProposalsStage:
 
 
 def _seen(row: ScoredLine | KnownProposal) -> datetime:
-    """When it was said last; of a row from before that was kept, its day."""
+    """The time of the last repetition; of rows of earlier versions, their day."""
     seen = row["last_seen"]
     return datetime.combine(row["day"], time.min, UTC) if seen is None else seen
 

@@ -1,6 +1,6 @@
-"""What a day's reflection changed, in one or two plain sentences for the log, where no model has told it.
+"""A summary of a day's reflection in one or two plain sentences for the log, if no model wrote one.
 
-The sentences name the lines that matter most in their own words, so nothing in them is anybody's guess.
+The sentences quote the most important lines, so nothing in them is guessed.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ MAX_LINE = 160
 
 
 def plain_summary(offered: Sequence[str], said_again: Sequence[str], lines: Sequence[str]) -> str:
-    """Of the lines that were offered, of those offered before that were said again, and, where there are neither, of
-    all that may be; each with the most important first."""
+    """The summary of new offers, of repeated ones, and, if there are neither, of all other lines; each with the most
+    important first."""
     told = [("New", offered), ("Said again", said_again)]
     sentences = [f"{words}: {_named(some)}." for words, some in told if some]
     if not sentences:

@@ -1,6 +1,5 @@
-"""Fixes that are taken back before anybody decided on them, because their pattern has ended: what stopped by itself
-needs no change. What had given way to such a fix is offered again.
-"""
+"""Withdrawal of undecided fixes whose pattern has ended: a problem that stopped needs no change. Proposals that had
+given way to such a fix are offered again."""
 
 from __future__ import annotations
 
@@ -51,7 +50,7 @@ def had_given_way(log: ProposalLog, withdrawn: Sequence[str], now: datetime) -> 
 
 
 def recently_withdrawn(log: ProposalLog, now: datetime, days: int) -> dict[str, str]:
-    """What was withdrawn in so many days, by id, with the day on which its pattern ended."""
+    """Fixes withdrawn within this number of days, by id, with the day on which the pattern ended."""
     in_time = (pl.col("decided_at") > now - timedelta(days=days)) & (pl.col("decided_at") <= now)
     recent = log.frame.filter(pl.col("status") == WITHDRAWN, in_time).sort("decided_at", "proposal_id")
     told = recent.select("proposal_id", "reason").iter_rows()

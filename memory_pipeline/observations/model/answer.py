@@ -1,6 +1,6 @@
-"""The observer's answer: the schema that is asked for, and the segments and facts of whatever came.
+"""The answer of the observer: its schema, and the segments and facts of an answer in any format.
 
-An answer is JSON, or has the elements of the format without a schema, or is a list without them; each is tried when the
+An answer is JSON, or has the elements of the format without a schema, or is a list without them; each is tried if the
 one before gives nothing. Anything else is raw: its paragraphs are kept as low facts, marked as not parsed. Nothing
 raises, and time is linear in the answer.
 """
@@ -44,7 +44,7 @@ _DONE_TASK = re.compile(r"^\s{0,8}[-*•]?\s?(?:\w{1,20}\s?:)?\s?[✅☑✔]|[�
 
 @dataclass(frozen=True, slots=True)
 class ParsedSegment:
-    """A topic as the model told it; `first` and `last` are numbers of messages."""
+    """A topic in the model's words; `first` and `last` are numbers of messages."""
 
     title: str | None
     narrative: str | None
@@ -67,11 +67,11 @@ class ParsedAnswer:
     parsed: bool = False
     """Whether it kept to the format."""
     form: str = "empty"
-    """How it was read: `segments`, `flat` (facts without segments), `lines` (a list beside or without the tags), `raw`
-    (anything else), `nothing` (it says that nothing is worth keeping, which is valid), `refusal`, `empty`, or
-    `degenerate`: a loop, an echo of the transcript or mere noise, whose facts are what was there besides."""
+    """The format of the answer: `segments`, `flat` (facts without segments), `lines` (a list beside or without the
+    tags), `raw` (anything else), `nothing` (nothing is worth keeping, which is valid), `refusal`, `empty`, or
+    `degenerate`: a loop, an echo of the transcript or mere noise, with the facts beside it."""
     problem: str | None = None
-    """One sentence on why it is not parsed."""
+    """The reason why the answer is not parsed, in one sentence."""
 
 
 def parse_answer(text: str) -> ParsedAnswer:
@@ -238,7 +238,7 @@ def _unmarked(count: int, segments: Iterable[ParsedSegment]) -> list[str]:
 
 
 def _reported(task: str | None, response: str | None, used: Sequence[str], ended: Sequence[str]) -> ParsedAnswer:
-    """What an answer says beside its segments. Of a task what is not marked as done."""
+    """Statements of an answer beside its segments. Of a task, the part that is not marked as done."""
     parts = _TASKS.split(task or "")
     task = " ".join(part for part in parts if not _DONE_TASK.search(part)).strip()
     return ParsedAnswer((), _told(task, MAX_TASK), _told(response, MAX_TASK), _names(used), _names(ended))
@@ -250,12 +250,12 @@ def _names(told: Sequence[str]) -> tuple[str, ...]:
 
 
 def _told(text: str | None, limit: int) -> str | None:
-    """The words on one line; None where they say that there are none, or are those of the instructions."""
+    """The words on one line; None if they say that there are none, or repeat the instructions."""
     words = tidy(text or "")
     return None if not words or _NONE.fullmatch(words) or words.startswith(_TEMPLATE) else shortened(words, limit)
 
 
 def _judged(answer: ParsedAnswer, problems: Sequence[str]) -> ParsedAnswer:
-    """The answer with its problems, if any, told in a sentence."""
+    """The answer with its problems, if any, in a sentence."""
     why = "; ".join(dict.fromkeys(problems[:MAX_PROBLEMS]))
     return replace(answer, parsed=not problems, problem=f"{why[:1].upper()}{why[1:]}." if problems else None)

@@ -16,7 +16,7 @@ from memory_pipeline.text.sentences import sentences
 MAX_REFS = 20
 MAX_STEPS, MAX_STEP = 6, 300
 MAX_PARAGRAPHS, MAX_PARAGRAPH = 10, 300
-"""Facts that are made of a raw answer, and their characters."""
+"""Maximum number of facts from a raw answer, and maximum characters of each."""
 MAX_PARAGRAPHS_READ, MAX_CHARACTERS_READ = 100, 2_000
 """Paragraphs of a raw answer, and characters of each, that are looked at."""
 _TEMPLATE_FACT = re.compile(r"\[#(?:NUMBER|N)\b|^(?:the fact\W*$|\{observation\}|MARK kind)", re.I)
@@ -39,7 +39,7 @@ class ParsedFact:
     text: str
     priority: str
     kind: str
-    """One of `KINDS`; `statement` when there was none, or none that is known."""
+    """One of `KINDS`; `statement` if there was none, or an unknown one."""
     clock: str | None
     """`HH:MM` as it led the line."""
     refs: tuple[int, ...]
@@ -47,7 +47,7 @@ class ParsedFact:
     is_done: bool = False
     """Whether the model marked it as finished."""
     trace: tuple[str, ...] = ()
-    """What led to it, in steps: what set it off, what was looked into, what was decided, why."""
+    """The steps that led to it: the cause, the investigation, the decision, the reason."""
 
 
 def key_of(fact: ParsedFact) -> str:

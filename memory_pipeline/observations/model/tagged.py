@@ -1,7 +1,7 @@
-"""The format of an answer that no schema holds: elements, a list of facts, and list lines with marks.
+"""The format of an answer without a schema: elements, a list of facts, and list lines with marks.
 
-A tag counts where it begins a line or follows another tag; a closing tag also where it ends a line. Any other stands in
-somebody's sentence ("the <title> is missing") and is text. Misspelt tags are text.
+A tag counts if it begins a line or follows another tag; a closing tag also if it ends a line. Any other is part of a
+sentence ("the <title> is missing") and is text. Misspelt tags are text.
 """
 
 from __future__ import annotations

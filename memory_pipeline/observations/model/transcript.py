@@ -14,7 +14,7 @@ from memory_pipeline.text.tokens import estimate
 INJECTED = 300
 """Characters shown of what a program put in: enough to see what it is."""
 ANSWERED = 400
-"""Characters shown of what a user answers through a tool; the call that asked stands before it."""
+"""Maximum characters shown of a user's answer through a tool; the call that asked precedes it."""
 PLAN = 6_000
 """Characters shown of a plan that the user approved: it says what the session is for, and why."""
 PASTED = 1_500
@@ -35,7 +35,7 @@ class Chunk:
     text: str
     tokens: int
     fence: str
-    """A mark that cannot stand inside `text`: it is made of a hash over it."""
+    """A delimiter that cannot occur inside `text`: it contains a hash of it."""
 
 
 def chunks(
@@ -66,7 +66,7 @@ def chunks(
 def _natural_end(
     messages: Sequence[WindowMessage], shown: Sequence[tuple[str, int]], start: int, end: int, cap: int
 ) -> int:
-    """Where the part that may reach to `end` is best cut, without leaving much of its room unused."""
+    """The best place to cut a part that may reach to `end`, without wasting much of its room."""
     best, left = end, MIN_FULL * cap
     tokens = sum(cost for _, cost in shown[start:end])
     for i in range(end, start, -1):
@@ -98,7 +98,7 @@ def _fitting(message: WindowMessage, number: int, cap: int, zone: ZoneInfo) -> t
 
 
 def rendered(message: WindowMessage, number: int, zone: ZoneInfo) -> str:
-    """One message: `[#12 14:03 user]`, or `[#12 early in session user]`, and what was said, pasted and injected text
+    """One message: `[#12 14:03 user]`, or `[#12 early in session user]`, and its text; pasted and injected text is
     clipped."""
     who = [
         "plan" if message.is_plan else message.role,

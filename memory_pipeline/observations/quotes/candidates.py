@@ -1,7 +1,7 @@
-"""What might be kept of a window, and the choice of what is: each unit with its kind, speaker and probability.
+"""Candidates of a window and their selection: each unit with its kind, speaker and probability.
 
-`Weights` were fitted (`benchmarks/fit_observer.py`). `select` takes the most probability per token that fits into the
-budget, without saying things twice.
+`Weights` were fitted (`benchmarks/fit_observer.py`). `select` takes the highest probability per token within the
+budget, without repetitions.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ class Weights:
     """Probability from which what may be high is."""
 
     def probability(self, row: Sequence[float]) -> float:
-        """That a unit with these features, in the order of `features`, is worth keeping."""
+        """The probability that a unit with these features, in the order of `features`, is worth keeping."""
         x = self.intercept + sum(w * value for w, value in zip(self.features.values(), row, strict=True))
         return 1 / (1 + math.exp(-max(-60.0, min(60.0, x))))
 
 
 @lru_cache
 def load(name: str) -> Weights:
-    """One of the two sets that are shipped."""
+    """One of the two shipped sets of weights."""
     data = json.loads(files(__package__).joinpath(FILE).read_text("utf-8"))[name]
     return Weights(**data)
 
@@ -71,7 +71,7 @@ labelled sessions, with as much junk."""
 CHOSEN = 0.9
 """Probability that a choice is worth keeping: the model stopped to ask. Not fitted: no labelled session has one."""
 SAYS_WHAT = 4
-"""Words of content from which a correction says what is right: "no, leave it" is about the moment."""
+"""Minimum content words of a correction that says what is right: "no, leave it" is about the moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Measured:
     units: Sequence[Unit]
     rows: Sequence[Sequence[float]]
     successors: dict[int, tuple[int, ...]]
-    """For each unit that takes others back, by its number: indices in `reversed_rows`."""
+    """For each unit that replaces others, by its number, the indices in `reversed_rows`."""
     reversed_rows: Sequence[Sequence[float]]
 
 
@@ -141,8 +141,8 @@ def judged(found: Sequence[Unit], window: Conversation, weights: Weights) -> lis
 
 
 def _judge(unit: Unit, window: Conversation) -> Candidate:
-    """What it is, and whose: an order that stood elsewhere before stays what somebody else says. What a user chose
-    stands in the result of the tool that asked."""
+    """The kind and speaker of a unit: an instruction that occurred elsewhere before stays a quotation. The user's
+    choice is in the result of the tool that asked."""
     if unit.form == "paste":
         return Candidate(unit, "statement", "paste", 0.0, False)
     judged_unit = _judge_said(unit, window)
@@ -216,7 +216,7 @@ def _judge_model(unit: Unit, window: Conversation) -> Candidate:
 
 
 class Selection:
-    """What has been kept so far, indexed by its words and its place."""
+    """The units selected so far, indexed by their words and positions."""
 
     def __init__(self, rarity: Mapping[str, float]) -> None:
         self.rarity = rarity

@@ -1,6 +1,6 @@
-"""What is measured about a unit before it is weighed. Few numbers, each of which can be checked by eye.
+"""Features of a unit. They are few numbers, each of which can be checked by eye.
 
-With an encoder also how little a unit resembles anything said before it (`novelty`).
+With an encoder there is also `novelty`, the dissimilarity of a unit to everything before it.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ FEATURES: Mapping[str, str] = {
 }
 """Name and meaning of each, in the order of a row."""
 ENCODED: Mapping[str, str] = {"novel": "1 - the closest cosine to a message said before"}
-"""What stands behind them in a row when there is a model that makes vectors."""
+"""Features that follow the others in a row if there is an embedding model."""
 FULL = 4
-"""Names and numbers from which more of them say nothing more."""
+"""The number of names and numbers above which more of them do not count."""
 
 NEAR = 6
 """Messages within which a result can be one of what was said."""
@@ -55,16 +55,16 @@ NEAR = 6
 
 @dataclass(frozen=True)
 class Conversation:
-    """What the features need to know about the messages around a unit."""
+    """The data about a unit's surroundings that features need."""
 
     messages: Sequence[WindowMessage]
     reply: Sequence[int]
-    """For each message the position of the next one by the user, or the number of messages."""
+    """For each message the position of the user's next one, or the number of messages."""
     ends_turn: Sequence[bool]
     language: Mapping[str, str]
-    """What the user, and the model, speak."""
+    """The languages of the user and of the model."""
     frequency: Mapping[str, int]
-    """In how many messages that were said a word is."""
+    """The number of messages with a word."""
     first_said: Mapping[str, int]
     last_said: Mapping[str, int]
     said: int
@@ -111,7 +111,7 @@ class Conversation:
 
     @cached_property
     def first_speakers(self) -> FirstSpeakers:
-        """Asked for where somebody gives an order."""
+        """The first speakers, computed only if there is an instruction."""
         return FirstSpeakers.from_messages(self.messages)
 
     def is_english(self, role: str) -> bool:
@@ -122,7 +122,7 @@ class Conversation:
         return has_cues(self.language[role])
 
     def rarity(self) -> dict[str, float]:
-        """How few messages have a word: 0 when all do."""
+        """The rarity of a word: 0 if all messages have it."""
         return {word: math.log((1 + self.said) / count) for word, count in self.frequency.items()}
 
     def is_confirmed(self, position: int) -> bool:

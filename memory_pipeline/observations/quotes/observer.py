@@ -1,8 +1,8 @@
-"""The extractive observer: it quotes. No model is needed, and nothing is in it that was not said.
+"""The extractive observer, which quotes. It needs no model, and contains only what was said.
 
 It weighs spans of what users and models said (`candidates.py`) and keeps the best ones within a token budget, so that a
-fact is always somebody's own words with the place where they stand. A conversation that is no work on code is kept by
-its rarest words: the weights were fitted on coding sessions and do no better than chance elsewhere
+fact is always somebody's own words with their place. A conversation about something other than code is kept by its
+rarest words: the weights were fitted on coding sessions and do no better than chance elsewhere
 (`benchmarks/answer_words.py`).
 """
 
@@ -45,7 +45,7 @@ from memory_pipeline.text.specifics import CODE
 from memory_pipeline.text.tokens import estimate
 
 MIN_MESSAGES_OF_TALK = 10
-"""Messages below which nobody can tell what kind of conversation it is."""
+"""Minimum messages for which the kind of conversation can be determined."""
 MAX_WORK_SHARE = 0.2
 """Share of the messages that may name files, identifiers or options, or announce what is done next. Between people it
 is below .05, in coding sessions mostly above .3."""
@@ -60,7 +60,7 @@ def is_talk(window: Conversation) -> bool:
 
 
 def rarest(window: Conversation, tokens: int) -> list[Unit]:
-    """The sentences that say most with rare words, in order, within so many tokens."""
+    """The sentences with the rarest words, in order, within this number of tokens."""
     found = list(_sentences(window))
     total = sum(estimate(unit.text) for unit in found)
     return [found[i] for i in condense([unit.text for unit in found], tokens / total)] if total else []
@@ -114,7 +114,7 @@ class ExtractiveObserver:
         return self.segments(found, load(ENCODED if self.encoder else LEXICAL), vectors)
 
     def stop(self) -> None:
-        """Nothing waits: it has no other threads."""
+        """Do nothing: there are no other threads."""
 
     def segments(
         self, found: Measured, weights: Weights, vectors: Sequence[Vector | None] | None = None
@@ -167,7 +167,7 @@ def priority_of(candidate: Candidate, high: float) -> str:
 
 
 def _priorities(kept: Sequence[Candidate], high: float) -> list[str]:
-    """Of each; where more would be high than may be, those of the lowest rank are medium."""
+    """The priority of each; if too many would be high, those of the lowest rank are medium."""
     priorities = [priority_of(candidate, high) for candidate in kept]
     highs = [i for i, priority in enumerate(priorities) if priority == HIGH]
     highs.sort(key=lambda i: _rank(kept[i]))
@@ -183,8 +183,8 @@ def _is_laid_down(candidate: Candidate) -> bool:
 
 
 def _rank(candidate: Candidate) -> tuple[bool, bool, bool, float]:
-    """What a user set goes first, before all where they were asked, with its reason or as a decision; then what is
-    most likely."""
+    """The rank: what a user set comes first, questions after statements with a reason or decision; then by
+    probability."""
     is_normative = _is_laid_down(candidate)
     foreign = foreign_cues(candidate.unit.text)
     reasons = (foreign.reason, foreign.decision) if foreign else (cues.REASON, cues.DECIDED)

@@ -1,8 +1,8 @@
-"""Where a conversation turns to another topic: by words, or by the vectors of its messages.
+"""Topic segmentation of a conversation: by words, or by the vectors of its messages.
 
-With vectors: at each message, what was said before is compared with what is said from there on, nearer messages
-counting more. How far that likeness falls below the peaks on its two sides is the depth of the place; where it is
-clearly deeper than the conversation's other places, the topic shifts (TextTiling, on vectors).
+With vectors: at each message, the text before it is compared with the text after it, nearer messages counting more. The
+depth of a place is how far this similarity falls below the peaks on its two sides; where it is clearly deeper than the
+conversation's other places, the topic shifts (TextTiling, on vectors).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from memory_pipeline.text.similarity import content_words
 Vector = Sequence[float]
 
 FADE = 0.65
-"""What a message counts beside the one next to it that is nearer to the place."""
+"""The weight of a message relative to the adjacent one that is nearer to the place."""
 CLEAR = 1.2
 """Standard deviations above the mean of the conversation from which a depth is a shift."""
 PRECISION = 6
@@ -48,7 +48,7 @@ def topic_shifts(vectors: Sequence[Vector | None], fade: float = FADE, clear: fl
 
 
 def deep_places(likeness: Sequence[float], clear: float) -> list[int]:
-    """Where the likeness is clearly deeper than elsewhere."""
+    """Places whose depth clearly exceeds that of others."""
     import numpy as np
 
     if not likeness:
@@ -60,7 +60,7 @@ def deep_places(likeness: Sequence[float], clear: float) -> list[int]:
 
 
 def _faded(units: Sequence[Any], fade: float) -> list[Any]:
-    """For each the sum of it and those before it, each counting `fade` times what the next one counts."""
+    """For each item the sum of it and those before it, each weighted by `fade` relative to the next one."""
     return list(accumulate(units, lambda total, unit: fade * total + unit))
 
 
@@ -72,7 +72,7 @@ def _cosine(one: Any, other: Any) -> float:
 
 
 def _peaks(likeness: Sequence[float]) -> list[float]:
-    """For each the highest that is reached by going back as long as it does not go down."""
+    """For each value the peak that is reached by going back while values do not fall."""
     peaks: list[float] = []
     for i, here in enumerate(likeness):
         peaks.append(peaks[-1] if i and likeness[i - 1] >= here else here)
@@ -83,27 +83,27 @@ SPEAKERS = ("user", "assistant")
 MIN_MESSAGES, MAX_MESSAGES = 10, 50
 """Messages that a topic has before other words end it, and after which the user's next message does."""
 MAX_WINDOW = 2 * MAX_MESSAGES
-"""Messages after which a segment is cut whoever speaks."""
+"""Maximum messages of a segment, whoever speaks."""
 AFTER_BREAKPOINT = 4
 """Messages that a topic has before a natural end, like a commit, ends it."""
 GAP = timedelta(minutes=30)
 COHESION = 0.2
 """Below this share of words in common between what came before and after, a user message opens a new topic."""
 MIN_WISH = 12
-"""Characters below which a user's message goes on with what is going on."""
+"""Minimum characters of a user's message that may begin a topic."""
 LOOKED_AT = 3000
 """Characters of a message in which a natural end shows."""
 ENCODED = 1000
-"""Characters of a message that its vector is made of."""
+"""Maximum characters of a message for its vector."""
 
 
 def segment_starts(messages: Sequence[WindowMessage], vectors: Sequence[Vector | None] | None = None) -> list[int]:
-    """Positions at which a segment begins; the first is 0. `vectors` are those of `said_vectors`.
+    """The positions at which a segment begins; the first is 0. `vectors` are those of `said_vectors`.
 
-    A segment begins with a message of the user that is more than consent: after a pause, behind something
-    finished, where they turn to the next thing, or where the topic shifts, which vectors tell better than words do.
-    Only one that grows without end is cut whoever speaks. The numbers were set with the labelled sessions in view,
-    but for those of `topic_shifts.py`.
+    A segment begins with a message of the user that is more than consent: after a pause, after something was finished,
+    at a turn to the next thing, or where the topic shifts, which vectors show better than words do. Only a segment that
+    grows without end is cut whoever speaks. The numbers were set with the labelled sessions in view, except those of
+    `topic_shifts.py`.
     """
     starts = [0] if messages else []
     shifts = _word_changes(messages) if vectors is None else frozenset(topic_shifts(vectors))
@@ -118,7 +118,7 @@ def segment_starts(messages: Sequence[WindowMessage], vectors: Sequence[Vector |
 
 
 def said_vectors(messages: Sequence[WindowMessage], encoder: Encoder) -> list[list[float] | None]:
-    """One for the beginning of each message's own words; None for tools, and where there are none."""
+    """A vector for the beginning of each message's own words; None for tools and messages without any."""
     words = [m.own.strip()[:ENCODED] if m.role in SPEAKERS else "" for m in messages]
     encoded = iter(encoder.encode([text for text in words if text]))
     return [next(encoded) if text else None for text in words]

@@ -1,6 +1,6 @@
-"""Todoist's API as the review needs it: a few calls, each with an end, and errors that are sentences.
+"""The part of Todoist's API that the review needs: a few calls, each with a timeout, and errors that are sentences.
 
-The token is in no message, table or log: errors of the HTTP library are told anew and not chained.
+The token is in no message, table or log: errors of the HTTP library are rewritten and not chained.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ URL = "https://api.todoist.com"
 LABEL, REJECTED_LABEL = "memory-review", "rejected"
 OPEN, COMPLETED, DELETED = "open", "completed", "deleted"
 PAGE, MAX_PAGES = 200, 20
-"""A list ends after so many pages, also when a server never stops to name a next one."""
+"""Maximum pages of a list, in case a server never stops to name a next one."""
 SECONDS = 30.0
-"""That each step of a request may take."""
+"""Seconds that each step of a request may take."""
 PATIENCE = 60.0
 """Seconds in all that a pass waits when Todoist asks it to."""
 WAIT_UNSAID = 60.0
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 class TodoistBusyError(TryAgainLaterError):
-    """Todoist did not answer this time, or asks to wait so many seconds."""
+    """Todoist did not answer, or asks to wait."""
 
     def __init__(self, message: str, wait: float = 0.0) -> None:
         super().__init__(message)
@@ -101,7 +101,7 @@ class Todoist:
         return [_task(task) for task in self._pages(lambda: self._api.get_tasks(label=LABEL, limit=PAGE))]
 
     def completed(self, since: datetime, until: datetime) -> list[ReviewTask]:
-        """All tasks that were completed in between, at most three months, whatever their labels are by now."""
+        """All tasks completed in the period of at most three months, whatever their current labels."""
         asked = self._api.get_completed_tasks_by_completion_date
         return [_task(task, COMPLETED) for task in self._pages(lambda: asked(since=since, until=until, limit=PAGE))]
 
@@ -143,7 +143,7 @@ class Todoist:
         self._unless_gone(lambda: self._api.delete_task(task_id))
 
     def account(self) -> str:
-        """What tells accounts apart: the id of the inbox, which each has one of and nobody can delete."""
+        """The id of the account's inbox, which each account has exactly one of."""
         for project in self._pages(lambda: self._api.get_projects(limit=PAGE)):
             if project.is_inbox_project:
                 return str(project.id)

@@ -1,4 +1,4 @@
-"""What there is to do in Todoist, as the open tasks and the tables tell it. Asks nobody and changes nothing."""
+"""The work to do in Todoist, derived from the open tasks and the tables, without requests or changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memory_pipeline.workspace.workspace import Workspace
 
 @dataclass(frozen=True)
 class Plan:
-    """What the open tasks and the tables ask for."""
+    """The work that follows from the open tasks and the tables."""
 
     waiting: dict[str, ProposalState]
     """The pending proposals."""
@@ -35,7 +35,7 @@ class Plan:
 
     @property
     def due(self) -> list[str]:
-        """What there is to do, in words that are equal for equal work; nothing when all is as it should be."""
+        """The work in words that are equal for equal work; nothing if there is none."""
         work = [f"reject {p}" for p, task in self.open.items() if task.is_rejected]
         work += [f"record {p} {task.task_id}" for p, task in self.open.items() if self.known.get(p) != task.task_id]
         work += [f"remove {task.task_id}" for task in self.doubles]

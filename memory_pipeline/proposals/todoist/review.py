@@ -45,7 +45,7 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
 
 LOOKED_BACK = timedelta(days=30)
-"""How far back a completed task is looked for of which no row tells."""
+"""The period in which completed tasks without a row are searched."""
 MAX_LOOKED_BACK = timedelta(days=85)
 """Todoist lists completed tasks of three months at once."""
 LOCK_SECONDS = 120.0
@@ -54,7 +54,7 @@ LOCK_SECONDS = 120.0
 
 @dataclass
 class Reviewed:
-    """What a pass did, as proposal ids."""
+    """The result of a pass, as proposal ids."""
 
     approved: list[str] = field(default_factory=list)
     rejected: list[str] = field(default_factory=list)
@@ -66,7 +66,7 @@ class Reviewed:
 
 
 def sync(workspace: Workspace, todoist: Todoist, now: datetime) -> Reviewed:
-    """One pass: read the decisions, bring REVIEW.md and MEMORY.md up to date, make and close tasks.
+    """Make one pass: read the decisions, update REVIEW.md and MEMORY.md, create and close tasks.
 
     Raises `TodoistBusyError` or `TodoistRefusedError`; what was done before that is recorded, and the next pass does
     the rest.
