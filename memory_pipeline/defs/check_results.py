@@ -71,8 +71,8 @@ def days_to_judge(
     partitions: dg.PartitionsDefinition[Any],
     day_of_key: DayOfKey = date.fromisoformat,
 ) -> dict[date, str]:
-    """The days of the run with their partitions, oldest first. A run without any ("Execute all" in the UI) judges
-    whatever is stored of the asset."""
+    """The days of the run with their partitions, oldest first. A run without any ("Execute all" in the UI) judges all
+    stored days of the asset."""
     if context.has_partition_key or context.has_partition_key_range:
         return days_of(context, day_of_key)
     stored = set(lake.days(asset))
@@ -132,7 +132,7 @@ def evaluation_of(
 
 
 def over_days(verdicts: Mapping[date, Verdict]) -> Verdict:
-    """One verdict over several days: the days that failed are its offenders, each with its reason."""
+    """One verdict over several days: the failed days are its offenders, each with its reason."""
     failed = {day: verdict for day, verdict in verdicts.items() if not verdict.passed}
     offenders = [f"{day}: {verdict.sentence}" for day, verdict in failed.items()]
     # as texts: numbers would be plotted, one point for each run, beside those of each day

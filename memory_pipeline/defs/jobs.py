@@ -20,7 +20,7 @@ DISTIL_WEEKS_JOB, DISTIL_MONTHS_JOB = "distil_weeks_job", "distil_months_job"
 FRICTION_JOB, REVIEW_JOB, TODOIST_JOB, ARCHIVE_JOB = "friction_job", "review_job", "todoist_job", "archive_job"
 QUALITY_JOB, PRUNE_JOB = "quality_job", "prune_job"
 DISTIL_JOBS = {DAY: DISTIL_JOB, WEEK: DISTIL_WEEKS_JOB, MONTH: DISTIL_MONTHS_JOB}
-"""One per level: Dagster allows a job no assets with different partitions."""
+"""One job per level: Dagster does not allow a job assets with different partitions."""
 SHOWN = 10
 """Maximum days that a log names one by one."""
 RECALL = ("summary_embeddings", "message_embeddings")

@@ -1,5 +1,5 @@
-"""The assets `proposals` and `memory_file`, and their checks: each proposal has one end, somebody decides, and the
-files beside MEMORY.md are there."""
+"""The assets `proposals` and `memory_file`, and their checks: one decision per proposal, a reviewed backlog, and
+identity files."""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime

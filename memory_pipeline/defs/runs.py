@@ -113,14 +113,14 @@ def _open(home: Path) -> Any:
 
 @contextmanager
 def only_run(settings: Settings) -> Iterator[None]:
-    """One `memory run` at a time on a workspace. Raises `TryAgainLaterError`."""
+    """A lock for one `memory run` at a time on a workspace. Raises `TryAgainLaterError`."""
     with only_one(settings, "run", f"Another `memory run` works on {settings.workspace}; wait for it to end."):
         yield
 
 
 @contextmanager
 def only_one(settings: Settings, what: str, otherwise: str) -> Iterator[None]:
-    """One process at a time; the next gets `TryAgainLaterError`. A killed one leaves no lock behind."""
+    """A lock for one process at a time; the next gets `TryAgainLaterError`. A killed one leaves no lock behind."""
     lock = FileLock(prepare_home(settings) / f"{what}.lock", timeout=0)
     try:
         lock.acquire()
@@ -133,7 +133,8 @@ def only_one(settings: Settings, what: str, otherwise: str) -> Iterator[None]:
 
 
 def automation_of(settings: Settings, instance: Any) -> Automation:
-    """Which schedules and sensors are on and fail, whether the daemon runs, and when each asset was last made."""
+    """The state of automation: schedules and sensors that are on or failing, the daemon, and the last materialization
+    of each asset."""
     from memory_pipeline.defs.graph import build_definitions
 
     repository: Any = build_definitions(settings).get_repository_def()
@@ -172,7 +173,7 @@ def _last_failure(instance: Any, state: Any) -> str:
 
 @dataclass
 class Unfinished:
-    """What runs left undone."""
+    """Work that runs left undone."""
 
     failed: set[date] = field(default_factory=set)
     """Days that a stage failed on, which keeps later stages from all other days of the run."""

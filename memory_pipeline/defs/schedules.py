@@ -1,5 +1,5 @@
-"""What runs by the clock, in the workspace's time zone: distilling at five, reflecting at six, friction at seven, the
-quality report half an hour later."""
+"""Schedules in the workspace's time zone: distilling at five, reflecting at six, friction at seven, the quality report
+half an hour later."""
 
 from collections.abc import Iterable
 from datetime import date, timedelta
@@ -38,7 +38,7 @@ def with_deadline(assets: Iterable[dg.AssetsDefinition], settings: Settings) -> 
 
 
 def schedules(settings: Settings) -> list[dg.ScheduleDefinition]:
-    """All of them. Each asks for the same day only once."""
+    """All schedules. Each requests the same day only once."""
 
     def day_that_ended(context: dg.ScheduleEvaluationContext) -> str:
         """The local day before the tick, also on the days of a clock change and when the tick runs late."""
@@ -75,7 +75,7 @@ def schedules(settings: Settings) -> list[dg.ScheduleDefinition]:
         return dg.RunRequest(run_key=f"friction:{day}", partition_key=day)
 
     def whole(name: str, job: str, cron: str, description: str, *, is_on: bool = True) -> dg.ScheduleDefinition:
-        """Of a job without days."""
+        """A schedule of a job without days."""
 
         @dg.schedule(
             name=name,
@@ -115,7 +115,7 @@ def schedules(settings: Settings) -> list[dg.ScheduleDefinition]:
 
 def _distilling(settings: Settings, level: int) -> dg.ScheduleDefinition:
     """The schedule of a level: runs over the periods that are due, and no others. The order of the levels does not
-    matter, since each brings what it is made of up to date."""
+    matter, since each brings its parts up to date."""
 
     @dg.schedule(
         name=DISTIL_SCHEDULES[level],

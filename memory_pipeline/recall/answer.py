@@ -1,7 +1,7 @@
-"""An answer to a question, every part of it with the place where it was said.
+"""Answers to questions, every part with its source.
 
-Without a language model the answer is made of quotes. With one it is written, and of its sentences those stay that cite
-a passage and name nothing that the passages they cite do not have.
+Without a language model the answer consists of quotes. With one it is written, and sentences stay only if they cite a
+passage and name nothing that their passages do not have.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def newest_first(results: Results) -> list[Quote]:
 
 
 def written_answer(workspace: Workspace, answer: Answer) -> Answer:
-    """The same answer in the words of the reflector's model; with a note and as it was where that cannot be had."""
+    """The same answer in the words of the reflector's model; unchanged with a note if that fails."""
     config = reflector_model(workspace.settings)
     if config is None or not answer.quotes:
         return answer
@@ -132,7 +132,7 @@ def _passage(number: int, quote: Quote) -> str:
 
 
 def source_of(hit: Found) -> str:
-    """When, where and by whom it was said, in a line."""
+    """The time, place and speaker in a line."""
     if hit.record == MEMORY_LINE:
         return " · ".join(filter(None, ("MEMORY.md", hit.kind, hit.day)))
     who = {"user": "you", "assistant": "the agent", "injected": "a program"}.get(hit.role, hit.record)

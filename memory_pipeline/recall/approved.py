@@ -19,7 +19,7 @@ MIN_SHARE = 0.5
 """The share of the query, by weight, that the words of a line must cover, unless its cosine reaches `MIN_COSINE`."""
 MIN_COSINE = 0.45
 COSINE_OF_ALL = 0.7
-"""A line as near as this scores as one that has all that is asked for."""
+"""The cosine from which a line scores as one that contains the whole query."""
 MAX_NEW = 30
 """Lines whose vectors one search makes, at some 12 ms each; the next makes the next."""
 
@@ -31,8 +31,8 @@ def approved_lines(
     encoder: Encoder | None,
     filters: Filters,
 ) -> list[tuple[Remembered, float]]:
-    """Lines that fit, with scores from 0 to 1. Those of other projects than the one that is asked for are left out, and
-    where sessions, days or kinds are asked for there are none: a line has none of these."""
+    """Matching lines with scores from 0 to 1. Lines of other projects than the requested one are left out, and a filter
+    by session, day or kind excludes all: a line has none of these."""
     projects = list(filters.equals.get("project", ()))
     if filters.first_day or filters.last_day or filters.equals.keys() - {"project"} or len(projects) > 1:
         return []

@@ -1,4 +1,4 @@
-"""What people and models said next to a message."""
+"""Messages of people and models around a message."""
 
 from datetime import date
 from typing import Any
@@ -28,7 +28,7 @@ def messages_around(lake: Lake, identifier: str, around: int) -> list[dict[str, 
 
 
 def day_not_kept(lake: Lake, identifier: str) -> date | None:
-    """The last day of a message or session of which the words are no longer kept; None where there is none."""
+    """The last day of a message or session whose text was deleted by retention; None if there is none."""
     for day in sorted(lake.days("messages"), reverse=True):
         ids = lake.read("messages", [day], ["message_id", "session_id"]) if lake.is_retired("messages", day) else None
         if ids is not None and (identifier in ids["message_id"] or identifier in ids["session_id"]):

@@ -49,7 +49,7 @@ _SOURCES = ("reflections", "pool_reflections", "decisions", "promotions")
 
 @dataclass(frozen=True)
 class Pack:
-    """A pack with what it is made of. `rebuilt` says why it is another than before, None where it goes on."""
+    """A pack with its parts. `rebuilt` is the reason why it differs from the last one, None if it continues it."""
 
     project: str | None
     across: list[str]

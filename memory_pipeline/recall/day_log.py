@@ -18,13 +18,13 @@ from memory_pipeline.text.sentences import clip
 NAME = 60
 """Maximum characters of a session's name."""
 _FENCE = re.compile(r"^<!-- /?memory:[^\n]*-->\r?\n?", re.MULTILINE)
-"""A line that bounds a block of ours in the file, where a later run looks for it; nobody needs to read it."""
+"""A fence of a block in the file, which a reader does not need."""
 
 
 @dataclass(frozen=True)
 class DayLog:
-    """`text` is that of the file, None where there is none; `silences` has a line for each window of which nothing was
-    kept, after one that counts them."""
+    """The log of a day: `text` of the file, None if there is none; `silences` has a line for each window without
+    observations, after one with their number."""
 
     day: date
     text: str | None

@@ -23,7 +23,7 @@ MAX_NAMED = 10
 
 
 class UnknownProjectError(MemoryPipelineError):
-    """No session is of that project."""
+    """No session belongs to that project."""
 
 
 def place_of_folder(folder: Path) -> Place:
@@ -46,7 +46,7 @@ def project_of_place(lake: Lake, place: Place) -> str | None:
 
 
 def existing_folder(given: str) -> Path | None:
-    """The folder of this path; None where there is none."""
+    """The folder at this path; None if there is none."""
     with contextlib.suppress(OSError, RuntimeError, ValueError):  # no path is so long or has a NUL, or `~` of nobody
         folder = Path(given).expanduser()
         return folder if folder.is_dir() else None
@@ -77,7 +77,7 @@ def places_of_project(lake: Lake, given: str) -> list[Place]:
 
 
 def project_named(lake: Lake, name: str) -> str | None:
-    """The project of that name, in whatever case; None for an empty one. Raises `UnknownProjectError`."""
+    """The project of that name, in any case; None for an empty one. Raises `UnknownProjectError`."""
     if not name.strip():
         return None
     known: list[str] = sorted(set(lake.read("sessions", columns=["project"])["project"].drop_nulls()))

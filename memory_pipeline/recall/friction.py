@@ -61,9 +61,8 @@ def is_pattern(identifier: str) -> bool:
 
 
 def listed(settings: Settings, asked: Asked) -> dict[str, Any]:
-    """The patterns that are asked for, the most severe first (of those that ended the last first), with the day that
-    was looked at last, `points` of its search, what is to be known of it (`remarks`) and, where there is none, `why`.
-    """
+    """The matching patterns, the most severe first (of ended ones the last to end), with the last day that was
+    searched, `points` of the search, `remarks` on it and, if there is no pattern, the reason `why`."""
     workspace = Workspace(settings, Lake.from_settings(settings))
     lake, days = workspace.lake, settings.lookback_days
     day = last_day_looked_at(lake)
@@ -83,8 +82,8 @@ def listed(settings: Settings, asked: Asked) -> dict[str, Any]:
 
 
 def explained(settings: Settings, identifier: str) -> dict[str, Any]:
-    """A pattern as `listed` has it, with what it was on each of its days, what became of its fix (`history`), and the
-    words of every occurrence (`said`), oldest first. Raises `NoSuchPatternError`."""
+    """A pattern as in `listed`, with its state on each of its days, the `history` of its fix, and the words of every
+    occurrence (`said`), oldest first. Raises `NoSuchPatternError`."""
     from memory_pipeline.proposals.history import history
     from memory_pipeline.recall.origin import words_of
 

@@ -102,7 +102,7 @@ def candidates(
 
 
 def fuse(found: Candidates, weights: Weights = WEIGHTS) -> Ranked:
-    """The lists as one order of passages and one of sessions."""
+    """The lists merged into one order of passages and one of sessions."""
     seen = _Seen.of(found, weights)
     scores = {
         name: seen.own[name]

@@ -1,9 +1,8 @@
-"""Briefings as they were last rendered, one file per folder in `briefings/` of the workspace, so that a hook reads one
-file and no table.
+"""Cached briefings, one file per folder in `briefings/` of the workspace, so that a hook reads one file and no table.
 
-A kept briefing holds as long as all that it came from is as it was: MEMORY.md by its size and time, each table by the
-time of its folder (a table's files are never changed in place, only replaced), the settings and the folder's
-repository. Deleting the files costs one rendering.
+A cached briefing is valid while all its sources are unchanged: MEMORY.md by its size and time, each table by the time
+of its folder (a table's files are never changed in place, only replaced), the settings and the folder's repository.
+Deleting the files costs one rendering.
 """
 
 from __future__ import annotations
@@ -47,11 +46,10 @@ SETTLED_SECONDS = 0.05
 
 
 def briefing_for(settings: Settings, where: Path | Place) -> Briefing:
-    """The briefing for a session that begins in the folder, or at the place: the kept one where it holds, else a new
+    """The briefing for a session that begins in the folder, or at the place: the cached one if it is valid, else a new
     one.
 
-    Where a new one takes longer than `PATIENCE`, the one of before is given, and the new one is there for the next
-    session.
+    If a new one takes longer than `PATIENCE`, the previous one is given, and the new one is ready for the next session.
     """
     place = place_of_folder(where) if isinstance(where, Path) else where
     path = _path(settings, place)

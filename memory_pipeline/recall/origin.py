@@ -36,7 +36,7 @@ MAX_CONTEXT = 200
 
 
 class NoSuchLineError(MemoryPipelineError):
-    """Nothing has that id; the message says where it was looked for."""
+    """No row has that id; the message says where it was searched."""
 
 
 def is_line(identifier: str) -> bool:

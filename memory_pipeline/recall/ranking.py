@@ -43,7 +43,8 @@ class Row:
     cited: date | None = None
 
     def score(self) -> float:
-        """ln(priority) + ln(kind) + recency. The recency is of the day alone, so no clock changes the order."""
+        """The score: ln(priority) + ln(kind) + recency. Recency depends on the day alone, so no clock changes the
+        order."""
         recency = math.log(2) * max(self.said, self.cited or self.said).toordinal() / HALF_LIFE_DAYS
         return math.log(WEIGHTS[self.priority]) + math.log(self.bias) + recency
 

@@ -27,7 +27,7 @@ _TAG = re.compile(r"<(?=/?memory\b)", re.I)
 
 @dataclass(frozen=True)
 class Remembered:
-    """A line that holds. `id` is its proposal's, or `MEMORY.md:12` where a user wrote it by hand."""
+    """An active line. `id` is its proposal's, or `MEMORY.md:12` for a handwritten one."""
 
     id: str
     section: str
@@ -42,8 +42,8 @@ def remembered(
 ) -> list[Remembered]:
     """The lines of MEMORY.md in the order of the file, without those that are struck through or marked as rejected.
 
-    ``projects_of`` are the projects that a proposal comes from; what the line itself says counts more, as a user may
-    have changed it: its note, or a heading of its own that is none of the ``sections``.
+    ``projects_of`` are the projects of a proposal; the line's own note, or a heading that is none of the ``sections``,
+    takes precedence, as a user may have changed it.
     """
     lines, raw = lines_of(data), split_lines(decode(data or b""))
     known = {name for names in projects_of.values() for name in names}

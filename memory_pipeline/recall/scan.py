@@ -49,7 +49,7 @@ def scan_observations(settings: Settings, wanted: Sequence[str], filters: Filter
 
 
 def _of_days(settings: Settings, table: str, columns: list[str], filters: Filters) -> pl.DataFrame:
-    """The rows of the days that are asked for, with what their sessions say of themselves."""
+    """The rows of the requested days, with the data of their sessions."""
     lake = Lake.from_settings(settings)
     first, last = filters.first_day, filters.last_day
     days = [d for d in lake.days(table) if (first is None or d >= first) and (last is None or d <= last)]

@@ -59,7 +59,7 @@ MIN_LIKENESS = 0.45
 `benchmarks/recall.py` it is silent on 5 of 10 that have no answer and on 3 of 34 that have one; on the other half,
 which it was not chosen on, on 3 of 4 and 2 of 34."""
 MIN_COVERAGE, ALL_BUT_SAID = 0.45, 0.8
-"""Share of what is asked that a hit has in words: where there is no such cosine, and where there is none near."""
+"""The minimum share of the query that a hit contains in words: without a cosine, and without a near one."""
 AMONG_THE_BEST = 5
 FIELDS_SHOWN = (
     *("record", "source_id", "text", "timestamp", "session_id", "session_name", "project", "harness", "role"),
@@ -121,7 +121,7 @@ class _Open:
     dimension: int = 0
     notes: list[str] = field(default_factory=list)
     partly: str = ""
-    """That there is a collection, and a better one is being filled."""
+    """Whether there is a collection while a better one is being filled."""
     without_observations: str = ""
     """Why that collection cannot be asked."""
 
@@ -141,7 +141,7 @@ def search(
 
 @contextmanager
 def searcher(settings: Settings, *, wait: float = WAIT_SECONDS) -> Iterator[Searcher]:
-    """One that keeps the index open, for many queries in a row. Others wait meanwhile: close it soon."""
+    """A searcher that keeps the index open for many queries in a row. Others wait meanwhile: close it soon."""
     opened = Searcher(settings, wait)
     try:
         yield opened
@@ -150,7 +150,7 @@ def searcher(settings: Settings, *, wait: float = WAIT_SECONDS) -> Iterator[Sear
 
 
 class Searcher:
-    """Holds the collections open from the first query until `close`."""
+    """A searcher that holds the collections open from the first query until `close`."""
 
     def __init__(self, settings: Settings, wait: float = WAIT_SECONDS) -> None:
         self.settings = settings
@@ -159,7 +159,7 @@ class Searcher:
 
     @classmethod
     def over(cls, settings: Settings, messages: VectorIndex, model: str) -> Self:
-        """One over a collection that is open already, with vectors of this model."""
+        """A searcher over an open collection with vectors of this model."""
         made = cls(settings)
         made._open = _Open(messages, model=model)
         return made
@@ -281,8 +281,8 @@ class Searcher:
         raise IndexUnavailableError("nothing is indexed yet; `memory run` does it.")
 
     def _one(self, collection: Collection, base: str, deadline: float) -> VectorIndex:
-        """Raises `IndexUnavailableError` also for one that is gone, damaged or empty though there is what it should
-        hold: it would find nothing and say nothing."""
+        """A collection. Raises `IndexUnavailableError` also if it is missing, damaged or empty without reason: it would
+        silently find nothing."""
         wait = max(deadline - time.monotonic(), 0.0)
         index = open_to_search(self.settings, collection.name, collection.dimension, wait)
         try:
@@ -386,7 +386,7 @@ def _told(error: IndexUnavailableError) -> str:
 
 
 def is_likely(coverage: float, likeness: float | None) -> bool:
-    """Whether what was found is about what was asked; `likeness` is None where no cosine can tell."""
+    """Whether the hits are about the question; `likeness` is None if no cosine is available."""
     if likeness is None:
         return coverage >= MIN_COVERAGE
     return likeness >= MIN_LIKENESS or coverage >= ALL_BUT_SAID
@@ -421,7 +421,7 @@ def _coverage(index: VectorIndex, ranked: Ranked, weight: dict[str, float]) -> f
 
 
 def _merged(hits: Sequence[Found]) -> list[Found]:
-    """Best first; of an observation and the passage that it was made of, only the better one."""
+    """The hits, best first; of an observation and its passage only the better one."""
     kept: list[Found] = []
     for hit in sorted(hits, key=lambda hit: (-hit.score, hit.source_id)):
         if not any(_says_the_same(hit, other) for other in kept):

@@ -63,7 +63,7 @@ class NothingToTellError(MemoryPipelineError):
 
 @dataclass(frozen=True)
 class Asked:
-    """Who asks: the workspace's settings, the folder that the agent works in, and what it calls itself."""
+    """The caller: the workspace's settings, the folder that the agent works in, and the agent's name."""
 
     settings: Settings
     folder: Path
@@ -185,7 +185,7 @@ def _told(proposal: Proposal) -> str:
 
 
 def note(asked: Asked, text: str, section: str | None = None, project: str | None = None) -> str:
-    """Offer the line to the user. It goes into no file of theirs here: a run or `memory review` does that."""
+    """Offer the line to the user. No file of theirs is written here: a run or `memory review` does that."""
     settings = _with_memory(asked)
     workspace, place = Workspace.open(settings), place_of_folder(asked.folder)
     lake = workspace.lake

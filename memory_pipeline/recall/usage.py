@@ -28,7 +28,7 @@ MAX_IDS = 1_000
 
 
 class Use(TypedDict):
-    """One entry: `at` in UTC, the ids that were shown, and those among them that an answer cited."""
+    """An entry: `at` in UTC, the shown ids, and those among them that an answer cited."""
 
     at: str
     kind: Kind
@@ -86,7 +86,7 @@ def last_seen(settings: Settings) -> dict[str, date]:
 
 
 def uses(settings: Settings) -> Iterator[tuple[date, Use]]:
-    """All entries with their days, oldest day first. What cannot be read is passed over."""
+    """All entries with their days, oldest day first. Unreadable ones are skipped."""
     for day, path in _files(usage_dir(settings)):
         with contextlib.suppress(OSError):
             for line in path.read_bytes().splitlines():
