@@ -15,6 +15,7 @@ from unittest.mock import patch
 from benchmarks.common import parser
 from memory_pipeline.text import kinds
 from memory_pipeline.text.kinds import is_passing, kind_of_user
+from memory_pipeline.text.languages.cues import english
 
 FOLDER = Path(__file__).parent / "languages"
 ROLES = {
@@ -46,8 +47,8 @@ def answer(text: str) -> str:
 
 def english_only(text: str) -> str:
     with (
-        patch("memory_pipeline.text.kinds.foreign_cues", return_value=None),
-        patch("memory_pipeline.text.momentary.foreign_cues", return_value=None),
+        patch("memory_pipeline.text.kinds.cues_of", return_value=english()),
+        patch("memory_pipeline.text.kinds.cues_of", return_value=english()),
     ):
         return answer(text)
 

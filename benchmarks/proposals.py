@@ -34,7 +34,7 @@ from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.encoder import encoder_of
-from memory_pipeline.text.sameness import OBSERVED
+from memory_pipeline.text.relation import OBSERVED
 from memory_pipeline.text.similarity import content_words, overlap
 from memory_pipeline.workspace.workspace import Workspace
 

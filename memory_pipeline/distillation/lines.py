@@ -10,11 +10,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import NamedTuple, Self
 
 from memory_pipeline.text.kinds import NORMATIVE
 from memory_pipeline.text.priorities import HIGH, MEDIUM, RANK
-from memory_pipeline.text.sameness import DISTILLED, Signature
+from memory_pipeline.text.relation import SAME, relation, says_all
 from memory_pipeline.text.similarity import words
 
 NARRATIVE = "narrative"
@@ -53,40 +52,22 @@ def distil(lines: Iterable[Line], word_budget: int) -> list[Line]:
     return sorted(kept, key=lambda line: (line.first_seen, line.sources))
 
 
-def says_again(newer: Sequence[str], older: Sequence[str]) -> bool:
-    """Whether all words of the older text stand in the newer one, in their order: its negation, objects and numbers
-    are there, in whatever language."""
-    left = iter(newer)
-    return all(any(word == other for other in left) for word in older)
-
-
-class _Said(NamedTuple):
-    """What of a line is compared."""
-
-    words: list[str]
-    signature: Signature
-
-    @classmethod
-    def from_line(cls, line: Line) -> Self:
-        return cls(words(line.text), DISTILLED.signature(line.text))
-
-
 def _merged(lines: Iterable[Line]) -> list[Line]:
     """What is said again in the line that said it last. A high is never taken into a line that is less."""
     newest_first = sorted(lines, key=lambda line: (RANK[line.priority], -line.last_seen.timestamp(), line.sources))
     found: list[list[Line]] = []
-    by_word: dict[str, list[tuple[_Said, list[Line]]]] = defaultdict(list)
+    by_word: dict[str, list[tuple[list[str], list[Line]]]] = defaultdict(list)
     for line in newest_first:
-        said = _Said.from_line(line)
+        said = words(line.text)
         # one that says it all has each of its words, also the rarest
-        for leader, members in min((by_word[word] for word in said.words), key=len, default=[]):
-            if DISTILLED.holds(leader.signature, said.signature) and says_again(leader.words, said.words):
+        for leader, members in min((by_word[word] for word in said), key=len, default=[]):
+            if says_all(leader, said) and relation(members[0].text, line.text) == SAME:
                 members.append(line)
                 break
         else:
             members = [line]
             found.append(members)
-            for word in set(said.words):
+            for word in set(said):
                 by_word[word].append((said, members))
     return [_one(members) for members in found]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from memory_pipeline.distillation.lines import says_again
+from memory_pipeline.text.relation import says_all
 from memory_pipeline.text.similarity import words
 
 
@@ -39,5 +39,5 @@ def recall(observed: Mapping[str, str], highs: Iterable[str], lines: Iterable[tu
             for i in ids:
                 said_in.setdefault(i, []).append(text)
     highs = list(highs)
-    kept = sum(any(says_again(words(text), words(observed[i])) for text in said_in.get(i, ())) for i in highs)
+    kept = sum(any(says_all(words(text), words(observed[i])) for text in said_in.get(i, ())) for i in highs)
     return Recall(len(highs), kept)

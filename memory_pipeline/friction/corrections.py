@@ -27,11 +27,10 @@ from memory_pipeline.friction.stale import over_since, stale_lines
 from memory_pipeline.lake.rows import distinct
 from memory_pipeline.scope import with_note
 from memory_pipeline.text.kinds import is_question, kind_of_user
-from memory_pipeline.text.sameness import SAID_AGAIN, groups
+from memory_pipeline.text.lines import is_self_contained
+from memory_pipeline.text.relation import AGAIN, SAME, gives_up, groups, relation
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.similarity import content_words
-from memory_pipeline.text.standing import stands_alone
-from memory_pipeline.text.wording import contradict, retracted_words
 
 MAX_COMPARED = 2_000
 """Maximum number of newest corrections that are compared with each other."""
@@ -65,11 +64,9 @@ def patterns_of(events: Sequence[FrictionEvent], rules: Sequence[Rule], by_model
 def by_words(events: Sequence[FrictionEvent], rules: Sequence[Rule]) -> Grouped:
     """Corrections in nearly the same words; those that repeat a rule show that it is broken."""
     again, broken = [], dict[Rule, Sequence[FrictionEvent]]()
-    signatures = [(rule, SAID_AGAIN.signature(rule.text)) for rule in rules]
     for members in repeated(events):
         text = bare(members[0].text)
-        own = SAID_AGAIN.signature(text)
-        rule = next((r for r, s in signatures if SAID_AGAIN.holds(own, s) and not contradict(text, r.text)), None)
+        rule = next((r for r in rules if relation(text, r.text, AGAIN) == SAME), None)
         since = [m for m in members if rule is not None and rule.reaches(m)]
         if rule is not None and _spans_sessions(since):
             broken.setdefault(rule, since)
@@ -83,7 +80,7 @@ def repeated(events: Sequence[FrictionEvent]) -> list[list[FrictionEvent]]:
     newest = sorted((e for e in events if e.is_correction), key=age)[-MAX_COMPARED:]
     by_id = {e.event_id: e for e in newest}
     texts = {event_id: bare(e.text) for event_id, e in by_id.items()}
-    found = groups(list(by_id), texts, {}, SAID_AGAIN, lambda one, other: contradict(texts[one], texts[other]))
+    found = groups(list(by_id), texts, {}, AGAIN)
     return [members for ids in found if _spans_sessions(members := [by_id[i] for i in ids])]
 
 
@@ -124,7 +121,7 @@ def _repeated(members: Sequence[FrictionEvent]) -> Pattern:
 def _line(members: Sequence[FrictionEvent]) -> str:
     """The clearest wording without "no" and "again" before it: one that can be understood alone, else the newest."""
     texts = [bare(m.text) for m in reversed(members)]
-    alone = [t for t in texts if stands_alone(t, "rule") and not t.endswith("?")]
+    alone = [t for t in texts if is_self_contained(t, "rule") and not t.endswith("?")]
     return max(alone or texts, key=lambda t: (not t.endswith("?"), min(len(t), 80)))
 
 
@@ -136,7 +133,7 @@ def _violated(rule: Rule, members: Sequence[FrictionEvent]) -> Pattern:
     if rule.name == MEMORY_FILE:
         return Pattern(RULE_VIOLATED, title, AGENTS_FILE, tuple(members), adds=quote)
     said = (rule.text, *(m.text for m in members))
-    names = sorted({word for text in said for word in retracted_words(text)})
+    names = sorted({word for text in said for name in gives_up(text) for word in name})
     if names:
         denied = ", ".join(f'"Bash({name}:*)"' for name in names[:3])
         note = f'deny it: {{"permissions": {{"deny": [{denied}]}}}}, or write a hook that refuses it'

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -11,12 +10,12 @@ from memory_pipeline.friction.attempts import TOOL, USER, Turn, head_of_call, is
 from memory_pipeline.friction.events import FrictionEvent, cost, request_before
 from memory_pipeline.lake.rows import ObservationRow, distinct
 from memory_pipeline.scope import may_end
-from memory_pipeline.text import cues
 from memory_pipeline.text.kinds import MIN_SAID, PROSE, RULES, is_question, kind_of_user
-from memory_pipeline.text.languages.cues import foreign_cues
+from memory_pipeline.text.languages.cues import cues_of
+from memory_pipeline.text.lines import supposes
+from memory_pipeline.text.relation import REPLACES, gives_up, relation, statement
 from memory_pipeline.text.sentences import sentences
-from memory_pipeline.text.similarity import CJK, content_words
-from memory_pipeline.text.wording import asks, retracted_names, stem, supposes, takes_place_of
+from memory_pipeline.text.similarity import CJK
 
 MAX_SENTENCE = 400
 MAX_OBSERVED = 1_000
@@ -25,16 +24,6 @@ MAX_MESSAGE = 6_000
 """Maximum characters of a typed message; longer ones are pasted."""
 LAST_CALLS = 3
 """Calls that change something, to which words after them may object."""
-AGAIN = re.compile(
-    r"\b(?:again|still|keep(?:s)? (?:on )?\w+ing|how (?:many times|often)|i(?:'ve|"
-    r" have)? (?:already )?(?:told|said|asked|"
-    r"mentioned)|as (?:i )?(?:said|mentioned|told)|remember (?:to|that)|told you|reminder|once more|every time|"
-    r"should have been|(?:we|i) (?:do not|don't|never) use|use \S+ (?:here|,? not)|"
-    r"wieder|wie oft|zum \w+ten mal|wie (?:gesagt|besprochen)|otra vez|de nuevo|cuántas veces|ya (?:te|os) dije|"
-    r"te he dicho|encore une fois|à nouveau|combien de fois|je t'ai (?:déjà )?dit)\b|又|说过|再说一次|何度も|言った",
-    re.I,
-)
-"""Says in passing that it was said before."""
 
 
 def messages_in(
@@ -70,7 +59,12 @@ def _observed(
     positions = {turn.message_id: i for i, turn in enumerate(turns)}
     for o in observed:
         spans = tuple((s["message_id"], s["start"], s["end"]) for s in o["evidence"])
-        if o["trust"] != USER or not spans or len(o["text"]) > MAX_OBSERVED or _THANKS.search(o["text"]):
+        if (
+            o["trust"] != USER
+            or not spans
+            or len(o["text"]) > MAX_OBSERVED
+            or cues_of(o["text"]).thanks.search(o["text"])
+        ):
             continue
         event = FrictionEvent(
             *(o["observation_id"], o["day"], o["session_id"], o["observed_at"], o["text"], spans),
@@ -104,7 +98,7 @@ def sentences_in(text: str, skipped: Collection[tuple[int, int]]) -> Iterator[tu
         if len(words) < MIN_SAID and not CJK.search(words):
             before = start if kind == "correction" else None
             continue
-        if _THANKS.search(words) or (len(words) <= SHORT and _consents(words)):
+        if _thanks(words) or (len(words) <= SHORT and _consents(words)):
             before = None
             continue
         if _is_prose(words):
@@ -112,20 +106,18 @@ def sentences_in(text: str, skipped: Collection[tuple[int, int]]) -> Iterator[tu
         before = None
 
 
-_THANKS = re.compile(
-    r"\b(?:thanks?|thank you|thx|danke\w*|gracias|merci|great work|well done|good job|perfect(?:o)?|no worries|"
-    r"passt schon|no hace falta|no te preocupes)\b|谢谢|ありがとう",
-    re.I,
-)
+def _thanks(words: str) -> bool:
+    return bool(cues_of(words).thanks.search(words))
+
+
 SHORT = 40
 """Maximum characters of a sentence that only consents."""
 
 
 def _consents(words: str) -> bool:
     """Whether it is consent and hardly more."""
-    foreign = foreign_cues(words)
-    accepting, correcting = (foreign.accepting, foreign.correction) if foreign else (cues.ACCEPTING, cues.CORRECTION)
-    return accepting.match(words) is not None and not (AGAIN.search(words) or correcting.search(words))
+    cues = cues_of(words)
+    return cues.accepting.match(words) is not None and not (cues.again.search(words) or cues.correction.search(words))
 
 
 def _covered(start: int, end: int, spans: Collection[tuple[int, int]]) -> bool:
@@ -140,14 +132,13 @@ def corrects(text: str) -> bool:
     """Whether it says so by a cue: a rule or a wish alone may be of any new work, and "who still uses it?" asks."""
     if is_question(text):
         return False
-    foreign = foreign_cues(text)
-    cue = foreign.correction if foreign else cues.CORRECTION
-    return cue.search(text) is not None or bool(retracted_names(text)) or bool(AGAIN.search(text))
+    cues = cues_of(text)
+    return bool(cues.correction.search(text) or cues.again.search(text) or gives_up(text))
 
 
 def is_claim(text: str) -> bool:
     """Whether it says how something is, and neither asks nor supposes."""
-    return not (is_question(text) or asks(text) or supposes(text))
+    return not (is_question(text) or supposes(text))
 
 
 def standing(events: Sequence[FrictionEvent]) -> list[FrictionEvent]:
@@ -159,14 +150,14 @@ def standing(events: Sequence[FrictionEvent]) -> list[FrictionEvent]:
     """
     giving_up: dict[str, dict[str, list[FrictionEvent]]] = {}
     for newer in filter(lambda event: is_claim(event.text), events):
-        for word in {stem(word) for name in retracted_names(newer.text) for word in name}:
+        for word in frozenset[str]().union(*gives_up(newer.text)):
             giving_up.setdefault(word, {}).setdefault(newer.text, []).append(newer)
     over: dict[str, list[list[FrictionEvent]]] = {}
     for event in events:
         if event.is_correction and event.text not in over:
-            named = {stem(word) for word in content_words(event.text)}
-            texts = {text: found for word in named for text, found in giving_up.get(word, {}).items()}
-            over[event.text] = [found for text, found in texts.items() if takes_place_of(text, event.text)]
+            stems = statement(event.text).stems
+            texts = {text: found for word in stems for text, found in giving_up.get(word, {}).items()}
+            over[event.text] = [found for text, found in texts.items() if relation(text, event.text) == REPLACES]
     return [
         event
         for event in events
@@ -183,12 +174,6 @@ def age(event: FrictionEvent) -> tuple[datetime, str]:
     return event.at, event.event_id
 
 
-_LEAD = re.compile(
-    r"^(?:\W*\b(?:no|nope|nein|nee|again|wrong|stop|wait|please|hey|ok(?:ay)?|sorry|once more|otra vez|bitte|nochmal|"
-    r"schon wieder|i (?:already )?(?:told|said)(?: you)?(?: to| that)?|as i said|remember|reminder|by the way|"
-    r"still)\b)+[\s,.:;!?—–-]*",
-    re.I,
-)
 MIN_BARE = 8
 """Characters of what is left, below which the words stay as they are."""
 
@@ -196,5 +181,7 @@ MIN_BARE = 8
 def bare(text: str) -> str:
     """The words without "no" and "again" before them."""
     whole = " ".join(text.split())
-    left = _LEAD.sub("", whole)
+    left, lead = whole, cues_of(whole).interjection
+    while found := lead.match(left):
+        left = left[found.end() :].lstrip(" ,.:;!?—–-")
     return left[:1].upper() + left[1:] if len(left) >= MIN_BARE else whole

@@ -8,15 +8,17 @@ from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.friction.messages import age, bare, is_claim
 from memory_pipeline.friction.patterns import MAX_LINE, MEMORY_FILE, MIN_SESSIONS, STALE_MEMORY, Pattern
 from memory_pipeline.friction.rules import Rule
+from memory_pipeline.text.relation import REPLACES, gives_up, relation
 from memory_pipeline.text.sentences import clip
-from memory_pipeline.text.wording import retracted_names, takes_place_of
 
 
 def stale_lines(said: Sequence[FrictionEvent], rules: Sequence[Rule]) -> dict[Rule, list[FrictionEvent]]:
     """The lines whose place something took, if only in one session ("X instead of Y"), with what says so, oldest
     first. Which line is out of date in other words, only a model tells."""
-    replacing = [e for e in sorted(said, key=age) if retracted_names(e.text) and is_claim(e.text)]
-    found = {rule: [e for e in replacing if rule.reaches(e) and takes_place_of(e.text, rule.text)] for rule in rules}
+    replacing = [e for e in sorted(said, key=age) if gives_up(e.text) and is_claim(e.text)]
+    found = {
+        rule: [e for e in replacing if rule.reaches(e) and relation(e.text, rule.text) == REPLACES] for rule in rules
+    }
     return {rule: members for rule, members in found.items() if members}
 
 

@@ -23,9 +23,9 @@ from memory_pipeline.friction.patterns import (
 )
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.scope import without_note
+from memory_pipeline.text.relation import differs
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.specifics import CAPITALISED, Words, missing_specifics
-from memory_pipeline.text.wording import contradict
 
 _OF_THE_USER = (REPEATED_CORRECTION, STALE_MEMORY)
 """Kinds whose line is the user's word."""
@@ -74,7 +74,7 @@ def checked(pattern: Pattern, text: str) -> tuple[Pattern | None, str | None]:
     if pattern.adds is None:
         return replace(pattern, title=title, note=line), None
     own = without_note(pattern.adds)
-    if pattern.kind in _OF_THE_USER and contradict(line, own):
+    if pattern.kind in _OF_THE_USER and differs(line, own):
         return None, "it turns round what was said"
     note = pattern.adds.removeprefix(own) if pattern.adds.startswith(own) else ""
     # what is applied without asking is in the user's own words

@@ -14,8 +14,8 @@ from itertools import pairwise
 
 from memory_pipeline.observations.types import WindowMessage
 from memory_pipeline.text.kinds import RULES
+from memory_pipeline.text.lines import orders
 from memory_pipeline.text.similarity import content_words_in_order
-from memory_pipeline.text.wording import orders
 
 REPEATED = 0.5
 """Share of its pairs of words from which a text is a repetition: an agent puts its own words around it."""

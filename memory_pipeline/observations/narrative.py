@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from memory_pipeline.harnesses.model import CHOICES
 from memory_pipeline.observations.types import WindowMessage
-from memory_pipeline.text import cues
 from memory_pipeline.text.kinds import is_noise, length_of
+from memory_pipeline.text.languages.cues import english
 from memory_pipeline.text.sentences import clip, sentences, squeeze
 
 VERSION = "2"
@@ -25,7 +25,7 @@ def narrative(messages: Sequence[WindowMessage]) -> str:
     wishes = (m.own for m in messages if m.role == "user" and m.answer_to not in CHOICES)
     asked = next((own for own in wishes if length_of(own.strip()) >= MIN_ASKED), None)
     ending = next(_reported(reversed(messages)), None)
-    done = next((w for w in _reported(reversed(messages)) if w != ending and cues.STATE_CHANGE.search(w)), None)
+    done = next((w for w in _reported(reversed(messages)) if w != ending and english().state_change.search(w)), None)
     reported = ((ASKED, squeeze(asked) if asked else None), (DONE, done), (ENDED, ending))
     parts = [f"{label}{clip(words, MAX_CLIP)}" for label, words in reported if words]
     stopped = [part if part.endswith(STOPS) else f"{part}." for part in parts[:-1]]

@@ -33,8 +33,8 @@ from memory_pipeline.recall.origin import NoSuchLineError, origin
 from memory_pipeline.redaction import Redactor
 from memory_pipeline.settings import Settings, workspace_salt
 from memory_pipeline.text.kinds import NORMATIVE
+from memory_pipeline.text.relation import REPLACES, gives_up, relation
 from memory_pipeline.text.sentences import clip
-from memory_pipeline.text.wording import retracted_words, takes_place_of
 
 NOT_SHOWN = "[left out: it tells a secret]"
 MAX_QUOTED = 120
@@ -155,7 +155,7 @@ def _over(
     over = stale_lines([e for e in events if _reaches(e, text, project)], list(rules.values()))
     found = []
     for ended, members in over.items():
-        told = [m for m in members if retracted_words(m.text) and takes_place_of(m.text, ended.text)]
+        told = [m for m in members if gives_up(m.text) and relation(m.text, ended.text) == REPLACES]
         for i, rule in rules.items() if told else ():
             if rule == ended:
                 kind = CONTRADICTING if rule.since == FIRST else STALE

@@ -14,22 +14,11 @@ from memory_pipeline.proposals.score import HYPOTHETICAL, QUESTION, why_left_out
 from memory_pipeline.scope import are_apart
 from memory_pipeline.text.hidden import without_hidden
 from memory_pipeline.text.kinds import kind_of_model, kind_of_user
-from memory_pipeline.text.sameness import IN_MEMORY
+from memory_pipeline.text.lines import is_self_contained, orders, reports_success, supposes
+from memory_pipeline.text.relation import EQUAL, REPLACES, differs, gives_up, relation, statement, stem
 from memory_pipeline.text.sentences import clip
-from memory_pipeline.text.similarity import content_words, content_words_in_order
+from memory_pipeline.text.similarity import content_words, content_words_in_order, overlap
 from memory_pipeline.text.specifics import differ_in_numbers, specifics
-from memory_pipeline.text.standing import stands_alone
-from memory_pipeline.text.wording import (
-    opposes,
-    orders,
-    refused_words,
-    reports_success,
-    retracted_names,
-    retracted_words,
-    stem,
-    supposes,
-    takes_place_of,
-)
 
 SECRET, CONTRADICTING, STALE, DUPLICATE, JUNK, UNSOURCED = (
     *("secret", "contradicting", "stale"),
@@ -65,7 +54,7 @@ def of_pairs(lines: Sequence[Line]) -> Iterator[Finding]:
     """Lines that say what another says, or break with it; the later one is named."""
     stems = [frozenset(map(stem, content_words(line.text))) for line in lines]
     # what has none of these contradicts nothing by itself; looked for once, since there are many pairs
-    breaking = [bool(retracted_names(t) or refused_words(t) or _NUMBERED.search(t)) for t in (n.text for n in lines)]
+    breaking = [bool(gives_up(t) or statement(t).denied or _NUMBERED.search(t)) for t in (n.text for n in lines)]
     for j, later in enumerate(lines):
         for i in range(j):
             earlier = lines[i]
@@ -107,7 +96,7 @@ def _of_a_moment(text: str, quoted: Said | None) -> str | None:
     """Why words that were said for a moment only are none for later; only of quotations it is known what they were."""
     if quoted is None or orders(text):
         return None
-    if quoted.role == USER and not stands_alone(text, kind_of_user(text)):
+    if quoted.role == USER and not is_self_contained(text, kind_of_user(text)):
         return f"you said it on {quoted.day} of what was before you then; alone it does not say of what"
     if quoted.role != USER and reports_success(text) and kind_of_model(text) == "progress":
         return f"it is an agent's news of {quoted.day}"
@@ -131,7 +120,7 @@ def _is_above(one: Line, other: Line) -> bool:
 def _same(one: str, other: str, mine: frozenset[str], theirs: frozenset[str]) -> bool:
     """Whether one of them says no more than the other: no other name, number, word or order."""
     is_short = min(len(mine), len(theirs)) < MIN_NUANCED
-    if not (mine <= theirs or theirs <= mine) or (is_short and mine != theirs) or not IN_MEMORY.by_words(mine, theirs):
+    if not (mine <= theirs or theirs <= mine) or (is_short and mine != theirs) or overlap(mine, theirs) < EQUAL.overlap:
         return False
     if set(specifics(one)) != set(specifics(other)) or differ_in_numbers(one, other) or _opposed(one, other):
         return False
@@ -149,17 +138,17 @@ def _contradict(one: str, other: str) -> bool:
 
 def _replaces(one: str, other: str) -> bool:
     """Whether an order says "instead of" or "no longer" of what the other orders; "…, not X" says less."""
-    if not (retracted_words(one) and orders(one) and orders(other) and takes_place_of(one, other)):
+    if not (gives_up(one) and orders(one) and orders(other) and relation(one, other) == REPLACES):
         return False
     return set(specifics(other)) <= set(specifics(one))
 
 
 def _opposed(one: str, other: str) -> bool:
     """Whether they differ in nothing but that one refuses what the other does."""
-    if bool(refused_words(one)) == bool(refused_words(other)):
+    if bool(statement(one).denied) == bool(statement(other).denied):
         return False
     mine, theirs = _without_polar(one), _without_polar(other)
-    return bool(mine) and mine == theirs and opposes(one, other)
+    return bool(mine) and mine == theirs and differs(one, other, cautious=True)
 
 
 def _without_polar(text: str) -> frozenset[str]:

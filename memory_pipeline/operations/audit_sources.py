@@ -21,11 +21,10 @@ from memory_pipeline.embeddings.passages import SPEAKERS
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.redaction import Redactor
 from memory_pipeline.settings import Settings
-from memory_pipeline.text.sameness import AUDITED
+from memory_pipeline.text.relation import AGAIN, differs, statement, stem
 from memory_pipeline.text.sentences import clip, sentences, squeeze
-from memory_pipeline.text.similarity import content_words, words
+from memory_pipeline.text.similarity import content_words, overlap, words
 from memory_pipeline.text.specifics import differ_in_numbers, specifics
-from memory_pipeline.text.wording import contradict, refused_words, stem
 
 USER = "user"
 RAREST = 6
@@ -150,7 +149,7 @@ def _is_verbatim(line: _Heard, said: _Heard) -> bool:
 
 def _says_the_same(line: _Heard, said: _Heard) -> bool:
     """Whether the sentence says what the line says, by the words of both."""
-    if len(line.stems & said.stems) < MIN_SHARED or not AUDITED.by_words(line.stems, said.stems):
+    if len(line.stems & said.stems) < MIN_SHARED or overlap(line.stems, said.stems) < AGAIN.overlap:
         return False
     if differ_in_numbers(line.text, said.text) or not set(specifics(line.text)) <= set(specifics(said.text)):
         return False
@@ -159,7 +158,7 @@ def _says_the_same(line: _Heard, said: _Heard) -> bool:
 
 def _opposed(line: str, sentence: str) -> bool:
     """Whether one gives up what the other holds on to, or refuses anything while the other does not."""
-    return contradict(line, sentence) or bool(refused_words(line)) != bool(refused_words(sentence))
+    return differs(line, sentence) or bool(statement(line).denied) != bool(statement(sentence).denied)
 
 
 def _looked_for(line: str) -> frozenset[str]:

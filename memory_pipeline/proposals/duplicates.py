@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from memory_pipeline.scope import are_apart
-from memory_pipeline.text.languages.identify import ENGLISH, language_of
-from memory_pipeline.text.sameness import OFFERED, Sameness
-from memory_pipeline.text.similarity import content_words, is_latin, overlap
-from memory_pipeline.text.specifics import differ_in_numbers
-from memory_pipeline.text.wording import contradict, opposes, retracted_names, takes_place_of
+from memory_pipeline.text.relation import OFFERED, REPLACES, SAME, Likeness, relation, statement
+from memory_pipeline.text.similarity import is_latin, overlap
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,35 +27,22 @@ class Known:
     projects: tuple[str, ...] = ()
 
 
-Differ = Callable[[str, Sequence[str], Known], bool]
-"""Whether a text that was said in these projects says something else than a line that is like it."""
-
-
-def _differ(text: str, projects: Sequence[str], known: Known) -> bool:
-    return (opposes if are_apart(projects, known.projects) else contradict)(text, known.text)
-
-
 @dataclass
 class KnownLines:
     """Grows as lines are offered. A search looks only at lines that share a word, and at all vectors at once."""
 
     lines: list[Known] = field(default_factory=list)
-    _words: list[frozenset[str]] = field(default_factory=list)
     _having: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     _of_source: dict[str, int] = field(default_factory=dict)
-    _taking: list[tuple[frozenset[str], int]] = field(default_factory=list)
     _with_vector: list[int] = field(default_factory=list)
     _vectors: list[np.ndarray] = field(default_factory=list)
     _matrix: np.ndarray | None = None
 
     def add(self, known: Known, sources: Iterable[str] = (), vector: Sequence[float] | None = None) -> None:
         index = len(self.lines)
-        words = content_words(known.text)
         self.lines.append(known)
-        self._words.append(words)
-        for word in words:
+        for word in statement(known.text).stems:
             self._having[word].append(index)
-        self._taking += [(named, index) for named in retracted_names(known.text)]
         for source in sources:
             self._of_source.setdefault(source, index)
         if vector is not None and is_latin(known.text):
@@ -82,17 +66,22 @@ class KnownLines:
         vector: Sequence[float] | None = None,
         projects: Sequence[str] = (),
         *,
-        sameness: Sameness = OFFERED,
-        differ: Differ = _differ,
+        like: Likeness = OFFERED,
+        cautious: bool = False,
     ) -> Known | None:
-        """The line that says the same and is most like the text, if there is one; never one from which it differs: by
-        default one that it contradicts, or of another project one that refuses what it does."""
-        words = content_words(text)
-        shared = {index for word in words for index in self._having.get(word, ())}
+        """The line that says the same and is most like the text, if there is one.
+
+        A line of another project must not refuse what the text does; with `cautious` none must, and a line of another
+        project never says the same.
+        """
+        mine = statement(text).words
         # of two that are equally like it the same one, in whatever order a run that was interrupted came to know them
-        near = ((-overlap(words, self._words[i]), self.lines[i].proposal_id or _BY_HAND, i) for i in shared)
-        for _, _, index in sorted(found for found in near if -found[0] >= sameness.overlap):
-            if not differ(text, projects, self.lines[index]):
+        near = (
+            (-overlap(mine, statement(self.lines[i].text).words), self.lines[i].proposal_id or _BY_HAND, i)
+            for i in self._sharing(text)
+        )
+        for _, _, index in sorted(found for found in near if -found[0] >= like.overlap):
+            if self._says(self.lines[index], text, projects, like, cautious=cautious):
                 return self.lines[index]
         if vector is None or not self._vectors or not is_latin(text):
             return None
@@ -100,27 +89,36 @@ class KnownLines:
 
         if self._matrix is None:
             self._matrix = np.stack(self._vectors)
-        likeness = self._matrix @ np.asarray(vector, dtype=np.float32)
-        for place in np.argsort(-likeness)[: int((likeness >= sameness.cosine).sum())]:
+        cosines = self._matrix @ np.asarray(vector, dtype=np.float32)
+        for place in np.argsort(-cosines)[: int((cosines >= like.cosine).sum())]:
             known = self.lines[self._with_vector[int(place)]]
-            is_foreign = language_of(text) != ENGLISH or language_of(known.text) != ENGLISH
-            if is_foreign and words.isdisjoint(self._words[self._with_vector[int(place)]]):
-                continue  # the model is for English
-            if not (differ_in_numbers(text, known.text) or differ(text, projects, known)):
+            if self._says(known, text, projects, like, cosine=float(cosines[place]), cautious=cautious):
                 return known
         return None
 
     def replaced_by(self, text: str) -> list[Known]:
         """The lines whose place the text takes by its words."""
-        near = {
-            index
-            for named in retracted_names(text)
-            for index in set.intersection(*(set(self._having.get(word, ())) for word in named))
-        }
-        return [self.lines[i] for i in sorted(near) if takes_place_of(text, self.lines[i].text)]
+        return [self.lines[i] for i in self._sharing(text) if relation(text, self.lines[i].text) == REPLACES]
 
     def replacing(self, text: str) -> list[Known]:
         """The lines that have taken the text's place by their words."""
-        words = content_words(text)
-        near = dict.fromkeys(index for named, index in self._taking if named <= words)
-        return [self.lines[i] for i in near if takes_place_of(self.lines[i].text, text)]
+        return [self.lines[i] for i in self._sharing(text) if relation(self.lines[i].text, text) == REPLACES]
+
+    def _sharing(self, text: str) -> list[int]:
+        """Positions of the lines that share a stem with the text."""
+        return sorted({i for word in statement(text).stems for i in self._having.get(word, ())})
+
+    def _says(
+        self,
+        known: Known,
+        text: str,
+        projects: Sequence[str],
+        like: Likeness,
+        *,
+        cosine: float | None = None,
+        cautious: bool,
+    ) -> bool:
+        apart = are_apart(projects, known.projects)
+        if cautious and apart:
+            return False
+        return relation(text, known.text, like, cosine=cosine, cautious=cautious or apart) == SAME

@@ -28,9 +28,7 @@ from memory_pipeline.proposals.quoted_change import ADDS, REMOVES, Change
 from memory_pipeline.proposals.remembering import says_same
 from memory_pipeline.scope import without_note
 from memory_pipeline.settings import Settings
-from memory_pipeline.text.sameness import IN_MEMORY
 from memory_pipeline.text.sentences import clip
-from memory_pipeline.text.similarity import content_words
 from memory_pipeline.workspace.workspace import Workspace
 
 MAX_A_DAY = 10
@@ -182,7 +180,7 @@ class _Proposed:
 
     def __init__(self, log: ProposalLog) -> None:
         self._log = log
-        self._lines: list[tuple[str, str, frozenset[str]]] | None = None
+        self._lines: list[tuple[str, str]] | None = None
 
     def asked_once(self, row: NewFix) -> NewFix | None:
         """The fix, in place of pending proposals that say the same as its line; None if a user decided on such a line,
@@ -194,17 +192,14 @@ class _Proposed:
         asked_for = set(self._log.table("remembered")["proposal_id"]) if same else set()
         if any(is_fix(p) or p in asked_for or self._log.status[p] != PENDING for p in same):
             return None
-        self._lines = [*(self._lines or []), (row["proposal_id"], line, content_words(line))]
+        self._lines = [*(self._lines or []), (row["proposal_id"], line)]
         return {**row, "supersedes": [*row["supersedes"], *same]}
 
     def _saying(self, line: str) -> list[str]:
         if self._lines is None:  # thousands, and most runs have no line to look for
             asked = self._log.frame.filter(~pl.col("status").is_in([EXPIRED, INVALID, SUPERSEDED, WITHDRAWN]))
-            known = asked.select("proposal_id", "text").iter_rows()
-            self._lines = [(p, text, content_words(text)) for p, text in known]
-        mine = content_words(line)
-        near = [(p, text) for p, text, words in self._lines if IN_MEMORY.by_words(mine, words)]
-        return [p for p, text in near if says_same(line, mine, text)]
+            self._lines = list(asked.select("proposal_id", "text").iter_rows())
+        return [p for p, text in self._lines if says_same(line, text)]
 
 
 def _said_at(workspace: Workspace, patterns: dict[str, FrictionRow], chosen: Sequence[str]) -> dict[str, datetime]:

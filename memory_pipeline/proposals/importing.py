@@ -25,13 +25,11 @@ from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.remembering import IMPORTED, REMEMBERED_LOCK, WAIT_SECONDS, add_rows, content_hash
 from memory_pipeline.proposals.score import line_score
 from memory_pipeline.reflections.types import FITS_NONE, RULES, section_name, section_of
-from memory_pipeline.scope import are_apart
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.kinds import NORMATIVE, kind_of_user
+from memory_pipeline.text.lines import orders
 from memory_pipeline.text.priorities import HIGH, MEDIUM
-from memory_pipeline.text.sameness import IN_MEMORY
-from memory_pipeline.text.specifics import differ_in_numbers
-from memory_pipeline.text.wording import opposes, orders
+from memory_pipeline.text.relation import EQUAL
 from memory_pipeline.workspace.workspace import Workspace
 
 IN_FILE, STRUCK, TWICE = "in MEMORY.md", "struck through in MEMORY.md", "above"
@@ -83,7 +81,7 @@ def judged(workspace: Workspace, lines: Sequence[ImportLine]) -> list[Judged]:
     found = []
     for line in lines:
         projects = (line.project,) if line.project else ()
-        same = known.same(line.text, projects=projects, sameness=IN_MEMORY, differ=_differ)
+        same = known.same(line.text, projects=projects, like=EQUAL, cautious=True)
         if isinstance(same, _KnownAs):
             found.append(Judged(line, same.how, same.proposal_id))
         else:
@@ -135,11 +133,6 @@ def _known_lines(workspace: Workspace) -> KnownLines:
         own = line.proposal_id if line.proposal_id in ours else None
         known.add(_KnownAs(own, struck["text"] if struck else line.text, projects, STRUCK if struck else IN_FILE))
     return known
-
-
-def _differ(text: str, projects: Sequence[str], known: Known) -> bool:
-    apart = are_apart(projects, known.projects)
-    return apart or differ_in_numbers(text, known.text) or opposes(text, known.text)
 
 
 def _row(settings: Settings, line: ImportLine, now: datetime) -> RememberedRow:

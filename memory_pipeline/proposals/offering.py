@@ -13,8 +13,8 @@ from memory_pipeline.lake.rows import ReflectionRow, SourceRow
 from memory_pipeline.observations.answering import words_of
 from memory_pipeline.observations.types import EXTRACTIVE
 from memory_pipeline.text.kinds import NORMATIVE
+from memory_pipeline.text.lines import is_self_contained, tells_what
 from memory_pipeline.text.priorities import HIGH, MEDIUM
-from memory_pipeline.text.standing import stands_alone, tells_what
 
 LASTING = ("rule", "preference", "decision", "correction", "root_cause", "convention")
 NOTABLE_SESSIONS = 2
@@ -38,7 +38,7 @@ def _is_clear(text: str, kind: str) -> bool:
     """Whether the user's words say what is to hold. What they chose of the answers that an agent offered was for its
     task, as a rule: read by eye, none of seven such lines was worth keeping as it stood."""
     words = words_of(text)
-    return stands_alone(words, kind) and (words == text or tells_what(words))
+    return is_self_contained(words, kind) and (words == text or tells_what(words))
 
 
 def is_quoted(line: ReflectionRow, sources: Sequence[SourceRow]) -> bool:

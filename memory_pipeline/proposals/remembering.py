@@ -34,11 +34,9 @@ from memory_pipeline.scope import are_apart
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.kinds import NORMATIVE, kind_of_user
 from memory_pipeline.text.priorities import HIGH, MEDIUM
-from memory_pipeline.text.sameness import IN_MEMORY
+from memory_pipeline.text.relation import EQUAL, SAME, relation
 from memory_pipeline.text.sentences import clip
-from memory_pipeline.text.similarity import content_words, words
-from memory_pipeline.text.specifics import differ_in_numbers
-from memory_pipeline.text.wording import opposes
+from memory_pipeline.text.similarity import words
 from memory_pipeline.workspace.workspace import Workspace
 
 AGENT = "assistant"
@@ -182,7 +180,7 @@ def _known(
     lines = [x for x in lines_of(path.read_bytes() if path.exists() else None) if not x.is_struck]
     there = {x.proposal_id for x in lines}
     promoted = set(log.table("promotions")["proposal_id"])
-    mine, known = content_words(line), list[Remembered]()
+    known = list[Remembered]()
     no_lines = {p for p, fix in log.fixes.items() if fix["place"] != path.name or not fix["adds"]}
     for row in typed_rows(log.frame, ProposalState):
         own = row["proposal_id"]
@@ -194,9 +192,9 @@ def _known(
         if not is_over and not are_apart([project] if project else [], row["projects"]):
             known.append(Remembered(own, row["decided_text"] or row["text"], known=row["status"]))
     known += [Remembered(None, x.text, known="in MEMORY.md") for x in lines]
-    return next((k for k in known if says_same(line, mine, k.text)), None)
+    return next((k for k in known if says_same(line, k.text)), None)
 
 
-def says_same(line: str, mine: frozenset[str], text: str) -> bool:
+def says_same(line: str, text: str) -> bool:
     """Whether they are the same but for a word. Stricter than for what was found in sessions: somebody asks for it."""
-    return IN_MEMORY.by_words(mine, content_words(text)) and not (differ_in_numbers(line, text) or opposes(line, text))
+    return relation(line, text, EQUAL, cautious=True) == SAME

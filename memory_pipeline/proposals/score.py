@@ -11,12 +11,11 @@ from memory_pipeline.observations.flags import DOUBTED
 from memory_pipeline.redaction.forgotten import MARK
 from memory_pipeline.redaction.spoken import names_password
 from memory_pipeline.reflections.types import CHANGES, FITS_NONE, is_guidance
-from memory_pipeline.text.kinds import RULES
-from memory_pipeline.text.momentary import is_momentary_request
+from memory_pipeline.text.kinds import RULES, is_momentary_request, is_question
+from memory_pipeline.text.lines import guesses, is_list, orders, points, reports_success, supposes
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM
 from memory_pipeline.text.specifics import specifics
 from memory_pipeline.text.tokens import estimate
-from memory_pipeline.text.wording import asks, guesses, is_list, orders, points, reports_success, supposes
 
 USER = "user"
 TRUSTED = (USER, "assistant")
@@ -41,7 +40,7 @@ def why_left_out(text: str, observed: Sequence[SourceRow]) -> str | None:
         return ORDER
     if observed and set(observed[0]["flags"] or []) & set(DOUBTED):
         return FLAGGED
-    if asks(visible) or (observed and observed[0]["kind"] == "question"):
+    if is_question(visible) or (observed and observed[0]["kind"] == "question"):
         return QUESTION
     return HYPOTHETICAL if supposes(words_of(visible)) else None
 

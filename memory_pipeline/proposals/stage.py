@@ -35,8 +35,8 @@ from memory_pipeline.reflections.types import section_at
 from memory_pipeline.scope import may_end
 from memory_pipeline.stages import Built
 from memory_pipeline.text.encoder import encoder_of
+from memory_pipeline.text.relation import differs
 from memory_pipeline.text.similarity import words
-from memory_pipeline.text.wording import breaks_with
 from memory_pipeline.workspace.daily_log.notes import SESSION as NOTES
 from memory_pipeline.workspace.daily_log.notes import notes_in
 from memory_pipeline.workspace.daily_log.render import LogReflection, write_reflection
@@ -106,7 +106,7 @@ class ProposalsStage:
             standing.append(text)
             replaced = self._replaced(known, line, text) if line["kind"] in STATES else []
             same = known.from_sources(line["sources"])
-            if same and (same.proposal_id in replaced or breaks_with(text, same.text)):
+            if same and (same.proposal_id in replaced or differs(text, same.text)):
                 same = None  # the reflector took them for one
             if not (same or replaced):
                 same = known.same(text, vector, line["projects"] or ())

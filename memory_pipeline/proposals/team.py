@@ -16,8 +16,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.duplicates import Known, KnownLines
 from memory_pipeline.proposals.remembering import TEAM, NotRememberedError, Remembered, remember
 from memory_pipeline.text.encoder import encoder_of
-from memory_pipeline.text.specifics import differ_in_numbers
-from memory_pipeline.text.wording import opposes
+from memory_pipeline.text.relation import differs
 from memory_pipeline.workspace.workspace import Workspace
 
 MIN_PEOPLE = 2
@@ -64,7 +63,7 @@ def agreed_lines(workspace: Workspace, people: Mapping[str, Lake]) -> list[Agree
     for (at, owner, proposal_id, section, text), vector in zip(lines, vectors, strict=True):
         for layer in layers:  # lines that are alike and differ, as "always" and "never" do, are in different ones
             same = layer.same(text, vector)
-            if same is None or not _differ(text, found[same.proposal_id or ""].text):
+            if same is None or not differs(text, found[same.proposal_id or ""].text, cautious=True):
                 break
         else:
             layer, same = KnownLines(), None
@@ -87,7 +86,3 @@ def offer(workspace: Workspace, agreed: Agreed, now: datetime) -> Offered:
     except NotRememberedError as error:
         return Offered(agreed, None, f"{error}")
     return Offered(agreed, made)
-
-
-def _differ(one: str, other: str) -> bool:
-    return differ_in_numbers(one, other) or opposes(one, other)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -23,10 +22,11 @@ from memory_pipeline.proposals.events import (
 )
 from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
 from memory_pipeline.scope import may_end
-from memory_pipeline.text.sameness import IN_MEMORY
-from memory_pipeline.text.similarity import content_words
-from memory_pipeline.text.wording import retracted_names, takes_place_of
+from memory_pipeline.text.relation import EQUAL, REPLACES, SAME, relation
 from memory_pipeline.workspace.workspace import Workspace
+
+Known = Sequence[tuple[MemoryLine, str]]
+"""Lines of MEMORY.md, each with its normalised text."""
 
 
 def supersessions(log: ProposalLog) -> list[Decision]:
@@ -51,7 +51,7 @@ def invalid(workspace: Workspace, log: ProposalLog, approvals: Mapping[str, str]
     gone = _retracted(workspace, rows)
     path = workspace.settings.memory_file
     lines = [line for line in lines_of(path.read_bytes() if path.exists() else None) if not line.is_struck]
-    newer, known, fixes = _taking(log, lines), _Lines(lines), log.fixes
+    newer, known, fixes = _taking(log, lines), [(line, normalised(line.text)) for line in lines], log.fixes
     found = {}
     for proposal_id, row in rows.items():
         text = approvals[proposal_id]
@@ -67,42 +67,26 @@ def invalid(workspace: Workspace, log: ProposalLog, approvals: Mapping[str, str]
     return found
 
 
-class _Lines:
-    """Lines of MEMORY.md, found by their words."""
-
-    def __init__(self, lines: list[MemoryLine]) -> None:
-        self.lines = [(line, normalised(line.text), content_words(line.text)) for line in lines]
-        self._having: defaultdict[str, list[int]] = defaultdict(list)
-        for index, (_, _, words) in enumerate(self.lines):
-            for word in words:
-                self._having[word].append(index)
-
-    def near(self, text: str) -> list[tuple[MemoryLine, str, frozenset[str]]]:
-        """All that are nearly equal to the text are among these: they have one of its rarest words."""
-        words = sorted(content_words(text), key=lambda word: (len(self._having.get(word, ())), word))
-        missing = int(len(words) * (1 - IN_MEMORY.overlap)) + 1
-        return [self.lines[i] for i in sorted({i for w in words[: missing + 1] for i in self._having.get(w, ())})]
-
-
-def _unfit(workspace: Workspace, fix: FixRow, row: ProposalState, text: str, known: _Lines) -> str | None:
+def _unfit(workspace: Workspace, fix: FixRow, row: ProposalState, text: str, known: Known) -> str | None:
     """Of a friction fix, where it changes MEMORY.md; what to make of another file its user knows."""
     if fix["place"] != workspace.settings.memory_file.name:
         return None
     over = normalised(fix["replaces"] or "")
     if fix["adds"]:
         return _there(row, text, known, over)
-    is_there = any(over in said for _, said, _ in known.lines)
+    is_there = any(over in said for _, said in known)
     return None if is_there else "MEMORY.md no longer has the line that it would strike out"
 
 
-def _there(row: ProposalState, text: str, known: _Lines, over: str = "") -> str | None:
+def _there(row: ProposalState, text: str, known: Known, over: str = "") -> str | None:
     """That MEMORY.md has the text, in another line than those that it takes the place of; ``over`` by its words."""
     replaced = set(row["supersedes"] or [])
-    wanted, mine = normalised(text), content_words(text)
-    for line, said, words in known.near(text):
+    wanted = normalised(text)
+    for line, said in known:
         if said == over:
             continue
-        same = said == wanted or (text == row["text"] and IN_MEMORY.by_words(mine, words))
+        # an edited text is refused only where it is the very same: the user has seen what they wrote
+        same = said == wanted or (text == row["text"] and relation(text, line.text, EQUAL) == SAME)
         if same and line.proposal_id not in replaced:
             return f"MEMORY.md says it already, in line {line.line_number}"
     return None
@@ -113,7 +97,7 @@ def _contradicted(row: ProposalState, text: str, newer: list[ProposalState]) -> 
         later = other["last_seen"] and row["last_seen"] and other["last_seen"] > row["last_seen"]
         named = row["proposal_id"] in (other["supersedes"] or [])
         reaches = may_end(other["projects"], row["projects"])
-        if named or (later and reaches and takes_place_of(other["text"], text)):
+        if named or (later and reaches and relation(other["text"], text) == REPLACES):
             return f"MEMORY.md says what was said later ({other['proposal_id']}): {other['text']}"
     return None
 
@@ -125,7 +109,7 @@ def _taking(log: ProposalLog, lines: list[MemoryLine]) -> list[ProposalState]:
     return [
         row | {"text": texts[row["proposal_id"]]}
         for row in typed_rows(rows, ProposalState)
-        if row["status"] == APPROVED and (row["supersedes"] or retracted_names(texts[row["proposal_id"]]))
+        if row["status"] == APPROVED
     ]
 
 

@@ -19,9 +19,9 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.events import PENDING, REJECTED, ProposalLog, is_fix
 from memory_pipeline.quality.results import WEEK, Result
 from memory_pipeline.redaction.redactor import MARK
+from memory_pipeline.text.lines import is_self_contained
 from memory_pipeline.text.priorities import HIGH
 from memory_pipeline.text.similarity import content_words, words
-from memory_pipeline.text.standing import stands_alone
 
 USER = "user"
 
@@ -170,7 +170,7 @@ def _not_standing_alone(observed: pl.DataFrame) -> dict[date, float]:
     own = observed.filter((pl.col("priority") == HIGH) & (pl.col("trust") == USER))
     by_day: dict[date, list[bool]] = defaultdict(list)
     for day, text, kind in own.select("day", "text", "kind").iter_rows():
-        by_day[day].append(not stands_alone(text, kind))
+        by_day[day].append(not is_self_contained(text, kind))
     return {day: sum(found) / len(found) for day, found in by_day.items()}
 
 

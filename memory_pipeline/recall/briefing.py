@@ -35,11 +35,11 @@ from memory_pipeline.sessions.projects import Place
 from memory_pipeline.sessions.windows import COMPLETED as NOTHING_WAITS
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.kinds import NORMATIVE, RULES
+from memory_pipeline.text.lines import is_list, points
 from memory_pipeline.text.priorities import HIGH
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.tasks import words_about_a_task
 from memory_pipeline.text.tokens import estimate
-from memory_pipeline.text.wording import is_list, points
 
 _ASKED = re.compile(r"^Asked: .*?(?=(?:Done|Ended with): |$)")
 """The beginning of a narrative that was made without a model. It repeats the user's words, which the brief shows

@@ -19,8 +19,7 @@ from memory_pipeline.reflections.types import (
 )
 from memory_pipeline.scope import are_apart
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM, RANK
-from memory_pipeline.text.sameness import OBSERVED, groups
-from memory_pipeline.text.wording import opposes
+from memory_pipeline.text.relation import OBSERVED, groups
 
 RECENT_DAYS = 1
 """Up to this age in days an observation is kept nearly verbatim: everything but low."""
@@ -85,11 +84,11 @@ def _lines(
     by_id = {o.observation_id: o for o in sorted(observed, key=order) if o.observation_id not in replaced}
     texts = {i: o.text for i, o in by_id.items()}
 
-    def differ(i: str, leader: str) -> bool:
+    def is_of_another_project(i: str, leader: str) -> bool:
         """What one project refuses and another does are two rules, however alike."""
-        return are_apart(by_id[i].projects, by_id[leader].projects) and opposes(texts[i], texts[leader])
+        return are_apart(by_id[i].projects, by_id[leader].projects)
 
-    for ids in groups(list(by_id), texts, vectors, OBSERVED, differ):
+    for ids in groups(list(by_id), texts, vectors, OBSERVED, is_of_another_project):
         members = [by_id[i] for i in ids]
         if members[0].may_lead and keep(members):
             yield _line(members, tuple(sorted(older for older, newer in replaced.items() if newer in ids)))

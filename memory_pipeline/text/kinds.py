@@ -1,14 +1,11 @@
-"""What kind of fact words are, by the cues in them; and which words are none."""
+"""What kind of fact words are, by the cues in them; which words are none, and which mean nothing once they are done."""
 
 from __future__ import annotations
 
 import re
 from typing import Literal, get_args
 
-from memory_pipeline.text import cues
-from memory_pipeline.text.languages.cues import foreign_cues
-from memory_pipeline.text.languages.roles import Cues
-from memory_pipeline.text.momentary import is_momentary_claim
+from memory_pipeline.text.languages.cues import cues_of, english
 from memory_pipeline.text.similarity import CJK
 
 Kind = Literal[
@@ -33,30 +30,38 @@ RULES = ("rule", "preference", "correction")
 """Kinds that say how things are to be done from now on: in a user's words nobody else can end them."""
 NORMATIVE = (*RULES, "decision")
 """Kinds that say what is to hold: rules and decisions. In a user's words only the user can replace them."""
-CUES: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("root_cause", cues.ROOT_CAUSE),
-    ("rule", cues.RULE),
-    ("decision", cues.DECIDED),
-    ("preference", cues.PREFERENCE),
-    ("decision", cues.DECISION),
-    ("state_change", cues.STATE_CHANGE),
-    ("convention", cues.CONVENTION),
-    ("progress", cues.PROGRESS),
+_ADDRESSED = re.compile(r"^\W*((me|us|you|i|we|to|that|and|also)\W+)*", re.I)
+"""What stands between "would you like" and what is offered."""
+_AUXILIARY = re.compile(
+    r"^\W*(?:should|shall|can|could|would|may|do) (?:i|we|you) (?:(?:want|like)(?: me| us)? to )?", re.I
 )
+_DO = re.compile(r"^\W*do\b", re.I)
+"""Of a question that asks for facts: "Do old ones get it too?"."""
+_MAY_PASS = ("statement", "state_change", "progress", "convention", "root_cause")
+_CLAIMS = (
+    ("root_cause", "root_cause"),
+    ("rule", "rule"),
+    ("decided", "decision"),
+    ("preference", "preference"),
+    ("decision", "decision"),
+    ("state_change", "state_change"),
+    ("convention", "convention"),
+    ("progress", "progress"),
+)
+"""Roles of cues in the order in which they are looked for, each with the kind that it tells."""
 
 
 def kind_of_user(words: str) -> str:
     """What a user's words are. A question is a question whatever else is in it, unless it corrects."""
-    foreign = foreign_cues(words)
-    if foreign:
-        return _kind_in(foreign, words)
+    cues = cues_of(words)
     if is_question(words):
-        return "correction" if cues.CORRECTING_QUESTION.search(words) else "question"
-    if cues.OPEN.search(words):
+        return "correction" if cues.correcting_question.search(words) else "question"
+    if cues.open.search(words):
         return "question"
-    if cues.CORRECTION.search(words):
-        return "rule" if cues.RULE.search(words) or cues.PREFERENCE.search(words) else "correction"
-    return kind_of_claim(words)
+    if cues.correction.search(words):
+        return "rule" if cues.rule.search(words) or cues.preference.search(words) else "correction"
+    kind = kind_of_claim(words)
+    return "correction" if kind == "statement" and cues.contrast.search(words) else kind
 
 
 def kind_of_model(words: str) -> str:
@@ -66,58 +71,25 @@ def kind_of_model(words: str) -> str:
 
 
 def kind_of_claim(words: str) -> str:
-    foreign = foreign_cues(words)
-    if foreign:
-        return next((kind for kind, cue in _claims(foreign) if cue.search(words)), "statement")
-    return next((kind for kind, cue in CUES if cue.search(words)), "statement")
-
-
-def _kind_in(foreign: Cues, words: str) -> str:
-    """As for English, but that a contrast alone corrects: "nicht X, sondern Y"."""
-    if is_question(words):
-        return "correction" if foreign.correcting_question.search(words) else "question"
-    if foreign.open.search(words):
-        return "question"
-    if foreign.correction.search(words):
-        return "rule" if foreign.rule.search(words) or foreign.preference.search(words) else "correction"
-    kind = kind_of_claim(words)
-    return "correction" if kind == "statement" and foreign.contrast.search(words) else kind
-
-
-def _claims(foreign: Cues) -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return (
-        ("root_cause", foreign.root_cause),
-        ("rule", foreign.rule),
-        ("decision", foreign.decision),
-        ("preference", foreign.preference),
-        ("state_change", foreign.state_change),
-        ("convention", foreign.convention),
-        ("progress", foreign.progress),
-    )
+    cues = cues_of(words)
+    return next((kind for role, kind in _CLAIMS if getattr(cues, role).search(words)), "statement")
 
 
 def is_question(words: str) -> bool:
-    if words.rstrip("\"')” ").endswith(("?", "？")):
-        return True
-    foreign = foreign_cues(words)
-    return bool((foreign.asking if foreign else cues.ASKING).search(words))
+    return words.rstrip("\"')”’*_` ").endswith(("?", "？")) or bool(cues_of(words).asking.search(words))
 
 
 def is_passing(words: str) -> bool:
     """Consent, thanks, or an order for this moment."""
-    foreign = foreign_cues(words)
-    acceptance = foreign.acceptance if foreign else cues.ACCEPTANCE
-    if acceptance.match(words) or length_of(words) < MIN_SAID:
+    if cues_of(words).acceptance.match(words) or length_of(words) < MIN_SAID:
         return True
     return is_momentary_claim(kind_of_user(words), words)
 
 
 def is_noise(words: str) -> bool:
     """A plan, an offer or praise of the model."""
-    foreign = foreign_cues(words)
-    if foreign:
-        return any(cue.search(words) for cue in (foreign.plan, foreign.offer, foreign.praise))
-    return any(cue.search(words) for cue in (cues.PLAN, cues.OFFER, cues.PRAISE))
+    cues = cues_of(words)
+    return any(cue.search(words) for cue in (cues.plan, cues.offer, cues.praise))
 
 
 def is_prose(words: str) -> bool:
@@ -133,3 +105,32 @@ def is_prose(words: str) -> bool:
 def length_of(words: str) -> int:
     """Characters, of which one of Chinese, Japanese or Korean says as much as three others."""
     return len(words) + 2 * len(CJK.findall(words))
+
+
+def is_momentary_claim(kind: str, words: str) -> bool:
+    """An order for this moment; a decision ("let's go with Postgres") outlasts it."""
+    return kind in _MAY_PASS and is_momentary_step(words)
+
+
+def is_momentary_step(words: str) -> bool:
+    """An instruction, whoever gives it: also a step of the model's plan."""
+    return bool(cues_of(words).momentary.search(words))
+
+
+def is_momentary_offer(words: str) -> bool:
+    """An offer to do something right away: "Would you like me to commit this?"."""
+    asked = words.rsplit(". ", 1)[-1]
+    cues = english()
+    return asked.endswith("?") and bool(cues.momentary.match(_ADDRESSED.sub("", cues.offer.sub("", asked))))
+
+
+def is_momentary_question(words: str) -> bool:
+    """A question of the model about the next step ("Do you want to push this?"), not about how things are to be."""
+    asked = _AUXILIARY.sub("", words)
+    return is_momentary_offer(asked) and not _DO.match(asked)
+
+
+def is_momentary_request(line: str) -> bool:
+    """A line in a user's words that asks for something to be done now."""
+    cues = cues_of(line)
+    return bool(cues.request.search(line)) and not cues.rule.search(line)

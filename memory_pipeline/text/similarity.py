@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from memory_pipeline.text.phrases import word_list
+
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3005"
 _HIRAGANA = "\u3041-\u309f"
 _KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
@@ -26,31 +28,11 @@ _HAN_CHARACTER = re.compile(f"[{_HAN}]")
 _GRAMMAR = re.compile(f"[{_HIRAGANA}]+")
 _LATIN = re.compile(r"[A-Za-zªµºÀ-ÖØ-öø-ɏḀ-ỿ]")
 _LETTER = re.compile(r"[^\W\d_]")
-_COMMON = frozenset(
-    """
-    a an and are as at be been but by can could did do does for from had has have he her his how i if in into is
-    it its just like me my no not of on or our out please she should so some than that the their them then there
-    these they this to up us was we were what when where which who why will with would you your
-    """.split()  # noqa: SIM905 - a list of words reads better as text
-)
-COMMON_ELSEWHERE = frozenset(
-    """
-    aber alle als auch auf aus bei bitte da damit dann das dass dem den der des doch du ein eine einem einen einer es
-    für hier ich ihr im immer ins ist ja jetzt kein keine keinen mal mehr mit muss müssen nach nein nicht nie niemals
-    noch nun nur oder ohne schon sein sich sie sind soll sollen sondern statt und uns vom von vor weil wenn werden wie
-    wir wird zu zum zur über
-    au aux avec ce cela ces cette c'est dans de des donc du elle en est et être il ils jamais je la le les leur mais
-    même ne nous où par pas plus pour que qui sa sans se ses sont sous sur toujours tous tout toute tu un une vous ça
-    al como con cuando cada del el ella en entre es esa ese eso esta este esto está hay las lo los más muy nada nunca
-    para pero porque por que se ser si siempre sin sobre su sus también todo todos tu un una uno unos ya y
-    """.split()  # noqa: SIM905 - a list of words reads better as text
-)
+COMMON_ELSEWHERE = word_list("grammar", "german", "french", "spanish")
 """German, French and Spanish words that carry no content, without those that carry some in English ("die", "war")."""
-COMMON_CHARACTERS = frozenset(
-    "的了是在和与與或也都就不要用使请請把被让讓给給对對从從到以后後这這那个個一二有没沒别別再必须須应應该該会會能可律所每次总總"
-    "只得过過还還先时時候里裡上下中我你您他它们們吧吗嗎呢啊常绝絕该及并並而且但若如果则則时其之于於为為"
-)
+COMMON_CHARACTERS = frozenset("".join(word_list("grammar", "chinese")))
 """What Chinese grammar is made of: a pair of these, or one alone, carries no content."""
+_COMMON = word_list("grammar", "english") | COMMON_ELSEWHERE
 MIN_LATIN = 0.9
 """Share of the letters that are Latin from which a text is one that the bundled model can judge."""
 
@@ -93,9 +75,4 @@ def _in_pairs(run: str) -> Iterator[str]:
 def carries_content(word: str) -> bool:
     if len(word) == 1:
         return _HAN_CHARACTER.match(word) is not None and word not in COMMON_CHARACTERS
-    return (
-        word not in _COMMON
-        and word not in COMMON_ELSEWHERE
-        and not _GRAMMAR.fullmatch(word)
-        and not COMMON_CHARACTERS.issuperset(word)
-    )
+    return word not in _COMMON and not _GRAMMAR.fullmatch(word) and not COMMON_CHARACTERS.issuperset(word)

@@ -75,7 +75,7 @@ def specifics(text: str) -> list[str]:
 
 def differ_in_numbers(one: str, other: str) -> bool:
     """Port 3000 is not port 4000, however alike the sentences are."""
-    mine, theirs = set(_NUMBERED.findall(one)), set(_NUMBERED.findall(other))
+    mine, theirs = ({found.rstrip(".:/-") for found in _NUMBERED.findall(text)} for text in (one, other))
     return bool(mine and theirs) and mine.isdisjoint(theirs)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from memory_pipeline.text.phrases import word_list
 from memory_pipeline.text.similarity import content_words
 
 MIN_WORDS = 3
@@ -19,17 +20,7 @@ MIN_WORDS_BESIDE_COMMIT = 5
 _COMMIT = re.compile(r"\b(?:commit|push|merge?|squash|amend)(?:t?e[nstdr]?|t?ing|s|ez)?\b", re.I)
 _COMMIT_CJK = re.compile(r"提交|推送|合并|合併|コミット|プッシュ|マージ|커밋|푸시")
 _SENTENCE = re.compile(r"(?<=[.!?…])\s+|[\n。！？]+")
-_CLOSING = frozenset(
-    """
-    ok okay okey kk yes yep yeah yup sure no nope thanks thank thx ty great good nice perfect cool awesome excellent
-    amazing fine well super done works work worked working looks look correct right exactly agreed agree lgtm please
-    continue proceed go ahead next now then after again let's lets that's it's i'm i'll all everything everything's
-    job very much really makes sense sounds ready fixed solved resolved commit push merge git pr branch main master
-    ja nein danke bitte gut passt prima weiter mach machen genau alles klar jetzt dann fertig funktioniert läuft schön
-    toll oui non merci parfait super bien d'accord continue voilà ça marche maintenant puis sí si gracias vale bien
-    perfecto sigue continúa listo ahora luego sim não obrigado obrigada certo perfeito grazie va bene perfetto
-    """.split()  # noqa: SIM905 - a list of words reads better as text
-)
+_CLOSING = word_list("closing")
 _CLOSING_CJK = re.compile(
     r"好的?|可以|行|嗯|是的?|对|對|谢谢|謝謝|感谢|没问题|沒問題|继续|繼續|完美|不错|不錯|很棒|然后|然後|并且?|並且?|现在|請|请|吧|了"
     r"|はい|了解|ありがとう(?:ございます)?|お願いします|いいね|続けて|大丈夫|です|좋아요?|네|감사합니다|고마워요?|계속"

@@ -6,7 +6,8 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.distillation.lines import NARRATIVE, Line, count_words, distil, says_again
+from memory_pipeline.distillation.lines import NARRATIVE, Line, count_words, distil
+from memory_pipeline.text.relation import says_all
 from memory_pipeline.text.similarity import words
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import at
@@ -148,7 +149,7 @@ def test_every_line_is_whole_and_no_high_is_lost(lines: list[Line], room: int) -
     assert {line.sources[0] for line in lines if line.priority == "high"} <= set(named)
     for line in kept:
         assert line.text == by_id[line.sources[0]].text and line.priority == by_id[line.sources[0]].priority
-        assert all(says_again(words(line.text), words(by_id[source].text)) for source in line.sources)
+        assert all(says_all(words(line.text), words(by_id[source].text)) for source in line.sources)
     rest = [each for each in kept if each.priority != "high"]
     highs = sum(count_words(each.text) for each in kept if each.priority == "high")
     assert not rest or highs + sum(count_words(each.text) for each in rest) <= room

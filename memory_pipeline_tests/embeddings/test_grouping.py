@@ -1,6 +1,6 @@
 """Which short texts say the same, by vectors and by words."""
 
-from memory_pipeline.text.sameness import Sameness, groups
+from memory_pipeline.text.relation import Likeness, groups
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import FakeEncoder
 
@@ -13,7 +13,7 @@ def grouped(
     """Positions of the texts by group; the positions in `without` have no vector."""
     ids = [f"{i}" for i in range(len(texts))]
     vectors = {i: ENCODER.vector(text) for i, text in zip(ids, texts, strict=True) if i not in without}
-    found = groups(ids, dict(zip(ids, texts, strict=True)), vectors, Sameness(min_overlap, min_cosine))
+    found = groups(ids, dict(zip(ids, texts, strict=True)), vectors, Likeness(min_overlap, min_cosine))
     return [[int(i) for i in group] for group in found]
 
 

@@ -10,7 +10,8 @@ from memory_pipeline.proposals.events import APPROVED, REJECTED, ProposalLog
 from memory_pipeline.proposals.offering import is_offered
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.proposals.score import why_left_out
-from memory_pipeline.text.wording import asks, orders, supposes
+from memory_pipeline.text.kinds import is_question
+from memory_pipeline.text.lines import orders, supposes
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.proposals.test_stage import FRIDAY, TABS, UV, Work
@@ -104,7 +105,7 @@ def test_hidden_characters_are_taken_out(work: Work) -> None:
 
 @each("text", ["why does it fail", "Which port?", "ok, what about the cache", "is it red？"])
 def test_questions_are_told(text: str) -> None:
-    assert asks(text)
+    assert is_question(text)
 
 
 def test_what_orders_and_what_supposes() -> None:

@@ -11,7 +11,7 @@ from memory_pipeline.proposals.memory_file import lines_of, strike_lines
 from memory_pipeline.proposals.review import as_offered, decide, reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.stages import bring_up_to_date
-from memory_pipeline.text.wording import breaks_with, takes_place_of
+from memory_pipeline.text.relation import REPLACES, differs, relation
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import DAY, at, day_after, observation, observation_id, put, reflection, workspace
@@ -40,7 +40,7 @@ LATER = day_after(2)
     ],
 )
 def test_which_words_take_the_place_of_which(text: str, older: str, expected: bool) -> None:
-    assert takes_place_of(text, older) is expected
+    assert (relation(text, older) == REPLACES) is expected
 
 
 @each(
@@ -49,7 +49,7 @@ def test_which_words_take_the_place_of_which(text: str, older: str, expected: bo
         ("No longer tag images with the git sha.", "Images get tagged with the git sha, never latest.", True),
         ("Dates are ISO 8601 from now on, not 4 Mar 2026.", "Dates on the page look like 4 Mar 2026.", True),
         (PNPM, NPM, True),
-        (NPM, PNPM, False),  # names nothing that is over
+        (NPM, PNPM, True),  # holds on to what the other gives up
         ("Use uv, not pip.", "Always use uv, never pip install.", False),  # both refuse it
         ("Use uv instead of pip.", "Don't run pip install, use uv add.", False),
         ("Deploy on Mondays, not on Fridays.", "Never deploy on a Friday.", False),
@@ -57,7 +57,7 @@ def test_which_words_take_the_place_of_which(text: str, older: str, expected: bo
     ],
 )
 def test_which_words_break_with_which(text: str, older: str, expected: bool) -> None:
-    assert breaks_with(text, older) is expected
+    assert differs(text, older) is expected
 
 
 class Change:

@@ -11,7 +11,7 @@ import pytest
 from memory_pipeline.embeddings.stage import vectors_of
 from memory_pipeline.text.embedding_models import MINILM_COSINES, UNKNOWN, facts_of
 from memory_pipeline.text.encoder import Encoder, EncoderUnavailableError
-from memory_pipeline.text.sameness import OBSERVED, OFFERED
+from memory_pipeline.text.relation import OBSERVED, OFFERED
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import FakeEncoder, workspace
 from memory_pipeline_tests.text.hub import tiny_model

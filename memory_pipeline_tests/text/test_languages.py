@@ -3,7 +3,8 @@
 from benchmarks.languages import FOLDER, ROLES, answer, sentences
 from memory_pipeline.text.kinds import is_passing, is_question, kind_of_user
 from memory_pipeline.text.languages.identify import UNKNOWN, language_of, language_of_speaker
-from memory_pipeline.text.wording import asks, breaks_with, orders, supposes, takes_place_of
+from memory_pipeline.text.lines import orders, supposes
+from memory_pipeline.text.relation import REPLACES, differs, relation
 from memory_pipeline_tests.cases import each
 
 LANGUAGES = sorted(path.stem for path in FOLDER.glob("*.txt"))
@@ -114,13 +115,13 @@ def test_requests_of_the_moment(text: str) -> None:
     ],
 )
 def test_what_takes_the_place_of_what(newer: str, older: str, replaces: bool) -> None:
-    assert takes_place_of(newer, older) is replaces
-    assert breaks_with(newer, older) is replaces
+    assert (relation(newer, older) == REPLACES) is replaces
+    assert differs(newer, older) is replaces
 
 
 def test_finished_lines() -> None:
-    assert asks("Wo wird die Config geladen") and asks("配置是在哪里加载的")
-    assert not asks("Die Config liegt in src")
+    assert is_question("Wo wird die Config geladen") and is_question("配置是在哪里加载的")
+    assert not is_question("Die Config liegt in src")
     assert supposes("Vielleicht nehmen wir Redis") and not supposes("Wir nehmen Redis")
     assert (
         orders("Immer den Schlüssel mitschicken") and orders("必须运行这个脚本") and not orders("Der Nutzer hat Tabs")

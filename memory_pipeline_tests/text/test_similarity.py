@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.text.sameness import OBSERVED
+from memory_pipeline.text.relation import OBSERVED
 from memory_pipeline.text.similarity import content_words, is_latin, overlap, words
 from memory_pipeline_tests.cases import each
 

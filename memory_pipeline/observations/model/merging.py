@@ -11,7 +11,7 @@ from dataclasses import replace
 from memory_pipeline.observations.model.answer import ParsedAnswer, ParsedSegment
 from memory_pipeline.observations.types import Fact, Segment
 from memory_pipeline.text.priorities import RANK
-from memory_pipeline.text.sameness import WRITTEN_TWICE_BY_OBSERVER as SAME
+from memory_pipeline.text.relation import SAME, WRITTEN_TWICE_BY_OBSERVER, relation
 from memory_pipeline.text.tokens import estimate
 
 NO_SEGMENT = ParsedSegment(None, None, None, None, ())
@@ -60,15 +60,14 @@ SLACK = 1.5
 
 def without_repeats(segments: Iterable[Segment], earlier: Iterable[Fact]) -> list[Segment]:
     """The segments without facts that say nothing, or stand in an earlier one or in `earlier`; the first stays."""
-    known = [SAME.signature(fact.text) for fact in earlier]
+    known = [fact.text for fact in earlier]
     found = []
     for segment in segments:
         facts = []
         for fact in segment.facts:
-            signature = SAME.signature(fact.text)
-            if fact.text and not any(SAME.holds(signature, other) for other in known):
+            if fact.text and not any(relation(fact.text, x, WRITTEN_TWICE_BY_OBSERVER) == SAME for x in known):
                 facts.append(fact)
-                known.append(signature)
+                known.append(fact.text)
         found.append(replace(segment, facts=tuple(facts)))
     return found
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -21,12 +20,15 @@ from memory_pipeline.observations.first_speakers import is_order
 from memory_pipeline.observations.quotes.features import Conversation, novelty, rows
 from memory_pipeline.observations.quotes.reversals import reversed_units, reversing_units
 from memory_pipeline.observations.quotes.units import Unit, answers, units
-from memory_pipeline.text import cues
 from memory_pipeline.text.encoder import Encoder
-from memory_pipeline.text.kinds import is_question, kind_of_model, kind_of_user
-from memory_pipeline.text.languages.cues import foreign_cues
-from memory_pipeline.text.momentary import is_momentary_question, is_momentary_step
-from memory_pipeline.text.sameness import SAYS_NOTHING_NEW
+from memory_pipeline.text.kinds import (
+    is_momentary_question,
+    is_momentary_step,
+    is_question,
+    kind_of_model,
+    kind_of_user,
+)
+from memory_pipeline.text.languages.cues import cues_of, english
 from memory_pipeline.text.sentences import squeeze
 from memory_pipeline.text.similarity import content_words
 from memory_pipeline.text.tokens import estimate
@@ -70,6 +72,8 @@ cue to go by, but what makes it likely tells as much: without statements a tenth
 labelled sessions, with as much junk."""
 CHOSEN = 0.9
 """Probability that a choice is worth keeping: the model stopped to ask. Not fitted: no labelled session has one."""
+SAYS_NOTHING_NEW = 0.85
+"""Share of a unit's words, by their rarity, that one kept unit has already, from which it is left out."""
 SAYS_WHAT = 4
 """Minimum content words of a correction that says what is right: "no, leave it" is about the moment."""
 
@@ -166,26 +170,20 @@ def _judge_said(unit: Unit, window: Conversation) -> Candidate:
     if unit.form == "said":
         return _judge_model(unit, window)
     if unit.form == "answer":
-        foreign = foreign_cues(unit.text)
-        doubt = foreign.doubt if foreign else cues.DOUBT
-        return Candidate(unit, "decision", "user", 0.0, not doubt.search(unit.text))
+        return Candidate(unit, "decision", "user", 0.0, not cues_of(unit.text).doubt.search(unit.text))
     if unit.form == "choice":
         return _judge_choice(unit, window)
-    has_cues, foreign = window.has_cues("user"), foreign_cues(unit.text)
-    kind = kind_of_user(unit.text) if has_cues or is_question(unit.text) else "statement"
+    cues = cues_of(unit.text)
+    kind = kind_of_user(unit.text) if window.has_cues("user") or is_question(unit.text) else "statement"
     if kind in ("statement", "preference", "decision") and (window.messages[unit.position].answer_to or "").startswith(
         "refused"
     ):
         kind = "correction"  # whatever the language: they stopped the model and said this instead
     is_lasting = kind not in ("question", "progress")
     if kind == "correction" and len(content_words(unit.text)) < SAYS_WHAT:
-        says_what = (cues.REASON, cues.DECISION, cues.OBLIGATION)
-        if foreign:
-            says_what = (foreign.reason, foreign.decision, foreign.contrast)
+        says_what = (cues.reason, cues.decided, cues.decision, cues.obligation, cues.contrast)
         is_lasting = any(c.search(unit.text) for c in says_what)
-    doubts: tuple[re.Pattern[str], ...] = (cues.DOUBT, cues.FOR_NOW, cues.LATER, cues.OPEN, cues.COMPLAINT)
-    if foreign:
-        doubts = (foreign.doubt, foreign.for_now, foreign.open)
+    doubts = (cues.doubt, cues.for_now, cues.later, cues.open, cues.complaint)
     is_firm = unit.form in ("whole", "dense") and is_lasting
     return Candidate(unit, kind, "user", 0.0, is_firm and not any(c.search(unit.text) for c in doubts))
 
@@ -195,7 +193,8 @@ def _judge_choice(unit: Unit, window: Conversation) -> Candidate:
     words, message = unit.parts[0], window.messages[unit.position]
     said = kind_of_user(words)
     kind = "question" if is_question(words) else said if said in ("rule", "preference") else "decision"
-    doubts = (cues.DOUBT, cues.LATER, cues.OPEN)
+    cues = cues_of(words)
+    doubts = (cues.doubt, cues.later, cues.open)
     is_firm = (
         kind != "question"
         and message.answer_to == "question"
@@ -207,7 +206,8 @@ def _judge_choice(unit: Unit, window: Conversation) -> Candidate:
 
 def _judge_model(unit: Unit, window: Conversation) -> Candidate:
     kind = kind_of_model(unit.text)
-    doubts = (cues.HEDGE, cues.VERDICT, cues.FOR_NOW, cues.PROPOSAL)
+    cues = english()
+    doubts = (cues.hedge, cues.verdict, cues.for_now, cues.proposal)
     # in other languages the cues do not tell results from plans well enough: a fifth more of the highs were junk
     is_firm = kind in REPORTED_AS_FACT and window.is_english("assistant") and window.is_confirmed(unit.position)
     if kind == "statement" and any(map(is_momentary_step, unit.parts)):  # steps of a plan

@@ -15,10 +15,9 @@ from memory_pipeline.harnesses.model import CHOICES
 from memory_pipeline.observations.first_speakers import FirstSpeakers
 from memory_pipeline.observations.quotes.units import Unit
 from memory_pipeline.observations.types import WindowMessage
-from memory_pipeline.text import cues
 from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.kinds import kind_of_user
-from memory_pipeline.text.languages.cues import foreign_cues, has_cues
+from memory_pipeline.text.languages.cues import cues_of, english, has_cues
 from memory_pipeline.text.languages.identify import ENGLISH, language_of_speaker
 from memory_pipeline.text.similarity import content_words
 from memory_pipeline.text.specifics import COUNTED
@@ -140,8 +139,7 @@ class Conversation:
         if reply == len(self.messages) or not self.has_cues("user"):
             return False
         words = self.messages[reply].own.lstrip("\n")
-        foreign = foreign_cues(words)
-        return bool((foreign.correction if foreign else cues.NEGATIVE_REPLY).search(words))
+        return bool(cues_of(words).rejection.search(words))
 
 
 def rows(found: Sequence[Unit], window: Conversation) -> list[list[float]]:
@@ -194,13 +192,14 @@ def _of_user(unit: Unit, window: Conversation) -> dict[str, float]:
 
 
 def _of_model(words: str) -> dict[str, float]:
+    cues = english()
     return {
-        "found": float(bool(cues.ROOT_CAUSE.search(words))),
+        "found": float(bool(cues.root_cause.search(words))),
         "changed": float(
-            any(c.search(words) for c in (cues.DECIDED, cues.DECISION, cues.STATE_CHANGE, cues.CONVENTION))
+            any(c.search(words) for c in (cues.decided, cues.decision, cues.state_change, cues.convention))
         ),
-        "hedge": float(bool(cues.HEDGE.search(words))),
-        "praise": float(bool(cues.VERDICT.search(words))),
+        "hedge": float(bool(cues.hedge.search(words))),
+        "praise": float(bool(cues.verdict.search(words))),
     }
 
 

@@ -34,11 +34,10 @@ from memory_pipeline.observations.quotes.features import Conversation
 from memory_pipeline.observations.quotes.segmentation import Vector, said_vectors, segment_starts
 from memory_pipeline.observations.quotes.units import Unit
 from memory_pipeline.observations.types import Context, EvidenceSpan, Fact, Segment, WindowMessage
-from memory_pipeline.text import cues
 from memory_pipeline.text.condense import condense
 from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.kinds import NORMATIVE, is_passing, is_prose
-from memory_pipeline.text.languages.cues import foreign_cues
+from memory_pipeline.text.languages.cues import cues_of, english
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM
 from memory_pipeline.text.sentences import sentences, squeeze
 from memory_pipeline.text.specifics import CODE
@@ -56,7 +55,7 @@ def is_talk(window: Conversation) -> bool:
     said = [m.text for m in window.messages if m.role in ("user", "assistant")]
     if len(said) < MIN_MESSAGES_OF_TALK or any(m.role == "tool" for m in window.messages):
         return False
-    return sum(bool(CODE.search(text) or cues.PLAN.search(text)) for text in said) < MAX_WORK_SHARE * len(said)
+    return sum(bool(CODE.search(text) or english().plan.search(text)) for text in said) < MAX_WORK_SHARE * len(said)
 
 
 def rarest(window: Conversation, tokens: int) -> list[Unit]:
@@ -186,8 +185,7 @@ def _rank(candidate: Candidate) -> tuple[bool, bool, bool, float]:
     """The rank: what a user set comes first, questions after statements with a reason or decision; then by
     probability."""
     is_normative = _is_laid_down(candidate)
-    foreign = foreign_cues(candidate.unit.text)
-    reasons = (foreign.reason, foreign.decision) if foreign else (cues.REASON, cues.DECIDED)
-    tells_why = any(cue.search(candidate.unit.text) for cue in reasons)
+    cues = cues_of(candidate.unit.text)
+    tells_why = any(cue.search(candidate.unit.text) for cue in (cues.reason, cues.decided))
     was_asked = candidate.unit.form == "choice"
     return not was_asked, not (is_normative and tells_why), not is_normative, -candidate.probability

@@ -3,71 +3,60 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from memory_pipeline.observations.quotes.features import Conversation
 from memory_pipeline.observations.quotes.units import Unit
-from memory_pipeline.text import cues
 from memory_pipeline.text.kinds import NORMATIVE, is_question, kind_of_claim, kind_of_user
+from memory_pipeline.text.languages.cues import english
+from memory_pipeline.text.relation import REPLACES, relation, statement
 from memory_pipeline.text.sentences import sentences
-from memory_pipeline.text.similarity import content_words
-from memory_pipeline.text.taking_back import subject, takes_back
 
 CLAIMS = ("root_cause", "statement", "decision")
 """Kinds of the model's words that a retraction can end."""
-_WEAK = content_words(
-    "use using used let let's go going with make made do done don't no not yes ok actually instead rather than back "
-    "after all always never only now one thing again really still mind want need change changed keep it's it "
-    "this that them in on of to with"
-)
-"""Words that two sentences share whatever they are about."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reversal:
-    """A sentence that takes something back: `messages[position]` from `start` to `end`."""
+    """A sentence that may take something back: `messages[position]` from `start` to `end`."""
 
     position: int
     start: int
     end: int
-    words: frozenset[str]
-    """What it is about."""
-    retracts: bool = False
+    text: str
+    about: frozenset[str]
+    """Stems of what it and the next sentence are about."""
+    retracts: bool
     """It says that something was wrong."""
-    retracts_message: int = -1
-    """Position of the user's message that it retracts as a whole."""
-    replaces: bool = False
-    """It sets something else in its place."""
-    retracted: frozenset[str] = frozenset()
-    """X of "instead of X"."""
-    text: str = ""
-    """Its words, where these are compared."""
+    retracted_message: int
+    """Position of the user's message that it retracts as a whole, or -1."""
+    changes_mind: bool
+    """The user sets something else in the place of what was."""
 
 
 def reversed_units(found: Sequence[Unit], window: Conversation) -> dict[int, Reversal]:
     """For each unit that is retracted later, by its number: what retracts it first."""
-    retracting: dict[str, list[Reversal]] = defaultdict(list)
-    replacing: dict[str, list[Reversal]] = defaultdict(list)
-    retracted_messages: dict[int, Reversal] = {}
+    by_stem: dict[str, list[Reversal]] = defaultdict(list)
+    by_message: dict[int, Reversal] = {}
     for reversal in _reversals(window):
-        retracted_messages.setdefault(reversal.retracts_message, reversal)
-        for word in reversal.words:
-            if reversal.retracts:
-                retracting[word].append(reversal)
-            if reversal.replaces:
-                replacing[word].append(reversal)
-    later = list(_standing_sentences(window))
-    retracted = {}
+        by_message.setdefault(reversal.retracted_message, reversal)
+        for stem in reversal.about:
+            by_stem[stem].append(reversal)
+    answer = {}
     for i, unit in enumerate(found):
         if unit.form == "paste":
             continue
-        by = _retracted(unit, retracting) if unit.form == "said" else _replaced(unit, replacing)
-        if by is None and unit.form != "said":
-            by = retracted_messages.get(unit.position) or _taken_back(unit, later)
-        if by:
-            retracted[i] = by
-    return retracted
+        subject = statement(unit.text).subject
+        shared = Counter(r for stem in subject for r in by_stem.get(stem, ()) if r.position > unit.position)
+        if unit.form == "said":
+            ending = _retracting(unit, shared) if any(r.retracts for r in shared) else []
+        else:
+            ending = _replacing(unit, shared) if shared else []
+            ending += [by_message[unit.position]] if unit.position in by_message else []
+        if ending:
+            answer[i] = min(ending, key=lambda r: (r.position, r.start))
+    return answer
 
 
 def reversing_units(found: Sequence[Unit], reversals: Iterable[Reversal]) -> dict[Reversal, int]:
@@ -88,77 +77,49 @@ def reversing_units(found: Sequence[Unit], reversals: Iterable[Reversal]) -> dic
 
 
 def _reversals(window: Conversation) -> Iterator[Reversal]:
-    before = -1
+    """Every sentence of the user, and those in which the model says that it was wrong. Of what is retracted without
+    being named, only English has cues."""
+    cues, before = english(), -1
     for position, message in enumerate(window.messages):
-        if not window.is_english(message.role):
-            continue
         is_user, own = message.role == "user", message.own
-        found = list(sentences(own)) if _may_reverse(own, is_user) else []
-        for i, sentence in enumerate(found):
-            words = own[sentence.start : sentence.end]
-            if not _may_reverse(words, is_user) or is_question(words):
+        is_english = window.is_english(message.role)
+        if not is_user and not (message.role == "assistant" and is_english and cues.retraction.search(own)):
+            continue
+        found = list(sentences(own))
+        for sentence, following in zip(found, [*found[1:], *found[-1:]], strict=True):
+            text = own[sentence.start : sentence.end]
+            retracts = is_english and bool(cues.retraction.search(text))
+            if is_question(text) or not (is_user or retracts):
                 continue
-            following = found[i + 1] if i + 1 < len(found) else sentence
+            is_message = is_user and is_english and cues.takes_back.search(text)
             yield Reversal(
-                position,
-                sentence.start,
-                sentence.end,
-                content_words(own[sentence.start : following.end]) - _WEAK,
-                retracts=bool(cues.RETRACTION.search(words)),
-                retracts_message=before if is_user and cues.RETRACTED_MESSAGE.search(words) else -1,
-                replaces=is_user and kind_of_user(words) in NORMATIVE and bool(cues.REPLACING.search(words)),
-                retracted=frozenset(w for m in cues.IN_PLACE_OF.finditer(words) for w in content_words(m[1])) - _WEAK,
+                *(position, sentence.start, sentence.end, text),
+                about=statement(own[sentence.start : following.end]).subject,
+                retracts=retracts,
+                retracted_message=before if is_message else -1,
+                changes_mind=is_english and bool(cues.changes_mind.search(text)) and kind_of_user(text) in NORMATIVE,
             )
         before = position if is_user and own.strip() else before
 
 
-def _standing_sentences(window: Conversation) -> Iterator[Reversal]:
-    """What the user says themselves, in every language, with what it is about."""
-    for position, message in enumerate(window.messages):
-        if message.role == "user":
-            own = message.own
-            for sentence in sentences(own):
-                if about := subject(own[sentence.start : sentence.end]):
-                    yield Reversal(
-                        position, sentence.start, sentence.end, about, text=own[sentence.start : sentence.end]
-                    )
-
-
-def _taken_back(unit: Unit, later: Sequence[Reversal]) -> Reversal | None:
-    """What a user said later that is the same with the opposite sign."""
-    if unit.form == "answer" or kind_of_user(unit.text) not in NORMATIVE:
-        return None
-    about = subject(unit.text)
-    after = (r for r in later if r.position > unit.position and not about.isdisjoint(r.words))
-    return next((r for r in after if takes_back(r.text, unit.text)), None)
-
-
-def _may_reverse(words: str, is_user: bool) -> bool:
-    mine = (cues.RETRACTION, cues.RETRACTED_MESSAGE, cues.REPLACING) if is_user else (cues.RETRACTION,)
-    return any(cue.search(words) for cue in mine)
-
-
-def _retracted(unit: Unit, retracting: Mapping[str, Sequence[Reversal]]) -> Reversal | None:
+def _retracting(unit: Unit, shared: Counter[Reversal]) -> list[Reversal]:
     """What says that this claim of the model was wrong."""
-    words = content_words(unit.text)
-    shared = Counter(r for w in words for r in retracting.get(w, ()) if r.position > unit.position)
-    about = (r for r, count in shared.items() if count >= 2 and (count >= len(words) // 5 or 2 * count >= len(r.words)))
-    by = min(about, key=_place, default=None)
-    return by if by and kind_of_claim(unit.text) in CLAIMS else None
+    if kind_of_claim(unit.text) not in CLAIMS:
+        return []
+    size = len(statement(unit.text).words)
+    return [r for r, n in shared.items() if r.retracts and n >= 2 and (n >= size // 5 or 2 * n >= len(r.about))]
 
 
-def _replaced(unit: Unit, replacing: Mapping[str, Sequence[Reversal]]) -> Reversal | None:
-    """What a user set in place of this."""
-    words = content_words(unit.text)
-    shared = {r for w in words for r in replacing.get(w, ()) if r.position > unit.position}
-    against = {w for m in cues.IN_PLACE_OF.finditer(unit.text) for w in content_words(m[1])} if shared else set()
-    by = min(
-        (r for r in shared if not r.retracted or (r.retracted & words and not r.retracted & against)),
-        key=_place,
-        default=None,
-    )
-    return by if by and (unit.form == "answer" or kind_of_user(unit.text) in NORMATIVE) else None
+def _replacing(unit: Unit, shared: Iterable[Reversal]) -> list[Reversal]:
+    """What a user set in place of what they wanted, or agreed to."""
+    if unit.form != "answer" and kind_of_user(unit.text) not in NORMATIVE:
+        return []
+    said = statement(unit.text)
 
+    def ends(reversal: Reversal) -> bool:
+        given_up = statement(reversal.text).denied
+        if reversal.changes_mind and (not given_up or (given_up & said.stems and not given_up & said.denied)):
+            return True
+        return unit.form != "answer" and relation(reversal.text, unit.text) == REPLACES
 
-def _place(reversal: Reversal) -> tuple[int, int]:
-    return reversal.position, reversal.start
+    return [reversal for reversal in shared if ends(reversal)]

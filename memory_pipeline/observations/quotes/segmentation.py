@@ -7,6 +7,7 @@ conversation's other places, the topic shifts (TextTiling, on vectors).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Sequence
 from datetime import timedelta
 from itertools import accumulate
@@ -14,8 +15,8 @@ from typing import Any
 
 from memory_pipeline.harnesses.model import CHOICES
 from memory_pipeline.observations.types import WindowMessage
-from memory_pipeline.text import cues
 from memory_pipeline.text.encoder import Encoder
+from memory_pipeline.text.languages.cues import english
 from memory_pipeline.text.similarity import content_words
 
 Vector = Sequence[float]
@@ -93,6 +94,8 @@ MIN_WISH = 12
 """Minimum characters of a user's message that may begin a topic."""
 LOOKED_AT = 3000
 """Characters of a message in which a natural end shows."""
+_FINISHING = re.compile(r"\bgit (commit|push|merge)\b|\btests? pass|\b[1-9]\d* passed\b", re.I)
+"""What a tool does or prints when a piece of work is done."""
 ENCODED = 1000
 """Maximum characters of a message for its vector."""
 
@@ -126,13 +129,13 @@ def said_vectors(messages: Sequence[WindowMessage], encoder: Encoder) -> list[li
 
 def _is_wish(message: WindowMessage) -> bool:
     own = message.own.strip() if message.role == "user" and message.answer_to not in CHOICES else ""
-    return len(own) >= MIN_WISH and bool(cues.NEXT_THING.match(own) or not cues.ACCEPTING.match(own))
+    return len(own) >= MIN_WISH and bool(english().next_thing.match(own) or not english().accepting.match(own))
 
 
 def _opens(messages: Sequence[WindowMessage], i: int, length: int, is_finished: bool, shifts: Container[int]) -> bool:
     if messages[i].said_at - messages[i - 1].said_at >= GAP or length >= MAX_MESSAGES:
         return True
-    if length >= AFTER_BREAKPOINT and (is_finished or cues.NEXT_THING.match(messages[i].own)):
+    if length >= AFTER_BREAKPOINT and (is_finished or english().next_thing.match(messages[i].own)):
         return True
     return length >= MIN_MESSAGES and i in shifts
 
@@ -140,8 +143,8 @@ def _opens(messages: Sequence[WindowMessage], i: int, length: int, is_finished: 
 def _finishes(message: WindowMessage) -> bool:
     """Whether something ends with it: a commit, tests that pass."""
     if message.role == "tool":
-        return not message.is_error and bool(cues.FINISHING.search(message.text, 0, LOOKED_AT))
-    return message.role == "assistant" and bool(cues.FINISHED.search(message.text, 0, LOOKED_AT))
+        return not message.is_error and bool(_FINISHING.search(message.text, 0, LOOKED_AT))
+    return message.role == "assistant" and bool(english().finished.search(message.text, 0, LOOKED_AT))
 
 
 def _word_changes(messages: Sequence[WindowMessage]) -> frozenset[int]:

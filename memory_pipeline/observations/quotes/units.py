@@ -12,11 +12,9 @@ from dataclasses import dataclass, replace
 from memory_pipeline.harnesses.model import CHOICES
 from memory_pipeline.observations.answering import choice_line
 from memory_pipeline.observations.types import WindowMessage
-from memory_pipeline.text import cues
-from memory_pipeline.text.kinds import is_noise, is_passing, is_prose, is_question, length_of
-from memory_pipeline.text.languages.cues import cues_in, foreign_cues
+from memory_pipeline.text.kinds import is_momentary_offer, is_noise, is_passing, is_prose, is_question, length_of
+from memory_pipeline.text.languages.cues import cues_in, cues_of, english, has_cues
 from memory_pipeline.text.languages.identify import ENGLISH
-from memory_pipeline.text.momentary import is_momentary_offer
 from memory_pipeline.text.sentences import Sentence, sentences, squeeze
 from memory_pipeline.text.similarity import CJK, content_words
 
@@ -30,6 +28,8 @@ MIN_ASSISTANT = 30
 """Characters below which the model's words say nothing by themselves."""
 OPENING = 400
 """Characters of a paste that are looked at."""
+_IMAGE = re.compile(r"\W*\[image: [^\]]*\]\W*")
+"""The mark that reading leaves in the place of an image."""
 OWN_LINES = 3
 """Line breaks that a user types; a message with more of them holds something pasted."""
 
@@ -116,7 +116,7 @@ def _spans_of_user(message: WindowMessage, is_short: bool) -> list[Sentence]:
     run: list[Sentence] = []
     for sentence in [*found, None]:
         words = squeeze(text[sentence.start : sentence.end]) if sentence else ""
-        stands_alone = is_question(words) or bool(cues.OPEN.search(words))
+        stands_alone = is_question(words) or bool(cues_of(words).open.search(words))
         if not sentence or stands_alone or _is_paste_between(message, run, sentence):
             spans += _joined(text, run)
             run = []
@@ -133,7 +133,7 @@ def _is_paste_between(message: WindowMessage, run: Sequence[Sentence], sentence:
 
 def _is_mark(message: WindowMessage, sentence: Sentence) -> bool:
     """Whether it is no more than an image, or says that something is pasted below it: "the log:"."""
-    if cues.IMAGE.fullmatch(message.text, sentence.start, sentence.end):
+    if _IMAGE.fullmatch(message.text, sentence.start, sentence.end):
         return True
     if not message.text.endswith((":", "："), sentence.start, sentence.end):
         return False
@@ -227,10 +227,9 @@ def _choice(words: str) -> str:
 
 
 def _consents(words: str, language: str) -> bool:
-    foreign = foreign_cues(words) or cues_in(language)
-    if foreign:
-        return bool(foreign.accepting.match(words))
-    return language != ENGLISH or bool(cues.ACCEPTING.match(words))
+    own = cues_of(words)
+    cues = cues_in(language) if own is english() else own
+    return not has_cues(language) or bool(cues.accepting.match(words))
 
 
 def _proposal(text: str, answer: str) -> Sentence | None:

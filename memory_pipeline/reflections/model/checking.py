@@ -15,11 +15,16 @@ from memory_pipeline.scope import may_end
 from memory_pipeline.text.dates import clock_times
 from memory_pipeline.text.kinds import RULES
 from memory_pipeline.text.priorities import MEDIUM, RANK
-from memory_pipeline.text.sameness import CARRIED, SAYING
 from memory_pipeline.text.sentences import clip, sentences
 from memory_pipeline.text.specifics import Words, missing_specifics
 
 MAX_SENTENCES, MAX_SUMMARY = 2, 400
+CARRIED = 0.4
+"""Share of a model's line, by the rarity of its words, that its observations must have. The rest is how it is told. Of
+facts that two careful readers wrote down of the same session, each in their own words, 97 % pass beside the other's,
+and under 1 % beside another fact."""
+SAYING = 0.15
+"""Share of a model's line that one observation must have to count as one that says it."""
 
 
 class Checker:

@@ -24,22 +24,19 @@ from memory_pipeline.reflections.model.context_files import ContextFiles
 from memory_pipeline.reflections.model.rendering import Batch, batches
 from memory_pipeline.reflections.types import TRUSTS, Observation, Reflection, ReflectionLine, UnusableAnswerError
 from memory_pipeline.text.priorities import RANK
-from memory_pipeline.text.sameness import WRITTEN_TWICE_BY_REFLECTOR as SAME
-from memory_pipeline.text.sameness import Signature
+from memory_pipeline.text.relation import SAME, WRITTEN_TWICE_BY_REFLECTOR, relation
 from memory_pipeline.text.tokens import PROSE, estimate
 
 
 def merged(lines: Iterable[ReflectionLine]) -> list[ReflectionLine]:
     """Each thing once, with the newest wording and all of its sources."""
     found: list[ReflectionLine] = []
-    known: list[tuple[int, Signature]] = []
     for line in sorted(lines, key=lambda line: (-line.last_seen.timestamp(), RANK[line.priority], line.text)):
-        signature = SAME.signature(line.text)
-        same = (i for i, (s, other) in enumerate(known) if s == line.section and SAME.holds(signature, other))
+        in_section = ((i, other.text) for i, other in enumerate(found) if other.section == line.section)
+        same = (i for i, text in in_section if relation(text, line.text, WRITTEN_TWICE_BY_REFLECTOR) == SAME)
         place = next(same, None)
         if place is None:
             found.append(line)
-            known.append((line.section, signature))
         else:
             found[place] = _joined(found[place], line)
     return found

@@ -1,1 +1,1 @@
-"""What a text shows in other languages than English: which one it is in, and the cues of those that have any."""
+"""Which language a text is in, and the words by which it shows what it says: one file for each language."""

@@ -1,29 +1,33 @@
-"""The cues of a text that is not in English."""
+"""The cues of a text, by the language that it is in."""
 
 from __future__ import annotations
 
-from memory_pipeline.text.languages import chinese, french, german, japanese, spanish
 from memory_pipeline.text.languages.identify import CHINESE, ENGLISH, FRENCH, GERMAN, JAPANESE, SPANISH, language_of
-from memory_pipeline.text.languages.roles import Cues
+from memory_pipeline.text.phrases import Cues, load
 
-_CUES = {
-    GERMAN: german.CUES,
-    FRENCH: french.CUES,
-    SPANISH: spanish.CUES,
-    JAPANESE: japanese.CUES,
-    CHINESE: chinese.CUES,
+_FILES = {
+    ENGLISH: "english",
+    GERMAN: "german",
+    FRENCH: "french",
+    SPANISH: "spanish",
+    JAPANESE: "japanese",
+    CHINESE: "chinese",
 }
 
 
-def cues_in(language: str) -> Cues | None:
-    """None for English, whose cues are elsewhere, and for a language that has none."""
-    return _CUES.get(language)
+def english() -> Cues:
+    return load(_FILES[ENGLISH])
 
 
-def foreign_cues(text: str) -> Cues | None:
+def cues_in(language: str) -> Cues:
+    """The English ones for a language that has none."""
+    return load(_FILES.get(language, _FILES[ENGLISH]))
+
+
+def cues_of(text: str) -> Cues:
     """Those of the language that this text is in."""
     return cues_in(language_of(text))
 
 
 def has_cues(language: str) -> bool:
-    return language == ENGLISH or language in _CUES
+    return language in _FILES

@@ -2,9 +2,8 @@
 
 import random
 
-from memory_pipeline.observations.quotes.candidates import Candidate, Weights, select
+from memory_pipeline.observations.quotes.candidates import SAYS_NOTHING_NEW, Candidate, Weights, select
 from memory_pipeline.observations.quotes.units import Unit
-from memory_pipeline.text.sameness import SAYS_NOTHING_NEW
 from memory_pipeline.text.similarity import content_words
 from memory_pipeline.text.tokens import estimate
 

@@ -1,6 +1,6 @@
 """The same thing with the opposite sign, and nothing else, takes back what was said before."""
 
-from memory_pipeline.text.taking_back import takes_back
+from memory_pipeline.text.relation import REPLACES, relation
 from memory_pipeline_tests.cases import each
 
 TRACK = "Let's track command errors with the usage."
@@ -28,7 +28,7 @@ TRACK = "Let's track command errors with the usage."
     ],
 )
 def test_what_is_taken_back(text: str, older: str) -> None:
-    assert takes_back(text, older)
+    assert relation(text, older) == REPLACES
 
 
 @each(
@@ -58,4 +58,4 @@ def test_what_is_taken_back(text: str, older: str) -> None:
     ],
 )
 def test_what_stays(text: str, older: str) -> None:
-    assert not takes_back(text, older)
+    assert relation(text, older) != REPLACES

@@ -1,22 +1,22 @@
-"""Whether words stand alone: a user's rule, preference, decision or correction that is understood, and can be followed,
-without what was said around it.
+"""What the words of a line give away: that it supposes, orders, guesses, reports or points at something, and whether it
+is understood, and can be followed, without what was said around it.
 
-Asked before a line that quotes is offered for MEMORY.md. "no, that's horrible" is a correction, and "should be dimmer"
-a rule, and neither says of what. In doubt words do not stand alone: they stay an observation.
+A line is a sentence that a user said or an observer or a reflector wrote, which may become one of MEMORY.md. "no,
+that's horrible" is a correction, and "should be dimmer" a rule, and neither says of what. In doubt a line is not
+self-contained: it stays an observation.
 """
 
 from __future__ import annotations
 
 import re
 
-from memory_pipeline.text import cues
-from memory_pipeline.text.kinds import is_question
-from memory_pipeline.text.languages.cues import foreign_cues
-from memory_pipeline.text.momentary import is_momentary_request, is_momentary_step
+from memory_pipeline.text.kinds import is_momentary_request, is_momentary_step, is_question
+from memory_pipeline.text.languages.cues import cues_of, english
 from memory_pipeline.text.similarity import content_words
 from memory_pipeline.text.tokens import estimate
-from memory_pipeline.text.wording import asks, guesses, supposes
 
+_LIST = re.compile(r"; .*; |→")
+_POINTS = re.compile(r"\b(?:it|this|that|these|those|them|here|there|it's|that's)\b", re.IGNORECASE)
 MIN_WORDS = 2
 """Words of content, the least that name a thing and what is to hold for it: "answer in English"."""
 LONG = 70
@@ -54,41 +54,70 @@ _WISH = re.compile(
 ANTECEDENT = 3
 """Words of content in front of "it" with which it speaks of something in the same words."""
 _DO = re.compile(r"^(?:use|keep|take|put|write|name|call|run|store|set|prefer|leave)\b", re.I)
-_SAYS_WHAT = (_DO, cues.RULE, cues.PREFERENCE, cues.DECISION, cues.DECIDED, cues.OBLIGATION, cues.REASON)
 SAYS_WHAT = 4
 """Words of content with which a correction that points at nothing says what is right."""
 
 
-def stands_alone(text: str, kind: str) -> bool:
+def supposes(text: str) -> bool:
+    """Whether it weighs what could be: "maybe", "if we", "could"."""
+    return bool(cues_of(text).supposes.search(text))
+
+
+def orders(text: str) -> bool:
+    """Whether it tells somebody what to do; English orders also within a text of another language."""
+    own, text = cues_of(text), text.strip()
+    cues = (english().orders,) if own is english() else (english().orders, own.rule, own.momentary)
+    return any(cue.search(text) for cue in cues)
+
+
+def guesses(text: str) -> bool:
+    """Whether somebody only thinks that it is so: "I think", "seems"."""
+    return bool(cues_of(text).guess.search(text))
+
+
+def points(text: str) -> bool:
+    """Whether it says "that" or "here", which nobody understands later unless it also names something."""
+    return _POINTS.search(text) is not None
+
+
+def reports_success(text: str) -> bool:
+    """Whether it is news that something works or is done."""
+    return "✅" in text or bool(cues_of(text).success.search(text))
+
+
+def is_list(text: str) -> bool:
+    """Whether several things stand in it one after the other, as in a model's list of changes."""
+    return _LIST.search(text) is not None
+
+
+def is_self_contained(text: str, kind: str) -> bool:
     """Whether a user's words of this kind are clear by themselves and outlast their moment."""
     said = _REACTION.sub("", text)
     if not said or estimate(text) > LONG or len(content_words(said)) < MIN_WORDS:
         return False
-    if asks(text) or is_question(text) or guesses(text) or supposes(text) or _ABOVE.search(said):
+    if is_question(text) or guesses(text) or supposes(text) or _ABOVE.search(said):
         return False
-    foreign = foreign_cues(text)
-    if foreign:
-        says_what = (foreign.rule, foreign.preference, foreign.decision, foreign.contrast, foreign.convention)
-        is_passing = foreign.for_now.search(text) or foreign.offer.search(text) or foreign.momentary.search(said)
-        return not is_passing and any(cue.search(text) for cue in says_what)
-    if any(cue.search(text) for cue in (cues.FOR_NOW, cues.LATER, cues.OPEN, cues.COMPLAINT, cues.OFFER)):
+    cues = cues_of(text)
+    if any(cue.search(text) for cue in (cues.for_now, cues.later, cues.open, cues.complaint, cues.offer)):
         return False
-    is_rule = bool(cues.RULE.search(said))
+    is_rule = bool(cues.rule.search(said))
     if _WISH.search(said) or (not is_rule and (is_momentary_request(said) or is_momentary_step(said))):
         return False
+    if cues is not english():
+        return tells_what(text)
     named = _HERE.sub("", said)
     if _POINTS_FIRST.match(named) or _NO_SUBJECT.match(named) or _is_pointing(named):
         return False
-    if kind != "correction" or tells_what(said):
-        return True
-    return len(content_words(named)) >= SAYS_WHAT
+    return kind != "correction" or tells_what(said) or len(content_words(named)) >= SAYS_WHAT
 
 
 def tells_what(text: str) -> bool:
     """Whether it has words that tell what is to hold: a rule, a preference, a decision, a reason."""
-    foreign = foreign_cues(text)
-    told = (foreign.rule, foreign.preference, foreign.decision, foreign.contrast) if foreign else _SAYS_WHAT
-    return any(cue.search(text) for cue in told)
+    cues = cues_of(text)
+    told = (cues.rule, cues.preference, cues.decided, cues.decision, cues.contrast, cues.obligation, cues.convention)
+    return any(cue.search(text) for cue in told) or (
+        cues is english() and bool(_DO.match(text) or cues.reason.search(text))
+    )
 
 
 def _is_pointing(text: str) -> bool:

@@ -1,0 +1,233 @@
+"""The words by which a language shows what a sentence is, as its file has them, and the patterns that they become.
+
+A file has a table for each role of `Cues`, and in it lists of phrases by where they must stand:
+
+    words   anywhere in the sentence
+    begins  at its beginning
+    opens   at its beginning, behind any of the language's `fillers` ("ok, now please ...")
+    clause  at the beginning of a part of it
+    ends    at its end
+    short   at its beginning, with hardly anything behind
+    only    the sentence has nothing but these
+    except  no occurrence of any of these: "never mind"
+
+In a phrase `*` is any ending of a word, `_` any word and `…` a few words; `(a/b)` is one of the two, `[a/b]` one of
+them or nothing, and a comma may stand at any space. In the roles `gives_up` and `refuses`, `X` is what is given up or
+refused. Upper and lower case are the same, and so are both apostrophes.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+LANGUAGES = ("english", "german", "french", "spanish", "japanese", "chinese")
+"""Names of the files."""
+WORD_LISTS = ("grammar", "using", "wanting", "closing")
+"""Lists of single words in a file, beside its roles."""
+NEVER = re.compile(r"(?!)")
+MAX_BETWEEN = 60
+"""Characters that `…` stands for."""
+MAX_BEHIND = 40
+"""Characters behind a phrase of `short`."""
+_SIGNS = {
+    "(": "(?:",
+    ")": ")",
+    "[": "(?:",
+    "]": ")?",
+    "/": "|",
+    "*": r"\w*",
+    "_": r"[^\s,;:!?]+",
+    " ": r",?\s+",
+    "'": "['’]",
+}
+_NO_LETTER_BEFORE, _NO_LETTER_BEHIND = r"(?<!\w)", r"(?!\w)"
+_ELSE = {
+    "guess": "doubt",
+    "request": "momentary",
+    "rejection": "correction",
+    "lasting": "rule",
+    "passing": "for_now",
+    "success": "progress",
+}
+"""Roles for which a language without words of their own uses those of another role."""
+_THING = {"gives_up": "old", "refuses": "words"}
+
+
+@dataclass(frozen=True)
+class Cues:
+    """Of one language. What it has no words for is silent."""
+
+    rule: re.Pattern[str] = NEVER
+    """Says what is to hold from now on."""
+    preference: re.Pattern[str] = NEVER
+    decided: re.Pattern[str] = NEVER
+    """Says plainly that something was decided."""
+    decision: re.Pattern[str] = NEVER
+    obligation: re.Pattern[str] = NEVER
+    correction: re.Pattern[str] = NEVER
+    """Says that something was wrong: mostly how the sentence begins."""
+    contrast: re.Pattern[str] = NEVER
+    """One thing and not another: a correction, unless it is a rule or a decision."""
+    asking: re.Pattern[str] = NEVER
+    """A question that does without its mark."""
+    correcting_question: re.Pattern[str] = NEVER
+    open: re.Pattern[str] = NEVER
+    """Something that nobody knows yet."""
+    momentary: re.Pattern[str] = NEVER
+    """An instruction for this moment, done when it is done."""
+    request: re.Pattern[str] = NEVER
+    """Narrower: a line that begins with "use" or "run" may be a rule."""
+    accepting: re.Pattern[str] = NEVER
+    """Begins with consent, whatever follows."""
+    acceptance: re.Pattern[str] = NEVER
+    """Nothing but consent, thanks or "go on"."""
+    root_cause: re.Pattern[str] = NEVER
+    state_change: re.Pattern[str] = NEVER
+    convention: re.Pattern[str] = NEVER
+    progress: re.Pattern[str] = NEVER
+    success: re.Pattern[str] = NEVER
+    """News that something works or is done."""
+    reason: re.Pattern[str] = NEVER
+    plan: re.Pattern[str] = NEVER
+    """The model says what it does next."""
+    offer: re.Pattern[str] = NEVER
+    proposal: re.Pattern[str] = NEVER
+    """The model's idea of what to do, which nothing has become of yet."""
+    praise: re.Pattern[str] = NEVER
+    verdict: re.Pattern[str] = NEVER
+    """The model judging its own work, which is no fact about the work."""
+    hedge: re.Pattern[str] = NEVER
+    """The model's doubt."""
+    doubt: re.Pattern[str] = NEVER
+    """A user's doubt, whose "I think" is no more than polite."""
+    guess: re.Pattern[str] = NEVER
+    supposes: re.Pattern[str] = NEVER
+    """A line that weighs what could be."""
+    for_now: re.Pattern[str] = NEVER
+    """What makes also a rule one for this moment."""
+    later: re.Pattern[str] = NEVER
+    complaint: re.Pattern[str] = NEVER
+    """About what happened, or what does not matter: nothing normative."""
+    rejection: re.Pattern[str] = NEVER
+    """A reply that does not let the model's words stand."""
+    retraction: re.Pattern[str] = NEVER
+    """The speaker was wrong."""
+    takes_back: re.Pattern[str] = NEVER
+    """A user retracts what they have just said."""
+    changes_mind: re.Pattern[str] = NEVER
+    """A user sets something else than before."""
+    wishes: re.Pattern[str] = NEVER
+    turns: re.Pattern[str] = NEVER
+    """The speaker turns away from what was so far."""
+    lasting: re.Pattern[str] = NEVER
+    """It is to hold from now on, which a request of the moment does not end."""
+    passing: re.Pattern[str] = NEVER
+    """A clause for the moment, or under a condition."""
+    again: re.Pattern[str] = NEVER
+    """Says in passing that it was said before."""
+    interjection: re.Pattern[str] = NEVER
+    """What a repeated correction begins with, which says nothing of what was wanted."""
+    thanks: re.Pattern[str] = NEVER
+    finished: re.Pattern[str] = NEVER
+    """A piece of work is done."""
+    next_thing: re.Pattern[str] = NEVER
+    """A user turns to another thing: "now let's ..."."""
+    orders: re.Pattern[str] = NEVER
+    """Tells somebody what to do."""
+    gives_up: tuple[re.Pattern[str], ...] = ()
+    """What is used no more, as the group `old`."""
+    refuses: tuple[re.Pattern[str], ...] = ()
+    """What is refused, as the group `words`."""
+
+
+@cache
+def load(name: str) -> Cues:
+    """The cues of the language with this file; raises `ValueError` for a role or a place that there is not."""
+    data = {key: value for key, value in _read(name).items() if key not in WORD_LISTS}
+    language = _Language(spaced=data.pop("spaced", True), fillers=data.pop("fillers", ()))
+    known = {each.name for each in fields(Cues)}
+    if unknown := set(data) - known:
+        raise ValueError(f"{name}.toml: no such role: {', '.join(sorted(unknown))}")
+    found = {role: language.role(role, places) for role, places in data.items()}
+    return Cues(**{role: found[other] for role, other in _ELSE.items() if other in found} | found)
+
+
+def word_list(name: str, *languages: str) -> frozenset[str]:
+    """The single words of a list in the files of these languages, or of all."""
+    return frozenset(word for language in languages or LANGUAGES for word in _read(language).get(name, ()))
+
+
+@cache
+def _read(name: str) -> dict[str, Any]:
+    return tomllib.loads(files(f"{__package__}.languages").joinpath(f"{name}.toml").read_text("utf-8"))
+
+
+@dataclass(frozen=True)
+class _Language:
+    spaced: bool
+    """Whether there are spaces between words."""
+    fillers: Sequence[str]
+
+    def role(self, role: str, places: Mapping[str, Sequence[str]]) -> Any:
+        if group := _THING.get(role):
+            return tuple(self._with_thing(phrase, group) for phrase in places["words"])
+        exceptions = self._any(places.get("except", ()))
+        parts = [self._place(place, phrases) for place, phrases in places.items() if phrases and place != "except"]
+        lookahead = f"(?!{exceptions}{self._behind})" if exceptions else ""
+        return re.compile("|".join(part.replace("@", lookahead, 1) for part in parts), re.I) if parts else NEVER
+
+    def _place(self, place: str, phrases: Sequence[str]) -> str:
+        """The pattern, with @ where an exception must not begin."""
+        found = self._any(phrases)
+        fillers = self._any(self.fillers)
+        match place:
+            case "words":
+                start = r"(?:(?<!\w)|(?=\W))" if self.spaced else ""  # a phrase may begin with a comma
+                return f"{start}@{found}{self._behind}"
+            case "begins":
+                return rf"^\W*@{found}{self._behind}"
+            case "opens":
+                return rf"^\W*(?:{fillers}[,.!:，。]?{self._space})*@{found}{self._behind}"
+            case "clause":
+                return rf"(?:^|[.,;:!?，。；：]\s*)(?:{fillers}{self._space})*@{found}{self._behind}"
+            case "ends":
+                return rf"@{found}[。．.!！\s]*$"
+            case "short":
+                return rf"^\W*@{found}{self._behind}[^.。]{{0,{MAX_BEHIND}}}[.!,。！]?\s*$"
+            case "only":
+                return rf"^(?:@{found}|\d|[abc]|\W)+$"
+        raise ValueError(f"no such place in a sentence: {place}")
+
+    def _with_thing(self, phrase: str, group: str) -> re.Pattern[str]:
+        """`X` reaches to the end of the clause, or to what follows it in the phrase."""
+        before, _, behind = phrase.partition("X")
+        stop = r"[^,.;:!()，。；、]" if group == "words" else r"[^，。；、]" if not self.spaced else "."
+        thing = rf"(?P<{group}>{stop}+{'?' if behind else ''})"
+        start = _NO_LETTER_BEFORE if self.spaced and before[:1] != "," else ""
+        pattern = f"{start}{self._pattern(before)}{thing}{self._pattern(behind)}"
+        return re.compile(pattern.replace(_SIGNS[" "], r"\s+"), re.I)  # a comma would end the clause
+
+    def _any(self, phrases: Sequence[str]) -> str:
+        return f"(?:{'|'.join(map(self._pattern, phrases))})" if phrases else ""
+
+    def _pattern(self, phrase: str) -> str:
+        pattern = "".join(_SIGNS.get(character) or re.escape(character) for character in phrase)
+        return re.sub(r"(?:,\?\\s\+)?…(?:,\?\\s\+)?", lambda _: self._few_words, pattern)
+
+    @property
+    def _few_words(self) -> str:
+        return rf"\b[^;!?]{{0,{MAX_BETWEEN}}}\b" if self.spaced else f"[^。]{{0,{MAX_BETWEEN}}}"
+
+    @property
+    def _behind(self) -> str:
+        return _NO_LETTER_BEHIND if self.spaced else ""
+
+    @property
+    def _space(self) -> str:
+        return r"\s+" if self.spaced else r"\s*"
