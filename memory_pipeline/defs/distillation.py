@@ -31,7 +31,7 @@ RECALL_LOSS, LINES_ARE_WHOLE = "recall_loss", "lines_are_whole"
 
 
 def partitions_of(settings: Settings, level: int) -> dg.TimeWindowPartitionsDefinition:
-    """One per period, from the one that has the workspace's first day in it."""
+    """One partition per period, from the one that contains the workspace's first day."""
     if level == DAY:
         return daily_partitions(settings, youngest=settings.distil_after_days)
     first = Period.containing(settings.start_date, level).key
@@ -109,12 +109,12 @@ DESCRIPTIONS = {
     f"that were observed in them. The rows carry the month's last day. {KEPT}",
 }
 OVERLAPPING = dg.TimeWindowPartitionMapping(allow_nonexistent_upstream_partitions=True)
-"""Dagster's own, as the UI knows nothing of others. Days that a week has before the workspace's first are no error. For
+"""Dagster's own mapping, since the UI knows no other. Days of a week before the workspace's first day are no error. For
 a month it also names the week that begins in it and ends in the next one, which only that one is made of."""
 
 
 def distillation_assets(settings: Settings) -> list[dg.AssetsDefinition]:
-    """One per level, each with partitions of its own."""
+    """One asset per level, each with partitions of its own."""
     return [_asset_of(settings, level) for level in LEVELS]
 
 

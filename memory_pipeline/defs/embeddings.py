@@ -1,7 +1,8 @@
 """The assets `embeddings`, `summary_embeddings` and `message_embeddings`, and their checks: the index holds what the
 tables say, no more and no less."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
@@ -32,172 +33,147 @@ from memory_pipeline.workspace.workspace import Workspace
 
 LEXICAL_ONLY = "lexical_only"
 LAST = {"dagster/priority": "-10"}
-"""Of a step that recall alone waits for: observing, reflecting and proposing come first."""
+"""Tags of a step that recall alone waits for: observing, reflecting and proposing come first."""
+PARITY = "points_equal_rows"
+
+
+@dataclass(frozen=True)
+class _Embedding:
+    """An asset of vectors, and what its check compares."""
+
+    op: str
+    deps: Sequence[str]
+    version: str
+    description: str
+    stage: Callable[[Workspace], LineStage | MessageEmbeddingsStage]
+    collection: str
+    sources: str
+    """The rows that have a vector, as the check names them."""
+    checked: str
+    """The rows of a day that have a vector, as the description of the check names them."""
+    is_for_recall: bool = True
+    """Whether only recall reads the vectors; then the newest day comes first, and after other steps."""
+
+
+EMBEDDINGS: Mapping[str, _Embedding] = {
+    "embeddings": _Embedding(
+        op="embed",
+        deps=["observations"],
+        version=VERSION,
+        description="The vectors themselves lie in the index (index/, or the server of QDRANT_URL), which "
+        "can be rebuilt from this table's sources at any time. Without an embedding model there "
+        "are no rows, `mode` says `lexical_only`, and later stages compare by words.",
+        stage=EmbeddingsStage.from_workspace,
+        collection=COLLECTION,
+        sources="observations",
+        checked="observation of the day has",
+        is_for_recall=False,
+    ),
+    "summary_embeddings": _Embedding(
+        op="embed_summaries",
+        deps=["segments", "reflections", "sessions"],
+        version=VERSION,
+        description="Segments and reflections beside the observations in the index: for `memory recall`.",
+        stage=SummaryEmbeddingsStage.from_workspace,
+        collection=COLLECTION,
+        sources="segments and reflections",
+        checked="segment with a title or narrative and every reflection of the day has",
+    ),
+    "message_embeddings": _Embedding(
+        op="embed_messages",
+        deps=["sessions", "messages"],
+        version=messages.VERSION,
+        description="What people and models said, in passages, and every session as a whole: what `memory "
+        "recall` and `memory search` look through. Words are indexed without a model.",
+        stage=MessageEmbeddingsStage.from_workspace,
+        collection=MESSAGES,
+        sources="passages and sessions",
+        checked="passage that people or models said on the day, and every session with one, has",
+    ),
+}
 
 
 def embedding_assets(settings: Settings) -> list[dg.AssetsDefinition]:
-    """`embeddings`, `summary_embeddings`, `message_embeddings`."""
+    """The assets `embeddings`, `summary_embeddings` and `message_embeddings`."""
+    return [_asset(settings, table, embedding) for table, embedding in EMBEDDINGS.items()]
+
+
+def _asset(settings: Settings, table: str, embedding: _Embedding) -> dg.AssetsDefinition:
+    spec = table_spec(table, deps=embedding.deps, version=embedding.version, description=embedding.description)
 
     @dg.multi_asset(
-        name="embed",
-        specs=[
-            table_spec(
-                "embeddings",
-                deps=["observations"],
-                version=VERSION,
-                description="The vectors themselves lie in the index (index/, or the server of QDRANT_URL), which "
-                "can be rebuilt from this table's sources at any time. Without an embedding model there "
-                "are no rows, `mode` says `lexical_only`, and later stages compare by words.",
-            )
-        ],
+        name=embedding.op,
+        specs=[spec],
         partitions_def=daily_partitions(settings),
-        **OWN_DAY,
+        **(LOOKS_BACK if "reflections" in embedding.deps else OWN_DAY),
         retry_policy=MODEL_RETRY,
+        op_tags=LAST if embedding.is_for_recall else None,
     )
     def embed(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> Iterator[dg.MaterializeResult[Any]]:
         opened = workspace.open()
-        stage = EmbeddingsStage.from_workspace(opened)
+        stage = embedding.stage(opened)
         with indexes_kept_open():
-            made = run_stage(context, opened, stage, lambda _, day: describe(opened, stage, day))
-        yield from made
-
-    @dg.multi_asset(
-        name="embed_summaries",
-        specs=[
-            table_spec(
-                "summary_embeddings",
-                deps=["segments", "reflections", "sessions"],
-                version=VERSION,
-                description="Segments and reflections beside the observations in the index: for `memory recall`.",
+            made = run_stage(
+                context,
+                opened,
+                stage,
+                lambda _, day: describe(opened, stage, day),
+                newest_first=embedding.is_for_recall,
             )
-        ],
-        partitions_def=daily_partitions(settings),
-        **LOOKS_BACK,
-        retry_policy=MODEL_RETRY,
-        op_tags=LAST,
-    )
-    def embed_summaries(
-        context: dg.AssetExecutionContext, workspace: WorkspaceResource
-    ) -> Iterator[dg.MaterializeResult[Any]]:
-        opened = workspace.open()
-        stage = SummaryEmbeddingsStage.from_workspace(opened)
-        with indexes_kept_open():
-            made = run_stage(context, opened, stage, lambda _, day: describe(opened, stage, day), newest_first=True)
         yield from made
+        if embedding.collection == MESSAGES:
+            switch_when_complete(opened)
+            settle_collections(opened)
 
-    @dg.multi_asset(
-        name="embed_messages",
-        specs=[
-            table_spec(
-                "message_embeddings",
-                deps=["sessions", "messages"],
-                version=messages.VERSION,
-                description="What people and models said, in passages, and every session as a whole: what `memory "
-                "recall` and `memory search` look through. Words are indexed without a model.",
-            )
-        ],
-        partitions_def=daily_partitions(settings),
-        **OWN_DAY,
-        retry_policy=MODEL_RETRY,
-        op_tags=LAST,
-    )
-    def embed_messages(
-        context: dg.AssetExecutionContext, workspace: WorkspaceResource
-    ) -> Iterator[dg.MaterializeResult[Any]]:
-        opened = workspace.open()
-        stage = messages.MessageEmbeddingsStage.from_workspace(opened)
-        with indexes_kept_open():
-            made = run_stage(context, opened, stage, lambda _, day: describe(opened, stage, day), newest_first=True)
-        yield from made
-        switch_when_complete(opened)
-        settle_collections(opened)
-
-    return [embed, embed_summaries, embed_messages]
+    return embed
 
 
 def describe(workspace: Workspace, stage: Stage, day: date) -> dict[str, str]:
-    """A day without a model waits for one."""
+    """The embedding model and the mode of the day; a day without a model waits for one."""
     mode = LEXICAL_ONLY if is_incomplete(stage, workspace.lake, day) else "vectors"
     return {"model": workspace.settings.embedding_model, "mode": mode}
 
 
-PARITY = "points_equal_rows"
-
-
 def embedding_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
-    partitions = daily_partitions(settings)
+    """The check `points_equal_rows` of each asset."""
+    return [_check(settings, table, embedding) for table, embedding in EMBEDDINGS.items()]
 
-    @dg.asset_check(asset="embeddings", name=PARITY, partitions_def=partitions)
-    def points_equal_rows(context: dg.AssetCheckExecutionContext, workspace: WorkspaceResource) -> Judged:
-        """Every observation of the day has its row and its point in the index, and no point is left over.
 
-        Fails when the embedding model is missing, and when the index was deleted, set aside as damaged or put back from
-        another copy than the tables.
-        """
+def _check(settings: Settings, table: str, embedding: _Embedding) -> dg.AssetChecksDefinition:
+    description = (
+        f"Every {embedding.checked} its row and its point in the index, and no point is left over.\n\n"
+        "Fails when the embedding model is missing, and when the index was deleted, set aside as damaged or put back "
+        "from another copy than the tables."
+    )
+
+    @dg.asset_check(asset=table, name=PARITY, description=description, partitions_def=daily_partitions(settings))
+    def check(context: dg.AssetCheckExecutionContext, workspace: WorkspaceResource) -> Judged:
         opened = workspace.open()
-        lines = EmbeddingsStage.from_workspace(opened)
-        yield from _parity(context, opened, "observations", lines, COLLECTION, lambda day: len(lines.items(day)))
+        stage = embedding.stage(opened)
+        days = days_to_judge(context, opened.lake, table, daily_partitions(opened.settings))
+        points: dict[date, set[str]] = {}
+        unavailable: Exception | None = None
+        try:
+            with open_index(
+                opened.settings, encoder_of(opened.settings.embedding_model), embedding.collection
+            ) as index:
+                points = {day: index.ids(day, stage.records) for day in days}
+        except (EncoderUnavailableError, IndexUnavailableError) as error:
+            unavailable = error
+            context.log.warning(f"The content of the index is unknown: {error}")
 
-    @dg.asset_check(asset="summary_embeddings", name=PARITY, partitions_def=partitions)
-    def summary_points_equal_rows(context: dg.AssetCheckExecutionContext, workspace: WorkspaceResource) -> Judged:
-        """Every segment with a title or narrative and every reflection of the day has its row and its point in the
-        index, and no point is left over.
+        def judge(day: date) -> Verdict:
+            if unavailable:
+                return Verdict(
+                    False, offenders=[f"nobody can say what the index holds: {unavailable}"], judged="The vectors"
+                )
+            rows = set(opened.lake.read(table, [day])["point_id"])
+            number = len(stage.points(day) if isinstance(stage, MessageEmbeddingsStage) else stage.items(day))
+            return judge_parity(number, rows, points.get(day, set()), embedding.sources)
 
-        Fails when the embedding model is missing, and when the index was deleted, set aside as damaged or put back from
-        another copy than the tables.
-        """
-        opened = workspace.open()
-        lines = SummaryEmbeddingsStage.from_workspace(opened)
-        yield from _parity(
-            context, opened, "segments and reflections", lines, COLLECTION, lambda day: len(lines.items(day))
-        )
+        yield from report_by_day(context, table, PARITY, judge, dg.AssetCheckSeverity.WARN, days)
 
-    @dg.asset_check(asset="message_embeddings", name=PARITY, partitions_def=partitions)
-    def message_points_equal_rows(context: dg.AssetCheckExecutionContext, workspace: WorkspaceResource) -> Judged:
-        """Every passage that people or models said on the day, and every session with one, has its row and its point in
-        the index, and no point is left over.
-
-        Fails when the embedding model is missing, and when the index was deleted, set aside as damaged or put back from
-        another copy than the tables.
-        """
-        opened = workspace.open()
-        stage = MessageEmbeddingsStage.from_workspace(opened)
-        yield from _parity(
-            context, opened, "passages and sessions", stage, MESSAGES, lambda day: len(stage.points(day))
-        )
-
-    return [points_equal_rows, summary_points_equal_rows, message_points_equal_rows]
-
-
-def _parity(
-    context: dg.AssetCheckExecutionContext,
-    opened: Workspace,
-    what: str,
-    stage: LineStage | MessageEmbeddingsStage,
-    collection: str,
-    number: Callable[[date], int],
-) -> Judged:
-    """Compare the stage's rows with its points, and with how many lines of the day should have one."""
-    (table,) = stage.tables
-    days = days_to_judge(context, opened.lake, table, daily_partitions(opened.settings))
-    points: dict[date, set[str]] = {}
-    unavailable: Exception | None = None
-    try:
-        with open_index(opened.settings, encoder_of(opened.settings.embedding_model), collection) as index:
-            points = {day: index.ids(day, stage.records) for day in days}
-    except (EncoderUnavailableError, IndexUnavailableError) as error:
-        unavailable = error
-        context.log.warning(f"Nobody can say what the index holds: {error}")
-
-    def judge(day: date) -> Verdict:
-        if unavailable:
-            return Verdict(
-                False, offenders=[f"nobody can say what the index holds: {unavailable}"], judged="The vectors"
-            )
-        rows = set(opened.lake.read(table, [day])["point_id"])
-        return judge_parity(number(day), rows, points.get(day, set()), what)
-
-    yield from report_by_day(context, table, PARITY, judge, dg.AssetCheckSeverity.WARN, days)
+    return check
 
 
 def judge_parity(lines: int, rows: set[str], points: set[str], what: str = "observations") -> Verdict:

@@ -1,4 +1,4 @@
-"""The asset `friction_clusters`, and its check: what was observed has vectors."""
+"""The asset `friction_clusters`, and its check."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
@@ -23,7 +23,7 @@ from memory_pipeline.text.sentences import clip
 from memory_pipeline.workspace.workspace import Workspace
 
 MAX_TITLE = 120
-"""Characters of a title in the table."""
+"""Maximum characters of a title in the table."""
 
 
 def friction_assets(settings: Settings) -> dg.AssetsDefinition:

@@ -1,4 +1,4 @@
-"""A run that failed is told: by a notification of the desktop, or by a POST to an address."""
+"""Notification of failed runs, on the desktop or by a POST to an address."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class NotTellableError(MemoryPipelineError):
 
 
 def failure_sensor(settings: Settings) -> dg.SensorDefinition:
-    """On where the setting names somebody to tell."""
+    """The sensor on failed runs; it is on if `notify` is set."""
 
     @dg.run_failure_sensor(
         name="tell_failures",
@@ -60,12 +60,12 @@ def _first_cause(error: Any) -> str:
 
 
 def text_of(job: str, reason: str) -> str:
-    """What is told, in one line."""
+    """The notification, in one line."""
     return clip(f"{job} failed: {' '.join(reason.split())}", MAX_TEXT) + " `memory status` and the Dagster UI say more."
 
 
 def tell(settings: Settings, text: str) -> None:
-    """Raises `NotTellableError` where it cannot be told."""
+    """Send the notification. Raises `NotTellableError` if that fails."""
     if settings.notify == DESKTOP:
         _on_the_desktop(text)
     elif settings.notify != OFF:

@@ -128,12 +128,12 @@ BLOCKING = {
     "evidence_is_verbatim": evaluation.judge_evidence,
     "no_secrets": evaluation.judge_secrets,
 }
-"""A day that fails one of these keeps its rows from everything behind them."""
+"""Checks that keep the rows of a failed day from all later stages."""
 FAILING = {
     "no_silent_zero": evaluation.judge_silent_zero,
     "hallucinated_timestamps": evaluation.judge_invented_times,
 }
-"""What was wrong is not stored, so it need not be kept from anything."""
+"""Checks that do not block: what they find wrong is not stored."""
 WARNING = {
     "compression_ratio": evaluation.judge_compression,
     "ungrounded_specifics": evaluation.judge_specifics,

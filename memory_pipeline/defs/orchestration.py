@@ -1,4 +1,4 @@
-"""What all assets and checks share with Dagster: how a table is declared, and the loop over days."""
+"""The declaration of a table as an asset, and the loop over the days of a run."""
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -32,21 +32,21 @@ class _OfAnAsset(TypedDict):
 
 
 DAYS_POOL, LOOK_BACK_POOL = "days", "look_back"
-"""Pools of runs. Each has one place; a person gives `days` more of them for a backfill in parallel."""
+"""Pools of runs. Each has one place; a user gives `days` more of them for a parallel backfill."""
 OWN_DAY: _OfAnAsset = {"pool": DAYS_POOL, "backfill_policy": dg.BackfillPolicy.multi_run(max_partitions_per_run=10)}
-"""Of an asset whose day is made from that day alone, so that a backfill may be several runs at once."""
+"""Policy of an asset whose day is made from that day alone: a backfill may be several runs at once."""
 LOOKS_BACK: _OfAnAsset = {"pool": LOOK_BACK_POOL, "backfill_policy": dg.BackfillPolicy.single_run()}
-"""Of an asset whose day depends on the days before it: one run, which takes the oldest day first."""
+"""Policy of an asset whose day depends on the days before it: one run, which takes the oldest day first."""
 GROUP = "memory"
-"""One for all: the UI folds several groups away, and the first thing to see should be the assets."""
+"""The one asset group: the UI folds several groups, and the assets should be visible at first sight."""
 MODEL_RETRY = dg.RetryPolicy(max_retries=2, delay=5, backoff=dg.Backoff.EXPONENTIAL, jitter=dg.Jitter.PLUS_MINUS)
-"""For steps that wait for the index's lock or a server; bad data is not retried."""
+"""Retries of steps that wait for the index's lock or a server; bad data is not retried."""
 FAILED_DAYS = "failed_days"
 """Metadata of a step that failed: a sentence for each day that did, which begins with the day."""
 REBUILT = "rebuilt"
-"""Metadata of a day of a table: whether the run made it anew, or found it up to date."""
+"""Metadata of a day of a table: whether the run rebuilt it or found it up to date."""
 UNTRIED_DAYS = "untried_days"
-"""How many days after them were left out, as they would have failed likewise."""
+"""Metadata of a step that failed: the number of later days that were left out, as they would have failed likewise."""
 STOPPED = "The run was stopped. Run it again; what is finished is kept."
 
 Describe = Callable[[str, date], Mapping[str, Any]]
@@ -56,8 +56,8 @@ DayOfKey = Callable[[str], date]
 """The `day` of a partition's rows: itself, or the last one of a week or month."""
 
 on_progress: ContextVar[Callable[[str, int], None] | None] = ContextVar("on_progress", default=None)
-"""Called with what a run is at, and how many days of a stage were finished since the last call; the command line draws
-its bar with it."""
+"""A function that takes a description of the current work and the number of days of a stage that were finished since
+its last call; the command line sets it to draw a progress bar."""
 
 
 def table_spec(table: str, *, deps: Sequence[Any] = (), description: str, version: str) -> dg.AssetSpec:

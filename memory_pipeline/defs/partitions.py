@@ -19,19 +19,19 @@ def range_tags(first: date, last: date) -> dict[str, str]:
 
 
 def daily_partitions(settings: Settings, youngest: int = 0) -> dg.DailyPartitionsDefinition:
-    """One partition per local day from the workspace's first one to that which is so many days old; 0 is today."""
+    """One partition per local day, from the workspace's first day to that of ``youngest`` days ago."""
     return dg.DailyPartitionsDefinition(
         start_date=f"{settings.start_date}", timezone=settings.timezone, end_offset=1 - youngest
     )
 
 
 def weekly_partitions(settings: Settings, monday: date) -> dg.WeeklyPartitionsDefinition:
-    """One per week from this Monday to a Sunday, once it has ended: nothing is missing of the current one."""
+    """One partition per week from Monday to Sunday since ``monday``, once it has ended."""
     return dg.WeeklyPartitionsDefinition(start_date=f"{monday}", timezone=settings.timezone, day_offset=1)
 
 
 def monthly_partitions(settings: Settings, first: date) -> dg.MonthlyPartitionsDefinition:
-    """One per month from the one that begins with this day, once it has ended."""
+    """One partition per month since the one that begins on ``first``, once it has ended."""
     return dg.MonthlyPartitionsDefinition(start_date=f"{first}", timezone=settings.timezone)
 
 

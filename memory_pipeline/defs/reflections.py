@@ -122,14 +122,14 @@ def is_alone(context: dg.AssetExecutionContext) -> bool:
 
 
 def pool_of(lake: Lake) -> dict[str, Any]:
-    """All that is in the pool, the newest first."""
+    """Row count and preview of the pool, the newest row first."""
     frame = lake.read("pool_reflections")
     preview = markdown_table(frame.reverse().select("section", "priority", "support", "text"))
     return {"dagster/row_count": frame.height, "preview": preview}
 
 
 def asked_today(workspace: Workspace, day: date) -> dict[str, Any]:
-    """What a model took for the day since this morning; nothing where it was not asked."""
+    """Calls and cost of the reflector for the day since this morning; empty if it was not asked."""
     made = workspace.lake.read("ledger", [today(workspace.settings.zone)])
     calls = made.filter((pl.col("for_day") == day) & (pl.col("stage") == "reflections") & ~pl.col("cached"))
     return {"model_calls": calls.height, "spent_usd": float(calls["cost_usd"].sum())} if calls.height else {}

@@ -1,4 +1,4 @@
-"""What is watched: the session directories, the observations of today, REVIEW.md, and tasks in Todoist.
+"""The sensors on the session directories, the observations of today, REVIEW.md and tasks in Todoist.
 
 The session directories are the queue: a rescan finds whatever was missed.
 """
@@ -26,25 +26,25 @@ from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.settings import Settings
 
 MAX_ATTEMPTS = 3
-"""Runs that are asked for with one and the same input, when they fail."""
+"""Maximum failed runs for the same input."""
 MAX_DAYS = 20
-"""Days asked for in one tick; the rest is found again by the next."""
+"""Maximum days requested in one tick; the next tick finds the rest."""
 RUNS_LOOKED_AT = 500
 RECENT_DAYS = 7
-"""Days that are asked for however many are due."""
+"""Age in days up to which days are requested however many are due."""
 REFRESH_SECONDS = 2.0
-"""Time for reading changed files in one tick: the sensor shares its process with the UI's other questions."""
+"""Maximum seconds for reading changed files in one tick: the UI's other requests share the process."""
 SETTLED_SECONDS = 3.0
-"""Age of a REVIEW.md that no editor is writing any more."""
+"""Seconds after which a saved REVIEW.md counts as complete."""
 TODOIST_SECONDS = 10.0
-"""Most that each step of the one request of a tick may take."""
+"""Maximum seconds of each step of the request to Todoist in a tick."""
 INPUT_TAG, SAVED_TAG, WORK_TAG = "memory/input", "memory/review", "memory/todoist"
 """Name the state of the inputs that a run was asked for; in Todoist's also the hour, as what cannot be done is tried
 again each hour."""
 
 
 def session_sensor_from(first_day: date) -> dg.SensorDefinition:
-    """Asks for no day before the first one of the partitions, as they were loaded."""
+    """The sensor on the session directories; it requests no day before the first partition as it was loaded."""
 
     @dg.sensor(
         job_name=DAY_JOB,
@@ -106,20 +106,20 @@ def session_sensor_from(first_day: date) -> dg.SensorDefinition:
 
 
 def state_of(stages: Stages, day: date, today: date) -> str:
-    """What a run of the day would be asked for. One that waits for something is asked for once more on each new day:
+    """The state of the day's inputs, for which a run is requested once. A day that waits has a new state each day:
     a model's budget begins again then."""
     fingerprint = stages.fingerprint(day)
     return f"{fingerprint}:{today}" if stages.is_incomplete(day) else fingerprint
 
 
 def history_of(due: Iterable[date], now: date) -> list[date]:
-    """The due days that are left to a backfill, which does them all in one run: those of long ago, if they are many."""
+    """The due days that are left to a backfill, which does them in one run: old days, if they are many."""
     old = [day for day in due if (now - day).days >= RECENT_DAYS]
     return old if len(old) > MAX_DAYS else []
 
 
 def settled_days(catalogue: Catalogue, now: datetime) -> list[date]:
-    """Days none of whose sessions is being written to, oldest first: a day looks back on those before it."""
+    """The days whose sessions are all idle, oldest first, since a day looks back on those before it."""
     return [
         day
         for day in catalogue.days()
@@ -128,7 +128,7 @@ def settled_days(catalogue: Catalogue, now: datetime) -> list[date]:
 
 
 def failed_runs(instance: dg.DagsterInstance) -> Counter[str]:
-    """By fingerprint: how many of this sensor's latest runs failed with no success after them."""
+    """The number of this sensor's latest runs that failed with no success after them, by fingerprint."""
     runs = instance.get_runs(dg.RunsFilter(job_name=DAY_JOB), limit=RUNS_LOOKED_AT)  # newest first
     failed: Counter[str] = Counter()
     done: set[str] = set()
@@ -155,7 +155,7 @@ def reflect_early(context: dg.SensorEvaluationContext, workspace: WorkspaceResou
 
 
 def early_request(lake: Lake, day: date, threshold: int) -> dg.RunRequest | dg.SkipReason:
-    """The run for a day with so many tokens of observations; its key is the day's, so it is asked for once."""
+    """A run for the day if its observations have ``threshold`` tokens; its key is the day, so it is requested once."""
     tokens = int(lake.read("observations", [day], ["tokens"])["tokens"].sum())
     if tokens < threshold:
         return dg.SkipReason(f"The observations of {day} have {tokens:,} tokens, fewer than {threshold:,}.")
@@ -188,7 +188,7 @@ def review_sensor(context: dg.SensorEvaluationContext, workspace: WorkspaceResou
 
 
 def sensors(settings: Settings) -> list[dg.SensorDefinition]:
-    """All of them; the one for Todoist is off unless it is switched on."""
+    """All sensors; the one for Todoist is off unless it is switched on."""
 
     @dg.sensor(
         job_name=TODOIST_JOB,

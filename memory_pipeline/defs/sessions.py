@@ -157,7 +157,7 @@ def judge_windows(lake: Lake, day: date) -> Verdict:
 
 
 def _files_of(lake: Lake, day: date) -> list[str]:
-    """What should be stored: sessions that say something on the day and can be read."""
+    """The files that should be stored: those that can be read and have messages on the day."""
     files = lake.read("files", columns=["path", "session_id", "parent_id", "days", "excluded", "reason"])
     out = left_out(typed_rows(files, Lineage))
     base = pl.col("session_id").str.split("/").list.first()
@@ -170,7 +170,7 @@ def _files_of(lake: Lake, day: date) -> list[str]:
 
 
 def _says_something(days: list[FileDayRow], day: date) -> bool:
-    """Whether there is more on the day than what it repeats of another session."""
+    """Whether the session has messages on the day that it does not repeat from another one."""
     return any(entry["day"] == day and (entry["messages"] or 0) > (entry["inherited"] or 0) for entry in days)
 
 
