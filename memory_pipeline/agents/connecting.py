@@ -178,7 +178,7 @@ def _refuse_damage(connection: Connection, text: str) -> None:
         raise CannotConnectError(
             f"{connection.path}, line {line}: {what}. Expected one `<!-- memory:{connection.key} … -->` with one "
             f"`<!-- /memory:{connection.key} -->`, as they were written. Take all of the block out by hand, down to "
-            "its closing mark, then run this again; what is around it stays yours."
+            "its closing mark, then run this again; the text around it stays."
         )
 
 

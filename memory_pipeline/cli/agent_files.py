@@ -28,7 +28,7 @@ def confirm(yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise fail("Nothing was changed: nobody can be asked here. `--yes` does it without asking.", MISUSED)
+        raise fail("Nothing was changed: nobody can be asked here. `--yes` skips the confirmation.", MISUSED)
     if not typer.confirm("Do that?", default=True):
         say("Nothing was changed.", "dim")
         raise typer.Exit

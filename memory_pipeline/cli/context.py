@@ -57,7 +57,7 @@ def context(
         typer.Option(metavar="N", min=0, help="With --compaction: size of the context as the agent counts it."),
     ] = None,
     seconds: Annotated[
-        float, typer.Option(min=0.1, max=60, help="With --compaction: time limit, after which what is known is used.")
+        float, typer.Option(min=0.1, max=60, help="With --compaction: time limit; partial results are used after it.")
     ] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON; a summary as pi's hook expects it.")] = False,
     session_option: Annotated[str | None, typer.Option("--session", hidden=True)] = None,

@@ -111,7 +111,7 @@ def _finish(settings: Settings) -> bool:
         return False
     err.print("An earlier `memory forget` did not end: it is finished first.", style="dim")
     take_out(settings, request, now_utc())
-    say("It is finished: what was to be forgotten is.", "green")
+    say("It is finished: everything requested is forgotten.", "green")
     return True
 
 

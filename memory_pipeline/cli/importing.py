@@ -44,7 +44,7 @@ def importing(
         typer.Option("--from", metavar="NAME", help=f"Only this source: {', '.join(SOURCES)}; may be given again."),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what was found.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the findings.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print as JSON; asks nothing and needs --yes or --dry-run.")
     ] = False,

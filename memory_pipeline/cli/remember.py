@@ -22,7 +22,7 @@ WAIT_SECONDS = 2.0
 
 
 def remember(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What is to hold, in a sentence.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The rule or fact, in a sentence.")],
     section: Annotated[
         str | None, typer.Option(metavar="NAME", help="Section of MEMORY.md; without it the words decide.")
     ] = None,

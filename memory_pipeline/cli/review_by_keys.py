@@ -29,7 +29,7 @@ KEYS = {
     "r": "reject: it is not proposed again",
     "l": "later: it stays pending",
     "u": "undo the last step",
-    "q": "quit: what is decided stays decided",
+    "q": "quit; decisions are kept",
     "?": "this list",
 }
 _HINT = "a approve  e edit  r reject  l later  u undo  q quit  ? help"
@@ -147,7 +147,7 @@ class Review:
             show("A change of this kind is edited in REVIEW.md, below its line.", "yellow")
             return None
         show("Edit the line" if can_prefill(card.text) else "Type the whole line", "cyan")
-        show("Enter approves it, Ctrl-C leaves it as it was.", "dim")
+        show("Enter approves it, Ctrl-C leaves it unchanged.", "dim")
         text = self.keys.line(card.text)
         if text is None or text == one_line(card.text):
             show("Not changed, not decided.", "yellow")

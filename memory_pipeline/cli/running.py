@@ -168,7 +168,7 @@ def report_outcome(
     the summary has no results of checks. Raises `typer.Exit` if something failed or is not well.
     """
     if failure:
-        err.print("The run did not finish; this is what is stored:", style="red")
+        err.print("The run did not finish. Stored so far:", style="red")
     with instance_of(settings) if has_run else nullcontext() as instance, waiting("the summary"):
         summary = summarise(settings, instance, days)
     refresh_kept(settings)

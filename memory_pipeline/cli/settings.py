@@ -65,7 +65,7 @@ def set_(key: KEY, value: Annotated[str, typer.Argument(help="The value, written
     """Write a setting to settings.toml; comments and order are kept."""
     setting = _setting(key)
     if setting.key == "workspace":
-        raise fail("The workspace is named by MEMORY_WORKSPACE; its own file cannot say where it lies.", MISUSED)
+        raise fail("The workspace is named by MEMORY_WORKSPACE; its own file cannot contain its location.", MISUSED)
 
     path = write({setting.path: value})
     say(f"{setting.key} = {shown(setting, value)}, in {path}")

@@ -48,7 +48,7 @@ def setup(
     --yes --model NAME then sets one.
     """
     if yes and not model:
-        raise fail("--yes needs --model NAME: no model is set that nobody has named.", MISUSED)
+        raise fail("--yes needs --model NAME: a model must be named.", MISUSED)
     settings = settings_of_call()
     found = choices()
     if yes and model:

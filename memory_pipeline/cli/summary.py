@@ -135,7 +135,7 @@ def say_not_read(data: Mapping[str, Any]) -> None:
 
 
 def say_problems(problems: Sequence[str], set_aside: Sequence[str]) -> None:
-    """Print what is broken, and the damaged files that were set aside."""
+    """Print what is broken, and the quarantined damaged files."""
     for problem in problems:
         say(f"{'not well':<24}{problem}", "yellow")
     for path in set_aside:

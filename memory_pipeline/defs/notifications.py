@@ -40,7 +40,7 @@ def failure_sensor(settings: Settings) -> dg.SensorDefinition:
     def tell_failures(context: dg.RunFailureSensorContext, workspace: WorkspaceResource) -> dg.SkipReason | None:
         opened = workspace.open()
         if opened.settings.notify == OFF:
-            return dg.SkipReason("Nobody is to be told: MEMORY_NOTIFY is off.")
+            return dg.SkipReason("There is nobody to notify: MEMORY_NOTIFY is off.")
         steps = [event.step_failure_data.error for event in context.get_step_failure_events()]
         reasons = [_first_cause(error) for error in steps if error] or [context.failure_event.message or ""]
         told = text_of(context.dagster_run.job_name, reasons[0])

@@ -262,7 +262,7 @@ class ObjectStorage:
             )
         return LakeUnavailableError(
             f"{self.place} did not do what was asked within {RETRY_SECONDS} seconds ({reason}): expected an object "
-            "storage that answers. Look at the network and its status, and run it again: what is done is kept, and "
+            "storage that answers. Check the network and its status, and run it again: completed work is kept, and "
             "the next run does the rest."
         )
 

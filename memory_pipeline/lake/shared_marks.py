@@ -86,7 +86,7 @@ def refuse_beside_a_server(settings: Settings) -> None:
     if is_shared(settings) and (name := _read(storage_of(settings), _SERVER)) is not None:
         server = name.decode("utf-8", "replace").strip()
         raise ServedElsewhereError(
-            f"The lake {settings.lake} is run with --no-review on {server}: a run here would make its days anew. Here "
+            f"The lake {settings.lake} is run with --no-review on {server}: a run here would rebuild its days. Here "
             "`memory admin push` sends and `memory review` reviews. To run it here from now on, stop those runs and "
             f"delete {settings.lake}/{_key(_SERVER)}."
         )
@@ -96,7 +96,7 @@ def _share(settings: Settings, name: str, data: bytes) -> None:
     if _agreed(storage_of(settings), name, data) != data:
         raise OtherMarksError(
             f"The lake {settings.lake} has another {_NAMES[name]} than the workspace {settings.workspace}: expected "
-            "the same, else each would make the other's days anew. Name another MEMORY_WORKSPACE (a new one takes over "
+            "the same, else each would rebuild the other's days. Name another MEMORY_WORKSPACE (a new one takes over "
             "what the lake has) or another MEMORY_LAKE."
         )
 

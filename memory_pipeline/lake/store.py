@@ -163,7 +163,7 @@ class Lake:
 
     def retire(self, table: str, frame: pl.DataFrame, day: date) -> None:
         """Make `frame`, which has less than there was, the rows of the day for good: `is_retired` says from now on that
-        they cannot be made again, and `digest` that nothing has changed."""
+        they cannot be rebuilt, and `digest` that nothing has changed."""
         before = {_BEFORE: self.storage.digest(state).hex()} if (state := self._state(table, day)) else {}
         marks = {_RETIRED: "yes"} | before | self._marks(table, day)
         self._write(table, self._conform(table, frame), day, self.fingerprint(table, day) or "", marks=marks)
@@ -310,7 +310,7 @@ class Lake:
             connection.execute(f'CREATE OR REPLACE VIEW "{name}" AS {query}')
 
     def _heal(self, table: str) -> None:
-        """Put back what is lost of a table that cannot be made again; once, since nothing of it goes by itself."""
+        """Put back what is lost of a table that cannot be rebuilt; once, since nothing of it goes by itself."""
         if TABLES[table].is_derived or table in self._healed:
             return
         self._healed.add(table)

@@ -81,7 +81,7 @@ class Table:
             return "Delete it and run `memory run --all`: it is made again from the session files."
         return (
             "No version of it in backups/lake can be read either. Put a copy of it back; it holds what was offered, "
-            "decided or spent and cannot be made again."
+            "decided or spent and cannot be rebuilt."
         )
 
     @cached_property

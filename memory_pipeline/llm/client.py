@@ -145,7 +145,7 @@ class Client:
                 tries = self._settings.model_retries + 1
                 told = (
                     f"The model did not answer in {tries} {'try' if tries == 1 else 'tries'}; the last time: "
-                    f"{str(error).rstrip('.')}. Run it again later; what was answered is kept."
+                    f"{str(error).rstrip('.')}. Run it again later; answers are kept."
                 )
                 with self._mutex:
                     self._unanswered += 1
@@ -180,7 +180,7 @@ class Client:
 
     def stop(self) -> None:
         """Let calls of other threads give up before their next try, as when a run is interrupted."""
-        self._stop(ModelUnavailableError("The run was stopped. Run it again; what was answered is kept."))
+        self._stop(ModelUnavailableError("The run was stopped. Run it again; answers are kept."))
         if self.fallback:
             self.fallback.stop()
 

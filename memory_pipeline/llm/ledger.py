@@ -213,7 +213,7 @@ class Ledger:
             )
         raise BudgetReachedError(
             f"The budget of {day} for models is used up: {shown(spent)} are spent or reserved, the next call may take "
-            f"{shown(next_call)}, and {allowed}. The rest goes on with tomorrow's budget, or now with a higher one."
+            f"{shown(next_call)}, and {allowed}. The rest continues with tomorrow's budget, or now with a higher one."
         )
 
     def _update(self, day: date, change: Callable[[pl.DataFrame], pl.DataFrame | None]) -> None:

@@ -30,7 +30,7 @@ class ChangedMeanwhileError(MemoryPipelineError):
     """Another program wrote the file between our reading and our writing; nothing was written."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(f"{path} was changed by somebody else meanwhile; it was left as it is")
+        super().__init__(f"{path} was changed by another program meanwhile; it was left unchanged")
         self.path = path
 
 

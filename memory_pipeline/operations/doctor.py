@@ -236,7 +236,7 @@ def _holder(path: Path) -> int | None:
 
 
 def _left_behind(settings: Settings) -> Iterator[Finding]:
-    """By processes that were killed, and damaged files that were set aside."""
+    """By processes that were killed, and quarantined damaged files."""
     if leftovers := find_temporary_files(settings.workspace, but_in=settings.dagster_home):
         hours = f"{TEMPORARY_FILE_SECONDS / 3600:.0f} h"
         yield Finding(
@@ -290,7 +290,7 @@ def _command_in(sentence: str) -> str:
 def _models(settings: Settings) -> Iterator[Finding]:
     named = {"observer": observer_model(settings), "reflector": reflector_model(settings)}
     if not any(named.values()):
-        yield Finding("language model", OK, "none is set: what is kept are quotes; `memory setup` chooses one")
+        yield Finding("language model", OK, "none is set: observations are quotes; `memory setup` chooses one")
     for role, config in named.items():
         if config:
             yield _model(role, config)

@@ -77,7 +77,7 @@ def _look_at_file(path: Path, *, is_needed: bool) -> CheckedPath:
             return CheckedPath(path, "missing", True, f"a link to {path.readlink()}, which is not there", _relink(path))
         if not is_needed:
             return CheckedPath(path, "missing", False, "not made yet")
-        return CheckedPath(path, "missing", True, "", "Write it, or set MEMORY_IDENTITY_DIRECTORY to where it is.")
+        return CheckedPath(path, "missing", True, "", "Write it, or set MEMORY_IDENTITY_DIRECTORY to its directory.")
     except OSError as error:
         return CheckedPath(path, "unreadable", True, _reason(error), f"Let it be read: `ls -l {_quoted(path)}`.")
     if not data.removeprefix(b"\xef\xbb\xbf").strip():
@@ -139,7 +139,7 @@ def _bytes_of(path: Path) -> bytes | None:
 
 
 def _relink(path: Path) -> str:
-    return f"Put that file back, or link it to where it is now: `ln -sfn FILE {_quoted(path)}`."
+    return f"Restore that file, or link it to its current place: `ln -sfn FILE {_quoted(path)}`."
 
 
 def _link(file: Path, path: Path) -> str:

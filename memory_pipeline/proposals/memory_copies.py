@@ -74,4 +74,4 @@ def memory_loss(lake: Lake, memory_file: Path) -> str | None:
     else:
         back = f"{next_one} brings it back" if is_gone(data) else f"remove it, then {next_one} brings it back"
     state = "is gone" if data is None else "is empty"
-    return f"{memory_file} {state}, with {lines}: {back}. To start anew, write `# Memory` into it."
+    return f"{memory_file} {state}, with {lines}: {back}. To start over, write `# Memory` into it."

@@ -111,7 +111,7 @@ def _of_checks(results: Iterable[Result]) -> list[Figure]:
         Figure(
             "repeating",
             "Tool output as fact",
-            "Observations that repeat what a tool returned as if somebody had said it.",
+            "Observations that repeat the output of a tool as a statement.",
             ratio("regurgitation", "repeating", "checked"),
             is_share=True,
             lower_is_better=True,

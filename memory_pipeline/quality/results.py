@@ -12,7 +12,7 @@ from memory_pipeline.distillation.periods import DAY, LEVEL_OF
 WEEK = timedelta(days=7)
 ADVICE: Mapping[str, str] = {
     "every_message_in_one_window": "Files of `messages` or `windows` do not fit together: `memory run --from DAY --to "
-    "DAY` makes the day anew from its session files.",
+    "DAY` rebuilds the day from its session files.",
     "times_are_recorded": "Rows were changed or put back after they were made: run the day again. The day's rows are "
     "kept from everything behind them until it passes.",
     "evidence_is_verbatim": "Rows were changed or put back after they were made: run the day again. The day's rows are "
@@ -20,16 +20,16 @@ ADVICE: Mapping[str, str] = {
     "no_secrets": "Run the day again with redaction on (`MEMORY_REDACT=true`); what it says looks like a secret is "
     "still in the transcript.",
     "no_silent_zero": "See what the model answered (`memory show DAY` says why of each window), then run the day "
-    "again; with a budget that was used up it goes on tomorrow.",
+    "again; after a spent budget it continues tomorrow.",
     "hallucinated_timestamps": "The model invents times. They are taken out; choose another model "
-    "(`memory setup`) if it goes on.",
+    "(`memory setup`) if it persists.",
     "compression_ratio": "Too little or too much was kept of what was said: look at the day with `memory show DAY`.",
     "ungrounded_specifics": "The model names what nobody said. Such facts are flagged and never offered; choose "
-    "another model (`memory setup`) if it goes on.",
+    "another model (`memory setup`) if it persists.",
     "regurgitation": "The model repeats what tools printed as if somebody had said it: look at the lines below; "
-    "choose another model (`memory setup`) if it goes on.",
+    "choose another model (`memory setup`) if it persists.",
     "high_is_rare": "Too much is marked high, so high says little: look at the day with `memory show DAY --high`.",
-    "points_equal_rows": "Run the day again, or make the index anew with `memory admin index rebuild`.",
+    "points_equal_rows": "Run the day again, or rebuild the index with `memory admin index rebuild`.",
     "evidence_is_stored": "Run the day again: what its patterns rest on has changed since.",
     "recall_loss": "A distillation lost something high: run it again; the days themselves are kept.",
     "lines_are_whole": "Rows of a distillation were changed after they were made: run it again.",

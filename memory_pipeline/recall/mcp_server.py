@@ -99,7 +99,7 @@ def server(answers: _Answers) -> MCPServer:
     @made.tool(annotations=OFFERS, structured_output=False)
     async def remember(
         context: Context,
-        text: Annotated[str, Field(description="What is to hold, in one sentence that stands alone.", min_length=1)],
+        text: Annotated[str, Field(description="The rule or fact, in one self-contained sentence.", min_length=1)],
         section: Annotated[str | None, Field(description="Section of MEMORY.md; without it the words decide.")] = None,
         project: Annotated[
             str | None, Field(description="Project that it holds for; without it the one of the folder, '' for all.")
@@ -155,7 +155,7 @@ class _Answers:
             return await anyio.to_thread.run_sync(
                 lambda: self._answer(name, settings, given, client), abandon_on_cancel=True, limiter=self._limiter
             )
-        return f"The memory did not answer within {settings.mcp.seconds:g} s. Go on without it or ask again."
+        return f"The memory did not answer within {settings.mcp.seconds:g} s. Continue without it or ask again."
 
     def _answer(self, name: str, settings: Settings, given: tuple[object, ...], client: str | None) -> str:
         self.working += 1

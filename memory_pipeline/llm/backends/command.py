@@ -139,7 +139,7 @@ class CommandBackend:
     def _misconfigured(self, what: str) -> ModelMisconfiguredError:
         return ModelMisconfiguredError(
             f"{self._config.role}_MODEL={quotable(self._config.model)!r} {what}. "
-            "Correct it and run it again; what was answered is kept."
+            "Correct it and run it again; answers are kept."
         )
 
 

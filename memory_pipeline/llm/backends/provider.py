@@ -204,7 +204,7 @@ class ProviderBackend:
 
     def _misconfigured(self, what: str) -> ModelMisconfiguredError:
         return ModelMisconfiguredError(
-            f"{self._config.role}_MODEL={self._config.model!r} {what}. Then run it again; what was answered is kept."
+            f"{self._config.role}_MODEL={self._config.model!r} {what}. Then run it again; answers are kept."
         )
 
 

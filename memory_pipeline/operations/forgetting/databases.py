@@ -66,7 +66,7 @@ def clean_events(settings: Settings, request: ForgetRequest) -> None:
                 _clean_sqlite(connection, request)
         except OperationalError as error:
             raise TryAgainLaterError(
-                f"{path} is in use ({error.orig}). Stop `memory ui` and what else runs, then call `memory forget` "
+                f"{path} is in use ({error.orig}). Stop `memory ui` and other runs, then call `memory forget` "
                 "again: it continues where it stopped."
             ) from error
     for path in texts:

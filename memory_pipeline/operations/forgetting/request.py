@@ -194,7 +194,7 @@ def refuse_common(request: ForgetRequest, said_in: int, messages: int) -> None:
     if request.phrases and said_in > ALWAYS and said_in > messages * MAX_SHARE:
         raise CannotForgetError(
             f"“{request.name}” stands in {said_in:,} of {messages:,} messages; that much is not forgotten at once. "
-            "Give more of the words, or a session or message by its id."
+            "Give more of the words, or the id of a session or message."
         )
 
 

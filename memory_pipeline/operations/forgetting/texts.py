@@ -120,7 +120,7 @@ def _whole(settings: Settings, request: ForgetRequest) -> Iterator[tuple[str, Pa
             yield "quality report", path
     for damaged in set_aside_files(Workspace.open(settings)):  # nobody can tell what is in them
         if isinstance(damaged, Path):  # objects go with the versions of tables
-            yield "damaged files that were set aside", damaged
+            yield "quarantined damaged files", damaged
 
 
 def _says_json(path: Path, request: ForgetRequest) -> bool:

@@ -196,7 +196,7 @@ class Todoist:
             raise _NotFoundError(f"Todoist does not know {asked} (404).")
         if status in (401, 403):
             raise TodoistRefusedError(
-                f"Todoist does not accept TODOIST_API_TOKEN ({status}); copy it anew from Todoist, Settings, "
+                f"Todoist does not accept TODOIST_API_TOKEN ({status}); copy it again from Todoist, Settings, "
                 f"Integrations, Developer.{self._said(response)}"
             )
         if status >= 500:
