@@ -8,16 +8,15 @@ the way back works without it, but nothing is kept up to date.
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from filelock import Timeout
 
 from memory_pipeline.agents.agents import AGENTS, Agent, CannotConnectError
-from memory_pipeline.agents.files import bytes_of, edit_file, told_path
+from memory_pipeline.agents.files import bytes_of, edit_file, read_entries, tilde_path, write_entries
 from memory_pipeline.agents.lines import Line, rendered
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.markdown.blocks import append_block, body_of, cut_block, damage, has_block, put_block
@@ -46,15 +45,7 @@ class Connection:
 
 def connections(settings: Settings) -> list[Connection]:
     """The connections of this workspace. Raises `CannotConnectError` for a list that cannot be read."""
-    path = _list_of(settings)
-    try:
-        return [Connection(**row) for row in json.loads(path.read_bytes())]
-    except FileNotFoundError:
-        return []
-    except (ValueError, TypeError) as error:
-        raise CannotConnectError(
-            f"{path} cannot be read: {error}. Remove it and run `memory agents connect` again for each agent."
-        ) from None
+    return read_entries(_list_of(settings), Connection, "memory agents connect")
 
 
 def imported_file(settings: Settings) -> Path:
@@ -89,7 +80,7 @@ def connect(settings: Settings, connection: Connection, lines: Sequence[Line]) -
         _write_import(settings, lines)
     edit_file(settings, Path(connection.path), lambda old: connected_text(settings, connection, lines, old))
     if connection not in known:
-        _write_list(settings, [*known, connection])
+        write_entries(_list_of(settings), [*known, connection])
 
 
 def disconnect(settings: Settings, connection: Connection) -> None:
@@ -100,7 +91,7 @@ def disconnect(settings: Settings, connection: Connection) -> None:
         edit_file(settings, path, lambda old: None if old is None else disconnected_text(connection, old))
     if not any(other.key == IMPORT for other in left):
         imported_file(settings).unlink(missing_ok=True)
-    _write_list(settings, left)
+    write_entries(_list_of(settings), left)
 
 
 def is_shared(others: Sequence[Connection], connection: Connection) -> bool:
@@ -129,7 +120,7 @@ def refresh(settings: Settings, lines: Sequence[Line]) -> list[str]:
     return problems
 
 
-def told(settings: Settings) -> dict[str, str]:
+def describe(settings: Settings) -> dict[str, str]:
     """The connections of each agent in a few words."""
     found: dict[str, list[str]] = {}
     for connection in connections(settings):
@@ -147,7 +138,7 @@ def _refresh(settings: Settings, connection: Connection, lines: Sequence[Line]) 
     path = Path(connection.path)
     old = path.read_bytes()
     body = body_of(decode(old), connection.key)
-    if body is None or told_path(settings.memory_file) not in body:
+    if body is None or tilde_path(settings.memory_file) not in body:
         raise CannotConnectError(
             f"{path}: the block of `memory agents connect` is gone, was edited, or is another workspace's; it is not "
             f"kept up to date. `memory agents connect {connection.agent}` says more."
@@ -168,8 +159,8 @@ def _as_sentence(problems: list[str], path: Path) -> Iterator[None]:
 
 def _body(settings: Settings, connection: Connection, lines: Sequence[Line]) -> str:
     if connection.key == IMPORT:
-        return "@" + told_path(imported_file(settings)).replace(" ", "\\ ")
-    return rendered(lines, told_path(settings.memory_file), connection.project)
+        return "@" + tilde_path(imported_file(settings)).replace(" ", "\\ ")
+    return rendered(lines, tilde_path(settings.memory_file), connection.project)
 
 
 def _refuse_damage(connection: Connection, text: str) -> None:
@@ -185,14 +176,7 @@ def _refuse_damage(connection: Connection, text: str) -> None:
 def _write_import(settings: Settings, lines: Sequence[Line]) -> None:
     path = imported_file(settings)
     old = bytes_of(path)
-    new = f"{rendered(lines, told_path(settings.memory_file), None)}\n".encode("utf-8", "replace")
-    write_atomically(path, new, expected=old, backups=None)
-
-
-def _write_list(settings: Settings, known: Sequence[Connection]) -> None:
-    path = _list_of(settings)
-    old = bytes_of(path)
-    new = json.dumps([asdict(connection) for connection in known], indent=1, ensure_ascii=False).encode() + b"\n"
+    new = f"{rendered(lines, tilde_path(settings.memory_file), None)}\n".encode("utf-8", "replace")
     write_atomically(path, new, expected=old, backups=None)
 
 

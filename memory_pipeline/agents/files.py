@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
-from memory_pipeline.markdown.safe_write import update_file
+from memory_pipeline.agents.agents import CannotConnectError
+from memory_pipeline.markdown.safe_write import update_file, write_atomically
 from memory_pipeline.settings import Settings
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 Edit = Callable[[bytes | None], bytes | None]
 """The new bytes of a file from its old bytes; None stands for no file."""
+
+T = TypeVar("T", bound="DataclassInstance")
 
 
 def edit_file(settings: Settings, path: Path, edit: Edit) -> None:
@@ -34,6 +43,25 @@ def bytes_of(path: Path) -> bytes | None:
     return path.read_bytes() if path.exists() else None
 
 
-def told_path(path: Path) -> str:
+def read_entries(path: Path, entry: Callable[..., T], command: str) -> list[T]:
+    """The entries of a list that `write_entries` wrote; empty where there is none. Raises `CannotConnectError` for a
+    damaged list, with the ``command`` that restores it."""
+    try:
+        return [entry(**row) for row in json.loads(path.read_bytes())]
+    except FileNotFoundError:
+        return []
+    except (ValueError, TypeError) as error:
+        raise CannotConnectError(
+            f"{path} cannot be read: {error}. Remove it and run `{command}` again for each agent."
+        ) from None
+
+
+def write_entries(path: Path, entries: Iterable[T]) -> None:
+    """Replace the list. Raises OSError."""
+    new = json.dumps([asdict(entry) for entry in entries], indent=1, ensure_ascii=False).encode() + b"\n"
+    write_atomically(path, new, expected=bytes_of(path), backups=None)
+
+
+def tilde_path(path: Path) -> str:
     """The path with `~` for the user's home, so that a file that is carried to another machine still fits."""
     return f"~/{path.relative_to(Path.home())}" if path.is_relative_to(Path.home()) else str(path)

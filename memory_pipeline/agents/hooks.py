@@ -13,14 +13,14 @@ import json
 import shlex
 import shutil
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from memory_pipeline.agents.agents import AGENTS, BY_NAME, Agent, CannotConnectError
-from memory_pipeline.agents.files import bytes_of, edit_file
+from memory_pipeline.agents.files import bytes_of, edit_file, read_entries, write_entries
 from memory_pipeline.agents.json_text import Node, NotJsonError, dumped, insert_first, parse, remove_item
-from memory_pipeline.markdown.safe_write import decode, encode, write_atomically
+from memory_pipeline.markdown.safe_write import decode, encode
 from memory_pipeline.settings import Settings
 
 KIT = Path(__file__).parent / "kit"
@@ -49,15 +49,8 @@ class Hooked:
 
 def hooked(settings: Settings) -> dict[str, Hooked]:
     """The agents with hooks, by name. Raises `CannotConnectError` for a list that cannot be read."""
-    path = _list_of(settings)
-    try:
-        return {row["agent"]: Hooked(**row) for row in json.loads(path.read_bytes())}
-    except FileNotFoundError:
-        return {}
-    except (ValueError, TypeError, KeyError) as error:
-        raise CannotConnectError(
-            f"{path} cannot be read: {error}. Remove it and run `memory agents hooks install` again for each agent."
-        ) from None
+    found = read_entries(_list_of(settings), Hooked, "memory agents hooks install")
+    return {entry.agent: entry for entry in found}
 
 
 def hooks_file(agent: Agent) -> Path:
@@ -126,7 +119,8 @@ def install(settings: Settings, agent: Agent) -> None:
     new = with_hooks(settings, agent, old)
     (settings.workspace / "connections").mkdir(parents=True, exist_ok=True)  # where hooks write their log
     edit_file(settings, path, lambda current: with_hooks(settings, agent, current))
-    _write_list(settings, known | {agent.name: Hooked(agent.name, str(path), before, _sha(new), made_folder)})
+    known[agent.name] = Hooked(agent.name, str(path), before, _sha(new), made_folder)
+    write_entries(_list_of(settings), known.values())
 
 
 def removed(settings: Settings, agent: Agent, old: bytes | None) -> bytes | None:
@@ -151,7 +145,7 @@ def remove(settings: Settings, agent: Agent) -> None:
         edit_file(settings, path, lambda old: removed(settings, agent, old))
     if entry and entry.made_folder and path.parent.is_dir() and not any(path.parent.iterdir()):
         path.parent.rmdir()
-    _write_list(settings, known)
+    write_entries(_list_of(settings), known.values())
 
 
 def state(settings: Settings, agent: Agent) -> str:
@@ -169,7 +163,7 @@ def state(settings: Settings, agent: Agent) -> str:
     return "hooks" if known.after == _sha(data) else "hooks (the file was changed since)"
 
 
-def told(settings: Settings) -> dict[str, str]:
+def describe(settings: Settings) -> dict[str, str]:
     """The agents with hooks and their state in a few words."""
     found = {name: state(settings, BY_NAME[name]) for name in hooked(settings) if name in BY_NAME}
     return {agent.name: found[agent.name] for agent in AGENTS if agent.name in found}
@@ -283,12 +277,6 @@ def _stored(agent: Agent, old: bytes | None) -> str | None:
 
 def _sha(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-def _write_list(settings: Settings, known: dict[str, Hooked]) -> None:
-    path = _list_of(settings)
-    new = json.dumps([asdict(entry) for entry in known.values()], indent=1).encode() + b"\n"
-    write_atomically(path, new, expected=bytes_of(path), backups=None)
 
 
 def _list_of(settings: Settings) -> Path:

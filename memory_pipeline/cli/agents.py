@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from memory_pipeline.agents.agents import AGENTS, CannotConnectError
-from memory_pipeline.agents.connecting import imported_file, told
-from memory_pipeline.agents.files import told_path
+from memory_pipeline.agents.connecting import describe, imported_file
+from memory_pipeline.agents.files import tilde_path
 from memory_pipeline.cli import commands
 from memory_pipeline.cli.console import one_sentence, print_json, say_pair
 from memory_pipeline.cli.workspace import settings_of_call
@@ -30,13 +30,13 @@ def list_agents(as_json: AsJson = False) -> None:
     """List the agents and whether they are connected."""
     settings = settings_of_call()
     with one_sentence(CannotConnectError):
-        connected = told(settings)
+        connected = describe(settings)
     state = {a.name: connected.get(a.name, "not connected" if a.is_installed else "not installed") for a in AGENTS}
     if as_json:
         print_json({"agents": state, "imported_file": str(imported_file(settings))})
         return
     for agent in AGENTS:
-        say_pair(agent.name, f"{state[agent.name]} ({told_path(agent.instructions())})")
+        say_pair(agent.name, f"{state[agent.name]} ({tilde_path(agent.instructions())})")
 
 
 commands.add_placeholders(app, commands.AGENTS)

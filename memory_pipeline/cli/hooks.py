@@ -7,7 +7,7 @@ import typer
 
 from memory_pipeline.agents.agents import AGENTS, CannotConnectError, agent_of, installed
 from memory_pipeline.agents.files import bytes_of
-from memory_pipeline.agents.hooks import hooked, hooks_file, removed, told, with_hooks
+from memory_pipeline.agents.hooks import describe, hooked, hooks_file, removed, with_hooks
 from memory_pipeline.agents.hooks import install as write_hooks
 from memory_pipeline.agents.hooks import remove as remove_hooks
 from memory_pipeline.cli.agent_files import confirm, show_change, unless_unwritable
@@ -86,7 +86,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
     """Show which agents have hooks, and the last problems."""
     settings = settings_of_call()
     with one_sentence(CannotConnectError):
-        found = told(settings)
+        found = describe(settings)
     state = {a.name: found.get(a.name, "no hooks" if a.hooks else "gets none") for a in AGENTS}
     log = settings.workspace / "connections" / "hooks.log"
     lines = log.read_text("utf-8", "replace").splitlines()[-SHOWN:] if log.exists() else []

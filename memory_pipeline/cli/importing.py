@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from filelock import Timeout
 
-from memory_pipeline.agents.files import told_path
+from memory_pipeline.agents.files import tilde_path
 from memory_pipeline.cli.console import MISUSED, fail, print_json, say
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.operations.importing.files import Importer, MemoryFile
@@ -103,7 +103,7 @@ def _show(found: _Found) -> None:
         new, known = [one for one in lines if not one.known], Counter(one.known for one in lines if one.known)
         told = f"{_lines(len(lines))}, {len(new)} new, {_counted(known, 'known')}"
         told += f"; {_counted(file.left_out, 'not importable')}" if file.left_out else ""
-        say(f"{told_path(file.path)}: {told}", "bold")
+        say(f"{tilde_path(file.path)}: {told}", "bold")
         for one in new[:SHOWN]:
             say(f"  {one.line.number}: {clip(one.line.text, MAX_LINE)}")
         if len(new) > SHOWN:

@@ -9,8 +9,8 @@ import polars as pl
 import typer
 
 from memory_pipeline.agents.agents import AGENTS, CannotConnectError
-from memory_pipeline.agents.connecting import told as told_of_agents
-from memory_pipeline.agents.hooks import told as told_of_hooks
+from memory_pipeline.agents.connecting import describe as told_of_agents
+from memory_pipeline.agents.hooks import describe as told_of_hooks
 from memory_pipeline.cli.console import MISUSED, one_sentence, print_json, say, say_pair
 from memory_pipeline.cli.estimate import told
 from memory_pipeline.cli.summary import SHOWN, say_friction, say_list, say_not_read, say_problems
@@ -40,8 +40,7 @@ from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.memory_copies import memory_loss
 from memory_pipeline.proposals.review import now_utc
 from memory_pipeline.recall.friction import summed_up
-from memory_pipeline.recall.unused import UNUSED_DAYS, approved_lines, unused_lines
-from memory_pipeline.recall.usage import uses
+from memory_pipeline.recall.usage import UNUSED_DAYS, approved_lines, unused_lines, uses
 from memory_pipeline.reflections.evaluation import is_waiting, why_waiting
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots

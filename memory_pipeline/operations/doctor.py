@@ -20,8 +20,8 @@ import polars as pl
 from filelock import Timeout
 
 from memory_pipeline.agents.agents import CannotConnectError
-from memory_pipeline.agents.connecting import told as told_of_agents
-from memory_pipeline.agents.hooks import told as told_of_hooks
+from memory_pipeline.agents.connecting import describe as told_of_agents
+from memory_pipeline.agents.hooks import describe as told_of_hooks
 from memory_pipeline.embeddings.health import is_made_elsewhere, set_aside_files, vector_problems
 from memory_pipeline.errors import CannotGoOnError, MemoryPipelineError, TryAgainLaterError
 from memory_pipeline.lake.store import DamagedTableError, Lake

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
-from memory_pipeline.agents.files import told_path
+from memory_pipeline.agents.files import tilde_path
 from memory_pipeline.days import day_of
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.rows import ProposalState, RememberedRow, typed_rows
@@ -147,7 +147,7 @@ def told_by(row: RememberedRow) -> str:
     if row["trust"] == USER:
         return "you, with `memory remember`"
     if row["trust"] == IMPORTED:
-        place = f"{told_path(Path(row['source_file'] or ''))}:{row['source_line']}"
+        place = f"{tilde_path(Path(row['source_file'] or ''))}:{row['source_line']}"
         return one_line(f"from {row['client']}, {place}")
     if row["trust"] == TEAM:
         return f"{row['client']}, who have each approved it"

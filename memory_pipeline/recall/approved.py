@@ -10,7 +10,7 @@ from pathlib import Path
 
 from memory_pipeline.recall.fusion import Filters
 from memory_pipeline.recall.kept_json import read_json, write_json
-from memory_pipeline.recall.remembered import OTHER, Remembered, remembered
+from memory_pipeline.recall.remembered import OTHER, Remembered, memory_bytes, remembered
 from memory_pipeline.settings import BUNDLED_MODEL, Settings
 from memory_pipeline.text.encoder import Encoder, EncoderUnavailableError
 from memory_pipeline.text.terms import query_terms
@@ -36,9 +36,8 @@ def approved_lines(
     projects = list(filters.equals.get("project", ()))
     if filters.first_day or filters.last_day or filters.equals.keys() - {"project"} or len(projects) > 1:
         return []
-    path = settings.memory_file
     project = projects[0] if projects else None
-    lines = _lines(path.read_bytes() if path.exists() else None, project, tuple(settings.sections))
+    lines = _lines(memory_bytes(settings), project, tuple(settings.sections))
     total = sum(weights.values())
     near = _cosines(settings, [line.text for line, _ in lines], vector, encoder) if lines else {}
     found = []

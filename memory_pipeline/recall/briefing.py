@@ -29,7 +29,7 @@ from memory_pipeline.proposals.memory_file import normalised
 from memory_pipeline.proposals.score import USER
 from memory_pipeline.recall.assembly import Briefing, Line, Section, choose
 from memory_pipeline.recall.folders import place_of_folder, project_of_place
-from memory_pipeline.recall.remembered import OTHER, nearness, remembered, safe, settled
+from memory_pipeline.recall.remembered import OTHER, memory_bytes, nearness, remembered, safe, settled
 from memory_pipeline.redaction.spoken import names_password
 from memory_pipeline.sessions.projects import Place
 from memory_pipeline.sessions.windows import COMPLETED as NOTHING_WAITS
@@ -135,8 +135,7 @@ class _Sources:
 
     def __init__(self, settings: Settings, lake: Lake, project: str | None, problems: list[str]) -> None:
         self.settings, self.lake, self.project = settings, lake, project
-        path = settings.memory_file
-        self.memory = path.read_bytes() if path.is_file() else None
+        self.memory = memory_bytes(settings)
         self.log = ProposalLog(lake)
         self.sessions: pl.DataFrame = _tried(problems, "sessions", self._own_sessions, pl.DataFrame())
         self.days: list[date] = sorted(set(self.sessions["day"])) if self.sessions.width else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
@@ -14,7 +14,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.flags import COMPLETED, DOUBTED
 from memory_pipeline.proposals.events import SUPERSEDED, ProposalLog
 from memory_pipeline.proposals.memory_file import normalised
-from memory_pipeline.recall.remembered import OTHER, Remembered, nearness, remembered, safe, settled
+from memory_pipeline.recall.remembered import OTHER, Remembered, memory_bytes, nearness, remembered, safe, settled
 from memory_pipeline.recall.usage import last_cited
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM
@@ -53,7 +53,7 @@ def approved_rows(settings: Settings, lake: Lake, project: str | None) -> list[R
     """The lines of MEMORY.md that hold in the project, nearest first."""
     rows = typed_rows(ProposalLog(lake).frame, ProposalState)
     projects = {row["proposal_id"]: row["projects"] or [] for row in rows}
-    lines = remembered(_memory(settings), projects, project, settings.sections)
+    lines = remembered(memory_bytes(settings), projects, project, settings.sections)
     return sorted((line for line in lines if line.nearness != OTHER), key=lambda line: line.nearness)
 
 
@@ -63,7 +63,7 @@ def ranked_rows(settings: Settings, lake: Lake, project: str | None, without_ses
     What something newer replaced is not among them, however often it was cited since.
     """
     proposals = typed_rows(ProposalLog(lake).frame, ProposalState)
-    over = settled(_memory(settings), proposals)
+    over = settled(memory_bytes(settings), proposals)
     reflections = typed_rows(lake.read("reflections"), ReflectionRow)
     superseded = {one for row in reflections for one in row["superseded"] or ()}
     superseded.update(one for row in proposals if row["status"] == SUPERSEDED for one in row["sources"])
@@ -82,23 +82,28 @@ def ranked_rows(settings: Settings, lake: Lake, project: str | None, without_ses
     return list(best.values())
 
 
-def _of_reflections(rows: list[ReflectionRow], project: str | None, superseded: set[str]) -> list[Row]:
-    return [
-        Row(row["reflection_id"], safe(row["text"]), row["priority"], row["last_seen"].date(), REFLECTION_BIAS)
-        for row in rows
-        if nearness(row["projects"], project) != OTHER
-        and row["trust"] in SPEAKERS
-        and row["kind"] != "question"
-        and not _is_over(row["sources"], superseded)
-    ]
+def _of_reflections(rows: list[ReflectionRow], project: str | None, superseded: set[str]) -> Iterator[Row]:
+    for row in rows:
+        if row["trust"] in SPEAKERS and row["kind"] != "question":
+            yield from _condensed(row, row["reflection_id"], row["sources"], project, superseded)
 
 
-def _of_pool(lake: Lake, project: str | None, superseded: set[str]) -> list[Row]:
-    return [
-        Row(row["pool_id"], safe(row["text"]), row["priority"], row["last_seen"].date(), REFLECTION_BIAS)
-        for row in typed_rows(lake.read("pool_reflections"), PoolReflectionRow)
-        if nearness(row["projects"], project) != OTHER and not _is_over(row["observations"], superseded)
-    ]
+def _of_pool(lake: Lake, project: str | None, superseded: set[str]) -> Iterator[Row]:
+    for row in typed_rows(lake.read("pool_reflections"), PoolReflectionRow):
+        yield from _condensed(row, row["pool_id"], row["observations"], project, superseded)
+
+
+def _condensed(
+    row: ReflectionRow | PoolReflectionRow,
+    name: str,
+    sources: Collection[str] | None,
+    project: str | None,
+    superseded: set[str],
+) -> Iterator[Row]:
+    """The row, unless it belongs to another project or newer observations replaced everything it was made from."""
+    is_over = bool(sources) and superseded.issuperset(sources or ())
+    if nearness(row["projects"], project) != OTHER and not is_over:
+        yield Row(name, safe(row["text"]), row["priority"], row["last_seen"].date(), REFLECTION_BIAS)
 
 
 def _of_observations(lake: Lake, project: str | None, over: set[str], without_session: str | None) -> list[Row]:
@@ -115,12 +120,3 @@ def _of_observations(lake: Lake, project: str | None, over: set[str], without_se
         and row["observation_id"] not in over
         and not {*DOUBTED, COMPLETED} & set(row["flags"] or ())
     ]
-
-
-def _is_over(observations: Collection[str] | None, superseded: set[str]) -> bool:
-    """Whether all that a reflection comes from was replaced by something newer."""
-    return bool(observations) and superseded.issuperset(observations or ())
-
-
-def _memory(settings: Settings) -> bytes | None:
-    return settings.memory_file.read_bytes() if settings.memory_file.is_file() else None

@@ -15,6 +15,7 @@ from memory_pipeline.scope import only
 
 if TYPE_CHECKING:
     from memory_pipeline.lake.rows import ProposalState
+    from memory_pipeline.settings import Settings
 
 OWN, GENERAL, OTHER = 0, 1, 2
 """The project of the session, several or no projects, or a single other project."""
@@ -66,6 +67,12 @@ def remembered(
             )
         )
     return found
+
+
+def memory_bytes(settings: Settings) -> bytes | None:
+    """The bytes of MEMORY.md; None where there is no such file."""
+    path = settings.memory_file
+    return path.read_bytes() if path.is_file() else None
 
 
 class Settled(NamedTuple):

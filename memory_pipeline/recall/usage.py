@@ -13,10 +13,15 @@ import os
 from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Literal, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from memory_pipeline.days import day_of
+from memory_pipeline.proposals.memory_file import MemoryLine, lines_of
+from memory_pipeline.recall.remembered import memory_bytes
 from memory_pipeline.settings import Settings
+
+if TYPE_CHECKING:
+    from memory_pipeline.lake.store import Lake
 
 Kind = Literal["recall", "search", "brief", "pack", "compaction", "mcp"]
 KEPT_DAYS = 180
@@ -25,6 +30,7 @@ week nothing of it would be left in a ranking."""
 MAX_QUERY = 500
 """Maximum characters of a redacted query."""
 MAX_IDS = 1_000
+UNUSED_DAYS = 30
 
 
 class Use(TypedDict):
@@ -68,12 +74,6 @@ def log_use(
         _append(usage_dir(settings), day_of(now, settings.zone), line)
 
 
-def last_used(settings: Settings) -> dict[str, date]:
-    """By id, the newest day on which it was cited; for an id that was never cited, on which it was shown."""
-    shown, cited = _last_days(settings)
-    return shown | cited
-
-
 def last_cited(settings: Settings) -> dict[str, date]:
     """By id, the newest day on which an answer cited it."""
     return _last_days(settings)[1]
@@ -93,6 +93,29 @@ def uses(settings: Settings) -> Iterator[tuple[date, Use]]:
                 with contextlib.suppress(ValueError, TypeError, KeyError):
                     found = json.loads(line)
                     yield day, Use(**{key: found[key] for key in Use.__annotations__})  # type: ignore[typeddict-item]
+
+
+def approved_lines(settings: Settings) -> list[MemoryLine]:
+    """The lines that were promoted and hold, as they stand in MEMORY.md."""
+    return [line for line in lines_of(memory_bytes(settings)) if line.proposal_id and not line.is_struck]
+
+
+def unused_lines(settings: Settings, lake: Lake, today: date) -> list[MemoryLine]:
+    """The approved lines that nothing has shown or cited for `UNUSED_DAYS` days.
+
+    A line that is younger than that, or than the log, is not counted: nobody had the time to use it.
+    """
+    first = next((day for day, _ in uses(settings)), None)
+    if first is None:
+        return []
+    promoted = dict(lake.read("promotions", columns=["proposal_id", "day"]).iter_rows())
+    seen, limit = last_seen(settings), today - timedelta(days=UNUSED_DAYS)
+    lines = approved_lines(settings)
+    return [line for line in lines if max(first, *_day_of(line, promoted), *_day_of(line, seen)) < limit]
+
+
+def _day_of(line: MemoryLine, known: dict[str, date]) -> list[date]:
+    return [known[line.proposal_id]] if line.proposal_id in known else []
 
 
 def usage_dir(settings: Settings) -> Path:

@@ -11,8 +11,7 @@ import pytest
 
 from memory_pipeline.days import today
 from memory_pipeline.recall import usage
-from memory_pipeline.recall.unused import UNUSED_DAYS, unused_lines
-from memory_pipeline.recall.usage import KEPT_DAYS, last_cited, last_seen, last_used, log_use, uses
+from memory_pipeline.recall.usage import KEPT_DAYS, UNUSED_DAYS, last_cited, last_seen, log_use, unused_lines, uses
 from memory_pipeline.settings import Settings
 from memory_pipeline_tests.rows import DAY, day_after, put, workspace
 
@@ -115,7 +114,6 @@ def test_a_query_that_cannot_be_redacted_is_not_written(settings: Settings, monk
 def test_a_citation_counts_more_than_having_been_shown(settings: Settings) -> None:
     write(settings, day_after(0), shown=["a", "b"], cited=["a"])
     write(settings, day_after(1), shown=["a", "b", "c"])
-    assert last_used(settings) == {"a": day_after(0), "b": day_after(1), "c": day_after(1)}
     assert last_cited(settings) == {"a": day_after(0)}
     assert last_seen(settings) == {"a": day_after(1), "b": day_after(1), "c": day_after(1)}
 
@@ -126,7 +124,7 @@ def test_damaged_lines_are_passed_over(settings: Settings) -> None:
         file.write(b'{"at": "2025\n\xff\xfe\n[1]\n{}\n"text"\n')
     write(settings, DAY, shown="no list", cited=[1, "b"])
     (settings.workspace / "usage" / "9999-99-99.jsonl").write_text("x")
-    assert last_used(settings) == {"a": DAY, "b": DAY}
+    assert last_seen(settings) == {"a": DAY, "b": DAY}
 
 
 def test_old_files_go_when_a_new_day_begins(settings: Settings) -> None:
