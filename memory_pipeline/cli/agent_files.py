@@ -15,7 +15,7 @@ from memory_pipeline.markdown.safe_write import decode
 
 
 def show_change(path: Path, old: bytes | None, new: bytes | None) -> None:
-    """The path, what becomes of the file, and a diff of it."""
+    """Print the path, the kind of change and a diff."""
     became = "new file" if old is None else "removed, as it was before" if new is None else "changed"
     say(f"{path} ({became})", "bold")
     before, after = (_lines(data) for data in (old, new))

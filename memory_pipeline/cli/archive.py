@@ -1,4 +1,4 @@
-"""`memory admin archive`: daily logs that are done with, out of the way."""
+"""`memory admin archive`: daily logs that are complete are moved away."""
 
 from typing import Annotated
 

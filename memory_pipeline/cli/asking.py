@@ -61,7 +61,7 @@ def found_for(settings: Settings, query: list[str], chosen: Filters, limit: int)
 
 @contextmanager
 def _without_panics() -> Iterator[None]:
-    """The engine writes the trace of a panic past Python to stderr, beside the exception of which we tell."""
+    """Remove the trace of a panic that the engine writes to stderr; the exception is reported anyway."""
     sys.stderr.flush()
     with tempfile.TemporaryFile() as held:
         own = os.dup(2)

@@ -124,7 +124,7 @@ def look(settings: Settings, sources: list[Source], *, is_stored: bool = True) -
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """A clock that goes while something is done of which there are no parts to count; it leaves no line."""
+    """A running clock for work without countable parts. It leaves no line."""
     with Progress(TextColumn("{task.description:<32}"), TimeElapsedColumn(), console=err, transient=True) as bar:
         bar.add_task(what, total=None)
         yield

@@ -1,4 +1,4 @@
-"""The commands by name and one line each, and the group that imports the module of one only when it is called.
+"""The commands with one line each, and the group that imports the module of a command when it is called.
 
 With a module come polars or Dagster; so `memory --help`, `--version` and completing a command's name are quick.
 """
@@ -52,7 +52,7 @@ AGENTS = {
     "disconnect": "Remove the lines from an agent's file.",
     "hooks": "Give new sessions of an agent the brief through its hooks.",
 }
-"""The commands of `memory agents`, but for its own."""
+"""The commands of `memory agents`, except its own."""
 ADMIN = {
     "index": "Show the search index and rebuild it.",
     "models": "List the embedding models on this machine and fetch others.",
@@ -83,7 +83,7 @@ MODULES = {"import": "importing"}
 
 
 class LazyGroup(TyperGroup):
-    """Lists placeholders, which have all that a list shows, and imports the command that is called."""
+    """A group that lists placeholders and imports the module of a command when it is called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)

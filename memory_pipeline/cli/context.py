@@ -24,7 +24,7 @@ from memory_pipeline.sessions.projects import Place
 from memory_pipeline.settings import Settings, load_settings
 
 _BEGAN = time.monotonic()
-"""The imports that follow count towards the time of a summary."""
+"""The start of the time limit of a summary, which includes the imports that follow."""
 
 
 def context(
@@ -96,7 +96,8 @@ def _brief(project: str | None, as_json: bool) -> None:
 
 
 def _asked_for(settings: Settings, project: str | None) -> Path | Place:
-    """A folder needs no tables, whose reading takes as long as all the rest of a hook."""
+    """The folder or the place of the project. Tables are read for a name only, since that takes as long as the rest of
+    a hook."""
     if project is None:
         return Path.cwd()
     if folder := existing_folder(project):

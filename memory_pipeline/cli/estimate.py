@@ -29,14 +29,14 @@ ByDay = dict[date, Estimate]
 
 @dataclass(frozen=True)
 class Costs:
-    """What each stage would ask for the days of a run; and for the pool, which is reflected on by hand."""
+    """The estimated requests of each stage for the days of a run, and of the pool, which is reflected on by hand."""
 
     by_stage: dict[str, ByDay] = field(default_factory=dict)
     pool: Estimate = field(default_factory=Estimate)
 
     @property
     def total(self) -> Estimate:
-        """Of a run: without the pool."""
+        """The sum for a run, without the pool."""
         return sum((_sum(by_day) for by_day in self.by_stage.values()), Estimate())
 
     @property
@@ -44,7 +44,7 @@ class Costs:
         return {name: _sum(by_day) for name, by_day in self.by_stage.items()} | {POOLING: self.pool}
 
     def days(self) -> ByDay:
-        """All stages together."""
+        """The sum of all stages by day."""
         found: ByDay = defaultdict(Estimate)
         for by_day in self.by_stage.values():
             for day, estimated in by_day.items():
@@ -65,7 +65,7 @@ def print_estimate(
 
 
 def costs_of(stages: Stages, days: list[date]) -> Costs:
-    """Messages are read on the way, which the next run need not do again."""
+    """The costs for these days. Messages are stored on the way, so the next run need not read them again."""
     observed: ByDay = {}
     observer, lake = stages.observations.observer, stages.sessions.lake
     with progress() as bar:
@@ -87,7 +87,7 @@ def _sum(by_day: ByDay) -> Estimate:
 
 
 def days_needed(settings: Settings, total: Estimate) -> int | None:
-    """Days that the budgets stretch it over; None where a budget of nothing keeps it from ever being done."""
+    """The number of days that the budgets allow for; None if a budget of zero prevents it."""
     tokens = total.input_tokens + total.output_tokens
     asked = ((tokens, settings.daily_budget_tokens), (total.cost_usd or 0.0, settings.daily_budget_usd))
     if any(needed and not budget for needed, budget in asked):
@@ -152,7 +152,7 @@ def _table(by_stage: dict[str, ByDay], costs: Costs) -> None:
 
 
 def told(settings: Settings, model: str | None) -> str | None:
-    """As it may be shown: a command may have a key among its arguments."""
+    """The model as it may be shown, since a command may have a key among its arguments."""
     return redactor_of(settings).redact(model) if model else None
 
 

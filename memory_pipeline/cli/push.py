@@ -1,4 +1,4 @@
-"""`memory admin push`: what was said on this machine, redacted, into a lake where a server makes memory of it."""
+"""`memory admin push`: uploads the redacted sessions of this machine to a lake on which a server works."""
 
 import os
 from dataclasses import asdict

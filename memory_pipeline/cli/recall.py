@@ -13,7 +13,7 @@ from memory_pipeline.recall.filters import what_matches
 from memory_pipeline.recall.usage import log_use
 
 NEAREST = 3
-"""Hits that are shown where nothing seems to answer."""
+"""Maximum number of hits that are shown when nothing seems to answer."""
 
 
 def recall(

@@ -12,7 +12,7 @@ from memory_pipeline.recall.usage import log_use
 from memory_pipeline.text.sentences import clip
 
 MAX_SHOWN = 300
-"""Characters of a hit; --json has all."""
+"""Maximum characters of a hit; --json has all of it."""
 
 
 def search(

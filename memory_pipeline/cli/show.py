@@ -17,7 +17,7 @@ from memory_pipeline.text.sentences import clip
 from memory_pipeline.workspace.daily_log.render import optimize_for_context
 
 MAX_TEXT, MAX_NEIGHBOUR = 4_000, 600
-"""Characters of the message that is asked for, and of those around it; --json has all."""
+"""Maximum characters of the requested message and of those around it; --json has all of them."""
 _DAY = re.compile(r"\d{1,4}-\d{1,2}-\d{1,2}")
 
 

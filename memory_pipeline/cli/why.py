@@ -13,7 +13,7 @@ from memory_pipeline.recall.origin import NoSuchLineError, is_line, origin
 from memory_pipeline.text.sentences import clip
 
 MAX_QUOTE = 600
-"""Characters that are printed of what was said; --json has all."""
+"""Maximum characters of a quote; --json has all of it."""
 
 
 def why(

@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from memory_pipeline.days import day_of
-from memory_pipeline.proposals.memory_file import MemoryLine, lines_of
-from memory_pipeline.recall.remembered import memory_bytes
 from memory_pipeline.settings import Settings
 
 if TYPE_CHECKING:
     from memory_pipeline.lake.store import Lake
+    from memory_pipeline.proposals.memory_file import MemoryLine
 
 Kind = Literal["recall", "search", "brief", "pack", "compaction", "mcp"]
 KEPT_DAYS = 180
@@ -97,6 +96,9 @@ def uses(settings: Settings) -> Iterator[tuple[date, Use]]:
 
 def approved_lines(settings: Settings) -> list[MemoryLine]:
     """The lines that were promoted and hold, as they stand in MEMORY.md."""
+    from memory_pipeline.proposals.memory_file import lines_of  # a hook logs its use and needs no lines
+    from memory_pipeline.recall.remembered import memory_bytes
+
     return [line for line in lines_of(memory_bytes(settings)) if line.proposal_id and not line.is_struck]
 
 
