@@ -19,10 +19,10 @@ from memory_pipeline.agents.connecting import (
     Connection,
     connect,
     connections,
+    describe,
     disconnect,
     imported_file,
     refresh,
-    told,
 )
 from memory_pipeline.agents.lines import Line
 from memory_pipeline.settings import Settings, load_settings
@@ -166,7 +166,7 @@ def test_a_block_that_is_gone_edited_or_damaged_is_left_so_and_named(settings: S
         assert str(path) in problem
     assert codex.read_text() == "mine\n" and "Use pip." in pi.read_text() and not opencode.exists()
     assert "- Test first." in gemini.read_text()
-    assert told(settings)["codex"].startswith("connected, but")
+    assert describe(settings)["codex"].startswith("connected, but")
 
 
 def test_another_workspace_that_took_a_block_over_keeps_it(settings: Settings, tmp_path: Path) -> None:
