@@ -1,8 +1,8 @@
-"""Hooks of agents: a session that starts is given the brief, one that is compacted what the memory has of it.
+"""Hooks of agents: a starting session is given the briefing, a compacted one a summary from the memory.
 
-Claude Code and Codex call commands that their settings name; pi and OpenCode load a script. What was there before,
-and what we made of it, is kept in `hooks.json`, so that removing gives back the same bytes where nobody has changed the
-file since, and elsewhere takes out what is ours alone.
+Claude Code and Codex call commands that their settings name; pi and OpenCode load a script. The bytes before and after
+are stored in `hooks.json`, so that removing restores an unchanged file exactly, and takes only our own entries out of a
+changed one.
 """
 
 from __future__ import annotations

@@ -70,9 +70,9 @@ def backfill(
 ) -> None:
     """Bring all days of a range up to date, month by month.
 
-    It says first how many days and sessions these are and what they take in tokens, money and minutes, and asks. When
-    it was stopped, or the models' budget of the day is used up, the next call goes on where it ended. REVIEW.md
-    shows no more lines at once than ever.
+    First shows how many days and sessions these are and what they take in tokens, money and minutes, and asks. If it
+    was interrupted, or the daily budget is used up, the next call continues. REVIEW.md never shows more lines at once
+    than its limit.
     """
     if workers is not None:
         raise fail(IN_PARALLEL, MISUSED)

@@ -37,7 +37,7 @@ class Runs(NamedTuple):
     ranges: list[tuple[date, date]]
     """Partitions of each, first and last."""
     steps: int
-    """How often they report progress."""
+    """The number of progress reports."""
 
 
 @dataclass

@@ -1,5 +1,5 @@
-"""The assets `embeddings`, `summary_embeddings` and `message_embeddings`, and their checks: the index holds what the
-tables say, no more and no less."""
+"""The assets `embeddings`, `summary_embeddings` and `message_embeddings`, and their checks that index and tables
+match."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -25,7 +25,7 @@ warnings.filterwarnings("ignore", "Asset job .* materializes assets with varying
 
 
 class _OfAnAsset(TypedDict):
-    """How Dagster cuts a backfill of an asset into runs, and which of them wait for each other."""
+    """The way in which Dagster splits a backfill of an asset into runs, and which of them wait for each other."""
 
     pool: str
     backfill_policy: dg.BackfillPolicy

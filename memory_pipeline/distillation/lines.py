@@ -1,7 +1,7 @@
-"""Which lines of a period are kept. Needs no model, and nothing is in a line that was not said.
+"""Selection of the lines of a period. It needs no model, and a line contains only what was said.
 
-A line is a fact or a narrative as it was observed, whole: words that are dropped take the negation, the object or the
-number of a rule with them, and then it says the opposite. So a period gets fewer lines, never shorter ones.
+A line is a fact or a narrative as it was observed, unchanged: dropping words may drop the negation, the object or the
+number of a rule and reverse it. So a period gets fewer lines, never shorter ones.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def count_words(text: str) -> int:
 
 
 def distil(lines: Iterable[Line], word_budget: int) -> list[Line]:
-    """The lines that are kept, oldest first: every high, and of the rest the best that the highs leave room for.
+    """The kept lines, oldest first: every high, and the best of the rest within the remaining room.
 
-    What is said again is one line with the newest words, if all words of the others stand in it.
+    Repeated lines become one with the newest words, if it contains all words of the others.
     """
     merged = _merged(lines)
     kept = [line for line in merged if line.priority == HIGH]
@@ -53,7 +53,7 @@ def distil(lines: Iterable[Line], word_budget: int) -> list[Line]:
 
 
 def _merged(lines: Iterable[Line]) -> list[Line]:
-    """What is said again in the line that said it last. A high is never taken into a line that is less."""
+    """The lines, with repetitions merged into the last one. A high is never merged into a lower one."""
     newest_first = sorted(lines, key=lambda line: (RANK[line.priority], -line.last_seen.timestamp(), line.sources))
     found: list[list[Line]] = []
     by_word: dict[str, list[tuple[list[str], list[Line]]]] = defaultdict(list)
@@ -83,8 +83,8 @@ def _one(members: Sequence[Line]) -> Line:
 
 
 def _rank(line: Line) -> tuple[int, int, int, float, tuple[str, ...]]:
-    """Of what is not high the least comes first: by priority, kind, support and how new it is. A narrative, which tells
-    what a topic was about, counts as a medium fact that lasts."""
+    """The rank of a line that is not high, least first: by priority, kind, support and date. A narrative, which
+    describes a topic, counts as a medium fact that lasts."""
     is_told = line.kind == NARRATIVE
     kind = 0 if line.kind in NORMATIVE else 1 if is_told or line.kind in LASTING else 2
     priority = RANK[MEDIUM if is_told else line.priority]

@@ -24,10 +24,10 @@ from memory_pipeline.text.relation import OBSERVED, groups
 RECENT_DAYS = 1
 """Up to this age in days an observation is kept nearly verbatim: everything but low."""
 CORE_DAYS = 3
-"""From this age on only highs are kept, and what was said in more than one session."""
+"""The age in days from which only highs are kept, and what was said in more than one session."""
 MIN_SUPPORT_OF_LOW = 2
 PASSING = ("progress", "statement")
-"""Kinds of the model's words that matter for the day's log and to nobody later, unless they are high."""
+"""Kinds of the model's words that matter only for the day's log, unless they are high."""
 
 Vectors = Mapping[str, Sequence[float]]
 Members = Sequence[Observation]
@@ -59,7 +59,8 @@ def _passes(observed: Observation) -> bool:
 
 
 def _lead_order(observed: Observation) -> tuple[bool, bool, int, float, str]:
-    """Who leads a group gives it the words: the user before the model, high before low, the newest first."""
+    """The order of a group whose first member gives the words: the user before the model, high before low, newest
+    first."""
     return (
         not observed.may_lead,
         observed.trust != "user",
@@ -79,7 +80,7 @@ def _lines(
     order: Callable[[Observation], Any],
     keep: Callable[[Members], bool],
 ) -> Iterator[ReflectionLine]:
-    """What says the same as one line, without what is replaced by newer state; that is named where it was."""
+    """The lines of the observations, equal ones merged; state that a newer one replaces is left out and named there."""
     replaced = superseded_by(observed)
     by_id = {o.observation_id: o for o in sorted(observed, key=order) if o.observation_id not in replaced}
     texts = {i: o.text for i, o in by_id.items()}

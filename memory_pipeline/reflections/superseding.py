@@ -19,7 +19,7 @@ TRUSTED = ("user", "assistant")
 
 
 def superseded_by(observed: Sequence[Observation]) -> dict[str, str]:
-    """For each observation that is replaced, by its id: the id of the newest one in the chain that replaces it."""
+    """For each replaced observation, by its id, the id of the newest one in the chain that replaces it."""
     by_word: dict[str, list[Observation]] = defaultdict(list)
     for o in observed:
         if o.kind in STATE:
@@ -37,7 +37,8 @@ def superseded_by(observed: Sequence[Observation]) -> dict[str, str]:
 
 
 def _may_end(newer: Observation, older: Observation) -> bool:
-    """What a user set is ended by a user only, and what holds in one project by nothing that another one does."""
+    """Whether the observation may end the other: a user's only by a user, and one of a project not by another
+    project."""
     is_users = older.trust == "user" and older.kind in NORMATIVE
     is_free = newer.trust == "user" or not is_users
     return _age(older) < _age(newer) and is_free and may_end(newer.projects, older.projects)
