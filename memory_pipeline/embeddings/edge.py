@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from filelock import Timeout
 
+from memory_pipeline.embeddings.fair_lock import FairLock
 from memory_pipeline.embeddings.index import (
     DAY_NUMBER,
     DENSE,
@@ -34,7 +35,6 @@ from memory_pipeline.embeddings.index import (
     shown_payload,
     stored_payload,
 )
-from memory_pipeline.embeddings.turns import Turn
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.markdown.safe_write import aside
 from memory_pipeline.text.sentences import clip
@@ -73,7 +73,7 @@ class EdgeIndex:
         )
         # The engine locks its folder too, but says so only in the text of a bare Exception, and it does not protect
         # the renaming of a broken folder. A lock of our own covers both.
-        self._lock = Turn(folder, lock_timeout)
+        self._lock = FairLock(folder, lock_timeout)
         deadline = time.monotonic() + lock_timeout
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)

@@ -27,7 +27,7 @@ class Keepable(VectorIndex, Protocol):
         """Whether another process waits for it."""
 
 
-class KeptOpen:
+class IndexPool:
     """The indexes that are open and not in use, by folder."""
 
     def __init__(self) -> None:
@@ -65,10 +65,10 @@ class KeptOpen:
                     self._idle.pop(folder).close()
 
 
-_kept: ContextVar[KeptOpen | None] = ContextVar("_kept", default=None)
+_kept: ContextVar[IndexPool | None] = ContextVar("_kept", default=None)
 
 
-def kept() -> KeptOpen | None:
+def kept() -> IndexPool | None:
     """The open index of this folder; None outside of `indexes_kept_open`."""
     return _kept.get()
 
@@ -77,7 +77,7 @@ def kept() -> KeptOpen | None:
 def indexes_kept_open() -> Iterator[None]:
     """Keep indexes that `open_index` opens within the context open until its end, unless another process waits for
     one."""
-    found = KeptOpen()
+    found = IndexPool()
     token = _kept.set(found)
     try:
         yield

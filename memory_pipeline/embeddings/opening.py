@@ -15,9 +15,9 @@ from uuid import uuid4
 
 from filelock import Timeout
 
+from memory_pipeline.embeddings.fair_lock import FairLock
 from memory_pipeline.embeddings.index import COLLECTION, MESSAGES, IndexBusyError, IndexUnavailableError, VectorIndex
-from memory_pipeline.embeddings.kept_open import KeptOpen, kept
-from memory_pipeline.embeddings.turns import Turn
+from memory_pipeline.embeddings.kept_open import IndexPool, kept
 from memory_pipeline.markdown.safe_write import ChangedMeanwhileError, write_atomically
 from memory_pipeline.settings import Settings
 
@@ -90,7 +90,7 @@ def open_index(
 
 
 @contextmanager
-def _used(index: Any, keeping: KeptOpen | None) -> Iterator[None]:
+def _used(index: Any, keeping: IndexPool | None) -> Iterator[None]:
     try:
         yield
     except BaseException:
@@ -191,7 +191,7 @@ def remove_collections(settings: Settings, base: str) -> None:
     for folder in settings.index_dir.glob(collection_name(settings, base, settings.embedding_model, "*")):
         if folder.is_dir():
             try:
-                with Turn(folder, WAIT_SECONDS):
+                with FairLock(folder, WAIT_SECONDS):
                     shutil.rmtree(folder)
             except Timeout:
                 raise IndexBusyError(f"{folder} is in use by another process; wait for it to end.") from None

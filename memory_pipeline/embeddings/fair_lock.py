@@ -11,7 +11,7 @@ from filelock import Timeout
 from memory_pipeline.locks import FileLock
 
 
-class Turn:
+class FairLock:
     """A lock beside the folder (`FOLDER.lock`), with a second one (`FOLDER.next.lock`) that a waiting process holds.
 
     So the holder can see whether another process waits; both end with their process. Raises `filelock.Timeout` after
