@@ -11,9 +11,10 @@ import typer
 
 from memory_pipeline.cli.choosing import FIRST, LAST, SESSIONS, days_in, sessions_of_call, span_of, waiting
 from memory_pipeline.cli.console import MISUSED, err, fail
-from memory_pipeline.cli.estimate import costs_of, days_needed, money, told
+from memory_pipeline.cli.estimate import costs_of, days_needed, money
 from memory_pipeline.cli.running import DAY_JOB, Running, report_outcome, rerun_after_repair, running
 from memory_pipeline.cli.setup_outlook import minutes
+from memory_pipeline.cli.workspace import shown_model
 from memory_pipeline.days import today
 from memory_pipeline.defs.runs import instance_of, interrupts, only_run
 from memory_pipeline.embeddings.health import vector_problems
@@ -204,7 +205,7 @@ def _models(settings: Settings, plan: Plan) -> str:
     if not plan.models:
         return "none is set, so it takes no tokens and costs nothing"
     cost, budget = plan.cost, f"{settings.daily_budget_usd:.2f} USD and {settings.daily_budget_tokens:,} tokens a day"
-    names = ", ".join(dict.fromkeys(filter(None, (told(settings, model) for model in plan.models))))
+    names = ", ".join(dict.fromkeys(filter(None, (shown_model(settings, model) for model in plan.models))))
     calls = f"{cost.calls - cost.answered:,} calls, {cost.input_tokens:,} tokens in and {cost.output_tokens:,} out"
     days = days_needed(settings, cost)
     within = "never done" if days is None else "done in a day" if days <= 1 else f"done in {days} days, a call on each"

@@ -11,13 +11,13 @@ from rich.table import Table
 
 from memory_pipeline.cli.choosing import days_in, progress, sessions_of_call, span_of
 from memory_pipeline.cli.console import out, print_json, say
+from memory_pipeline.cli.workspace import shown_model
 from memory_pipeline.days import today
 from memory_pipeline.defs.runs import only_run
 from memory_pipeline.friction.estimate import estimate_friction
 from memory_pipeline.observations.estimate import Estimate, estimate_day
 from memory_pipeline.observations.model.observer import LanguageModelObserver
 from memory_pipeline.planning import Stages
-from memory_pipeline.redaction import redactor_of
 from memory_pipeline.reflections.estimate import estimate_pool, estimate_reflections
 from memory_pipeline.settings import Settings
 from memory_pipeline.stages import bring_up_to_date, is_current
@@ -97,8 +97,8 @@ def days_needed(settings: Settings, total: Estimate) -> int | None:
 
 def _as_json(settings: Settings, costs: Costs) -> dict[str, Any]:
     return {
-        "model": told(settings, settings.observer.model),
-        "reflector_model": told(settings, settings.reflector.model),
+        "model": shown_model(settings, settings.observer.model),
+        "reflector_model": shown_model(settings, settings.reflector.model),
         "total": vars(costs.total),
         "stages": {name: vars(estimated) for name, estimated in costs.stages.items()},
         "days_needed": days_needed(settings, costs.total),
@@ -116,7 +116,7 @@ def _print(settings: Settings, costs: Costs) -> None:
         return
     asking = models | {FRICTION: settings.reflector.model}
     _table({stage: costs.by_stage[stage] for stage, model in asking.items() if model}, costs)
-    named = "; ".join(f"{stage}: {told(settings, model)}" for stage, model in models.items() if model)
+    named = "; ".join(f"{stage}: {shown_model(settings, model)}" for stage, model in models.items() if model)
     say(f"Models: {named}. Nothing was asked. Repairs and retries come on top; tokens are estimates.")
     if settings.reflector.model:
         say(
@@ -149,11 +149,6 @@ def _table(by_stage: dict[str, ByDay], costs: Costs) -> None:
         counts = (found.windows, found.calls, found.answered, found.input_tokens, found.output_tokens)
         table.add_row(*names, *(f"{n:,}" for n in counts), money(found.cost_usd), money(found.most_usd))
     out.print(table)
-
-
-def told(settings: Settings, model: str | None) -> str | None:
-    """The model as it may be shown, since a command may have a key among its arguments."""
-    return redactor_of(settings).redact(model) if model else None
 
 
 def money(usd: float | None) -> str:

@@ -1,8 +1,7 @@
 """`memory status`: what has been read, what could not be, and what waits for a user."""
 
 from collections import Counter
-from collections.abc import Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Annotated, Any
 
 import polars as pl
@@ -12,9 +11,9 @@ from memory_pipeline.agents.agents import AGENTS, CannotConnectError
 from memory_pipeline.agents.connecting import describe as told_of_agents
 from memory_pipeline.agents.hooks import describe as told_of_hooks
 from memory_pipeline.cli.console import MISUSED, one_sentence, print_json, say, say_pair
-from memory_pipeline.cli.estimate import told
+from memory_pipeline.cli.dagster_state import dagster_state
 from memory_pipeline.cli.summary import SHOWN, say_friction, say_list, say_not_read, say_problems
-from memory_pipeline.cli.workspace import active_settings
+from memory_pipeline.cli.workspace import active_settings, shown_model
 from memory_pipeline.days import today
 from memory_pipeline.distillation.stage import due_periods, stages_of
 from memory_pipeline.embeddings.health import (
@@ -29,7 +28,6 @@ from memory_pipeline.llm.batch_file import read_batch_file
 from memory_pipeline.llm.quality import NO_MODEL, NO_MODEL_FOR_FRICTION
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.observations.silence import silences
-from memory_pipeline.operations.doctor import stopped_since
 from memory_pipeline.operations.retention import WORDS, retired_days
 from memory_pipeline.planning import Stages
 from memory_pipeline.proposals.applying import left_to_the_user
@@ -70,8 +68,8 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
     days, log, is_elsewhere = catalogue.days(), ProposalLog(lake), is_made_elsewhere(Workspace(settings, lake))
     data = {
         "workspace": str(settings.workspace),
-        "model": told(settings, settings.observer.model),
-        "reflector": told(settings, settings.reflector.model),
+        "model": shown_model(settings, settings.observer.model),
+        "reflector": shown_model(settings, settings.reflector.model),
         "session_directories": [str(d) for d in directories],
         "files_still_to_be_read": left,
         **_files(lake),
@@ -102,7 +100,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "auto_promotion": report(Workspace(settings, lake), log),
         **_used(settings, lake),
         "agents": _agents(settings),
-        **_recorded(settings, days),
+        **dagster_state(settings, days),
         "report": str(page) if (page := settings.report_dir / "quality.html").exists() else None,
         "review_left": None if (attended := judge_attention(log, now_utc())).passed else attended.sentence,
         "sizes": _sizes(settings),
@@ -214,39 +212,6 @@ def _agents(settings: Settings) -> dict[str, str]:
         return {name: ", ".join(filter(None, (connected.get(name), asking.get(name)))) for name in names}
     except (CannotConnectError, OSError) as error:
         return {"": str(error)}
-
-
-def _recorded(settings: Settings, days: Sequence[date]) -> dict[str, Any]:
-    """What Dagster has on record: the checks that fail by day, when each asset was last made, what is switched on.
-    Nothing is made for it where there is nothing."""
-    nothing: dict[str, Any] = {"failing_checks": {}, "last_success": {}, "automation": None, "record_problem": None}
-    if not (settings.dagster_home / "dagster.yaml").exists():
-        return nothing
-    from memory_pipeline.defs.runs import DamagedInstanceError, automation_of, check_results, instance_of
-    from memory_pipeline.settings.dagster_record import RecordMisconfiguredError, RecordUnavailableError
-
-    try:
-        with instance_of(settings) as instance:
-            known = automation_of(settings, instance)
-            checks = check_results(settings, instance, set(days))
-    except (
-        DamagedInstanceError,
-        RecordUnavailableError,
-        RecordMisconfiguredError,
-    ) as error:
-        # the rest is none the worse for it
-        return nothing | {"record_problem": str(error)}
-    return {
-        "failing_checks": {name: sorted(c["failed_days"]) for name, c in checks.items() if c["failed_days"]},
-        "last_success": {name: moment and f"{moment:%Y-%m-%dT%H:%MZ}" for name, moment in known.succeeded.items()},
-        "automation": {
-            "daemon": known.is_on,
-            "stopped_since": stopped_since(known, datetime.now(UTC)),
-            "switches": dict(known.switches),
-            "silent": dict(known.silent),
-        },
-        "record_problem": None,
-    }
 
 
 def _sizes(settings: Settings) -> dict[str, int]:

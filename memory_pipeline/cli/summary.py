@@ -7,8 +7,7 @@ from typing import Any
 import polars as pl
 
 from memory_pipeline.cli.console import escape_control, say, say_pair
-from memory_pipeline.cli.estimate import told
-from memory_pipeline.defs.runs import check_results
+from memory_pipeline.cli.workspace import shown_model
 from memory_pipeline.distillation.periods import DAY, LEVELS, NAMES, TABLE_OF, periods_of
 from memory_pipeline.distillation.stage import DistillationStage
 from memory_pipeline.embeddings.health import days_by_words, set_aside_files, vector_problems
@@ -34,6 +33,8 @@ MAX_TITLE = 120
 def summarise(settings: Settings, instance: Any | None, days: Sequence[date]) -> dict[str, Any]:
     """Numbers over these days; proposals and their states over all days. Without an instance of Dagster there are no
     results of checks."""
+    from memory_pipeline.defs.runs import check_results
+
     lake = Lake.from_settings(settings)
     messages = lake.read("messages", days, ["role"])
     windows = lake.read("windows", days, ["observed", "dedupe_key"])
@@ -72,7 +73,7 @@ def summarise(settings: Settings, instance: Any | None, days: Sequence[date]) ->
         "proposals": {name: int((status == name).sum()) for name in ("pending", "approved", "rejected")},
         **summed_up(settings, days[-1] if days else None),
         "checks": None if checks is None else _counts(checks),
-        "model": told(settings, settings.observer.model),
+        "model": shown_model(settings, settings.observer.model),
         "model_calls": calls.height,
         "model_tokens": int(calls["input_tokens"].sum()) + int(calls["output_tokens"].sum()),
         "spent_usd": float(calls["cost_usd"].sum()),

@@ -92,3 +92,12 @@ def active_settings() -> Settings:
         err.print("Showing the bundled examples: no session of yours has been read yet.", style="dim")
         return use_examples(settings)
     return settings
+
+
+def shown_model(settings: Settings, model: str | None) -> str | None:
+    """The model as it may be printed: a command is redacted, for it may have a key among its arguments."""
+    if not model or len(model.split()) == 1:
+        return model
+    from memory_pipeline.redaction import redactor_of
+
+    return redactor_of(settings).redact(model)

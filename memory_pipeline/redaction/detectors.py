@@ -9,6 +9,9 @@ from typing import NamedTuple
 
 import re2  # type: ignore[import-untyped]
 
+PRIVATE, LEFT_OUT = "<private>", "[private]"
+"""The mark before words that a user wants left out, and what stands in their place."""
+
 
 class Span(NamedTuple):
     """Where a secret stands in a text, and what kind of secret it is."""

@@ -5,32 +5,19 @@ from __future__ import annotations
 import hmac
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache, partial
+from functools import cache
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
-from memory_pipeline.redaction.assignments import ASSIGNED, assignments
-from memory_pipeline.redaction.columns import COLUMNS, INSERTED, columns, inserted
-from memory_pipeline.redaction.commands import COMMANDS
-from memory_pipeline.redaction.contexts import (
-    CONTEXTS,
-    COOKIES,
-    FOLDED_CONTEXTS,
-    SECRET_OBJECTS,
-    cookies,
-    secret_objects,
-)
-from memory_pipeline.redaction.detectors import Detector, Prefilter, Span, fold
-from memory_pipeline.redaction.encoded import ENCODED, encoded, is_encoded
+from memory_pipeline.redaction.detectors import LEFT_OUT, PRIVATE, Prefilter, Span, fold
+from memory_pipeline.redaction.encoded import encoded, is_encoded
 from memory_pipeline.redaction.forgotten import NOTHING, Forgotten
-from memory_pipeline.redaction.library import FOLDED_LIBRARY, LIBRARY, LibraryDetector
-from memory_pipeline.redaction.spoken import KEYS, SPOKEN, TOLD, keys, spoken, told
-from memory_pipeline.redaction.tokens import TOKENS
-from memory_pipeline.redaction.views import CODES, View
+from memory_pipeline.redaction.views import View
 from memory_pipeline.settings import Settings, workspace_salt
 
-_OPEN, _CLOSE, _LEFT_OUT = "<private>", "</private>", "[private]"
-Finder = Callable[[str, str], Iterable[Span]]
+if TYPE_CHECKING:
+    from memory_pipeline.redaction.finders import Finder
+
 MARK = re.compile(r"\[redacted:[a-z0-9-]+:[0-9a-f]{6}\]")
 """What stands where a secret was."""
 # What is redacted around an excerpt, since a secret may be recognised by what is before it. At its outer edge half a
@@ -41,12 +28,12 @@ _EDGE = 128
 _LINE = 4096
 _WORD = re.compile(r"\S*")
 # These are known by their beginning, which may lie far before the end of the text.
-_LONG_SECRETS = ("PRIVATE KEY", "PuTTY-User-Key", _OPEN)
+_LONG_SECRETS = ("PRIVATE KEY", "PuTTY-User-Key", PRIVATE)
 # What a mark uncovers may be a secret on its own, so a text is gone through until nothing is found.
 _ROUNDS = 8
 # Base64 in escaped JSON in base64: each is looked into, but not without end.
 _DEEPEST = 3
-# the numbers of the first two finders
+# The positions of the first two finders.
 _CODES, _ENCODED = 0, 1
 
 
@@ -99,8 +86,8 @@ class Redactor:
 
     def mark(self, kind: str, secret: str) -> str:
         """What stands in the place of a secret."""
-        if kind == _LEFT_OUT:
-            return _LEFT_OUT
+        if kind == LEFT_OUT:
+            return LEFT_OUT
         digest = hmac.digest(self.salt, secret.encode("utf-8", "surrogatepass"), "sha256")
         return f"[redacted:{kind}:{digest[:3].hex()}]"
 
@@ -155,7 +142,7 @@ def _merged(text: str, spans: list[Span]) -> list[Span]:
     first = 0
     for span in sorted(order):
         end = max(_mark_around(marks, span.end - 1), span.end)
-        if span.kind != _LEFT_OUT and _mark_around(marks, span.start):
+        if span.kind != LEFT_OUT and _mark_around(marks, span.start):
             continue
         if merged and span.start < merged[-1].end:
             last = merged.pop()
@@ -192,55 +179,10 @@ def _start_of_line(text: str, at: int) -> int:
     return start
 
 
-def _private(text: str, _folded: str) -> Iterator[Span]:
-    start = text.find(_OPEN)
-    while start >= 0:
-        start += len(_OPEN)
-        end = text.find(_CLOSE, start)
-        # without a closing mark there is none for any later opening either
-        if end < 0:
-            return
-        if text[start:end] != _LEFT_OUT:
-            yield Span(start, end, _LEFT_OUT)
-        start = text.find(_OPEN, end)
-
-
-def _finders() -> Iterator[tuple[list[str], Finder]]:
-    """What is looked for by whom; where secrets overlap, the first decides of what kind they are."""
-    # what `_found` does itself
-    yield list(CODES), _nothing
-    yield list(ENCODED), _nothing
-    yield [_OPEN], _private
-    detectors: tuple[Detector | LibraryDetector, ...] = (*TOKENS, *LIBRARY, *CONTEXTS, *COMMANDS)
-    folded_detectors: tuple[Detector | LibraryDetector, ...] = (*FOLDED_LIBRARY, *FOLDED_CONTEXTS)
-    for detector in detectors:
-        yield list(detector.triggers), partial(_unfolded, detector.spans)
-    for folded_detector in folded_detectors:
-        yield _in_any_case(folded_detector.triggers), folded_detector.spans
-    yield _in_any_case(ASSIGNED), assignments
-    yield _in_any_case(COLUMNS), columns
-    yield _in_any_case(INSERTED), inserted
-    yield _in_any_case(COOKIES), cookies
-    yield _in_any_case(SECRET_OBJECTS), secret_objects
-    yield _in_any_case(SPOKEN), spoken
-    yield _in_any_case(TOLD), told
-    yield _in_any_case(KEYS), keys
-
-
-def _nothing(_text: str, _folded: str) -> Iterable[Span]:
-    return ()
-
-
-def _unfolded(spans: Finder, text: str, _folded: str) -> Iterable[Span]:
-    return spans(text, text)
-
-
-def _in_any_case(triggers: Iterable[str]) -> list[str]:
-    return [f"(?i:{trigger})" for trigger in triggers]
-
-
 @cache
 def _search() -> tuple[Prefilter, tuple[Finder, ...]]:
-    """The prefilter and the finders, made for the first text."""
-    triggers, finders = zip(*_finders(), strict=True)
+    """The finders, loaded for the first text and not on import: compiling their patterns takes a tenth of a second."""
+    from memory_pipeline.redaction.finders import all_finders
+
+    triggers, finders = zip(*all_finders(), strict=True)
     return Prefilter(triggers), finders

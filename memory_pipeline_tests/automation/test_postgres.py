@@ -14,8 +14,8 @@ import dagster as dg
 import polars as pl
 import pytest
 
+from memory_pipeline.cli.dagster_state import dagster_state
 from memory_pipeline.cli.doctor import _examined
-from memory_pipeline.cli.status import _recorded
 from memory_pipeline.defs.pruning import prune
 from memory_pipeline.defs.runs import instance_of
 from memory_pipeline.operations.doctor import PROBLEM
@@ -155,7 +155,7 @@ def test_an_outage_is_a_sentence_and_the_next_run_goes_on(
         assert f"{caught.value}".startswith(GONE) and "\n" not in f"{caught.value}"
         with pytest.raises(RecordUnavailableError), instance_of(settings):
             pass
-        assert _recorded(settings, [])["record_problem"].startswith(GONE)  # `memory status`
+        assert dagster_state(settings, [])["record_problem"].startswith(GONE)  # `memory status`
         [dagster] = [found for found in _examined(settings) if found.about == "Dagster"]
         assert dagster.said.startswith(GONE) and dagster.level == PROBLEM
     finally:

@@ -1,0 +1,108 @@
+"""What Dagster has on record, for `memory status`: failing checks, last successes, what is switched on.
+
+Dagster takes seconds to load, so the answer is stored in a file beside its databases and used until one of them
+changes. While the daemon runs it is not stored: whether a schedule ticks depends on the time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import memory_pipeline
+from memory_pipeline.markdown.safe_write import ChangedMeanwhileError, write_atomically
+from memory_pipeline.settings import Settings
+from memory_pipeline.settings.dagster_record import names_postgres
+
+NOTHING: Mapping[str, Any] = {"failing_checks": {}, "last_success": {}, "automation": None, "record_problem": None}
+_DATABASES = ("history/runs/index.db", "history/runs.db", "schedules/schedules.db")
+
+
+def dagster_state(settings: Settings, days: Sequence[date]) -> dict[str, Any]:
+    """The failing checks of these days, when each asset was last made, and what is switched on.
+
+    Dagster's home is not created where there is none; a record that cannot be read is the value of `record_problem`.
+    """
+    if not (settings.dagster_home / "dagster.yaml").exists():
+        return dict(NOTHING)
+    before = _fingerprint(settings, days)
+    if (stored := _stored(settings)) and stored["fingerprint"] == before:
+        return _described(stored)
+    from memory_pipeline.defs.runs import DamagedInstanceError, automation_of, check_results, instance_of
+    from memory_pipeline.settings.dagster_record import RecordMisconfiguredError, RecordUnavailableError
+
+    try:
+        with instance_of(settings) as instance:
+            known = automation_of(settings, instance)
+            checks = check_results(settings, instance, set(days))
+    except (DamagedInstanceError, RecordUnavailableError, RecordMisconfiguredError) as error:
+        return {**NOTHING, "record_problem": str(error)}
+    found = {
+        "fingerprint": before,
+        "failing_checks": {name: sorted(c["failed_days"]) for name, c in checks.items() if c["failed_days"]},
+        "succeeded": {name: moment and moment.isoformat() for name, moment in known.succeeded.items()},
+        "is_on": known.is_on,
+        "last_beat": known.last_beat and known.last_beat.isoformat(),
+        "switches": dict(known.switches),
+        "silent": dict(known.silent),
+    }
+    is_in_files = not names_postgres(settings) and (settings.dagster_home / _DATABASES[0]).exists()
+    if is_in_files and not known.is_on and _fingerprint(settings, days) == before:
+        _store(settings, found)
+    return _described(found)
+
+
+def _described(found: Mapping[str, Any]) -> dict[str, Any]:
+    succeeded = {name: moment and datetime.fromisoformat(moment) for name, moment in found["succeeded"].items()}
+    return {
+        "failing_checks": found["failing_checks"],
+        "last_success": {name: moment and f"{moment:%Y-%m-%dT%H:%MZ}" for name, moment in succeeded.items()},
+        "automation": {
+            "daemon": found["is_on"],
+            "stopped_since": _stopped_since(found, succeeded) if found["last_beat"] else None,
+            "switches": found["switches"],
+            "silent": found["silent"],
+        },
+        "record_problem": None,
+    }
+
+
+def _stopped_since(found: Mapping[str, Any], succeeded: Mapping[str, datetime | None]) -> datetime | None:
+    from memory_pipeline.operations.doctor import Automation, stopped_since
+
+    last_beat = datetime.fromisoformat(found["last_beat"])
+    known = Automation(found["is_on"], found["switches"], succeeded, last_beat=last_beat)
+    return stopped_since(known, datetime.now(UTC))
+
+
+def _file(settings: Settings) -> Path:
+    return settings.dagster_home / "status.json"
+
+
+def _stored(settings: Settings) -> dict[str, Any] | None:
+    try:
+        return dict(json.loads(_file(settings).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _store(settings: Settings, found: Mapping[str, Any]) -> None:
+    path = _file(settings)
+    with suppress(OSError, ChangedMeanwhileError):  # a full disk, or another `memory status`
+        before = path.read_bytes() if path.exists() else None
+        write_atomically(path, json.dumps(found).encode(), expected=before, backups=None)
+
+
+def _fingerprint(settings: Settings, days: Sequence[date]) -> str:
+    """A hash of the sizes and times of Dagster's databases and settings, of these days and of the installed version."""
+    parts = [memory_pipeline.__version__, settings.model_dump_json(), *map(str, days)]
+    for name in (*_DATABASES, *(f"{name}-wal" for name in _DATABASES), "dagster.yaml"):
+        with suppress(OSError):
+            state = (settings.dagster_home / name).stat()
+            parts.append(f"{name} {state.st_size} {state.st_mtime_ns}")
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()

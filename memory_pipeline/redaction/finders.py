@@ -1,0 +1,76 @@
+"""Everything that is looked for in a text, with the triggers that tell whether a finder has to look at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+
+from memory_pipeline.redaction.assignments import ASSIGNED, assignments
+from memory_pipeline.redaction.columns import COLUMNS, INSERTED, columns, inserted
+from memory_pipeline.redaction.commands import COMMANDS
+from memory_pipeline.redaction.contexts import (
+    CONTEXTS,
+    COOKIES,
+    FOLDED_CONTEXTS,
+    SECRET_OBJECTS,
+    cookies,
+    secret_objects,
+)
+from memory_pipeline.redaction.detectors import LEFT_OUT, PRIVATE, Detector, Span
+from memory_pipeline.redaction.encoded import ENCODED
+from memory_pipeline.redaction.library import FOLDED_LIBRARY, LIBRARY, LibraryDetector
+from memory_pipeline.redaction.spoken import KEYS, SPOKEN, TOLD, keys, spoken, told
+from memory_pipeline.redaction.tokens import TOKENS
+from memory_pipeline.redaction.views import CODES
+
+Finder = Callable[[str, str], Iterable[Span]]
+_CLOSE = "</private>"
+
+
+def all_finders() -> Iterator[tuple[list[str], Finder]]:
+    """Triggers and finder of each kind of secret; where secrets overlap, the first decides of what kind they are.
+
+    The first two have triggers only: what they announce is decoded by the redactor.
+    """
+    yield list(CODES), _nothing
+    yield list(ENCODED), _nothing
+    yield [PRIVATE], _private
+    detectors: tuple[Detector | LibraryDetector, ...] = (*TOKENS, *LIBRARY, *CONTEXTS, *COMMANDS)
+    folded_detectors: tuple[Detector | LibraryDetector, ...] = (*FOLDED_LIBRARY, *FOLDED_CONTEXTS)
+    for detector in detectors:
+        yield list(detector.triggers), partial(_unfolded, detector.spans)
+    for folded_detector in folded_detectors:
+        yield _in_any_case(folded_detector.triggers), folded_detector.spans
+    yield _in_any_case(ASSIGNED), assignments
+    yield _in_any_case(COLUMNS), columns
+    yield _in_any_case(INSERTED), inserted
+    yield _in_any_case(COOKIES), cookies
+    yield _in_any_case(SECRET_OBJECTS), secret_objects
+    yield _in_any_case(SPOKEN), spoken
+    yield _in_any_case(TOLD), told
+    yield _in_any_case(KEYS), keys
+
+
+def _private(text: str, _folded: str) -> Iterator[Span]:
+    start = text.find(PRIVATE)
+    while start >= 0:
+        start += len(PRIVATE)
+        end = text.find(_CLOSE, start)
+        # without a closing mark there is none for any later opening either
+        if end < 0:
+            return
+        if text[start:end] != LEFT_OUT:
+            yield Span(start, end, LEFT_OUT)
+        start = text.find(PRIVATE, end)
+
+
+def _nothing(_text: str, _folded: str) -> Iterable[Span]:
+    return ()
+
+
+def _unfolded(spans: Finder, text: str, _folded: str) -> Iterable[Span]:
+    return spans(text, text)
+
+
+def _in_any_case(triggers: Iterable[str]) -> list[str]:
+    return [f"(?i:{trigger})" for trigger in triggers]
