@@ -20,6 +20,7 @@ from memory_pipeline.defs.under_way import close_dead_runs
 from memory_pipeline.distillation.periods import NAMES, Period, consecutive
 from memory_pipeline.distillation.stage import due_periods, stages_of
 from memory_pipeline.embeddings.health import lexical_only, set_aside_files
+from memory_pipeline.embeddings.kept_open import indexes_kept_open
 from memory_pipeline.planning import Stages
 from memory_pipeline.recall.kept_briefing import refresh_kept
 from memory_pipeline.sessions.catalogue import Catalogue
@@ -131,7 +132,7 @@ class Running:
 @contextmanager
 def running(settings: Settings, catalogue: Catalogue, is_pressed: Callable[[], bool]) -> Iterator[Running]:
     """Runs on this workspace; runs that were killed earlier are marked as failed first."""
-    with instance_of(settings) as instance:
+    with instance_of(settings) as instance, indexes_kept_open():
         close_dead_runs(instance)
         yield Running(settings, catalogue, instance, is_pressed)
 

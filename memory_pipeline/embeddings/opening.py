@@ -90,6 +90,19 @@ def open_index(
 
 
 @contextmanager
+def collection_in_use(settings: Settings, name: str, dimension: int, base: str) -> Iterator[VectorIndex]:
+    """An existing collection, which is taken over where it is kept open. Raises `IndexUnavailableError`."""
+    keeping = None if settings.qdrant.url else kept()
+    index: VectorIndex | None = keeping.take(settings.index_dir / name) if keeping else None
+    if index is None:
+        index = open_to_search(settings, name, dimension, WAIT_SECONDS)
+        if index.set_aside:  # damaged since the stages had it open: all of it is rebuilt
+            new_generation(settings, base)
+    with _used(index, keeping):
+        yield index
+
+
+@contextmanager
 def _used(index: Any, keeping: IndexPool | None) -> Iterator[None]:
     try:
         yield

@@ -24,14 +24,11 @@ from memory_pipeline.embeddings.index import (
     is_sound,
 )
 from memory_pipeline.embeddings.opening import (
-    WAIT_SECONDS,
+    collection_in_use,
     collection_name,
     generation,
     mark_complete,
-    new_generation,
-    open_collection,
     open_index,
-    open_to_search,
     searched_collection,
 )
 from memory_pipeline.embeddings.sparse import weigh
@@ -277,19 +274,16 @@ def switch_when_complete(workspace: Workspace) -> None:
             name = collection_name(settings, base, settings.embedding_model, dimension)
             known = searched_collection(settings, base)
             is_marked = known and known.is_complete and known.name == name
-            if is_marked or _holds(settings, name, dimension, every.height):
+            if is_marked or _holds(settings, name, dimension, base, every.height):
                 mark_complete(settings, dimension, base)
 
 
-def _holds(settings: Settings, name: str, dimension: int, points: int) -> bool:
+def _holds(settings: Settings, name: str, dimension: int, base: str, points: int) -> bool:
     """Whether a collection has as many points. After damage the tables still have the rows of days that are not
     rebuilt."""
     try:
-        index = open_to_search(settings, name, dimension, WAIT_SECONDS)
-        try:
+        with collection_in_use(settings, name, dimension, base) as index:
             return index.count() >= points
-        finally:
-            index.close()
     except IndexUnavailableError:
         return False
 
@@ -298,16 +292,12 @@ def settle_collections(workspace: Workspace) -> None:
     """Optimise the searched collections after days were written, so that they open quickly. A search meanwhile is
     answered without embeddings; a collection that cannot be opened is skipped, as the stages have reported it."""
     for base in (COLLECTION, MESSAGES):
-        known = searched_collection(workspace.settings, base)
-        if known and (workspace.settings.qdrant.url or (workspace.settings.index_dir / known.name).is_dir()):
-            with suppress(IndexUnavailableError):
-                index = open_collection(workspace.settings, known.name, known.dimension, WAIT_SECONDS)
-                try:
-                    if index.set_aside:  # damaged since the stages had it open: all of it is made anew
-                        new_generation(workspace.settings, base)
-                    index.settle()
-                finally:
-                    index.close()
+        if known := searched_collection(workspace.settings, base):
+            with (
+                suppress(IndexUnavailableError),
+                collection_in_use(workspace.settings, known.name, known.dimension, base) as index,
+            ):
+                index.settle()
 
 
 def rebuild(workspace: Workspace, days: Iterable[date], report: Callable[[date], None]) -> None:
