@@ -59,7 +59,7 @@ HARNESSES: tuple[Harness[Any], ...] = (
     OpenCode("kilo"),
     OpenCode("mimocode", "${MIMOCODE_HOME:-}/data"),
 )
-"""In the order in which they are asked whether a session is theirs; the one in whose folder it lies is asked first."""
+"""All harnesses in the order in which they are asked whether a session is theirs, after the owner of its folder."""
 
 
 def named(name: str) -> Harness[Any] | None:

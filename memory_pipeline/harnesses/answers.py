@@ -137,7 +137,7 @@ def _answer(question: str, choice: Sequence[str], *notes: str | None) -> Answer 
 
 
 def _as_told(questions: list[_Question], told: str) -> Iterator[Answer]:
-    """From `"question"="answer", …`: the questions are looked for, since both may hold quotation marks."""
+    """The answers in `"question"="answer", …`; the questions are looked for, since both may hold quotation marks."""
     opening = _TOLD.match(told)
     if not opening:
         return

@@ -118,7 +118,7 @@ def images_in(content: object, line: int, first: int = 0) -> tuple[Image, ...]:
 
 
 def media_type(block: Block) -> str:
-    """Of an image, such as `image/png`."""
+    """The media type of an image, such as `image/png`."""
     kind = block.mimeType or (block.source.media_type if isinstance(block.source, ImageSource) else None)
     return image_type(kind) if kind else url_type(block.image_url)
 
@@ -144,7 +144,7 @@ def without_marks(text: str) -> str:
 
 
 def marked_images(text: str, images: tuple[Image, ...]) -> tuple[Image, ...]:
-    """Those of the images, which are numbered in their order, whose marks stand in the text."""
+    """The images, numbered in their order, whose marks stand in the text."""
     if not images or _MARK not in text:
         return ()
     first = images[0].block

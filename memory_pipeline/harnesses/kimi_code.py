@@ -158,7 +158,7 @@ class Reader(RecordReader):
         self.prompts: list[int] = []
         """The lines of the user's prompts since the latest compaction."""
         self.standing: list[int] = []
-        """Those of them that can still be taken back."""
+        """The lines of the prompts that can still be taken back."""
         self.undone: dict[int, range] = {}
         """Lines that were taken back, by the line that says so."""
         self.segments = [_Segment(_MAIN, 0, -1, 0)]
@@ -293,7 +293,7 @@ class Reader(RecordReader):
         self.standing = sorted(self._standing(self.prompts))
 
     def _standing(self, lines: Collection[int]) -> set[int]:
-        """Those of the lines that belong to the conversation as it stands."""
+        """The lines that belong to the conversation as it stands."""
         return within(lines, self._active()) - within(lines, self.undone.values())
 
     def _active(self) -> Iterator[range]:
@@ -308,7 +308,7 @@ class Reader(RecordReader):
 
 
 def within(lines: Collection[int], ranges: Iterable[range]) -> set[int]:
-    """Those of the lines that are in one of the ranges."""
+    """The lines that are in one of the ranges."""
     found: set[int] = set()
     left = sorted(lines)
     for lines_in in ranges:

@@ -21,7 +21,7 @@ Answering = Literal["question", "approved plan", "refused plan", "approved call"
 COMPRESSED = ".jsonl.zst"
 """How the name of a compressed session file ends."""
 CHOICES = ("question", "approved plan")
-"""Of these the words alone say little: a choice is understood with what was chosen from."""
+"""Answers whose words alone say little: a choice is understood with what was chosen from."""
 
 
 class Source(NamedTuple):
@@ -135,7 +135,7 @@ class ParsedSession:
     """The harness's own title of the session, else its first user message, one line, at most 80 characters."""
     cwd: str
     messages: tuple[Message, ...]
-    """In the order in which they were said."""
+    """The messages in the order in which they were said."""
     compactions: tuple[Compaction, ...] = ()
     files_read: tuple[str, ...] = ()
     files_modified: tuple[str, ...] = ()
@@ -155,7 +155,7 @@ class ParsedSession:
     hidden_characters: int = 0
     """How many characters that nobody sees were taken out of its messages."""
     branch: str = ""
-    """Of the repository that `cwd` is in, when the session began."""
+    """Branch of the repository that `cwd` is in, when the session began."""
     repository: str = ""
     """`owner/name` of that repository's remote."""
     is_attended: bool = True

@@ -38,7 +38,7 @@ class RecordReader:
     reads: ClassVar[Mapping[str, str]] = {}
     """The argument that names the file, by the tool that reads it."""
     changes: ClassVar[Mapping[str, str]] = {}
-    """The same of the tools that change a file."""
+    """The argument that names the file, by the tool that changes it."""
 
     def __init__(self, transcript: Transcript) -> None:
         self.transcript = transcript

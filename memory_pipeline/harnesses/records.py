@@ -1,4 +1,4 @@
-"""From the bytes of a session file to its records, and what the fields of a record are taken for.
+"""The records in the bytes of a session file, and what the fields of a record are taken for.
 
 A session file is JSON lines, written by a program that may be killed at any moment. Whatever cannot be read becomes
 a `Problem`, which names the line but never quotes it, since the line may hold a secret; the rest is read.

@@ -39,7 +39,7 @@ _REASONS = {
 
 
 class State(NamedTuple):
-    """Of a database and its log: whatever is in them changes it."""
+    """State of a database and its log, which changes with whatever is in them."""
 
     size: int
     modified_ns: int

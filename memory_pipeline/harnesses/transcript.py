@@ -312,7 +312,7 @@ class Transcript:
             self.excluded = self.excluded or f"line {self.place.line} says {_DO_NOT_INDEX}"
 
     def _unknown(self) -> dict[str, int]:
-        """Of a record type only what a name consists of: in a damaged file anything may stand there."""
+        """A record type without what no name consists of: in a damaged file anything may stand there."""
         found: Counter[str] = Counter()
         for kind, count in self.unknown.items():
             found[self._storable(_NO_NAME.sub("", kind)[:60]) or "no name"] += count

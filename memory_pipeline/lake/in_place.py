@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class _Objects(AbstractFileSystem):  # type: ignore[misc] # fsspec has no types
-    """Of a scheme such as `s3`, the objects that were listed and no other; they can only be read."""
+    """A read-only file system of a scheme such as `s3`, with the objects that were listed and no other."""
 
     cachable = False
 
@@ -44,7 +44,7 @@ class _Objects(AbstractFileSystem):  # type: ignore[misc] # fsspec has no types
         return path in self._objects
 
     def modified(self, path: str) -> datetime:
-        """The same of all: a connection that asks twice has them listed twice."""
+        """The same time for every object: a connection that asks twice has them listed twice."""
         return datetime.fromtimestamp(0, UTC)
 
     def _file(self, path: str) -> File:

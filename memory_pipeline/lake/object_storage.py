@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from obstore.store import ObjectStore
 
 RETRY_SECONDS = 60
-"""For so long a request is tried again that is throttled, meets an error of the server or a cut connection: providers
+"""Seconds for which a request is retried that is throttled, meets an error of the server or a cut connection: providers
 ask for patience of seconds while a bucket grows into its load; a run should say within a minute that it is down."""
 MAX_RETRIES = 12
 _AT_ONCE = 8
@@ -98,7 +98,7 @@ class ObjectStorage:
             return None
 
     def broken(self, keys: Sequence[str]) -> list[str]:
-        """Those that are gone or too short: an object is never cut off. What is damaged within is found by reading."""
+        """The keys of objects that are gone or too short: one is never cut off. Damage within is found by reading."""
         if not keys:
             return []
         whole = {file.key for file in self.files(keys[0].partition("/")[0]) if file.size >= _MIN_SIZE}

@@ -61,7 +61,7 @@ class Storage(Hashable, Protocol):
         """Where versions of its files lie, by the same keys with a time behind them."""
 
     def place_of(self, key: str) -> str:
-        """As messages name the file."""
+        """The path or URL that messages to the user name."""
 
     def is_begun(self, table: str = "") -> bool:
         """Whether anything was ever written there, or of the table."""
@@ -70,7 +70,7 @@ class Storage(Hashable, Protocol):
         """About when a file of the table was written last, in nanoseconds, and another number after each write."""
 
     def all_files(self) -> Iterable[File]:
-        """Of every table."""
+        """The files of every table."""
 
     def files(self, table: str, first: str = "", last: str = "", suffix: str = SUFFIX) -> list[File]:
         """The table's, in order; only those from a day to a day where they are given."""
@@ -79,7 +79,7 @@ class Storage(Hashable, Protocol):
         """The file as it is now. Raises IsADirectoryError for a folder in its place."""
 
     def broken(self, keys: Sequence[str]) -> list[str]:
-        """Those that are gone or, by a quick look, cut off."""
+        """The keys of files that are gone or, by a quick look, cut off."""
 
     def read(self, file: File) -> bytes:
         """Its bytes, or those that were written since. Raises FileNotFoundError and IsADirectoryError."""
@@ -105,7 +105,7 @@ class Storage(Hashable, Protocol):
         """The keys of all that were."""
 
     def remove(self, keys: Sequence[str]) -> None:
-        """For good; what is gone already is no error."""
+        """Delete the file; one that is gone already is no error."""
 
 
 @dataclass(frozen=True)
@@ -171,8 +171,8 @@ class FolderStorage:
         return [key for key in keys if not _has_both_ends(self.root / key)]
 
     def read(self, file: File) -> bytes:
-        """By one opening of it: who opens it again for the rows that its footer names may meet other rows, because a
-        writer has renamed new ones into its place."""
+        """The bytes, read by one opening: a second one, for the rows that the footer names, may meet other rows, since
+        a writer has renamed new ones into their place."""
         return (self.root / file.key).read_bytes()
 
     def read_each(self, files: Sequence[File]) -> list[bytes | None]:
@@ -242,5 +242,5 @@ def _has_both_ends(path: Path) -> bool:
 
 @lru_cache(maxsize=20_000)
 def _file_digest(path: str, size: int, modified_ns: int) -> bytes:
-    """Of the file as it was then: a plan looks at every file of the lookback of every day."""
+    """A hash of the file as it was then: a plan looks at every file of the lookback of every day."""
     return hashlib.sha256(Path(path).read_bytes()).digest()

@@ -40,9 +40,9 @@ MIN_FILES_AT_ONCE = 2
 """More are read at once: over two years of small files that is five times as fast, over two days it is slower. So many
 are asked for one by one, more by a listing."""
 MAX_BYTES_AT_ONCE = 200_000_000
-"""Of files that are read at once, as they lie on disk; more is read file by file."""
+"""Maximum total size of files that are read at once, as they lie on disk; more are read file by file."""
 UPDATE_SECONDS = 60.0
-"""For so long an update is tried again that another worker forestalled; each that it loses is one that another won."""
+"""Seconds for which an update that another worker forestalled is retried; each one lost is one that another won."""
 _PAUSE_SECONDS = 0.02
 
 
@@ -102,7 +102,7 @@ class Lake:
         return any(True for _ in self._states(table, days))
 
     def version(self, table: str, day: date | None = None) -> str | int | None:
-        """Of a day, or of a table that is one file: another one after each write; None where there is no such file."""
+        """The version of a day, or of a table that is one file; it differs after each write. None without a file."""
         state = self._look(table, _key(table, day))
         return state and state.version
 
@@ -126,7 +126,7 @@ class Lake:
         return pl.concat([empty, *(self._frame(table, file, columns) for file in files)])
 
     def _files(self, table: str, days: Iterable[date] | None) -> list[File]:
-        """Those of these days (None: all) that are there, the oldest first."""
+        """The existing files of these days (None: all), the oldest first."""
         if TABLES[table].daily and days is None:
             return self._dated(table)
         wanted = sorted(set(() if days is None else days)) if TABLES[table].daily else [None]
@@ -216,7 +216,7 @@ class Lake:
         return self._metadata(table, day).get(_FINGERPRINT)
 
     def _metadata(self, table: str, day: date) -> dict[str, str]:
-        """Of the day's file; empty where there is none, or none that can be read."""
+        """The metadata of the day's file; empty where there is none, or none that can be read."""
         state = self._state(table, day)
         try:
             return {_FINGERPRINT: ""} | _file_metadata(self.storage, state) if state else {}
@@ -238,7 +238,7 @@ class Lake:
         return total.hexdigest()
 
     def _digest_before(self, table: str, state: File) -> str | None:
-        """Of a file of which something was let go of: what its digest was."""
+        """The former digest of a file whose old rows were removed."""
         if not TABLES[table].passes:  # of the others nobody need look into the file
             return None
         try:
@@ -247,7 +247,7 @@ class Lake:
             return None
 
     def _states(self, table: str, days: Iterable[date]) -> Iterator[tuple[date, File]]:
-        """Of the days that have a file, in order."""
+        """The days that have a file, in order, each with its state."""
         wanted = sorted(set(days))
         if self._seen is None and self.storage.is_far and len(wanted) > MIN_FILES_AT_ONCE:
             yield from ((date.fromisoformat(file.stem), file) for file in self._files(table, wanted))
@@ -257,7 +257,7 @@ class Lake:
                 yield day, state
 
     def _state(self, table: str, day: date | None) -> File | None:
-        """Of the file, if it is there."""
+        """The state of the file, if it is there."""
         key = _key(table, day)
         if self._seen is None:
             return self._look(table, key)
@@ -404,7 +404,7 @@ def _file_metadata(storage: Storage, file: File) -> dict[str, str]:
 
 
 def sql_text(text: str) -> str:
-    """As a string of SQL."""
+    """The text as an SQL literal."""
     return "'{}'".format(text.replace("'", "''"))
 
 

@@ -48,7 +48,7 @@ class _Watched(LanguageModelObserver):
 def missing_requests(
     lake: Lake, day: date, observer: LanguageModelObserver, refused: Collection[str] = ()
 ) -> Iterator[Asked]:
-    """Of each session of the day the first request that is not answered, just as a run would send it: the next one is
+    """The first unanswered request of each session of the day, just as a run would send it: the next one is
     shown what this one gives. A session is left where its request was refused by a batch."""
     as_it_is = {field.name: getattr(observer, field.name) for field in fields(observer)}
     for jobs in jobs_of(lake, day):

@@ -24,7 +24,7 @@ def token_budget(messages: Sequence[WindowMessage], share: float, least: int = M
 
 
 def token_budget_for(said: int, share: float, least: int = MIN_BUDGET) -> int:
-    """The same of so many tokens said."""
+    """Tokens for the facts of so many tokens that were said."""
     return int(max(share * said, min(least, SHORT_SHARE * said)))
 
 

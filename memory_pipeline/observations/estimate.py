@@ -60,7 +60,7 @@ class _Replay:
 
 
 def estimate_day(lake: Lake, day: date, observer: LanguageModelObserver) -> Estimate:
-    """Of a day whose messages and windows are stored.
+    """The estimate of a day whose messages and windows are stored.
 
     What was answered is gone through as a run would; behind the first missing answer of a window each part is counted
     with as many earlier observations as it may be shown.

@@ -24,7 +24,7 @@ COPIED, MIN_COPIED = 0.8, 4
 STEM = 6
 """Letters in which two forms of a word agree."""
 SIDES = ("user", "assistant")
-"""Those who talk; all others are read."""
+"""Speakers who talk; all others are read."""
 
 
 def is_order(text: str, kind: str) -> bool:
@@ -54,7 +54,7 @@ class FirstSpeakers:
         return self._other(set(_pairs(text)), position, REPEATED)
 
     def copied(self, text: str, position: int) -> str | None:
-        """From whom a user copied a text at this position, word for word."""
+        """The speaker from whom a user copied a text at this position, word for word."""
         pairs = set(_pairs(text))
         return self._other(pairs, position, COPIED) if len(pairs) >= MIN_COPIED else None
 

@@ -99,7 +99,7 @@ def _basis(
     messages: Sequence[WindowMessage],
     version: str,
 ) -> str:
-    """Of the segment with these messages; with its observations, as their table may be lost by itself."""
+    """A hash of the segment's messages and of its observations, as their table may be lost by itself."""
     total = hashlib.sha256(version.encode())
     for m in messages:
         shown = (m.message_id, m.role, m.said_at.isoformat(), m.untimed, m.text, m.is_error, m.quoted, m.tool_name)

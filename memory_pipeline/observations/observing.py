@@ -59,7 +59,7 @@ class WindowOutcome:
 
     job: Job
     segments: list[Segment]
-    """Of what was not known."""
+    """Segments that were not known before."""
     left: Stopped | None = None
     known: Known = field(default_factory=Known)
 

@@ -15,7 +15,7 @@ from memory_pipeline.text.priorities import LOW
 
 KINDS = ("rule", "preference", "correction")
 OBSERVER = ExtractiveObserver(budget=1.0)
-"""With room for every rule: there are few."""
+"""The observer has room for every rule: there are few."""
 
 
 def rules_in(messages: Sequence[WindowMessage]) -> list[Segment]:

@@ -38,12 +38,12 @@ class Silence:
     detail: str = ""
     """What there is to say of just this one."""
     started_at: datetime | None = None
-    """Of a window, unless nobody recorded it."""
+    """Time of the window, unless nobody recorded it."""
     is_window: bool = True
 
 
 def silences(lake: Lake, catalogue: Catalogue, days: Iterable[date] | None = None) -> list[Silence]:
-    """Of these days (None: all), in the order of the days and windows."""
+    """The silences of these days (None: all), in the order of the days and windows."""
     chosen = sorted(catalogue.days() if days is None else days)
     keys = lake.read("observations", chosen, ["dedupe_key"])["dedupe_key"]
     windows = lake.read("windows", chosen)

@@ -46,7 +46,7 @@ class ObservationsStage:
 
     @classmethod
     def from_workspace(cls, workspace: Workspace) -> Self:
-        """With the observer that the settings ask for."""
+        """A stage with the observer that the settings ask for."""
         return cls(workspace, observer_of(workspace))
 
     def days_read(self, day: date) -> list[date]:
@@ -86,12 +86,12 @@ class ObservationsStage:
         )
 
     def _places(self, day: date) -> Places:
-        """Of each session of the day."""
+        """Folder and project of each session of the day."""
         return self._places_by_day.get(day, {}) if self.lake.is_for_planning else self._places_of([day]).get(day, {})
 
     @cached_property
     def _places_by_day(self) -> dict[date, Places]:
-        """Of all days: to read each alone took a third of the time of a plan over a year."""
+        """Folders and projects of all days: to read each alone took a third of the time of a plan over a year."""
         return self._places_of(None)
 
     def _places_of(self, days: list[date] | None) -> dict[date, Places]:
@@ -103,7 +103,7 @@ class ObservationsStage:
         return found
 
     def _origins(self, day: date) -> dict[str, Origin]:
-        """By session."""
+        """The origin of each session."""
         return {session: Origin(*place, self.settings.owner) for session, place in self._places(day).items()}
 
     def _short(self, day: date, origins: Mapping[str, Origin]) -> Iterator[tuple[Job, Rows]]:

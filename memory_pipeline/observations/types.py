@@ -91,7 +91,7 @@ class Fact:
     `model/fact_check.py`), `unparsed`, `completed` where the model marked it as done, and `ended` by what
     came later in the session."""
     untimed: str | None = None
-    """As of the message that `observed_at` is of."""
+    """Where in its session the message of `observed_at` was said, if nobody recorded at what time."""
     trace: str | None = None
     """What led to it, in steps with arrows between them, as far as it was said."""
 
@@ -124,7 +124,7 @@ class Segment:
     times_written: int | None = None
     """Clock times in what the model wrote of it; None where no model did."""
     times_invented: int | None = None
-    """Those of them that are no message's and were not said."""
+    """Clock times among them that are no message's and were not said."""
 
 
 @dataclass(frozen=True)

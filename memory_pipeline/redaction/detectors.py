@@ -94,7 +94,7 @@ class Prefilter:
 
 
 def fold(text: str) -> str:
-    """In lower case, with every character where it was."""
+    """The text in lower case, with every character where it was."""
     folded = text.lower()
     if len(folded) != len(text):
         # a few letters become longer in lower case, and then the positions would be wrong

@@ -169,7 +169,7 @@ class Reader:
         )
 
     def _session_id(self) -> str:
-        """That of the file's name, if its records have it, else of most records; a sub-agent's with its own."""
+        """The id in the file's name, if its records have it, else that of most records; a sub-agent's id is added."""
         stem = Path(self.transcript.source.path).stem
         most = self.session_ids.most_common(1)
         session_id = stem if stem in self.session_ids else most[0][0] if most else ""
@@ -226,7 +226,7 @@ class Reader:
             self.said.add(uuid)
 
     def _identity(self, record: Record, kind: str, content: object) -> str:
-        """Of a record without an id of its own."""
+        """The identity of a record without an id of its own."""
         identity = f"{record.timestamp}\x1f{kind}\x1f{self.transcript.digest(msgspec.json.encode(content))}"
         return f"{identity}\x1f{self.transcript.occurrence(identity)}"
 

@@ -59,7 +59,7 @@ _FILE_NAME = re.compile(rf"(?P<thread>{_UUID})(?:_(?P<rollout>{_UUID}))?$")
 # A copy is written within milliseconds; a user or a model needs longer for the next thing.
 _COPYING = timedelta(seconds=0.5)
 _LAST_FOREIGN_HEADER = 3
-"""So near the beginning of a file the header of another session begins a copy of it."""
+"""Last record at which the header of another session begins a copy of that session."""
 _MOST_RECORDS = 2**53
 
 

@@ -51,7 +51,7 @@ class Streams:
         """How often each answer stands there, by its text."""
 
     def prompts(self) -> list[Prompt]:
-        """Those of the older events, and those of the newer that do not repeat one; some versions write both."""
+        """The prompts of the older events, and those of the newer that do not repeat one; some versions write both."""
         left = Counter(prompt.bare for prompt in self.event_prompts)
         prompts = list(self.event_prompts)
         for prompt in self.item_prompts:

@@ -33,7 +33,7 @@ _ACKNOWLEDGED = re.compile(r"Got it\. Thanks for the (?:additional )?context!?")
 """What Gemini CLI has the model say to what it puts into the context."""
 _DIRECTORY = re.compile(r"(?:working in the directory: |Workspace Directories:\**\s+- )(\S[^\n]*)")
 _FIRST_LINES = 20
-"""So many lines are looked at to tell a log from a snapshot that stands on many lines."""
+"""Lines that are looked at to tell a log from a snapshot that stands on many lines."""
 _MAX_PATH = 4096
 _MESSAGES = re.compile(r'"messages"\s*:\s*\[')
 _AGE = re.compile(r"([1-9]\d{0,5})([hdwm])")

@@ -138,7 +138,7 @@ def stems(text: str) -> frozenset[str]:
 
 
 def _parts(word: str) -> Sequence[str]:
-    """Of a pair of Chinese characters each that carries content: who retells a sentence breaks up its pairs."""
+    """The parts of a word; for two Chinese characters each that carries content, as retelling breaks up pairs."""
     if CJK.match(word) and len(word) == 2:
         return [character for character in word if character not in COMMON_CHARACTERS]
     return _PART.findall(word)

@@ -35,7 +35,7 @@ MIN_QUOTED = 3
 them, whatever stands around them."""
 _QUOTATION = re.compile(r'["“„«「『](?P<words>[^"“”„«»「」『』]+)["”“»」』]')
 MAX_PRIORITY = {"tool": MEDIUM, "paste": MEDIUM, "injected": LOW}
-"""Most that a fact can be whose words nobody said themselves. What is pasted or read may be somebody else's order."""
+"""Highest priority of a fact in words that nobody said themselves: pasted or read, it may be somebody else's order."""
 SHOWN_BY_RESULTS = ("root_cause", "state_change")
 """Kinds of facts that a result of a tool shows by itself, also one that the user pasted, as the log of a build. What
 tells somebody to do something may be anybody's."""
@@ -49,7 +49,7 @@ _TIMES_IN_WORDS = [
     re.compile(rf"\s*(?:\(\s*{_BEFORE}{times}\s*\)|{_BEFORE}{times})", re.I)
     for times in (rf"{_TIME}\s*(?:-|–|—|\b(?:to|and|until|till|bis|und)\b)\s*{_TIME}", _TIME)
 ]
-"""From one time to another, and one time, with the words and brackets that belong to it."""
+"""A time range or a time, with the words and brackets that belong to it."""
 
 
 @dataclass(frozen=True)
@@ -233,7 +233,7 @@ class FactCheck:
         )
 
     def _cap_priority(self, fact: Fact, aligned: Aligned, missing: list[str]) -> Fact:
-        """With the priority that it may have at most."""
+        """The fact with the highest priority that it may have."""
         most = MAX_PRIORITY.get(fact.trust)
         if fact.trust in ("tool", "paste") and fact.kind in SHOWN_BY_RESULTS and not is_order(fact.text, fact.kind):
             most = None
@@ -252,7 +252,7 @@ class FactCheck:
 
 
 def _words_in(text: str, quotation: re.Match[str]) -> slice:
-    """From the first to the last of its words."""
+    """The slice from the first to the last of its words."""
     places = list(words(quotation["words"]))
     first = quotation.start("words")
     return slice(first + places[0].start, first + places[-1].end) if places else slice(0, 0)
@@ -268,7 +268,7 @@ def _covers(one: slice, other: slice) -> bool:
 
 
 def _with_quotations(aligned: Aligned, quoted: Sequence[Quotation]) -> Aligned:
-    """With these first among the spans, in place of those that have them among other words."""
+    """The fact with these quotations first among its spans, in place of spans that contain them."""
     spans = [(q.span, q.position) for q in quoted]
     spans += [
         (span, position)

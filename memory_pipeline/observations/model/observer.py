@@ -30,7 +30,7 @@ from memory_pipeline.text.tokens import PROSE, estimate
 
 PROMPTS = ("observer", "priorities", "format_tags", "user_turn", "prior_observations", "observed_before", "ask_again")
 SMALL_PROMPTS = ("observer_small", *PROMPTS[3:])
-"""Of a model with little context, which is most likely a weak one: short instructions, and one topic a request."""
+"""Prompts for a model with little context, most likely a weak one: short instructions, and one topic per request."""
 TAGS, JSON = "format_tags", "format_json"
 """The format of an answer, where nothing holds the model to it and where the provider can. Both are in the name of the
 observer, so that asking which one fits needs no library of a provider; sizes are reckoned with the tags, so that the

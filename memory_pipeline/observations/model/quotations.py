@@ -31,7 +31,7 @@ class Quotation(NamedTuple):
     """`text[start:end]` of a message, which stands word for word in the fact at `within`."""
 
     position: int
-    """Of the message in its window."""
+    """Position of the message in its window."""
     span: EvidenceSpan
     within: slice
 
