@@ -11,34 +11,30 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import date, datetime
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import cast
 
 import polars as pl
 
-from memory_pipeline.days import day_of, today
 from memory_pipeline.harnesses.compressed import where_it_lies
 from memory_pipeline.harnesses.model import NotASessionError, NotReadableNowError, ParsedSession, Source
-from memory_pipeline.lake.rows import FileDayRow, FileRow, typed_rows
+from memory_pipeline.lake.rows import FileRow
 from memory_pipeline.lake.store import Lake, fingerprint_of
-from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.safe_write import make_folder
 from memory_pipeline.redaction import Redactor, redactor_of
 from memory_pipeline.sessions.catalogue_row import new_row, read_row, unread_row
 from memory_pipeline.sessions.discovery import roots
-from memory_pipeline.sessions.forks import left_out, repeats, typed_in_all
+from memory_pipeline.sessions.forks import repeats
+from memory_pipeline.sessions.known_sessions import KnownSessions
 from memory_pipeline.sessions.not_read import owner_of_side_file
 from memory_pipeline.sessions.parts import withdrawn, without_withdrawn
-from memory_pipeline.sessions.projects import Place, Projects
 from memory_pipeline.sessions.reading import Readings, source_of
+from memory_pipeline.sessions.stored_rows import stored, write_rows
 from memory_pipeline.sessions.worktrees import repository_of_folder
 from memory_pipeline.settings import Settings, keep_first_day, keep_timezone
 
-LOCK_SECONDS = 60.0
-"""Seconds to wait for another process that writes the table, which takes a second with 100,000 files."""
 READER_VERSION = "11"
 """Part of every day's fingerprint: raise it when the same file would be read into other rows."""
 
@@ -67,27 +63,8 @@ def _is_same_file(path: str, other: str) -> bool:
         return False
 
 
-def _place(row: FileRow) -> Place:
-    return Place(
-        row["cwd"] or "", row["branch"] or "", row["repository"] or "", row["began_at"], row["repository_dir"] or ""
-    )
-
-
-@dataclass(frozen=True)
-class _Stored:
-    """The stored catalogue as this process last saw it; its rows are replaced, never changed."""
-
-    version: str | int | None
-    """The version of the file; see `Lake.version`."""
-    frame: pl.DataFrame
-    rows: dict[str, FileRow]
-
-
-_STORED: dict[str, _Stored] = {}
-
-
 @dataclass
-class Catalogue:
+class Catalogue(KnownSessions):
     """The `files` table, with the means to bring it up to date."""
 
     lake: Lake
@@ -99,37 +76,12 @@ class Catalogue:
     """Rows that a refresh has changed and not stored."""
 
     def __post_init__(self) -> None:
-        self.rows = dict(self._stored().rows)
-
-    def _stored(self) -> _Stored:
-        place, version = self.lake.place("files"), self.lake.version("files")
-        known = _STORED.get(place)
-        if known is None or known.version != version:
-            frame = self.lake.read("files")
-            known = _STORED[place] = _Stored(version, frame, {row["path"]: row for row in typed_rows(frame, FileRow)})
-        return known
+        self.rows = dict(stored(self.lake).rows)
 
     def _store(self, changed: Collection[str], gone: Collection[str]) -> None:
-        """Write the rows that changed among those that are stored now: with many files most of the work is theirs.
-
-        Other processes write what they have read at the same time, so the stored rows are those of all of them.
-        """
         keep_timezone(self.settings)
-        made: list[_Stored] = []
-
-        def with_changes(_: pl.DataFrame) -> pl.DataFrame:
-            stored = self._stored()
-            old = stored.frame.filter(~pl.col("path").is_in([*changed, *gone]))
-            new = pl.DataFrame([self.rows[key] for key in changed], schema_overrides=old.schema)
-            frame = pl.concat([old, new.select(old.columns)]) if len(new) else old
-            rows = {key: row for key, row in stored.rows.items() if key not in gone}
-            made.append(_Stored(None, frame, rows | {key: self.rows[key] for key in changed}))
-            return frame
-
         make_folder(self.settings.lake_dir)
-        with FileLock(self.settings.lake_dir / "files.lock", timeout=LOCK_SECONDS):
-            self.lake.update("files", with_changes)
-            _STORED[self.lake.place("files")] = replace(made[-1], version=self.lake.version("files"))
+        write_rows(self.lake, self.settings.lake_dir, {key: self.rows[key] for key in changed}, gone)
 
     def refresh(
         self,
@@ -170,8 +122,7 @@ class Catalogue:
         for key in gone:
             del self.rows[key]
         filled = self._fill_repositories()
-        for known in ("_by_day", "_by_session", "_left_out", "_typed", "_with_plan", "projects"):
-            self.__dict__.pop(known, None)
+        self.forget_answers()
         if not is_stored:
             self.unsent.update(changed, filled)
         elif changed or filled or gone:
@@ -226,10 +177,6 @@ class Catalogue:
     def redactor(self) -> Redactor:
         return redactor_of(self.settings)
 
-    def is_unreadable(self, key: str) -> bool:
-        """Whether no session could be read from the source when it was last looked at."""
-        return key in self.rows and self.rows[key]["reason"] is not None
-
     def is_of_this_machine(self, key: str) -> bool:
         """Whether the file is, or was, in a directory that is read here. With a lake in object storage others are known
         too: a file at their path on this machine belongs to somebody else."""
@@ -263,38 +210,6 @@ class Catalogue:
         there = key in self.present or self._known_source(key) is not None
         return there and not self.is_unreadable(key) and not self.is_excluded(key)
 
-    def is_excluded(self, key: str) -> bool:
-        """Whether nothing of the session may be stored."""
-        return self.is_left_out(self.rows[key]["session_id"])
-
-    def is_left_out(self, session_id: str | None) -> bool:
-        """Whether nothing of the session may be stored, as some file of it says, or of one that it belongs to."""
-        return session_id in self._left_out or (bool(session_id) and str(session_id).split("/")[0] in self._left_out)
-
-    @cached_property
-    def _left_out(self) -> set[str]:
-        return left_out(self.rows.values())
-
-    def typed(self, session_id: str) -> int:
-        """The number of messages that the user typed in the session, on all of its days; see `typed_in_all`."""
-        return self._typed.get(session_id, 0)
-
-    def begins_with_plan(self, session_id: str) -> bool:
-        """Whether a plan that the user approved begins the session."""
-        return session_id in self._with_plan
-
-    def is_long(self, session_id: str) -> bool:
-        """Whether the user typed enough in it, or approved enough at its head, to have it observed as a whole."""
-        return self.typed(session_id) >= self.settings.min_user_messages or self.begins_with_plan(session_id)
-
-    @cached_property
-    def _with_plan(self) -> set[str]:
-        return {str(row["session_id"]) for row in self.rows.values() if row["begins_with_plan"]}
-
-    @cached_property
-    def _typed(self) -> dict[str, int]:
-        return typed_in_all(self.rows.values())
-
     def repeated(self, session: ParsedSession) -> frozenset[str] | None:
         """Ids of the messages with which the session repeats another one that is known: they count there. None while
         the other one cannot be read.
@@ -318,8 +233,8 @@ class Catalogue:
         """Ids of the messages that are stored of the session."""
         of_session = pl.col("session_id") == session.session_id
         days = self.lake.read("sessions", columns=["day", "session_id"]).filter(of_session)["day"]
-        stored = self.lake.read("messages", days, columns=["session_id", "message_id"])
-        return set(stored.filter(of_session)["message_id"])
+        messages = self.lake.read("messages", days, columns=["session_id", "message_id"])
+        return set(messages.filter(of_session)["message_id"])
 
     def waiting(self, day: date) -> set[str]:
         """Ids of the sessions that say something on the day and cannot be read for now."""
@@ -331,69 +246,6 @@ class Catalogue:
                 found.add(str(self.rows[key]["session_id"]))
         return found
 
-    def has_voided(self, key: str, day: date) -> bool:
-        """Whether turns of the day were taken back in this session."""
-        return bool(self._by_day[day][key]["voided"])
-
-    @property
-    def has_sessions(self) -> bool:
-        """Whether any file was read."""
-        return any(row["session_id"] for row in self.rows.values())
-
-    def days(self) -> list[date]:
-        """Days with messages, from the start date on and not in the future, oldest first."""
-        last = today(self.settings.zone)
-        return [day for day in self._all_days() if self.settings.start_date <= day <= last]
-
-    def days_outside(self) -> list[date]:
-        """Days with messages that are no partition: before the start date, or by a clock that ran ahead."""
-        inside = set(self.days())
-        return [day for day in self._all_days() if day not in inside]
-
-    def _all_days(self) -> list[date]:
-        return sorted(self._by_day)
-
-    @cached_property
-    def _by_day(self) -> dict[date, dict[str, FileDayRow]]:
-        """Digest and number of messages by source by day: made once per refresh, because a plan asks for every day
-        several times.
-        """
-        found: dict[date, dict[str, FileDayRow]] = {}
-        for key in sorted(self.rows):
-            for entry in self.rows[key]["days"] or []:
-                found.setdefault(entry["day"], {})[key] = entry
-        return found
-
-    @cached_property
-    def _by_session(self) -> dict[tuple[str | None, str | None], str]:
-        return {(row["harness"], row["session_id"]): key for key, row in self.rows.items() if not row["reason"]}
-
-    @cached_property
-    def projects(self) -> Projects:
-        """The projects of all sessions, also of those whose files are gone."""
-        return Projects(map(_place, self.rows.values()))
-
-    def files_of(self, day: date) -> dict[str, str]:
-        """The files with messages of the day, each with a digest of them."""
-        return {key: entry["digest"] for key, entry in self._by_day.get(day, {}).items()}
-
-    def messages_of(self, key: str, day: date) -> int:
-        """The number of messages of the day in the source."""
-        return self._by_day[day][key]["messages"]
-
-    def is_idle(self, key: str, day: date, now: datetime) -> bool:
-        """Whether the session's part on this day is over: the day is, or nothing was written for the configured time.
-
-        A session that is taken up again days later must not take back what was observed of it.
-        """
-        if day < day_of(now, self.settings.zone):
-            return True
-        row = self.rows[key]
-        last = cast("datetime", row["last_said_at"])  # who speaks on a day has spoken
-        if last > now:  # a clock that ran ahead: the file's own time decides
-            last = datetime.fromtimestamp((row["modified_ns"] or 0) / 1e9, UTC)
-        return now - last >= timedelta(minutes=self.settings.idle_minutes)
-
     def fingerprint(self, day: date, now: datetime) -> str:
         """A hash of everything that decides the day's sessions, messages and windows."""
         least = self.settings.min_user_messages
@@ -402,16 +254,11 @@ class Catalogue:
                 *(key, entry["digest"], self.is_idle(key, day, now), self.is_excluded(key), self._repeated(key, entry)),
                 # not how many: what is typed on other days matters once, when the session becomes long enough
                 self.is_long(str(self.rows[key]["session_id"])),
-                self.projects.of(_place(self.rows[key])),
+                self.projects.of(self.place(key)),
             )
             for key, entry in self._by_day.get(day, {}).items()
         ]
         return fingerprint_of(self._reader, least, files)
-
-    def _repeated(self, key: str, entry: FileDayRow) -> bool:
-        """Whether the file repeats messages of the day from a session that is known."""
-        row = self.rows[key]
-        return bool(entry["inherited"]) and (row["harness"], row["parent_id"]) in self._by_session
 
     @cached_property
     def _reader(self) -> str:
@@ -455,10 +302,6 @@ class Catalogue:
                 "repository_dir": next(filter(None, above), "") if repository is None else repository
             }
         return [key for key, _ in new]
-
-    def place(self, key: str) -> Place:
-        """The place where the session of the file worked."""
-        return _place(self.rows[key])
 
     def _under_known_path(self, source: Source) -> Source:
         """The source under the path by which the same file was read before it was reached by this one: a link that is
