@@ -22,6 +22,7 @@ from memory_pipeline.harnesses.protocol import Harness
 from memory_pipeline.harnesses.records import Fields, JsonObject, Other, text_of, words
 from memory_pipeline.harnesses.speakers import split_content_by_speaker
 from memory_pipeline.harnesses.transcript import Transcript
+from memory_pipeline.harnesses.tree import left_behind
 
 # Settings, bookkeeping of extensions and edits of the context only: nothing of it was said.
 _IGNORED = words(
@@ -289,37 +290,3 @@ def _session_dir(settings: Path, home: Path) -> Path | None:
         return None
     path = expand(found, home, {})[0] if isinstance(found, str) and found and "*" not in found else None
     return path if path and path.is_absolute() else None
-
-
-def left_behind(parents: Mapping[str, str], leaf: str, carried: Mapping[str, str] | None = None) -> set[str]:
-    """The entries that branch off the way from the first entry to the leaf and are not on it.
-
-    `parents` has the parent of every entry, "" or an unknown name where there is none. What hangs on an entry that
-    is not on the way to the leaf, but on no common root either, was not left: its parent was lost. `carried` has, by
-    the entry that is a summary, the last entry of the branch that it carried over: that branch is kept as long as the
-    summary is, but for what had been left there before.
-    """
-    carried = carried or {}
-    kept: set[str] = set()
-    waiting = [leaf]
-    while waiting:
-        node = waiting.pop()
-        while node in parents and node not in kept:
-            kept.add(node)
-            if node in carried:
-                waiting.append(carried[node])
-            node = parents[node]
-    if len(kept) == len(parents):
-        return set()
-    status: dict[str, bool] = {}
-    for entry in parents:
-        path = []
-        node = entry
-        while node in parents and node not in kept and node not in status:
-            path.append(node)
-            status[node] = False  # an end to cycles
-            node = parents[node]
-        left = status.get(node, node in kept)
-        for node in path:
-            status[node] = left
-    return {entry for entry, left in status.items() if left}

@@ -11,11 +11,11 @@ from typing import Any
 from memory_pipeline.harnesses.answers import REFUSED
 from memory_pipeline.harnesses.gemini.parts import Piece, parts_of, pieces_of
 from memory_pipeline.harnesses.model import ParsedSession
-from memory_pipeline.harnesses.pi import left_behind
 from memory_pipeline.harnesses.protocol import Harness
 from memory_pipeline.harnesses.record_reader import RecordReader
 from memory_pipeline.harnesses.records import Fields, JsonObject, Other, text_of, words
 from memory_pipeline.harnesses.transcript import Transcript
+from memory_pipeline.harnesses.tree import left_behind
 
 _TYPES = ("user", "assistant", "tool_result", "system")
 _TYPED = ("", "mid_turn_user_message")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from memory_pipeline.harnesses.claude_code.reader import below
-from memory_pipeline.harnesses.pi import left_behind
+from memory_pipeline.harnesses.tree import below, left_behind
 
 NAMES = [str(number) for number in range(12)]
 names = st.sampled_from(NAMES)
