@@ -17,10 +17,10 @@ from memory_pipeline.harnesses.answers import REFUSED, Answer
 from memory_pipeline.harnesses.authorship import Evidence, is_person
 from memory_pipeline.harnesses.content import call_text
 from memory_pipeline.harnesses.folders import expand
-from memory_pipeline.harnesses.message_tables import MessageTables, milliseconds, object_of
+from memory_pipeline.harnesses.message_tables import MessageTables, milliseconds
 from memory_pipeline.harnesses.model import ParsedSession, Problem, Role, Source
 from memory_pipeline.harnesses.protocol import HarnessWithFolders
-from memory_pipeline.harnesses.records import Fields, JsonObject, text_of, words
+from memory_pipeline.harnesses.records import Fields, JsonObject, object_of, text_of, words
 from memory_pipeline.harnesses.speakers import split_by_speaker
 from memory_pipeline.harnesses.transcript import Transcript
 

@@ -14,7 +14,7 @@ from memory_pipeline.harnesses.content import Content
 from memory_pipeline.harnesses.model import ParsedSession
 from memory_pipeline.harnesses.protocol import Harness
 from memory_pipeline.harnesses.record_reader import RecordReader, plain_text, side_file, text_blocks
-from memory_pipeline.harnesses.records import Fields, JsonObject, Other, text_of, words
+from memory_pipeline.harnesses.records import Fields, JsonObject, Other, objects_of, text_of, words
 from memory_pipeline.harnesses.transcript import Transcript
 
 _IGNORED = words(
@@ -157,10 +157,8 @@ def _folder_of(session: Path) -> str:
     """The folder in which the session ran: of those that Kimi CLI notes, the one whose hash its folder is named by."""
     if len(session.parents) < 3:
         return ""
-    noted = side_file(session.parents[2] / "kimi.json").get("work_dirs")
-    paths = (
-        [text_of(entry.get("path")) for entry in noted if isinstance(entry, dict)] if isinstance(noted, list) else []
-    )
+    noted = objects_of(side_file(session.parents[2] / "kimi.json").get("work_dirs"))
+    paths = [text_of(entry.get("path")) for entry in noted]
     name = session.parent.name.rpartition("_")[2]
     return next((path for path in paths if _hash(path) == name), "")
 

@@ -10,7 +10,7 @@ import sqlite3
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
@@ -39,21 +39,6 @@ def milliseconds(value: object) -> int | None:
     if not isinstance(value, int) or value <= 0:
         return None
     return value * 1000 if value < _SECONDS else value
-
-
-def object_of(value: object) -> JsonObject:
-    """The value, if it is an object or the JSON of one; else an empty object."""
-    if isinstance(value, str):
-        try:
-            value = orjson.loads(value)
-        except orjson.JSONDecodeError:
-            return {}
-    return value if isinstance(value, dict) else {}
-
-
-def list_of(value: object) -> list[Any]:
-    """The value, if it is a list; else an empty one."""
-    return value if isinstance(value, list) else []
 
 
 class MessageTables(NamedTuple):

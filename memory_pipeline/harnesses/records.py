@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Generic, TypeVar
 
 import msgspec
+import orjson
 
 from memory_pipeline.harnesses.compressed import damage_of, is_compressed, open_session
 from memory_pipeline.harnesses.model import Problem
@@ -221,6 +222,26 @@ def _next_record(damaged: DamagedText, position: int) -> tuple[int, JsonObject |
 def text_of(value: object) -> str:
     """The value, if it is text; fields of a record may hold anything."""
     return value if isinstance(value, str) else ""
+
+
+def object_of(value: object) -> JsonObject:
+    """The value, if it is an object or the JSON of one; else an empty object."""
+    if isinstance(value, str):
+        try:
+            value = orjson.loads(value)
+        except orjson.JSONDecodeError:
+            return {}
+    return value if isinstance(value, dict) else {}
+
+
+def list_of(value: object) -> list[Any]:
+    """The value, if it is a list; else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def objects_of(value: object) -> list[JsonObject]:
+    """The objects in a list; none where the value is no list."""
+    return [item for item in list_of(value) if isinstance(item, dict)]
 
 
 def words(names: str) -> frozenset[str]:

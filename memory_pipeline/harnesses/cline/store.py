@@ -17,7 +17,7 @@ import orjson
 
 from memory_pipeline.harnesses.cline.texts import outcome, result_in, spoken_and_called, typed
 from memory_pipeline.harnesses.model import NotASessionError, Problem, Source
-from memory_pipeline.harnesses.records import DamagedText, JsonObject, text_of
+from memory_pipeline.harnesses.records import DamagedText, JsonObject, objects_of, text_of
 
 HISTORY = "api_conversation_history.json"
 MESSAGES = ".messages.json"
@@ -128,9 +128,8 @@ def _history_item(folder: Path) -> JsonObject:
     """The entry that Roo writes in the task's folder, and Cline for all tasks in one file."""
     item = _file(folder / "history_item.json")
     if not isinstance(item, dict):
-        listed = _file(folder.parent.parent / "state" / "taskHistory.json")
-        items = [found for found in (listed if isinstance(listed, list) else ()) if isinstance(found, dict)]
-        item = next((found for found in items if found.get("id") == folder.name), {})
+        listed = objects_of(_file(folder.parent.parent / "state" / "taskHistory.json"))
+        item = next((found for found in listed if found.get("id") == folder.name), {})
     began = int(folder.name) if re.fullmatch(r"1\d{12}", folder.name) else None  # Cline names a task by its time
     return {
         "cwd": text_of(item.get("workspace")) or text_of(item.get("cwdOnTaskInitialization")),
@@ -142,9 +141,8 @@ def _history_item(folder: Path) -> JsonObject:
 def _shown_times(folder: Path) -> dict[str, list[Any]]:
     """The times at which each text was shown, in order: what the extension keeps for its view always has times."""
     times: dict[str, list[Any]] = {}
-    listed = _file(folder / "ui_messages.json")
-    for message in listed if isinstance(listed, list) else ():
-        if isinstance(message, dict) and message.get("say") in _SAID:
+    for message in objects_of(_file(folder / "ui_messages.json")):
+        if message.get("say") in _SAID:
             times.setdefault(text_of(message.get("text")).strip(), []).append(message.get("ts"))
     return times
 

@@ -10,9 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import orjson
-
-from memory_pipeline.harnesses.records import JsonObject, text_of, words
+from memory_pipeline.harnesses.records import JsonObject, object_of, text_of, words
 
 _TAGS = "task|feedback|answer|user_message|user_input|user_command"
 _TYPED = re.compile(
@@ -73,7 +71,7 @@ def result_in(text: str) -> tuple[str, str] | None:
 
 def outcome(tool: str, text: str, *, is_error: bool = False) -> Outcome:
     """The result of a tool, without the user's words, which Cline reports in it."""
-    if text.startswith('{"status":') and (status := _status(text)):
+    if text.startswith('{"status":') and (status := object_of(text)):
         denied = status.get("status") == "denied"
         output = text if "feedback" not in status else text_of(status.get("status"))
         return Outcome(output, text_of(status.get("feedback")), status.get("status") == "error", denied)
@@ -106,11 +104,3 @@ def paths(arguments: JsonObject) -> tuple[str, ...]:
         given = text_of(arguments.get(name))
         found += _PATH.findall(given) if name == "args" else [path.strip() for path in _PATCHED_FILE.findall(given)]
     return tuple(filter(None, found))
-
-
-def _status(text: str) -> JsonObject | None:
-    try:
-        value = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return None
-    return value if isinstance(value, dict) else None

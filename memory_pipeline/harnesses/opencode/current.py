@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memory_pipeline.harnesses.records import JsonObject, text_of, words
+from memory_pipeline.harnesses.records import JsonObject, objects_of, text_of, words
 
 STATES = words("idle agent-switched model-switched location-switched")
 """Types of messages in which nothing is said."""
@@ -32,10 +32,6 @@ def record_of(kind: str, data: JsonObject) -> JsonObject:
     return {"message": message | {"role": kind}, "parts": []}
 
 
-def _objects(value: object) -> list[JsonObject]:
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
-
-
 def _object(value: object) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
@@ -47,8 +43,8 @@ def _put_in(text: object) -> JsonObject:
 def _typed(data: JsonObject) -> Iterator[JsonObject]:
     """The text that the user typed, its files, and the skills that it calls for."""
     yield {"type": "text", "text": text_of(data.get("text"))}
-    yield from map(_file, _objects(data.get("files")))
-    yield from (_put_in(skill["text"]) for skill in _objects(data.get("skills")) if text_of(skill.get("text")))
+    yield from map(_file, objects_of(data.get("files")))
+    yield from (_put_in(skill["text"]) for skill in objects_of(data.get("skills")) if text_of(skill.get("text")))
 
 
 def _file(file: JsonObject) -> JsonObject:
@@ -68,7 +64,7 @@ def _outcome(data: JsonObject) -> JsonObject:
 
 
 def _answered(data: JsonObject) -> Iterator[JsonObject]:
-    for part in _objects(data.get("content")):
+    for part in objects_of(data.get("content")):
         yield _tool(part) if part.get("type") == "tool" else part
     files = _object(data.get("snapshot")).get("files")
     if isinstance(files, list):
@@ -77,7 +73,7 @@ def _answered(data: JsonObject) -> Iterator[JsonObject]:
 
 def _tool(part: JsonObject) -> JsonObject:
     state, times = _object(part.get("state")), _object(part.get("time"))
-    content = _objects(state.get("content"))
+    content = objects_of(state.get("content"))
     output = "\n".join(text for block in content if (text := text_of(block.get("text"))))
     read: JsonObject = {
         "status": state.get("status"),

@@ -17,8 +17,6 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-import orjson
-
 from memory_pipeline.harnesses.answers import REFUSED, Answer, answers_given
 from memory_pipeline.harnesses.authorship import Evidence, is_person
 from memory_pipeline.harnesses.content import call_text, image_mark, image_type
@@ -26,7 +24,7 @@ from memory_pipeline.harnesses.model import Image, ParsedSession, Role, Source
 from memory_pipeline.harnesses.opencode.current import STATES
 from memory_pipeline.harnesses.opencode.store import claims, records
 from memory_pipeline.harnesses.protocol import HarnessWithFolders
-from memory_pipeline.harnesses.records import JsonObject, text_of, to_time, words
+from memory_pipeline.harnesses.records import JsonObject, list_of, object_of, text_of, to_time, words
 from memory_pipeline.harnesses.speakers import split_by_speaker
 from memory_pipeline.harnesses.transcript import Transcript
 
@@ -71,7 +69,7 @@ class OpenCode(HarnessWithFolders[JsonObject]):
 
     def recognises(self, record: JsonObject) -> bool:
         """The file of a session in the JSON folders, or an export."""
-        session = record if "projectID" in record else _object(record.get("info"))
+        session = record if "projectID" in record else object_of(record.get("info"))
         return text_of(session.get("id")).startswith("ses_")
 
     def images_of(self, record: JsonObject) -> list[JsonObject]:
@@ -90,8 +88,7 @@ def image_parts(parts: list[JsonObject]) -> list[JsonObject]:
     """The images of a message in the order in which they are numbered; each has a `mime` and a `url`."""
     found = []
     for part in parts:
-        attached = _object(part.get("state")).get("attachments")
-        found += [part, *(attached if isinstance(attached, list) else ())]
+        found += [part, *list_of(object_of(part.get("state")).get("attachments"))]
     return [part for part in found if isinstance(part, dict) and text_of(part.get("mime")).startswith("image/")]
 
 
@@ -124,11 +121,11 @@ class Reader:
 
     def record(self, number: int, record: JsonObject) -> None:
         if "session" in record:
-            self.session = _object(record["session"])
-            self.revert = _object(self.session.get("revert"))
+            self.session = object_of(record["session"])
+            self.revert = object_of(self.session.get("revert"))
             self.transcript.next_record(number, self._time(self.session, "created"))
             return
-        self.message, parts = _object(record.get("message")), record.get("parts") or []
+        self.message, parts = object_of(record.get("message")), record.get("parts") or []
         self._begin(number)
         self.images = {
             id(part): Image(number, place, image_type(part["mime"])) for place, part in enumerate(image_parts(parts))
@@ -144,7 +141,7 @@ class Reader:
     def _begin(self, number: int, part: JsonObject | None = None) -> None:
         """A message, or a part of it, each of which can be voided."""
         owner = part if part is not None else self.message
-        times = _object(owner.get("time")) or _object(_object(owner.get("state")).get("time"))
+        times = object_of(owner.get("time")) or object_of(object_of(owner.get("state")).get("time"))
         said = times.get("start") or times.get("created") or self._time(self.message, "created")
         written = owner.get("time_created")
         self.transcript.next_record(number, said if written is None else written, said)
@@ -226,8 +223,7 @@ class Reader:
                     changed.update(named[last_call][1])
             elif kind == "patch":
                 # what the step changed, also by commands
-                files = part.get("files")
-                more = [path for path in (files if isinstance(files, list) else ()) if isinstance(path, str)]
+                more = [path for path in list_of(part.get("files")) if isinstance(path, str)]
                 if last_call is not None:
                     named[last_call][1].extend(path for path in more if path not in changed)
                     changed.update(more)
@@ -235,9 +231,9 @@ class Reader:
                 self.transcript.unknown[f"part/{kind}"] += 1
         for handle, (read, modified) in named.items():
             self.transcript.touch(handle, read=tuple(read), modified=tuple(modified))
-        error = _object(self.message.get("error"))
+        error = object_of(self.message.get("error"))
         if error:
-            reason = text_of(_object(error.get("data")).get("message")) or "no message"
+            reason = text_of(object_of(error.get("data")).get("message")) or "no message"
             self._add("injected", f"{text_of(error.get('name')) or 'Error'}: {reason}", "error")
         if summary and not error and self.message.get("finish"):
             self._compacted()
@@ -250,34 +246,30 @@ class Reader:
             return
         own = self.starts.get(text_of(self.message.get("id")), self.transcript.record)
         before = self.starts.get(asked, own)
-        tail = self.starts.get(text_of(_object(compaction).get("tail_start_id")), before)
+        tail = self.starts.get(text_of(object_of(compaction).get("tail_start_id")), before)
         self.transcript.compact(before, stretch=range(tail, before))
-        if _object(compaction).get("overflow") is True:
+        if object_of(compaction).get("overflow") is True:
             self.overflown = self.typed
 
     def _call(self, part: JsonObject) -> int | None:
         """A call, and its result once there is one."""
-        state = _object(part.get("state"))
+        state = object_of(part.get("state"))
         name, status = text_of(part.get("tool")), state.get("status")
         key = text_of(part.get("callID")) or _start(part) or text_of(part.get("id"))
         handle = self._add("tool", call_text(name, state.get("input")), "call", key, tool_name=name)
         if status in ("completed", "error"):
-            attached = state.get("attachments")
-            images = tuple(
-                self.images[id(image)]
-                for image in (attached if isinstance(attached, list) else ())
-                if id(image) in self.images
-            )
+            attached = map(id, list_of(state.get("attachments")))
+            images = tuple(self.images[key] for key in attached if key in self.images)
             output = text_of(state.get("output")) or text_of(state.get("error"))
             text = "\n".join(filter(None, [output, *map(image_mark, images)])) or "(no output)"
-            exit_code = _object(state.get("metadata")).get("exit")
+            exit_code = object_of(state.get("metadata")).get("exit")
             refused = _REFUSED.match(output) if status == "error" else None
             failed = (
                 (status == "error" and not refused)
                 or name == "invalid"
                 or (name in _COMMANDS and exit_code not in (0, None))
             )
-            end = to_time(_object(state.get("time")).get("end"))
+            end = to_time(object_of(state.get("time")).get("end"))
             if end:
                 self.transcript.place = self.transcript.place._replace(said_at=end, written_at=end, is_timed=True)
             no = REFUSED if refused else None
@@ -287,7 +279,7 @@ class Reader:
             elif approved := _APPROVED.match(output):
                 answers = [Answer(approved[0], "approved plan", "")]
             else:
-                answers = answers_given(state.get("input"), _object(state.get("metadata")), output)
+                answers = answers_given(state.get("input"), object_of(state.get("metadata")), output)
             for number, answer in enumerate(answers):
                 self._add("user", answer.text, "answer", key, number, tool_name=name, answer=answer)
         return handle
@@ -319,33 +311,23 @@ class Reader:
         return text_of(self.session.get("parent_id")) or text_of(self.session.get("parentID"))
 
     def _cwd(self) -> str:
-        location = _object(self.session.get("location"))
+        location = object_of(self.session.get("location"))
         return text_of(self.session.get("directory")) or text_of(location.get("directory"))
 
     @staticmethod
     def _time(owner: JsonObject, name: str) -> object:
-        return _object(owner.get("time")).get(name, owner.get(f"time_{name}"))
-
-
-def _object(value: object) -> JsonObject:
-    """The value as an object, also where it is one written as text; empty where it is none."""
-    if isinstance(value, str) and value.startswith("{"):
-        try:
-            value = orjson.loads(value)
-        except orjson.JSONDecodeError:
-            return {}
-    return value if isinstance(value, dict) else {}
+        return object_of(owner.get("time")).get(name, owner.get(f"time_{name}"))
 
 
 def _start(part: JsonObject) -> object:
     """When a part was begun, in the harness's own count."""
-    return (_object(part.get("time")) or _object(_object(part.get("state")).get("time"))).get("start")
+    return (object_of(part.get("time")) or object_of(object_of(part.get("state")).get("time"))).get("start")
 
 
 def _files(part: JsonObject) -> tuple[list[str], list[str]]:
     """The paths that a call reads, and those that it changes."""
-    state = _object(part.get("state"))
-    given = _object(state.get("input"))
+    state = object_of(part.get("state"))
+    given = object_of(state.get("input"))
     path = given.get("filePath") or given.get("path")
     if not isinstance(path, str) or state.get("status") == "error":
         return [], []

@@ -16,7 +16,7 @@ import orjson
 from memory_pipeline.harnesses.model import Problem, Source
 from memory_pipeline.harnesses.opencode.current import record_of
 from memory_pipeline.harnesses.opencode.database import database_sources, from_database, in_order
-from memory_pipeline.harnesses.records import DamagedText, JsonObject, text_of
+from memory_pipeline.harnesses.records import DamagedText, JsonObject, objects_of, text_of
 from memory_pipeline.harnesses.sqlite import decoded
 
 _DATABASE = re.compile(r"(\w+)(?:-[\w.-]+)?\.db")
@@ -120,13 +120,9 @@ def _saved(raw: bytes, problems: list[Problem]) -> JsonObject | None:
 def _exported(export: JsonObject) -> Iterator[tuple[int, JsonObject]]:
     info = export.get("info")
     yield 1, {"session": info if isinstance(info, dict) else {}}
-    messages = export.get("messages")
-    found = [message for message in messages if isinstance(message, dict)] if isinstance(messages, list) else []
-    for number, message in enumerate(found, start=2):
-        parts = message.get("parts")
+    for number, message in enumerate(objects_of(export.get("messages")), start=2):
         if isinstance(message.get("info"), dict):
-            kept = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
-            yield number, {"message": message["info"], "parts": kept}
+            yield number, {"message": message["info"], "parts": objects_of(message.get("parts"))}
         else:
             record = record_of(text_of(message.get("type")), message)
             if message.get("type") == "user":
