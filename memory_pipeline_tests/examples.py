@@ -1,10 +1,13 @@
-"""How many examples Hypothesis makes up, by the profile: see `conftest`."""
+"""How many cases are tried: Hypothesis makes up examples by its profile (see `conftest`), `part` picks from a list."""
 
 import os
+from collections.abc import Iterable
+from typing import TypeVar
 
 from hypothesis import settings
 
 THOROUGH = 100
+Case = TypeVar("Case")
 
 
 def times(factor: float) -> int:
@@ -15,3 +18,8 @@ def times(factor: float) -> int:
 def thorough(factor: float) -> int:
     """The same for readers, redaction and Markdown, of which CI tries as many examples as `make test-nightly`."""
     return max(1, round(factor * THOROUGH)) if os.environ.get("CI") else times(factor)
+
+
+def part(cases: Iterable[Case], step: int) -> list[Case]:
+    """All cases in CI and at night, in `make test` one of every `step`."""
+    return list(cases)[:: 1 if os.environ.get("CI") or settings().max_examples >= THOROUGH else step]

@@ -93,7 +93,7 @@ def spans(days: list[date]) -> list[tuple[int, int]]:
     return [(first.day, last.day) for first, last in date_ranges(days)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("days", "expected"),
     [
         (march(), []),

@@ -12,6 +12,7 @@ import pytest
 
 from memory_pipeline.settings import SettingError, Settings, check_file, load_settings
 from memory_pipeline.settings.memory_json import path as memory_json_path
+from memory_pipeline_tests.cases import each
 
 VARIABLES = {
     ("OBSERVER_MODEL", "anthropic/claude-haiku-4-5"): ("observer.model", "anthropic:claude-haiku-4-5"),
@@ -69,7 +70,7 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize(("name", "value"), sorted(VARIABLES))
+@each(("name", "value"), sorted(VARIABLES))
 def test_a_variable(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, value)
     key, read = VARIABLES[name, value]
@@ -89,13 +90,13 @@ def _write(content: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     return path
 
 
-@pytest.mark.parametrize(("content", "key", "read"), FILES)
+@each(("content", "key", "read"), FILES)
 def test_memory_json(content: Any, key: str, read: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _write(content, tmp_path, monkeypatch)
     assert attrgetter(key)(load_settings()) == read
 
 
-@pytest.mark.parametrize(("content", "what_to_do"), REFUSED_FILES)
+@each(("content", "what_to_do"), REFUSED_FILES)
 def test_what_memory_json_may_not_say(
     content: Any, what_to_do: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,7 +106,7 @@ def test_what_memory_json_may_not_say(
     assert f"{caught.value}".startswith(str(path)) and what_to_do in f"{caught.value}"
 
 
-@pytest.mark.parametrize("line", sorted(NAMES))
+@each("line", sorted(NAMES))
 def test_a_name_from_elsewhere_in_settings_toml_is_refused_with_ours(line: str) -> None:
     with pytest.raises(SettingError, match=rf"settings\.toml:1: .* is no setting; the nearest is {NAMES[line]}\."):
         check_file(Settings().workspace, line)

@@ -10,6 +10,7 @@ import tomlkit
 from memory_pipeline.settings import SettingError, Settings, keep_timezone, load_settings, variable
 from memory_pipeline.settings.old_names import warn
 from memory_pipeline.settings.sources import FOREIGN, by_old_key, settings_of
+from memory_pipeline_tests.cases import each
 
 EVERY = [
     # field, its variable, what is written, what is read
@@ -112,7 +113,7 @@ def test_an_empty_variable_is_an_unset_one(monkeypatch: pytest.MonkeyPatch) -> N
     assert wrong == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "value", "expected"),
     [
         ("MEMORY_TIMEZONE", "Mars/Olympus", "expected an IANA time zone such as Europe/London"),
@@ -333,7 +334,7 @@ def test_the_file_counts_before_what_pi_has() -> None:
     assert (load_settings().observer.model, load_settings().observer.temperature) == ("openai:gpt-5-mini", 0.1)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "line", "sentence"),
     [
         (
@@ -398,7 +399,7 @@ def test_the_zone_of_the_file_is_the_workspaces_too(monkeypatch: pytest.MonkeyPa
 # --- names that nothing reads ---
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "sentence"),
     [
         ("MEMORY_TIME_ZONE", "the nearest is MEMORY_TIMEZONE."),
@@ -417,7 +418,7 @@ def test_a_variable_that_nothing_reads_is_an_error(name: str, sentence: str, mon
     assert str(caught.value).endswith(f"where it is another program's, `env -u {name} memory …` leaves it out.")
 
 
-@pytest.mark.parametrize("name", [*FOREIGN, "PI_MEMORY", "TODOIST_API_KEY", "QDRANT__SERVICE__HTTP_PORT"])
+@each("name", [*FOREIGN, "PI_MEMORY", "TODOIST_API_KEY", "QDRANT__SERVICE__HTTP_PORT"])
 def test_variables_of_others_are_left_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "1")
     assert load_settings().user_name == "User"

@@ -1,11 +1,15 @@
-"""The `memory` command as a person runs it: a process of its own with an empty home.
+"""The `memory` command as a user runs it, with an empty home.
 
-To start Python and to import Dagster and torch takes longer than what most commands do. So one process imports the
-libraries, and each command is forked from it: with its own environment, streams, caches and exit code.
+`memory` runs commands that only read tables or write a few lines in the process of the test; `test_asking` compares
+what they print with what a process of their own prints. `Command` always starts a process, and so does `memory` for
+commands that run jobs, leave by `os._exit` or are killed. To start Python and to import Dagster and torch takes longer
+than what most commands do, so one process imports the libraries, and each command is forked from it.
 """
 
 from __future__ import annotations
 
+import gc
+import io
 import json
 import multiprocessing
 import os
@@ -14,11 +18,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 SECONDS = 500.0
+IN_PROCESS = {
+    *("admin audit", "admin push", "admin team", "agents", "friction", "import", "recall", "remember"),
+    *("review", "run --estimate", "search", "settings", "show", "sql", "status", "why"),
+}
+"""Commands that `memory` calls as a function."""
 _FORKED = multiprocessing.get_context("forkserver")
 _FORKED.set_forkserver_preload(["memory_pipeline_tests.cli.preloaded"])
 
@@ -27,8 +38,7 @@ class Command:
     """`memory ARGS` in a process of its own, already started. Nothing of this machine's home is seen."""
 
     def __init__(self, home: Path, *args: str, env: Mapping[str, str] | None = None) -> None:
-        home.mkdir(parents=True, exist_ok=True)
-        variables = {"PATH": os.environ["PATH"], "HOME": str(home), "TZ": "UTC", **(env or {})}
+        variables = _variables(home, env)
         self._args, self._streams = args, TemporaryDirectory()
         out, err = self._paths()
         self.process = _FORKED.Process(target=_command, args=(args, variables, Path.cwd(), out, err))
@@ -56,7 +66,38 @@ class Command:
 
 def memory(home: Path, *args: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """Run `memory ARGS` and return what it printed and its exit code."""
+    if not IN_PROCESS.isdisjoint({" ".join(args[:1]), " ".join(args[:2])}):
+        return called(home, *args, env=env)
     return Command(home, *args, env=env).result()
+
+
+def called(home: Path, *args: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """Run `memory ARGS` in this process, with the environment that a process of its own would have."""
+    from memory_pipeline.cli.main import main
+
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", "surrogateescape") for _ in range(2))
+    threshold, mask, code = gc.get_threshold(), os.umask(0o077), 0
+    with (
+        patch.dict(os.environ, _variables(home, env), clear=True),
+        patch.object(sys, "argv", ["memory", *args]),
+        patch.object(sys, "stdin", io.StringIO()),
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
+        time.tzset()
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        finally:
+            gc.set_threshold(*threshold)
+            os.umask(mask)
+    time.tzset()
+    texts = []
+    for stream in (out, err):
+        stream.flush()
+        texts.append(stream.buffer.getvalue().decode("utf-8"))  # type: ignore[attr-defined]
+    return subprocess.CompletedProcess(args, code, *texts)
 
 
 def memory_json(home: Path, *args: str, env: Mapping[str, str] | None = None) -> Any:
@@ -64,6 +105,11 @@ def memory_json(home: Path, *args: str, env: Mapping[str, str] | None = None) ->
     result = memory(home, *args, "--json", env=env)
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)
+
+
+def _variables(home: Path, env: Mapping[str, str] | None) -> dict[str, str]:
+    home.mkdir(parents=True, exist_ok=True)
+    return {"PATH": os.environ["PATH"], "HOME": str(home), "TZ": "UTC", **(env or {})}
 
 
 def _command(args: tuple[str, ...], env: dict[str, str], folder: Path, out: Path, err: Path) -> None:

@@ -21,7 +21,7 @@ from memory_pipeline.embeddings.opening import SCHEMA
 from memory_pipeline.embeddings.stage import rebuild
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cases import each
-from memory_pipeline_tests.cli.command import memory, memory_json
+from memory_pipeline_tests.cli.command import IN_PROCESS, Command, called, memory, memory_json
 from memory_pipeline_tests.prepared import copied, made_once
 from memory_pipeline_tests.rows import DAY, observation, put, say
 from memory_pipeline_tests.rows import workspace as new_workspace
@@ -79,6 +79,25 @@ def told(home: Path, *args: str, code: int = 0, **env: str) -> tuple[str, str]:
 def test_a_sound_index_answers_without_a_word_on_stderr(home: Path, command: str) -> None:
     out, err = told(home, command, "how hot may the kiln be fired?")
     assert RULE in out and err == ""
+
+
+def test_a_process_of_its_own_prints_what_the_process_of_the_test_prints(home: Path) -> None:
+    """For each command that tests call without starting a program."""
+    rules = home / "AGENTS.md"
+    rules.write_text(f"# Rules\n\n- {RULE}\n", "utf-8")
+    arguments = {
+        **{"agents": ["--json"], "admin audit": [f"{rules}"], "friction": [], "import": [f"{rules}", "--dry-run"]},
+        **{"recall": ["how hot may the kiln be fired?"], "remember": [RULE], "review": ["--list"]},
+        **{"search": ["kiln"], "settings": [], "show": [f"{DAY}"], "sql": ["select text from messages"], "status": []},
+        **{"admin team": ["--dry-run"], "why": [observation(RULE)["observation_id"]]},
+    }
+    assert set(arguments) == IN_PROCESS - {"admin push", "run --estimate"}
+    called(home, "remember", RULE)  # each of both then says that it is pending
+    for command, args in arguments.items():
+        words = command.split()
+        program, function = Command(home, *words, *args).result(), called(home, *words, *args)
+        assert (program.stdout, program.stderr) == (function.stdout, function.stderr), command
+        assert program.returncode == function.returncode, command
 
 
 @each("command", ANSWERING)
@@ -224,9 +243,9 @@ def test_a_damaged_collection_is_told_also_by_the_next_question(home: Path, base
 def test_a_panic_of_the_engine_leaves_no_trace(home: Path) -> None:
     for path in (index_of(home) / NAMES[MESSAGES]).rglob("vector_storage-dense/*/status.dat"):
         path.write_bytes(b"")
-    out, err = told(home, "search", "how hot may the kiln be fired?")
-    assert RULE in out
-    assert err.startswith("Answered by words from the tables: the index was damaged")
+    done = Command(home, "search", "how hot may the kiln be fired?").result()  # the engine writes past Python
+    assert RULE in done.stdout and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("Answered by words from the tables: the index was damaged")
 
 
 @pytest.mark.parametrize("base", NAMES)

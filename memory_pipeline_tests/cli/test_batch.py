@@ -43,6 +43,7 @@ def rounds(home: Path, server: BatchServer, env: dict[str, str]) -> list[str]:
     raise AssertionError(f"it does not end: {said}")
 
 
+@pytest.mark.slow
 def test_a_backfill_in_batches_costs_half_and_the_run_after_it_asks_nothing(tmp_path: Path) -> None:
     with openai_server(quoting) as server:
         alone_env = environment(server)  # type: ignore[arg-type]
@@ -108,6 +109,7 @@ def test_while_a_batch_is_out_a_run_leaves_its_windows_for_later(tmp_path: Path)
         assert len({a.prompt for a in server.batched} | asked) == len(server.batched) + len(server.requests)
 
 
+@pytest.mark.slow
 def test_killed_before_it_knew_the_batch_it_finds_it_and_sends_none_twice(tmp_path: Path) -> None:
     with batch_server(quoting) as server:
         env = environment(server)

@@ -126,6 +126,7 @@ def test_the_planted_secrets_reach_no_file(demo: tuple[Path, str, str]) -> None:
     assert rows(demo[0], "select count(*) n from messages where text like '%[redacted:%'")[0]["n"] >= 2
 
 
+@pytest.mark.slow
 def test_a_workspace_that_has_read_the_installed_examples_goes_on(home: Path) -> None:
     """As an earlier version left it: no row is there twice, and the tables name the copies."""
     counted = (

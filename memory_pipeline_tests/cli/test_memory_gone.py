@@ -29,6 +29,7 @@ def settings(tmp_path: Path) -> Settings:
     return made
 
 
+@pytest.mark.slow
 def test_it_is_told_by_status_and_run_and_put_back_by_review(settings: Settings, tmp_path: Path) -> None:
     env = {
         "MEMORY_WORKSPACE": str(settings.workspace),

@@ -85,6 +85,7 @@ def both(asked: Asked) -> Say:
     return Say(text, tokens=(estimate(asked.system) + estimate(asked.prompt), estimate(text)))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_what_both_models_were_said_to_cost_is_near_what_they_did(tmp_path: Path) -> None:
     """README.md names the factor."""
@@ -139,6 +140,7 @@ def test_a_killed_run_pays_nothing_twice(tmp_path: Path) -> None:
     assert not answered & set(asked_again) and len(asked_again) == 11 - len(answered)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_run_that_is_stopped_while_it_asks_asks_no_more(tmp_path: Path) -> None:
     asked_once, stopped = threading.Event(), threading.Event()
@@ -207,6 +209,7 @@ def test_reflections_that_wait_for_a_model_are_told_everywhere(tmp_path: Path) -
     assert after["reflections_waiting"] == {} and after["model_calls_today_by_stage"]["reflections"]["calls"] >= 4
 
 
+@pytest.mark.slow
 def test_a_dead_model_is_one_sentence_and_what_was_finished_stays(tmp_path: Path) -> None:
     def dying(asked: Asked) -> Any:
         return quoting(asked) if len(server.requests) < 4 else Fail(503, "gone fishing")

@@ -37,6 +37,7 @@ def in_review(home: Path) -> str:
     return (home / ".memory-pipeline" / "REVIEW.md").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_without_the_server_the_day_is_done_by_words_and_it_is_said(home: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -61,6 +62,7 @@ def test_without_the_server_the_day_is_done_by_words_and_it_is_said(home: Path) 
     assert "all up to date" in memory(home, "run", env=env(home)).stderr
 
 
+@pytest.mark.slow
 def test_what_is_damaged_is_named_with_its_place_and_made_again(home: Path) -> None:
     assert memory(home, "run", env=env(home)).returncode == 0
     workspace = home / ".memory-pipeline"
@@ -88,6 +90,7 @@ def test_what_is_damaged_is_named_with_its_place_and_made_again(home: Path) -> N
     assert RULE in in_review(home)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_made_again_is_never_set_aside(home: Path) -> None:
     assert memory(home, "run", env=env(home)).returncode == 0
     table = home / ".memory-pipeline" / "lake" / "proposals" / "2025-03-05.parquet"
@@ -99,6 +102,7 @@ def test_what_cannot_be_made_again_is_never_set_aside(home: Path) -> None:
     assert table.read_bytes() == b"broken"
 
 
+@pytest.mark.slow
 def test_without_the_model_the_day_is_done_by_words_and_it_is_said(home: Path) -> None:
     without = env(home, EMBEDDING_MODEL="/nowhere/a-model")
     result = memory(home, "run", env=without)

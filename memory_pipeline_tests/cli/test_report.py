@@ -35,6 +35,7 @@ def test_it_tells_what_the_checks_of_the_run_found(home: Path) -> None:
     assert json.loads(page.with_suffix(".json").read_text("utf-8"))["summary"] == made["summary"]
 
 
+@pytest.mark.slow
 def test_what_fails_is_named_with_its_words_and_what_to_do(home: Path) -> None:
     """An embedding model that is set and is not on this machine leaves the days without vectors."""
     missing = {"EMBEDDING_MODEL": "nomic-ai/nomic-embed-text-v1.5"}

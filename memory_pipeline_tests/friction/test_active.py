@@ -8,6 +8,7 @@ import pytest
 from memory_pipeline.friction.active import Window, active_patterns, ended, last_day_looked_at, sparkline, why_none
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import DAY, day_after, observation, pattern, put, say, workspace
 
 WEEK = 7
@@ -86,9 +87,7 @@ def test_weeks_without_it_count_as_none_and_old_ones_are_left_out(lake: Lake) ->
     assert [p.weeks(DAY) for p in active_patterns(lake, DAY, WEEK)][1] == []
 
 
-@pytest.mark.parametrize(
-    ("numbers", "bars"), [((), ""), ((0, 0), "▁▁"), ((0, 1), "▁█"), ((2, 1, 4), "▅▃█"), ((3,), "█")]
-)
+@each(("numbers", "bars"), [((), ""), ((0, 0), "▁▁"), ((0, 1), "▁█"), ((2, 1, 4), "▅▃█"), ((3,), "█")])
 def test_bars_are_as_high_as_the_numbers(numbers: tuple[int, ...], bars: str) -> None:
     assert sparkline(numbers) == bars
 

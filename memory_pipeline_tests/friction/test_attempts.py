@@ -2,8 +2,6 @@
 
 import time
 
-import pytest
-
 from memory_pipeline.friction.attempts import (
     Attempt,
     attempts,
@@ -17,6 +15,7 @@ from memory_pipeline.friction.attempts import (
     used,
     words_of_call,
 )
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.friction.made import turns
 
 
@@ -55,7 +54,7 @@ def test_a_result_without_a_call_is_an_attempt_of_its_own() -> None:
     assert (made.position, made.ended, made.has_failed) == (0, 0, True)
 
 
-@pytest.mark.parametrize(
+@each(
     ("call", "command"),
     [
         ("Bash(command=git push, description=Push it)", "git push"),  # Claude Code
@@ -77,7 +76,7 @@ def test_what_a_shell_was_given(call: str, command: str | None) -> None:
     assert command_of(call) == command
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "head"),
     [
         ("npm run build", "npm run build"),
@@ -100,7 +99,7 @@ def test_what_was_run_as_people_name_it(command: str, head: str) -> None:
     assert only(f"call: Bash(command={command})", "result: ok").head == head
 
 
-@pytest.mark.parametrize(
+@each(
     ("output", "line"),
     [
         ("ok 1\nok 2\nError: listen EADDRINUSE: address already in use :::3000\nbye", "Error: listen EADDRINUSE: "
@@ -131,7 +130,7 @@ def test_the_line_that_tells_what_went_wrong(output: str, line: str | None) -> N
     assert error_in(output) == line
 
 
-@pytest.mark.parametrize(
+@each(
     ("output", "complaint"),
     [
         ("bash: line 1: rg: command not found", "bash: line 1: rg: command not found"),
@@ -152,7 +151,7 @@ def test_a_shell_tells_of_an_error_that_a_pipe_hid(output: str, complaint: str |
 GO_FAILS = "--- FAIL: TestOven (0.01s)\n    oven_test.go:7: too cold\nFAIL\nFAIL\tkiln/oven\t0.2s"
 
 
-@pytest.mark.parametrize(
+@each(
     ("call", "output", "has_failed"),
     [
         ("Bash(command=go test ./... 2>&1 | tail -20)", GO_FAILS, True),
@@ -195,7 +194,7 @@ def test_a_call_that_was_stopped_takes_no_result_of_a_later_one() -> None:
     assert [(a.command, a.result.text) for a in made if a.result is not a.call] == [("make", "made"), ("ls", "a.py")]
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "The user doesn't want to proceed with this tool use.",
@@ -214,7 +213,7 @@ def test_a_refused_call_is_refused_and_did_not_fail() -> None:
     assert (made.is_refused, made.has_failed) == (True, False)
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [
         ("port 8080 already in use", "port 3000 already in use"),
@@ -233,7 +232,7 @@ def test_errors_that_differ_in_what_changes_from_time_to_time_are_one(one: str, 
     assert signature(one) == signature(other)
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [
         ("permission denied", "connection refused"),
@@ -246,7 +245,7 @@ def test_other_errors_are_others(one: str, other: str) -> None:
     assert signature(one) != signature(other)
 
 
-@pytest.mark.parametrize(
+@each(
     ("head", "name"),
     [
         ("Edit", "the edit tool"),
@@ -259,7 +258,7 @@ def test_the_edit_tool_of_every_harness_has_one_name(head: str, name: str) -> No
     assert used(head) == name
 
 
-@pytest.mark.parametrize(
+@each(
     ("head", "looks"),
     [("Read", True), ("rg", True), ("git log", True), ("git push", False), ("make test", False), ("git logs", False)],
 )
@@ -291,7 +290,7 @@ STRANGE = (
 )
 
 
-@pytest.mark.parametrize("text", STRANGE, ids=lambda text: repr(text[:9]))
+@each("text", STRANGE, ids=lambda text: repr(text[:9]))
 def test_a_huge_or_strange_text_takes_no_time(text: str) -> None:
     began = time.process_time()
     made = attempts(turns(f"call: Bash(command={text[:6_000]})", f"fails: {text}"))
@@ -303,12 +302,12 @@ def test_a_huge_or_strange_text_takes_no_time(text: str) -> None:
     assert time.process_time() - began < 20  # seconds, of a machine that has little to give
 
 
-@pytest.mark.parametrize("tool", ["", " "])
+@each("tool", ["", " "])
 def test_a_tool_without_a_name_is_called_a_tool(tool: str) -> None:
     (call,) = turns("fails: Error: it broke")
     assert head_of_call(call._replace(tool=tool)) == "a tool"
 
 
-@pytest.mark.parametrize("written", ["echo \\x41", "it\\'s", "a\nb"])
+@each("written", ["echo \\x41", "it\\'s", "a\nb"])
 def test_a_script_may_write_its_command_as_json_cannot(written: str) -> None:
     assert command_of(f'exec(const r = await tools.exec_command({{"cmd":"{written}"}}))') == written

@@ -1,11 +1,10 @@
 """Patterns of what users said: said again, a rule that is broken still, a line that is over."""
 
-import pytest
-
 from memory_pipeline.friction.corrections import Grouped, patterns_of
 from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.friction.patterns import Pattern
 from memory_pipeline.friction.rules import Rule
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.friction.made import event
 from memory_pipeline_tests.rows import day_after
 
@@ -28,7 +27,7 @@ def test_what_was_said_in_three_sessions_is_a_line_for_memory() -> None:
     assert (pattern.adds or "").startswith("Use uv, not pip")  # without "no" and "again"
 
 
-@pytest.mark.parametrize("times", [1, 2, 9])
+@each("times", [1, 2, 9])
 def test_one_session_is_no_pattern_however_often_it_was_said(times: int) -> None:
     assert found(*(event("Use uv, not pip, for packages.", "s1", ago=i) for i in range(times))) == []
 
@@ -63,7 +62,7 @@ def test_who_says_the_new_twice_has_a_pattern_of_the_new_alone() -> None:
     assert USE_PNPM not in pattern.change
 
 
-@pytest.mark.parametrize(
+@each(
     ("rule", "texts"),
     [
         (
@@ -111,7 +110,7 @@ def test_a_rule_that_nobody_speaks_of_is_no_pattern() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "words"),
     [
         ("Use Jenkins for the builds.", "We use GitHub Actions instead of Jenkins for the builds."),
@@ -127,7 +126,7 @@ def test_a_line_whose_place_something_took_is_stale(line: str, words: str) -> No
     assert found(event(words, "s1", ago=25), rules=(rule,)) == []  # the line is newer
 
 
-@pytest.mark.parametrize("text", ["x" * 400, "\x00" * 400, "‮⁦ " * 130, "不" * 400, "\x1b[31m" * 80])
+@each("text", ["x" * 400, "\x00" * 400, "‮⁦ " * 130, "不" * 400, "\x1b[31m" * 80])
 def test_huge_and_strange_words_break_nothing(text: str) -> None:
     rule = Rule("MEMORY.md", text[:500], OLD)
     for pattern in found(event(text, "s1", ago=1), event(text, "s2"), rules=(rule,)):

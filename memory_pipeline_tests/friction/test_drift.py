@@ -2,13 +2,12 @@
 
 import time
 
-import pytest
-
 from memory_pipeline.friction.drift import drifting, is_of_what_they_share, sets_up
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.friction.made import failing
 
 
-@pytest.mark.parametrize(
+@each(
     ("error", "thing"),
     [
         ("fatal error: 'Python.h' file not found", "python.h"),
@@ -43,7 +42,7 @@ def test_something_of_the_machine_is_absent_refused_or_of_another_version(error:
     assert drifting(error) == ("thing" if thing else "state", thing)
 
 
-@pytest.mark.parametrize(
+@each(
     "error",
     [
         "AssertionError: expected 3 to equal 4",
@@ -69,14 +68,14 @@ def test_a_mistake_in_the_code_or_a_test_is_none(error: str) -> None:
     assert drifting(error) is None
 
 
-@pytest.mark.parametrize("text", ["no " * 10_000, "_A" * 20_000, "a:1" * 20_000, "\x00" * 9_999, "", "‮" * 5_000])
+@each("text", ["no " * 10_000, "_A" * 20_000, "a:1" * 20_000, "\x00" * 9_999, "", "‮" * 5_000])
 def test_a_huge_or_strange_line_takes_no_time(text: str) -> None:
     started = time.process_time()
     drifting(text)
     assert time.process_time() - started < 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "does"),
     [
         ("brew install ffmpeg", True),

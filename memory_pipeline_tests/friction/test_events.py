@@ -1,14 +1,13 @@
 """What an occurrence costs, in messages and minutes."""
 
-import pytest
-
 from memory_pipeline.friction.events import cost, request_before, user_after
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.friction.made import turns
 
 WORK = ("user: Build it.", "call: Bash(command=make)", "fails: error", "call: Bash(command=make)", "user: Again!")
 
 
-@pytest.mark.parametrize(
+@each(
     ("minutes", "lost"),
     [
         (1.0, (4, 4.0)),
@@ -26,12 +25,12 @@ def test_one_occurrence_costs_thirty_messages_and_minutes_at_most() -> None:
     assert cost(turns(*WORK * 50, minutes=4), 0, 249) == (30, 30.0)
 
 
-@pytest.mark.parametrize(("began", "ended"), [(2, 2), (3, 2), (4, 99)])
+@each(("began", "ended"), [(2, 2), (3, 2), (4, 99)])
 def test_what_began_where_it_ended_costs_nothing(began: int, ended: int) -> None:
     assert cost(turns(*WORK), began, ended) == (0, 0.0)
 
 
-@pytest.mark.parametrize(("position", "before", "after"), [(2, 0, 4), (4, 0, 4), (0, 0, 4)])
+@each(("position", "before", "after"), [(2, 0, 4), (4, 0, 4), (0, 0, 4)])
 def test_the_request_before_and_the_user_after(position: int, before: int, after: int) -> None:
     made = turns(*WORK)
     assert (request_before(made, position), user_after(made, position)) == (before, after)

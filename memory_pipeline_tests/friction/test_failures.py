@@ -1,9 +1,8 @@
 """What goes wrong with tools again and again: failures, misuse, and an environment that is not as it should be."""
 
-import pytest
-
 from memory_pipeline.friction.drift import drifting
 from memory_pipeline.friction.patterns import Pattern
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.friction.made import failing, failures_of
 
 ASSERTION = "fails: AssertionError: the kiln is at 3 degrees"
@@ -19,7 +18,7 @@ def only(patterns: list[Pattern]) -> Pattern:
     return pattern
 
 
-@pytest.mark.parametrize(
+@each(
     ("error", "thing"),
     [
         ("bash: line 1: rg: command not found", "rg"),
@@ -42,7 +41,7 @@ def test_an_environment_that_is_not_as_the_work_needs_it_is_drift(error: str, th
     assert only(failing(run("make", error), run("make", error))).kind == "configuration_drift"
 
 
-@pytest.mark.parametrize("error", ["AssertionError: 3 != 4", "error: unknown option --fast", "TypeError: x is no list"])
+@each("error", ["AssertionError: 3 != 4", "error: unknown option --fast", "TypeError: x is no list"])
 def test_a_mistake_is_no_drift(error: str) -> None:
     assert drifting(error) is None
 
@@ -125,7 +124,7 @@ def test_a_conflict_that_a_script_solves_each_time_is_a_failure_with_its_cure() 
     assert pattern.kind == "recurring_failure" and "run `python merge_po.py` first" in (pattern.adds or "")
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "error"),
     [
         ("git add -p a.py", "error: could not read from terminal: Inappropriate ioctl for device"),
@@ -158,9 +157,7 @@ def test_what_is_called_instead_each_time_is_the_tool_to_use() -> None:
     assert pattern.adds is not None and pattern.adds.endswith("; use `pnpm test`.")
 
 
-@pytest.mark.parametrize(
-    "error", ["error: unknown option '--fast'", "unrecognized arguments: --fast", "unknown flag: --x"]
-)
+@each("error", ["error: unknown option '--fast'", "unrecognized arguments: --fast", "unknown flag: --x"])
 def test_a_program_called_in_a_way_that_it_does_not_know_is_misuse(error: str) -> None:
     pattern = only(failing(run("kiln fire --fast", error), run("kiln fire --fast", error)))
     assert pattern.kind == "tool_misuse"
@@ -175,7 +172,7 @@ REFUSALS = {
 }
 
 
-@pytest.mark.parametrize("words", REFUSALS.values(), ids=REFUSALS)
+@each("words", REFUSALS.values(), ids=REFUSALS)
 def test_a_call_that_is_refused_in_three_sessions_is_misuse_with_the_users_words(words: str) -> None:
     refused = ("user: Finish it.", "call: Bash(command=git push)", "refused: rejected", f"user: {words}")
     pattern = only(failing(refused, refused, refused))
@@ -207,7 +204,7 @@ def test_one_session_that_fails_again_and_again_is_no_pattern() -> None:
     assert failing(run("make", "permission denied") * 9) == []
 
 
-@pytest.mark.parametrize(
+@each(
     "lines",
     [
         run("make", ""),

@@ -1,9 +1,8 @@
 """A check of the environment that answers now one thing, now another."""
 
-import pytest
-
 from memory_pipeline.friction.flapping import answers_in, patterns_of
 from memory_pipeline.friction.patterns import Pattern
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.friction.made import turns
 from memory_pipeline_tests.rows import day_after
 
@@ -22,7 +21,7 @@ def check(command: str, *answers: str, **_: str) -> tuple[str, ...]:
     return tuple(lines)
 
 
-@pytest.mark.parametrize("command", ["node --version", "git remote -v", "which kiln", "git config user.email"])
+@each("command", ["node --version", "git remote -v", "which kiln", "git config user.email"])
 def test_an_answer_that_comes_back_after_another_is_drift(command: str) -> None:
     (pattern,) = found(check(command, "a"), check(command, "b"), check(command, "a"))
     assert (pattern.kind, pattern.sessions, len(pattern.members)) == ("configuration_drift", 3, 3)
@@ -30,7 +29,7 @@ def test_an_answer_that_comes_back_after_another_is_drift(command: str) -> None:
     assert f"`{command}` goes to and fro in project: kiln" in (pattern.adds or "")
 
 
-@pytest.mark.parametrize(
+@each(
     "sessions",
     [
         (check("node --version", "v18"), check("node --version", "v22")),  # raised once

@@ -15,6 +15,7 @@ from benchmarks.planted_friction.scoring import score
 from benchmarks.planted_friction.weeks import make_week
 from memory_pipeline.friction.grouping import MAX_LINES, MAX_REMARKS, asked, groups_in, lines_for, remarks_for
 from memory_pipeline.friction.rules import Rule
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.friction.made import event
 from memory_pipeline_tests.friction.test_stage import Work
 from memory_pipeline_tests.friction.test_writing import key, work_with
@@ -37,7 +38,7 @@ REMARKS = [
 ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("answer", "again", "broken", "over"),
     [
         ("AGAIN: 1, 2, 4", [(0, 1, 3)], [], []),
@@ -77,7 +78,7 @@ def test_numbers_that_nobody_has_or_that_cannot_belong_together_are_left_out(
         assert set(of_lines) <= {LINE}
 
 
-@pytest.mark.parametrize("answer", ["", "I found two groups, the first about the log.", "AGAIN: one, two"])
+@each("answer", ["", "I found two groups, the first about the log.", "AGAIN: one, two"])
 def test_an_answer_without_a_group_that_does_not_say_so_is_none(answer: str) -> None:
     assert groups_in(answer, REMARKS, [LINE]) is None
 
@@ -141,6 +142,7 @@ def test_what_has_no_word_in_common_is_one_pattern_by_the_model_and_is_not_asked
         assert len(server.requests) == 2
 
 
+@pytest.mark.slow
 def test_what_a_model_puts_together_on_each_day_of_a_week_is_one_pattern_that_goes_on(tmp_path: Path) -> None:
     """The model knows what was planted: none of it is lost, told twice or ended on the way."""
     week = make_week(WITH_TWO, bank_of(REPORTING), tmp_path)
@@ -182,7 +184,7 @@ def test_a_model_that_reads_little_at_once_is_not_asked(tmp_path: Path) -> None:
         assert server.requests == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("played", "why"),
     [("I see no group here.", "only nearly the same words"), (Fail(401), "refuses the key"), (Fail(500), "500")],
     ids=["no such answer", "refused", "out of order"],

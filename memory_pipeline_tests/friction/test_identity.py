@@ -2,11 +2,10 @@
 
 from typing import Any, cast
 
-import pytest
-
 from memory_pipeline.friction.identity import numbered
 from memory_pipeline.friction.patterns import Pattern
 from memory_pipeline.lake.rows import FrictionRow
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.friction.made import event
 from memory_pipeline_tests.rows import DAY
 
@@ -41,7 +40,7 @@ def test_a_number_of_the_day_is_given_once() -> None:
     assert ids(*(pattern(text, "s1") for text in "abc"), known=known) == [f"f-20250305-{n:03d}" for n in (2, 4, 5)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("known", "name"),
     [
         (row(7, "a/s2/0"), "f-20250304-007"),  # something that was seen is in both

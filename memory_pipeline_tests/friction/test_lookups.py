@@ -1,9 +1,8 @@
 """What is looked up before the same work, or explained again: a skill that is missing."""
 
-import pytest
-
 from memory_pipeline.friction.lookups import lookups_in, patterns_of, slug
 from memory_pipeline.friction.patterns import Pattern
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.friction.made import turns
 from memory_pipeline_tests.rows import day_after
 
@@ -40,7 +39,7 @@ DOCUMENTS = (
 WAYS = {"search": SEARCHES, "page": PAGES, "help": HELP, "document": DOCUMENTS}
 
 
-@pytest.mark.parametrize("calls", WAYS.values(), ids=WAYS)
+@each("calls", WAYS.values(), ids=WAYS)
 def test_the_same_is_looked_up_in_three_sessions_of_any_harness(calls: tuple[str, ...]) -> None:
     (pattern,) = looked_up(*((ASKED, f"call: {call}", "result: Here it is.") for call in calls))
     assert (pattern.kind, pattern.sessions) == ("missing_skill", 3)
@@ -50,7 +49,7 @@ def test_the_same_is_looked_up_in_three_sessions_of_any_harness(calls: tuple[str
     assert looked_up(*((ASKED, f"call: {call}", "result: Here it is.") for call in calls[:2])) == []
 
 
-@pytest.mark.parametrize("calls", WAYS.values(), ids=WAYS)
+@each("calls", WAYS.values(), ids=WAYS)
 def test_one_session_is_no_pattern(calls: tuple[str, ...]) -> None:
     assert looked_up((ASKED, *(line for call in calls * 3 for line in (f"call: {call}", "result: x")))) == []
 
@@ -62,7 +61,7 @@ def test_evidence_is_what_was_looked_for_in_the_call() -> None:
     assert SEARCHES[0][start:end] == "pypi trusted publishing github actions"
 
 
-@pytest.mark.parametrize(
+@each(
     "lines",
     [
         ("call: WebSearch(query=kiln cone chart)", "fails: no network"),
@@ -96,7 +95,7 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize("text", STEPS.values(), ids=STEPS)
+@each("text", STEPS.values(), ids=STEPS)
 def test_a_user_explains_the_same_in_three_sessions(text: str) -> None:
     (pattern,) = looked_up(*((f"user: {text}", "assistant: Done."),) * 3)
     assert pattern.title.startswith("You explain the same again: “")
@@ -112,7 +111,7 @@ def test_a_document_of_the_same_name_is_another_in_another_project() -> None:
     assert patterns_of(found) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "name"),
     [
         ("pypi trusted publishing github actions setup", "pypi-trusted-publishing-github-actions"),
@@ -126,7 +125,7 @@ def test_the_folder_of_a_skill(text: str, name: str) -> None:
     assert slug(text) == name
 
 
-@pytest.mark.parametrize("url", ["http://[::1", "http://[abc]/x", "http://\u2100.com/x"])
+@each("url", ["http://[::1", "http://[abc]/x", "http://\u2100.com/x"])
 def test_what_is_no_url_keeps_nothing_from_being_found(url: str) -> None:
     looked_up(*((ASKED, f"call: WebFetch(url={url}, prompt=What?)", "result: It says so."),) * 3)
     assert slug(url)

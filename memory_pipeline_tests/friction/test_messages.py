@@ -3,10 +3,9 @@
 import time
 from typing import Any
 
-import pytest
-
 from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.friction.messages import messages_in, standing
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.friction.made import event, turns
 
 WORK = ("user: Pack the logs.", "call: Bash(command=pip install zstd)", "result: ok", "assistant: Done.")
@@ -22,7 +21,7 @@ def corrections(text: str, **other: Any) -> list[FrictionEvent]:
     return [event for event in said(text, **other) if event.is_correction]
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "No, use uv, not pip.",
@@ -52,7 +51,7 @@ def test_what_opens_a_session_follows_nothing() -> None:
     assert (event.turns, event.minutes, event.calls) == (0, 0.0, ())
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "Thanks!",
@@ -73,7 +72,7 @@ def test_politeness_and_noise_say_nothing(text: str) -> None:
     assert said(text) == []
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "How does the oven controller read the temperature?",
@@ -103,7 +102,7 @@ def test_what_an_assistant_or_a_tool_says_does_not_count() -> None:
     assert messages_in(made, [], {}, None, None) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("older", "newer", "stands"),
     [
         ("No, use pnpm for the frontend.", "We go with npm rather than pnpm.", False),

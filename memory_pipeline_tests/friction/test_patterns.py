@@ -8,6 +8,7 @@ import pytest
 from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.friction.patterns import MAX_TITLE, Pattern
 from memory_pipeline.friction.stage import each_once
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.friction.made import event
 
 
@@ -29,9 +30,7 @@ def test_an_occurrence_costs_half_a_minute_at_least() -> None:
     assert pattern(costing("s1", 0.0), costing("s2", 0.1)).minutes == 1.0
 
 
-@pytest.mark.parametrize(
-    ("sessions", "sure", "confidence"), [(2, 1.0, 0.5), (3, 1.0, 2 / 3), (10, 1.0, 0.9), (2, 0.8, 0.4)]
-)
+@each(("sessions", "sure", "confidence"), [(2, 1.0, 0.5), (3, 1.0, 2 / 3), (10, 1.0, 0.9), (2, 0.8, 0.4)])
 def test_confidence_grows_with_sessions(sessions: int, sure: float, confidence: float) -> None:
     assert pattern(*(costing(f"s{i}", 1) for i in range(sessions)), sure=sure).confidence == pytest.approx(confidence)
 
@@ -43,7 +42,7 @@ def test_occurrences_by_week_begin_on_mondays() -> None:
     assert made.by_week == [(date(2025, 2, 24), 1), (date(2025, 3, 3), 2)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("parts", "change"),
     [
         ({"adds": "Use uv."}, "Add to AGENTS.md: “Use uv.” (do it)"),
@@ -61,7 +60,7 @@ def test_a_title_is_no_longer_than_a_line() -> None:
     assert len(pattern(costing("s1", 1), title="word " * 200).with_short_title().title) <= MAX_TITLE
 
 
-@pytest.mark.parametrize("kind", ["repeated_correction", "rule_violated"])
+@each("kind", ["repeated_correction", "rule_violated"])
 def test_a_task_for_which_something_is_looked_up_is_no_objection_too(kind: str) -> None:
     """What was asked for is in the evidence of one, and among the requests of the other."""
     asked = pattern(costing("s1", 1), costing("s2", 1), kind=kind)

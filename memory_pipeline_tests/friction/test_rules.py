@@ -9,6 +9,7 @@ import pytest
 from memory_pipeline.friction.rules import Rule, RuleBook, given_in, rules_in
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.friction.made import event, turns
 from memory_pipeline_tests.lake.folders import FarFolder
 from memory_pipeline_tests.rows import DAY, at, changed, day_after, put, read_from, workspace
@@ -42,7 +43,7 @@ def test_lines_that_say_something_are_rules() -> None:
     assert list(rules_in(text)) == [UV_RULE, TABS]
 
 
-@pytest.mark.parametrize("line", ["Installiere Pakete immer mit uv.", "Instala siempre los paquetes con uv.", UV_RULE])
+@each("line", ["Installiere Pakete immer mit uv.", "Instala siempre los paquetes con uv.", UV_RULE])
 def test_rules_are_in_any_language(line: str) -> None:
     assert list(rules_in(f"- {line}")) == [line]
 
@@ -137,7 +138,7 @@ def test_a_rule_changes_the_days_after_it_alone(opened: Workspace) -> None:
     assert after[1] != before[1]
 
 
-@pytest.mark.parametrize(
+@each(
     ("file", "cwd", "ago", "reaches"),
     [
         ("/src/kiln/AGENTS.md", "/src/kiln/oven", 0, True),
@@ -153,13 +154,13 @@ def test_where_and_when_a_rule_holds(file: str, cwd: str | None, ago: int, reach
     assert Rule(file, UV_RULE, day_after(-5)).reaches(event("no pip", "s1", ago=ago, cwd=cwd)) is reaches
 
 
-@pytest.mark.parametrize(("project", "reaches"), [("kiln", True), ("cli", False), (None, True)])
+@each(("project", "reaches"), [("kiln", True), ("cli", False), (None, True)])
 def test_a_line_of_memory_for_one_project_holds_there(project: str | None, reaches: bool) -> None:
     rule = Rule("MEMORY.md", UV_RULE, day_after(-5), "kiln")
     assert rule.reaches(event("no pip", "s1", project=project)) is reaches
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "file"),
     [
         (f"# AGENTS.md instructions for /src/kiln\n\n<INSTRUCTIONS>\n- {UV_RULE}\n", "/src/kiln/AGENTS.md"),  # Codex

@@ -16,6 +16,7 @@ from memory_pipeline.friction.stage import MAX_PER_DAY, FrictionStage
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.stages import Built, bring_up_to_date, is_current
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import (
     DAY,
     Opened,
@@ -221,7 +222,7 @@ def test_what_is_no_failure(work: Work, text: str, mark: str) -> None:
     assert work.run() == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("points", "told"),
     [
         (9, "not enough yet: 9 of 100 points in 7 days"),

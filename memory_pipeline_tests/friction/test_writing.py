@@ -13,6 +13,7 @@ from memory_pipeline.friction.writing import checked
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.stages import fingerprint_of_day
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.friction.made import event
 from memory_pipeline_tests.friction.test_stage import UV, Work
 from memory_pipeline_tests.llm.openai_server import Fail, openai_server
@@ -40,7 +41,7 @@ def test_a_good_text_takes_the_place_of_the_templates_and_keeps_the_note() -> No
     assert not made.low_risk  # what is applied without asking is in the user's own words
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "why"),
     [
         ("", "it has no title, or no line"),
@@ -129,7 +130,7 @@ def _plain(folder: Path) -> tuple[object, object]:
     return changed(settings, friction_min_points=0), lake
 
 
-@pytest.mark.parametrize("status", [401, 500])
+@each("status", [401, 500])
 def test_a_model_that_does_not_answer_leaves_the_templates_text(tmp_path: Path, status: int) -> None:
     with openai_server(Fail(status)) as server:
         work = work_with(tmp_path, server.url, model_timeout=1)

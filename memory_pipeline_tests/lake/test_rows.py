@@ -11,6 +11,7 @@ import pytest
 from memory_pipeline.lake import rows
 from memory_pipeline.lake.tables import TABLES, Table, duckdb_type
 from memory_pipeline.proposals.events import ProposalLog
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import observation, put, workspace
 from memory_pipeline_tests.typed import fits, misfits
 
@@ -79,7 +80,7 @@ def test_a_value_that_is_not_of_its_type_is_found(tmp_path: Path) -> None:
     assert misfits(lake) == {"observations.kind: None"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "hint", "is_right"),
     [
         (1, int, True),

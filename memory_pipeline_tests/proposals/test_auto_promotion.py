@@ -18,6 +18,7 @@ from memory_pipeline.proposals.integrity import ProposalIntegrity
 from memory_pipeline.proposals.review import Reconciled, UnknownProposalError, decide, reconcile
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cases import each
+from memory_pipeline_tests.examples import part
 from memory_pipeline_tests.proposals.test_acceptance import LONG_AGO, history
 from memory_pipeline_tests.proposals.test_crashes import Killed, die_at
 from memory_pipeline_tests.rows import (
@@ -285,7 +286,7 @@ def test_a_crash_at_any_write_changes_nothing_about_the_end(tmp_path: Path, monk
         seen = die_at(patch, 0, before=True)
         whole.run()
     assert {"2025-03-06.parquet", "2025-03-06.md", "REVIEW.md", "MEMORY.md"} <= set(seen)
-    for number in range(1, len(seen) + 1):
+    for number in part(range(1, len(seen) + 1), 3):
         for before in (True, False):
             week = Weeks(tmp_path / f"{number}{before}", "on")
             with monkeypatch.context() as patch:

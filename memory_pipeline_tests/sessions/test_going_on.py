@@ -14,11 +14,12 @@ from memory_pipeline.harnesses.model import NotASessionError, ParsedSession
 from memory_pipeline.harnesses.pi import Record
 from memory_pipeline.redaction import Redactor
 from memory_pipeline.sessions.reading import Readings, parse, source_of
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.conftest import compaction, conversation, write_session
 from memory_pipeline_tests.sessions.test_golden import GOLDEN
 
 LOGS = sorted(GOLDEN.glob("*/*.jsonl"))
-named = pytest.mark.parametrize("golden", LOGS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+named = each("golden", LOGS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 
 
 class Reading:

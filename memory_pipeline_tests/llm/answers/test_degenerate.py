@@ -19,6 +19,7 @@ from memory_pipeline.llm.answers.degenerate import (
     without_loops,
 )
 from memory_pipeline.observations.model.answer import ParsedAnswer, parse_answer
+from memory_pipeline_tests.cases import each
 
 RULE = "* 🔴 rule (10:00) [#1] Never push to main.\n"
 RAN = "* 🟡 progress (14:31) [#5] The agent ran the tests again and they failed.\n"
@@ -97,7 +98,7 @@ def test_a_fact_about_nothing_is_a_fact() -> None:
     assert [text for text in ABOUT_NOTHING if is_nothing(text)] == []
 
 
-@pytest.mark.parametrize("times", [8, 100, 5_000])
+@each("times", [8, 100, 5_000])
 def test_a_line_again_and_again_is_kept_once(times: int) -> None:
     text = f"<observations>\n{RULE}{RAN * times}"
     assert without_loops(text) == (f"<observations>\n{RULE}{RAN}", True)

@@ -2,11 +2,10 @@
 
 import json
 
-import pytest
-
 from memory_pipeline.llm.answers.lines import entries
 from memory_pipeline.observations.model.answer import parse_answer
 from memory_pipeline.observations.model.facts import ParsedFact
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.growth import grows_evenly
 
 TEXT = "Redis runs in Docker at port 6379"
@@ -125,9 +124,7 @@ def test_a_trace_in_json() -> None:
     assert (fact.text, fact.trace) == (TEXT, STEPS)
 
 
-@pytest.mark.parametrize(
-    "noise", ["✅", "trace:", "trace: a -> ", "* ✅ ", "CRITICAL 09:15 ", "Primary: ", "[!] 09:15 "]
-)
+@each("noise", ["✅", "trace:", "trace: a -> ", "* ✅ ", "CRITICAL 09:15 ", "Primary: ", "[!] 09:15 "])
 def test_none_of_it_takes_long(noise: str) -> None:
     grows_evenly(lambda size: entries([f"* {noise * (size // len(noise))}"]), 100_000)
     grows_evenly(lambda size: parse_answer(f"<current-task>{noise * (size // len(noise))}</current-task>"), 100_000)

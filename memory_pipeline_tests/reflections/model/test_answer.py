@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-import pytest
-
 from memory_pipeline.reflections.model.answer import (
     MAX_LINES,
     KnownToMemory,
@@ -15,6 +13,7 @@ from memory_pipeline.reflections.model.answer import (
     schema,
 )
 from memory_pipeline.reflections.types import UNFILED
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.growth import grows_evenly
 from memory_pipeline_tests.rows import SECTIONS
 
@@ -233,7 +232,7 @@ NOISE = (
 )
 
 
-@pytest.mark.parametrize("noise", NOISE)
+@each("noise", NOISE)
 def test_a_long_answer_takes_no_time(noise: str) -> None:
     grows_evenly(lambda size: parse_reflection(noise * (size // len(noise)), SECTIONS), 100_000)
     grows_evenly(lambda size: parse_reflection("\n".join(f"* [o{i}] {noise}{i}" for i in range(size)), SECTIONS), 1_250)

@@ -224,6 +224,7 @@ def test_why_leads_to_file_and_line(tmp_path: Path) -> None:
     assert f"2025-03-05  user in the daily log\n  “{FRIDAY}”\n  {path}:3" in memory(tmp_path, "why", note_id).stdout
 
 
+@pytest.mark.slow
 def test_a_day_with_notes_and_no_session_can_be_run(tmp_path: Path) -> None:
     work = Work(*workspace(tmp_path / ".memory-pipeline"))
     work.write(LOG)
