@@ -116,7 +116,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
 
 
 def _states(log: ProposalLog, *, fixes: bool) -> dict[str, int]:
-    """How many proposals, or friction fixes among them, there are in each state."""
+    """The number of proposals, or of friction fixes among them, by state."""
     of_kind = log.frame.filter(pl.col("proposal_id").str.starts_with("f-") == fixes)
     return dict(of_kind.group_by("status").len().sort("status").iter_rows())
 
@@ -154,7 +154,7 @@ def _files(lake: Lake) -> dict[str, Any]:
 
 
 def _observing(workspace: Workspace) -> dict[str, Any]:
-    """What observing has left, what of a model's answers was no use, and what models have taken today."""
+    """The work that observing has left, unusable answers, and what models have cost today."""
     segments = workspace.lake.read("segments", columns=["dedupe_key", "parsed"])
     windows = workspace.lake.read("windows", columns=["dedupe_key", "observed"]).filter(pl.col("observed"))
     calls = workspace.lake.read("ledger", [today(workspace.settings.zone)]).filter(~pl.col("cached").fill_null(False))
@@ -174,7 +174,7 @@ def _observing(workspace: Workspace) -> dict[str, Any]:
 
 
 def _silent(lake: Lake, catalogue: Catalogue) -> dict[str, Any]:
-    """How many windows left nothing, by reason; those of sessions of which there is no window count as one."""
+    """The number of windows without observations, by reason; a session without a window counts as one."""
     found = silences(lake, catalogue)
     return {
         "windows": lake.read("windows", catalogue.days(), ["day"]).height + sum(not s.is_window for s in found),
@@ -183,7 +183,7 @@ def _silent(lake: Lake, catalogue: Catalogue) -> dict[str, Any]:
 
 
 def _used(settings: Settings, lake: Lake) -> dict[str, Any]:
-    """How often the memory was used lately, by kind of use, and which approved lines were in none of it."""
+    """The recent uses of the memory by kind, and approved lines without any use."""
     now = today(settings.zone)
     return {
         "uses": dict(sorted(Counter(use["kind"] for day, use in uses(settings) if day > _long_ago(now)).items())),
@@ -197,7 +197,7 @@ def _long_ago(now: date) -> date:
 
 
 def _batch(settings: Settings) -> dict[str, Any] | None:
-    """What is out in a batch at the model's provider."""
+    """The pending batch at the model's provider."""
     batch = read_batch_file(settings).open
     if not batch:
         return None
@@ -205,7 +205,7 @@ def _batch(settings: Settings) -> dict[str, Any] | None:
 
 
 def _agents(settings: Settings) -> dict[str, str]:
-    """How each agent is shown the memory."""
+    """The way in which each agent is shown the memory."""
     try:
         connected, asking = told_of_agents(settings), told_of_hooks(settings)
         names = [agent.name for agent in AGENTS if agent.name in connected or agent.name in asking]

@@ -1,8 +1,8 @@
-"""What a user says through a tool: answers to its questions, and words with which a plan or a call is let through or
-refused. Every harness words it in another way; what they have in common is read here.
+"""Answers of users through a tool: to its questions, and remarks on an approved or refused plan or call. Every harness
+words them differently; their common part is read here.
 
-A tool that asks is known by its questions in the arguments, which offer options or come as a list, and by the answer to
-one of them in what it gave back; not by its name. Other tools that take a question ask it of a program.
+A tool that asks the user is recognised by the questions in its arguments, which offer options or are a list, and by an
+answer to one of them in its result; not by its name. Other tools with a question ask it of a program.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ASKING = ("question", "prompt")
 _NAMING = ("id", "question", "prompt", "header", "label")
 """Fields of a question by which an answer may name it."""
 _SAYING = ("answers", "answer", "selected", "labels", "label", "value", "text")
-"""Fields of an answer, of which the first that is there holds what was chosen."""
+"""Fields of an answer; the first that exists has the choice."""
 _NOTES = ("notes", "note", "custom")
 """Fields of an answer that hold what was written beside the choice."""
 _NOTE = re.compile(r"user_note: ?")
@@ -38,7 +38,7 @@ _LISTED = re.compile(
 
 
 class Answer(NamedTuple):
-    """Words of the user in what a tool gave back."""
+    """Words of the user in the result of a tool."""
 
     text: str
     to: Answering
@@ -63,8 +63,8 @@ def asks(arguments: object) -> bool:
 def answers_given(arguments: object, given: object, told: str = "") -> list[Answer]:
     """The user's answers to the questions in the arguments of a call, in the order of the questions.
 
-    `given` is what the harness stored of them as data, an object with `answers` or `answer`; `told` is what the model
-    was told, which is read where there is no such object.
+    `given` is the answer that the harness stored as data, an object with `answers` or `answer`; `told` is the text for
+    the model, which is read if there is no such object.
     """
     questions = _questions(arguments)
     found = list(_from_data(questions, given)) if isinstance(given, dict) else []
@@ -106,7 +106,7 @@ def _from_data(questions: list[_Question], given: JsonObject) -> Iterator[Answer
 
 
 def _of_question(answers: object, question: _Question, number: int, of: int) -> object:
-    """What answers this question: by one of its names, else by its place."""
+    """The answer to this question: by one of its names, else by its position."""
     if isinstance(answers, dict):
         return next((answers[name] for name in question.names if name in answers), None)
     if isinstance(answers, list):
@@ -118,7 +118,7 @@ def _of_question(answers: object, question: _Question, number: int, of: int) -> 
 
 
 def _choice_and_notes(value: object) -> tuple[list[str], str]:
-    """What was chosen, and what was written beside it."""
+    """The choice, and the remark beside it."""
     if isinstance(value, dict):
         chosen = next((value[name] for name in _SAYING if value.get(name)), None)
         choice, notes = _choice_and_notes(chosen)

@@ -29,7 +29,7 @@ class ImageSource(Fields):
 
 
 class Block(Fields):
-    """One block of a message's content; harnesses differ in which of these fields they use."""
+    """One block of a message's content; harnesses use different fields of these."""
 
     type: Any = None
     text: Any = None
@@ -129,12 +129,12 @@ def url_type(url: object) -> str:
 
 
 def image_type(kind: object) -> str:
-    """A media type as it may be stored: in a damaged file anything may stand there."""
+    """A media type that is safe to store: a damaged file may contain anything."""
     return kind if isinstance(kind, str) and _IMAGE_TYPE.fullmatch(kind) else "unknown type"
 
 
 def image_mark(image: Image) -> str:
-    """What stands in a text for an image."""
+    """The mark of an image in a text."""
     return f"{_MARK}{image.media_type}, line {image.line}, number {image.block + 1}]"
 
 

@@ -1,7 +1,7 @@
 """Kimi Code: `~/.kimi-code/sessions/<folder>/<sessionId>/agents/<agent>/wire.jsonl`, a journal of the agent's context.
 
-Messages have no ids; the parts of a reply have. `context.undo` takes back the last prompts; since version 2 a record of
-type `agent.switched` says from which line the conversation goes on.
+Messages have no ids; the parts of a reply have. `context.undo` withdraws the last prompts; since version 2 a record of
+type `agent.switched` names the line from which the conversation continues.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class _Segment(NamedTuple):
     branch: str
     start: int
     base: int
-    """The segment that it goes on from, always an earlier one; -1 of the first."""
+    """The earlier segment that it continues; -1 for the first."""
     base_line: int
 
 
@@ -280,9 +280,8 @@ class Reader(RecordReader):
             del self.standing[-count:]
 
     def _switch(self, line: int, record: Record, base: _Base) -> None:
-        """The conversation goes on from a line of a branch; an undo that says the same for older versions is nothing
-        more.
-        """
+        """Continue the conversation from a line of a branch; an undo that repeats this for older versions is
+        ignored."""
         at = base.line
         if not isinstance(at, int) or text_of(base.branch) not in self.branches:
             return

@@ -1,4 +1,4 @@
-"""What every harness's file is turned into: one session with its messages, in one shape.
+"""The common model of all harnesses: one session with its messages.
 
 Plain immutable values; `lake/tables.py` has the same columns as tables.
 """
@@ -17,19 +17,19 @@ from memory_pipeline.errors import MemoryPipelineError
 
 Role = Literal["user", "assistant", "tool", "injected"]
 Answering = Literal["question", "approved plan", "refused plan", "approved call", "refused call"]
-"""What a user's words in the result of a tool answer."""
+"""The thing that a user's words in the result of a tool answer."""
 COMPRESSED = ".jsonl.zst"
-"""How the name of a compressed session file ends."""
+"""Suffixes of compressed session files."""
 CHOICES = ("question", "approved plan")
 """Answers whose words alone say little: a choice is understood with what was chosen from."""
 
 
 class Source(NamedTuple):
-    """One session where it lies on disk, in the state in which it was found."""
+    """A session on disk, in the state in which it was found."""
 
     path: str
     session: str = ""
-    """Which one, in a file that holds several; "" where the file is the session."""
+    """The id in a file that contains several sessions; "" if the file is the session."""
     size: int = 0
     modified_ns: int = 0
     """Together with `size` it changes whenever the session may have."""
@@ -38,7 +38,7 @@ class Source(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What the catalogue and `source_file` call it, compressed or not."""
+        """The name in the catalogue and in `source_file`, the same for compressed files."""
         return f"{self.path}#{self.session}" if self.session else self.plain_path
 
     @property
@@ -48,12 +48,12 @@ class Source(NamedTuple):
 
 
 class Image(NamedTuple):
-    """Where an image lies; `images.load_image` fetches it."""
+    """The place of an image; `images.load_image` fetches it."""
 
     line: int
     """Line of the source file, or the number of the record in a source that has no lines."""
     block: int
-    """Which of the images of that record, from 0."""
+    """The number of the image within the record, from 0."""
     media_type: str
 
 
@@ -69,7 +69,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     """Stable over re-reads and growth of the file; see `transcript.message_id`."""
     role: Role
     said_at: datetime
-    """UTC. When it was said. Where that was not recorded (`is_timed`), only its day and order are meant."""
+    """The time of the message in UTC. If it was not recorded (`is_timed`), only its day and order are meaningful."""
     written_at: datetime
     """UTC. When the harness wrote the record."""
     text: str
@@ -86,7 +86,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     is_timed: bool = True
     """Whether its time was recorded; else it has that of the record before it, of the session's first or the file's."""
     answer_to: Answering | None = None
-    """What the user answers, where they said it through a tool; of a tool's result that they refused it."""
+    """The thing that the user answers through a tool; of a tool's result, that they refused it."""
     answered: str | None = None
     """The question, plan or call itself (clipped), where it is known; None of a tool's result."""
 
@@ -127,7 +127,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ParsedSession:
-    """One session, read."""
+    """A session as it was read."""
 
     session_id: str
     harness: str
@@ -141,7 +141,8 @@ class ParsedSession:
     files_modified: tuple[str, ...] = ()
     """Paths as the tools named them. A path both read and modified counts as modified only."""
     began_at: datetime | None = None
-    """When the session was made, where the harness says so: of a fork that is later than its first messages."""
+    """The time when the session was created, if the harness records it: for a fork it is later than its first
+    messages."""
     records: int = 0
     unknown_records: dict[str, int] = field(default_factory=dict)
     """Record types that this reader does not know, with how often they occur. Normal, not an error."""
@@ -153,7 +154,7 @@ class ParsedSession:
     excluded: str | None = None
     """Why nothing of the session may be stored; None when it may."""
     hidden_characters: int = 0
-    """How many characters that nobody sees were taken out of its messages."""
+    """The number of invisible characters that were removed from its messages."""
     branch: str = ""
     """Branch of the repository that `cwd` is in, when the session began."""
     repository: str = ""
@@ -161,7 +162,7 @@ class ParsedSession:
     is_attended: bool = True
     """Whether a person types in it, and not only programs."""
     part: Part | None = None
-    """Which part of the session the file is; None where a file is always a whole session."""
+    """The part of the session that the file is; None if a file is always a whole session."""
     former_ids: Mapping[str, str] = field(default_factory=dict)
     """The ids of messages that an earlier version of the reader gave another id, by their ids of today."""
 

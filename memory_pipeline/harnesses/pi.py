@@ -31,12 +31,12 @@ _IGNORED = words(
 )
 _SPILLED_RANGE = re.compile(r":(?:raw|\d+(?:-\d+)?)$")
 _REFUSED = "Blocked by user"
-"""What the extensions that ask before a call give as the reason when the answer is no; nothing failed then."""
+"""Reasons that extensions which ask before a call give after a refusal; nothing failed then."""
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://")
 
 
 class _Details(Fields):
-    """What a tool that asks the user stores of the answers."""
+    """The details of the answers that a tool stores after asking the user."""
 
     answers: Any = None
     answer: Any = None
@@ -186,7 +186,7 @@ class Reader:
         self.last = entry_id
 
     def _identify(self, entry: Record, role: object, content: Fields) -> None:
-        """Version 1 has no ids, so there the content stands for them."""
+        """The id of an entry; version 1 has none, so the content stands for it."""
         if isinstance(entry.id, str):
             self.identity = f"{entry.id}\x1f{entry.timestamp}"
             return
@@ -197,7 +197,7 @@ class Reader:
         self.identity = f"{identity}\x1f{self.transcript.occurrence(identity)}"
 
     def _kept_start(self, entry: Record) -> int:
-        """Where the entries begin that stay in the context; when it is not found, pi keeps nothing of the old ones."""
+        """The first entry that stays in the context; if it is not found, pi keeps none of the old ones."""
         first_id, index = entry.firstKeptEntryId, entry.firstKeptEntryIndex
         if isinstance(first_id, str):
             return self.entries.get(first_id, self.transcript.record)
@@ -232,7 +232,7 @@ class Reader:
             self.transcript.unknown[f"message/{role}"] += 1
 
     def _answers(self, arguments: object, details: object, text: str, name: str) -> None:
-        """What the user answered, where the call was a question; an extension may store it in details."""
+        """The user's answers if the call was a question; an extension may store them in details."""
         given = None
         if isinstance(details, _Details):
             given = {key: value for key, value in msgspec.structs.asdict(details).items() if value is not None}

@@ -29,7 +29,7 @@ from memory_pipeline.harnesses.model import Problem
 
 JsonObject = dict[str, Any]
 Other = str | int | float | bool | list[Any] | None
-"""What may stand in a file where an object is expected; only objects with declared fields are looked into."""
+"""Values that a file may contain in place of an object; only objects with declared fields are decoded."""
 
 
 class Fields(msgspec.Struct, gc=False):
@@ -130,9 +130,9 @@ def _finite(digits: str) -> float | None:
 
 
 class DamagedText:
-    """Decodes the objects in a damaged text, as long as that costs no more than going through it a few times.
+    """Decoding of the objects in a damaged text, within a limit of a few passes over it.
 
-    Otherwise a text of nothing but beginnings of objects would be gone through from each of them to its end.
+    Without the limit, a text of nothing but beginnings of objects would be scanned from each of them to its end.
     """
 
     # NULs and raw control characters occur inside strings of files that were damaged or written on Windows.
@@ -142,10 +142,10 @@ class DamagedText:
     def __init__(self, text: str) -> None:
         self.text = text
         self.left = 8 * len(text) + 200_000
-        """How many characters may still be gone through."""
+        """The number of characters that may still be scanned."""
 
     def decode(self, start: int) -> tuple[Any, int] | None:
-        """The value that begins there and where it ends; None where there is none."""
+        """The value that begins there and its end; None if there is none."""
         reached = len(self.text)
         try:
             value, reached = self._decoder.raw_decode(self.text, start)

@@ -22,11 +22,11 @@ from memory_pipeline.harnesses.records import JsonObject, decode_damaged, text_o
 
 _BUSY_SECONDS = 0.5
 WHOLE = "*"
-"""Stands for a session's id in the source of a database whose sessions cannot be listed."""
+"""The session id in the source of a database whose sessions cannot be listed."""
 _LOG_VERSION = 18
 """Byte of the header of a database which is 2 when changes are first written to a log beside it."""
 _UNUSED = "mode=ro&immutable=1"
-"""How a database is opened that nobody has open: without locks, which would leave files."""
+"""Options to open a database that no process uses: without locks, which would leave files."""
 _CHANGED = "The database was changed while it was read; it is tried again."
 _BUSY, _LOCKED, _READ_ONLY, _DAMAGED, _CANNOT_OPEN, _NO_DATABASE = 5, 6, 8, 11, 14, 26
 _REASONS = {
@@ -50,7 +50,7 @@ class State(NamedTuple):
 ListSessions = Callable[[sqlite3.Connection, Path, State], list[Source]]
 """Lists the sessions of an open database. Raises `NotASessionError` where it is another program's."""
 _listed: dict[str, tuple[State, list[Source]]] = {}
-"""What each database held when it was last listed; an unchanged one is not even opened."""
+"""The sessions of each database when it was last listed; an unchanged one is not opened."""
 
 
 def listed_sources(database: Path, list_sessions: ListSessions) -> tuple[list[Source], bool]:
@@ -104,7 +104,7 @@ def opened(database: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _options(database: Path, state: State) -> str:
-    """How to open it without a trace; "" when it cannot be done in place."""
+    """The options to open it without leaving files; "" if that is impossible in place."""
     with database.open("rb") as file:
         header = file.read(_LOG_VERSION + 1)
     if header[_LOG_VERSION:] != b"\x02":

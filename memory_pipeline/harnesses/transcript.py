@@ -1,8 +1,8 @@
-"""Collects what one session says, and makes it ready to be stored.
+"""Collects the messages of a session and prepares them for storage.
 
-No text of a session gets past `Transcript` unredacted: messages are redacted where they are added, names and paths
-where it is finished. Before that they lose what nobody sees, which may split a secret. The path of the file itself is
-kept as it is: by it the file is found again.
+No text of a session gets past `Transcript` unredacted: messages are redacted when they are added, names and paths when
+it is finished. Invisible characters, which may split a secret, are removed first. The path of the file itself is kept
+as it is: it is needed to find the file again.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MARK_LINE = re.compile(
 
 
 class Place(NamedTuple):
-    """Where and when something was said; no time when neither it nor any record before it has one."""
+    """The place and time of a message; no time if neither it nor any record before it has one."""
 
     record: int
     line: int
@@ -115,12 +115,12 @@ class Transcript:
         self.record += 1
 
     def digest(self, content: str | bytes) -> str:
-        """What stands for content in an identity; salted, so that no id discloses what was redacted."""
+        """A hash of content for an identity; salted, so that no id discloses what was redacted."""
         data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
         return hashlib.sha256(self.redactor.salt + data).hexdigest()
 
     def occurrence(self, identity: str) -> int:
-        """How often this identity came by now, for records that carry no id of their own."""
+        """The number of earlier occurrences of this identity, for records without an id of their own."""
         number = self._occurrences[identity] = self._occurrences.get(identity, 0) + 1
         return number
 
@@ -137,10 +137,10 @@ class Transcript:
         answer: Answer | None = None,
         formerly: str = "",
     ) -> int | None:
-        """Keep one message, unless it is blank or was there before; of a tool's text and what is answered an excerpt.
+        """Add one message, unless it is blank or was added before; of a tool's text and of answered text an excerpt.
 
-        Images are found in the `content` that the text is of, or given. `formerly` is the identity that an earlier
-        version of the reader gave the message. Returns a handle for `touch`.
+        Images are found in the `content` of the text, or given. `formerly` is the identity that an earlier version of
+        the reader gave the message. Returns a handle for `touch`.
         """
         hidden = 0
         if "\x00" in text or not text.isascii():
@@ -226,11 +226,11 @@ class Transcript:
         part: Part | None = None,
         numbers: Mapping[int, int] | None = None,
     ) -> ParsedSession:
-        """The session as far as it was read; an empty `name` is replaced by the first thing that the user said.
+        """The session as far as it was read; an empty `name` is replaced by the user's first message.
 
-        `voided` and `inherited` are the numbers of the records whose messages are so, `remote` is the address of the
-        repository, `numbers` are the numbers that the records have in the session that the `part` is a part of. Where
-        the session is not attended, a program typed what stands there as the user's.
+        `voided` and `inherited` are the numbers of the records of such messages, `remote` is the address of the
+        repository, `numbers` are the numbers of the records in the session of which `part` is a part. In an unattended
+        session a program typed the user's text.
         """
         pairs = list(zip(self._records, self._messages, strict=True))
         if not is_attended:

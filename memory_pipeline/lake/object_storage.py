@@ -1,9 +1,9 @@
-"""The lake in a bucket: `s3://`, `gs://` or `az://`, through obstore (the extra `object-storage`).
+"""The lake in object storage: `s3://`, `gs://` or `az://`, through obstore (the extra `object-storage`).
 
-Each file is one object, sent with one PUT and never in parts, so it is there whole or not at all. What is read is kept
-in the workspace with the ETag that it had, so that the tables of a year cost listings, a request per thousand files,
-and the objects that are new; what is kept may be removed at any time. Credentials are those that the provider's own
-variables of the environment give; nothing of them is kept or shown.
+Each file is one object, sent with one PUT and never in parts, so it exists as a whole or not at all. Objects that were
+read are cached in the workspace with their ETag, so that the tables of a year cost listings, a request per thousand
+files, and the new objects; the cache may be removed at any time. Credentials come from the provider's own environment
+variables; they are neither stored nor shown.
 """
 
 from __future__ import annotations
@@ -150,8 +150,8 @@ class ObjectStorage:
         return file
 
     def _mode(self, key: str, expected: Expected) -> Any:
-        """How obstore is told what a PUT may replace. Google goes by the generation of an object, which a listing does
-        not tell. Raises PreconditionError where another one is there, and FileNotFoundError where none is."""
+        """The condition of a PUT in the form of obstore. Google uses the generation of an object, which a listing
+        lacks. Raises PreconditionError if another version exists, and FileNotFoundError if none does."""
         import obstore
         from obstore.exceptions import PreconditionError
 
@@ -231,7 +231,7 @@ class ObjectStorage:
 
     @contextmanager
     def _in_one_sentence(self) -> Iterator[None]:
-        """What the client raises, but for what is not there and what was replaced, as a sentence. Its own words are
+        """Convert an error of the client into a sentence, except for missing and replaced objects. Its own words are
         not shown: a request may carry a key."""
         from obstore import exceptions
 
@@ -275,7 +275,7 @@ class ObjectStorage:
     # --- what is kept in the workspace ---
 
     def _kept_bytes(self, file: File) -> bytes | None:
-        """What was read of this version. The hash in front tells what a power cut has left half written."""
+        """The cached bytes of this version. The hash in front reveals a file that a power cut left half written."""
         if self._kept is None:
             return None
         try:

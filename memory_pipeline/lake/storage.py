@@ -1,9 +1,9 @@
-"""Where the files of the lake lie: a folder of this machine, or objects in a bucket behind the same calls.
+"""The storage of the lake's files: a folder of this machine, or objects in a bucket, with the same interface.
 
-A day of a table is one file, so one rename, or one PUT, replaces it: who reads meets the old rows or the new, and a
-client that is killed leaves one of them. S3, Google's and Azure's object storage replace whole objects and show a
-write to every later read and listing, so no manifest is needed. Versions are in `backups/`, and what is damaged is
-moved aside, in both.
+A day of a table is one file, so one rename, or one PUT, replaces it: readers see the old rows or the new, and a killed
+client leaves one of them. S3, Google's and Azure's object storage replace whole objects and show a write to every later
+read and listing, so no manifest is needed. Earlier versions are in `backups/`, and damaged files are quarantined, in
+both.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from memory_pipeline.markdown.safe_write import aside, make_folder, remove_tempo
 
 SUFFIX = ".parquet"
 Expected = str | int | None | Literal["any"]
-"""The version that a write replaces: None for a file that is not there yet, `any` for whatever there is."""
+"""The version that a write replaces: None for a new file, `any` for any version."""
 
 
 class ReplacedMeanwhileError(MemoryPipelineError):
@@ -47,7 +47,7 @@ class File(NamedTuple):
 
 
 class Storage(Hashable, Protocol):
-    """What the lake asks of the place where its files lie. Keys are relative to it."""
+    """The storage interface of the lake. Keys are relative to it."""
 
     is_far: ClassVar[bool]
     """Whether a look at one file is a request, and one at a table a few."""
@@ -58,7 +58,7 @@ class Storage(Hashable, Protocol):
 
     @property
     def backups(self) -> Storage:
-        """Where versions of its files lie, by the same keys with a time behind them."""
+        """The folder of earlier versions of its files, by the same keys with a time appended."""
 
     def place_of(self, key: str) -> str:
         """The path or URL that messages to the user name."""
@@ -88,7 +88,7 @@ class Storage(Hashable, Protocol):
         """Likewise of several, several at once; None for one that is gone."""
 
     def source(self, file: File) -> str | BytesIO:
-        """What a reader of Parquet opens for its footer."""
+        """The source that a reader of Parquet opens for the footer."""
 
     def digest(self, file: File) -> bytes:
         """SHA-256 of its bytes."""
@@ -98,8 +98,8 @@ class Storage(Hashable, Protocol):
         expected one; in a folder, writers that expect something hold a lock of their own."""
 
     def set_aside(self, key: str, damaged: bytes | None = None) -> str | None:
-        """Move a damaged file out of the way; where it lies now. Only while it holds these bytes where they are given;
-        None where it does not, or is gone."""
+        """Quarantine a damaged file and return its new path. If bytes are given, only while it contains these; None if
+        it does not, or is missing."""
 
     def put_aside(self) -> list[str]:
         """The keys of all that were."""

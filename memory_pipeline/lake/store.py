@@ -37,8 +37,8 @@ log = logging.getLogger(__name__)
 _FINGERPRINT, _RETIRED, _BEFORE = "fingerprint", "retired", "digest_before"
 _METADATA = (_FINGERPRINT, _RETIRED, _BEFORE)
 MIN_FILES_AT_ONCE = 2
-"""More are read at once: over two years of small files that is five times as fast, over two days it is slower. So many
-are asked for one by one, more by a listing."""
+"""Minimum number of files that are read concurrently: over two years of small files that is five times as fast, over
+two days it is slower. Fewer are requested one by one, more by a listing."""
 MAX_BYTES_AT_ONCE = 200_000_000
 """Maximum total size of files that are read at once, as they lie on disk; more are read file by file."""
 UPDATE_SECONDS = 60.0
@@ -77,9 +77,9 @@ class Lake:
 
     @contextmanager
     def seen_once(self) -> Iterator[None]:
-        """Within it fingerprints, digests and what is retired are told from one listing of each table, with what this
-        lake writes itself; rows and versions are read as they are. So what another worker replaces meanwhile is found
-        by the next run, as what it replaces while a day is built. In a folder a look costs nothing, and is taken."""
+        """A context in which fingerprints, digests and retired days come from one listing of each table, with this
+        lake's own writes; rows and versions are read directly. So changes of another worker are found by the next run,
+        as are those while a day is built. In a folder the state is always read, as that costs nothing."""
         if self._seen is not None or not self.storage.is_far:
             yield
             return
@@ -113,10 +113,10 @@ class Lake:
     def read(
         self, table: str, days: Iterable[date] | None = None, columns: Sequence[str] | None = None
     ) -> pl.DataFrame:
-        """The rows of these days (None: all), typed also when there are none; only some columns where named.
+        """The rows of these days (None: all), typed also if there are none; only some columns if given.
 
-        A damaged file of rows that can be made again is set aside, and its day reads as if it had never been written.
-        Raises `DamagedTableError` where they cannot.
+        A damaged file of rows that can be rebuilt is quarantined, and its day reads as if it had never been written.
+        Raises `DamagedTableError` if they cannot.
         """
         self._heal(table)
         files = self._files(table, days)
@@ -169,7 +169,7 @@ class Lake:
         self._write(table, self._conform(table, frame), day, self.fingerprint(table, day) or "", marks=marks)
 
     def _marks(self, table: str, day: date) -> dict[str, str]:
-        """What a file of the day keeps when its rows are replaced."""
+        """The metadata that a file of the day keeps when its rows are replaced."""
         return {name: mark for name, mark in self._metadata(table, day).items() if name != _FINGERPRINT}
 
     def is_retired(self, table: str, day: date) -> bool:
@@ -183,12 +183,12 @@ class Lake:
     def update(
         self, table: str, change: Callable[[pl.DataFrame], pl.DataFrame | None], day: date | None = None
     ) -> None:
-        """Make what `change` makes of them (None: leave them) the rows of a day, or of a table that is not cut by day.
+        """Replace the rows of a day, or of a table that is not cut by day, by the result of `change` (None: leave
+        them).
 
-        On object storage nothing of another worker is written over: where one has written meanwhile, `change` is
-        called again with the rows as they are then, so it must bear that, also where they hold its own already. In a
-        folder, who shares a table with others holds a lock. Raises `TryAgainLaterError` after a minute of that, and
-        what `change` raises.
+        On object storage no write of another worker is lost: after a conflict `change` is called again with the current
+        rows, so it must be repeatable, even if they contain its own already. In a folder, writers of a shared table
+        hold a lock. Raises `TryAgainLaterError` after a minute of that, and what `change` raises.
         """
         end, pause, key = time.monotonic() + UPDATE_SECONDS, _PAUSE_SECONDS, _key(table, day)
         while True:
@@ -212,7 +212,7 @@ class Lake:
                 return
 
     def fingerprint(self, table: str, day: date) -> str | None:
-        """What `replace` was told of the day's inputs; None when the day was never written or cannot be read."""
+        """The fingerprint that was given to `replace`; None if the day was never written or cannot be read."""
         return self._metadata(table, day).get(_FINGERPRINT)
 
     def _metadata(self, table: str, day: date) -> dict[str, str]:
@@ -228,8 +228,8 @@ class Lake:
             return {}
 
     def digest(self, table: str, days: Iterable[date]) -> str:
-        """A hash over the days' bytes: equal when nothing that a later stage reads has changed. What was let go of for
-        its age counts as it was, for nothing is to be made anew without it."""
+        """A hash over the days' bytes: equal if nothing that a later stage reads has changed. Rows deleted by retention
+        count as before, as nothing is to be rebuilt without them."""
         total = hashlib.sha256()
         for day, state in self._states(table, days):
             with suppress(FileNotFoundError):  # set aside since
@@ -319,8 +319,8 @@ class Lake:
                 log.warning(sentence)
 
     def _at_once(self, table: str, files: list[File], columns: Sequence[str] | None) -> pl.DataFrame | None:
-        """All rows of these files; None where one is damaged or has other types, and they are looked at one by one, or
-        where they are too large to be held at once."""
+        """All rows of these files; None if one is damaged or has other types, or if they are too large to be held at
+        once."""
         schema = TABLES[table].columns
         if sum(file.size for file in files) > MAX_BYTES_AT_ONCE:
             return None

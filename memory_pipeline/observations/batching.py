@@ -1,4 +1,4 @@
-"""Which requests a batch may hold: what the observer would ask next, of days whose messages and windows are stored."""
+"""Selection of requests for a batch: the observer's next requests, for days whose messages and windows are stored."""
 
 from __future__ import annotations
 

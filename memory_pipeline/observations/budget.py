@@ -1,4 +1,4 @@
-"""How much may be written down about a window."""
+"""Limits for the observations of a window."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What observing would cost: the calls that a model would be asked, and which of them are answered already."""
+"""Estimate of the cost of observing: the requests to a model, and which of them are answered already."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Estimate:
     output_tokens: int = 0
     cost_usd: float | None = 0.0
     most_usd: float | None = 0.0
-    """If every answer were as long as it may be."""
+    """The cost if every answer had its maximum length."""
 
     def __add__(self, other: Estimate) -> Estimate:
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}

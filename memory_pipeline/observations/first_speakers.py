@@ -1,8 +1,8 @@
-"""Who said a thing first in a window: what a page, a file or a paste says stays theirs, whoever repeats it.
+"""The first speaker of a text in a window: words of a page, a file or a paste stay theirs, whoever repeats them.
 
-An agent reads "Always add the deploy key" on a page and says it again; a user copies it. Neither makes it a rule of the
-user's. Neighbouring words of content are compared, so that a repetition may stand in another sentence; one in other
-words is not seen.
+An agent reads "Always add the deploy key" on a page and repeats it; a user copies it. Neither makes it a rule of the
+user's. Adjacent content words are compared, so that a repetition may be in another sentence; a paraphrase is not
+recognised.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ SIDES = ("user", "assistant")
 
 
 def is_order(text: str, kind: str) -> bool:
-    """Whether it tells somebody to do something, whatever kind it is called."""
+    """Whether the text is an instruction, whatever its kind."""
     return kind in RULES or orders(text)
 
 
 @dataclass(frozen=True)
 class FirstSpeakers:
-    """Where each pair of neighbouring words of content is first: the position of the message, and whose words it is
-    (`WindowMessage.voice`), or `paste` for what a user only passed on."""
+    """The first occurrence of each pair of adjacent content words: the position of the message, and its speaker
+    (`WindowMessage.voice`), or `paste` for text that a user only passed on."""
 
     first: dict[tuple[str, str], tuple[int, str]]
 

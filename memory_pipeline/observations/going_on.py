@@ -1,9 +1,9 @@
-"""What of a window was observed before: of a session that goes on, only its new end is asked for and paid.
+"""Incremental observing: of a session that continues, only its new end is requested and paid for.
 
-Each segment that a model gave has its `basis`: a hash of the messages that it covers, of all that decides how they are
-observed, and of the observations that came of it. The window's first segments whose basis still holds stay as they are,
-with their ids; what comes after them is new. So a message that is taken back, and whatever follows it, is observed
-anew, and with another model, prompt or setting everything is.
+Each segment of a model has its `basis`: a hash of the messages that it covers, of everything that decides how they are
+observed, and of its observations. The first segments of a window whose basis is unchanged stay, with their ids; what
+follows them is new. So a withdrawn message, and whatever follows it, is observed again, and with another model, prompt
+or setting everything is.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Known:
 
     rows: Rows = field(default_factory=Rows)
     messages: int = 0
-    """How many of the window's messages that is."""
+    """The number of the window's messages that were observed before."""
 
     @property
     def facts(self) -> tuple[tuple[str, Fact], ...]:
@@ -46,9 +46,9 @@ class Known:
 
 
 def known_of(before: Rows, messages: Sequence[WindowMessage], version: str, window: str) -> Known:
-    """What is known of the window with these messages, by the rows that are stored of its session and day.
+    """The observed part of a window with these messages, from the stored rows of its session and day.
 
-    They may be those of another window: a compaction cuts a session anew. Ids stay what they are.
+    They may be those of another window: a compaction cuts a session differently. Ids stay the same.
     """
     place = {message.message_id: i for i, message in enumerate(messages)}
     facts_of = _by_segment(before)

@@ -43,11 +43,11 @@ class Job:
     messages: list[WindowMessage]
     project: str
     before: Rows = field(default_factory=Rows)
-    """What is stored of the session's day, whichever windows it had then."""
+    """The stored rows of the session's day, of any window."""
 
     @property
     def own_rows(self) -> Rows:
-        """What is stored of just this window."""
+        """The stored rows of this very window."""
         key = self.window["dedupe_key"]
         segments = [row for row in self.before.segments if row["dedupe_key"] == key]
         return Rows(segments, [row for row in self.before.observations if row["dedupe_key"] == key])
@@ -55,7 +55,7 @@ class Job:
 
 @dataclass(frozen=True)
 class WindowOutcome:
-    """A window's segments, or why there are none yet."""
+    """A window's segments, or the reason why there are none yet."""
 
     job: Job
     segments: list[Segment]
@@ -96,7 +96,7 @@ def _jobs(lake: Lake, day: date, chosen: pl.Expr) -> list[list[Job]]:
 
 
 def observe(sessions: Sequence[Sequence[Job]], observer: Observer) -> list[WindowOutcome]:
-    """What came of every window. An observer that stops is asked on: what it knows already it may still tell."""
+    """The outcome of every window. An observer that stopped is still asked for cached answers."""
     if observer.at_once == 1 or len(sessions) == 1:
         return [outcome for jobs in sessions for outcome in observe_session(jobs, observer)]
     with ThreadPoolExecutor(observer.at_once, thread_name_prefix="observe") as pool:
@@ -127,7 +127,7 @@ def observe_session(jobs: Iterable[Job], observer: Observer) -> list[WindowOutco
 
 
 def known_before(job: Job, observer: Observer) -> Known:
-    """What the observer need not be asked for."""
+    """The part that the observer need not be asked for."""
     if not observer.goes_on:
         return Known()
     return known_of(job.before, job.messages, basis_version(observer), job.window["dedupe_key"])
@@ -138,7 +138,7 @@ def basis_version(observer: Observer) -> str:
 
 
 def context_of(job: Job, known: Known, earlier: Iterable[tuple[str, Fact]]) -> Context:
-    """What the observer may know; `earlier` are facts of earlier windows of the session's day."""
+    """The context for the observer; `earlier` are facts of earlier windows of the session's day."""
     window = job.window
     return Context(
         window["day"], window["dedupe_key"], job.project, tuple(earlier), observed=known.messages, known=known.facts
@@ -170,7 +170,7 @@ def _said(row: MessageRow) -> WindowMessage:
 
 
 def _not_typed(text: str, quoted: Sequence[SpanRow]) -> tuple[tuple[int, int], ...]:
-    """What a user pasted, with the marks that stand for images."""
+    """Spans of a user's text that were not typed: pasted text and marks of images."""
     pasted = [(span["start"], span["end"]) for span in quoted]
     marks = (mark.span() for mark in IMAGE.finditer(text))
     alone = [mark for mark in marks if not any(start < mark[1] and mark[0] < end for start, end in pasted)]

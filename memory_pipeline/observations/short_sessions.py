@@ -1,7 +1,7 @@
-"""What is observed of a session that is too short to be observed as a whole: what the user set in it.
+"""Observations of sessions that are too short to be observed as a whole: the user's rules and corrections.
 
-The extractive observer finds it, whichever observer the settings ask for: a model would be asked for every short
-session, most of which hold nothing that lasts.
+The extractive observer finds them, whichever observer is set: a model would be asked for every short session, most of
+which contain nothing that lasts.
 """
 
 from __future__ import annotations

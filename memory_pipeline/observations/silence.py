@@ -34,9 +34,9 @@ class Silence:
     session: str
     """Its name, or the path of its file where nothing of it is stored."""
     reason: str
-    """One of a few, so that it can be counted."""
+    """The reason, one of a few, so that it can be counted."""
     detail: str = ""
-    """What there is to say of just this one."""
+    """Details of this window."""
     started_at: datetime | None = None
     """Time of the window, unless nobody recorded it."""
     is_window: bool = True
@@ -92,7 +92,7 @@ def _why(
 
 
 def _last_failures(lake: Lake) -> dict[date, str]:
-    """What the last call for each day ended with, where it failed."""
+    """The result of the last call for each day, if it failed."""
     calls = lake.read("ledger", columns=["for_day", "stage", "cached", "asked_at", "state", "error"])
     mine = calls.filter(pl.col("stage") == "observations", ~pl.col("cached").fill_null(False))
     last = mine.sort("asked_at").group_by("for_day").last().filter(pl.col("state") == "failed")

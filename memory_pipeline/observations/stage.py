@@ -107,7 +107,7 @@ class ObservationsStage:
         return {session: Origin(*place, self.settings.owner) for session, place in self._places(day).items()}
 
     def _short(self, day: date, origins: Mapping[str, Origin]) -> Iterator[tuple[Job, Rows]]:
-        """What the user set in sessions that are otherwise too short."""
+        """The user's rules in sessions that are otherwise too short."""
         for job in short_jobs_of(self.lake, day):
             if segments := rules_in(job.messages):
                 origin = origins[job.window["session_id"]]

@@ -1,4 +1,4 @@
-"""What an observer is: it turns the messages of one window into segments with facts."""
+"""The observer protocol: the messages of one window become segments with facts."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import NamedTuple, Protocol
 from memory_pipeline.harnesses.speakers import APPROVED_PLAN
 
 EXTRACTIVE = "extractive"
-"""What the names of observers and reflectors begin with that ask no model."""
+"""The prefix of the names of observers and reflectors that ask no model."""
 
 
 class ImagePlace(NamedTuple):
-    """Where an image of a message lies; see `sessions.images.load_image`."""
+    """The place of an image in a message; see `sessions.images.load_image`."""
 
     source_file: str
     line: int
@@ -38,11 +38,12 @@ class WindowMessage:
     images: tuple[ImagePlace, ...] = ()
     """Images that stand in the text as marks."""
     answer_to: str | None = None
-    """What a user answers through a tool; of a tool's result, that they refused it. See `sessions.model.Message`."""
+    """The thing that a user answers through a tool; of a tool's result, that they refused it. See
+    `sessions.model.Message`."""
     answered: str | None = None
     """The question, plan or call that they answer."""
     untimed: str | None = None
-    """Where in the session it was said, when nobody recorded at what time."""
+    """The place in the session, if the time was not recorded."""
 
     @property
     def is_plan(self) -> bool:
@@ -51,7 +52,7 @@ class WindowMessage:
 
     @property
     def voice(self) -> str:
-        """Whose words it is, but for what is quoted: its role, and the model's of a plan that was approved."""
+        """The speaker, apart from quotations: its role, and the model for an approved plan."""
         return "assistant" if self.is_plan else self.role
 
     @property
@@ -75,7 +76,7 @@ class EvidenceSpan:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One thing worth remembering."""
+    """A fact worth remembering."""
 
     text: str
     priority: str
@@ -83,7 +84,7 @@ class Fact:
     """rule, preference, decision, correction, root_cause, state_change, convention, progress, statement or question."""
     observed_at: datetime
     trust: str
-    """Whose words they are: user, assistant, or paste for what the user only passed on."""
+    """The speaker: user, assistant, or paste for text that the user only passed on."""
     evidence: tuple[EvidenceSpan, ...]
     flags: tuple[str, ...] = ()
     """`no_cues`: there were none for the speaker's language, so kind and priority come from structure alone.
@@ -93,7 +94,7 @@ class Fact:
     untimed: str | None = None
     """Where in its session the message of `observed_at` was said, if nobody recorded at what time."""
     trace: str | None = None
-    """What led to it, in steps with arrows between them, as far as it was said."""
+    """The steps that led to it, with arrows between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class Context:
-    """What an observer may know about a window beside its messages."""
+    """The observer's knowledge about a window beside its messages."""
 
     day: date
     window: str = ""
@@ -139,7 +140,7 @@ class Context:
     earlier: tuple[tuple[str, Fact], ...] = ()
     """Facts of earlier windows of the same session and day, with their ids."""
     observed: int = 0
-    """How many of the window's messages were observed before; none of these is to be observed again."""
+    """The number of the window's messages that were observed before and are not observed again."""
     known: tuple[tuple[str, Fact], ...] = ()
     """The facts that they gave, with their ids."""
 
@@ -155,14 +156,15 @@ def row_id(prefix: str, *parts: object) -> str:
 
 
 class Observer(Protocol):
-    """`name` goes into `observations.observer`, so that rows of different observers can be told apart."""
+    """The observer protocol; `name` goes into `observations.observer`, to distinguish rows of different observers."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def version(self) -> str:
-        """All that would give other observations of the same messages: the name, and settings that are not in it."""
+        """A hash of everything that would change the observations of the same messages: the name, and settings that are
+        not in it."""
 
     @property
     def at_once(self) -> int:
@@ -170,8 +172,8 @@ class Observer(Protocol):
 
     @property
     def goes_on(self) -> bool:
-        """Whether it can begin behind what was observed before. One that cannot, or need not as it costs nothing, is
-        given the whole window anew."""
+        """Whether it can start after what was observed before. Other observers, and those that cost nothing, are given
+        the whole window."""
 
     def observe(self, messages: Sequence[WindowMessage], context: Context) -> list[Segment]:
         """The segments of one window, in order; together they cover every message that was not observed before."""

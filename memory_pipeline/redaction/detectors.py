@@ -1,4 +1,4 @@
-"""What a detector is, and the prefilter that tells which of them have anything to do with a text."""
+"""The interface of a detector, and the prefilter that selects the detectors for a text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PRIVATE, LEFT_OUT = "<private>", "[private]"
 
 
 class Span(NamedTuple):
-    """Where a secret stands in a text, and what kind of secret it is."""
+    """The span of a secret in a text, and its kind."""
 
     start: int
     end: int
@@ -43,7 +43,7 @@ class Detector:
 
     @property
     def triggers(self) -> tuple[str, ...]:
-        """What has to be in a text for the detector to find anything, in the syntax of re2."""
+        """The pattern that a text must contain for the detector to find anything, in the syntax of re2."""
         return self.hints or tuple(map(re.escape, self.literals))
 
     def spans(self, text: str, folded: str) -> Iterator[Span]:
@@ -66,10 +66,10 @@ class Detector:
 
 
 class Prefilter:
-    """Tells in one pass over a text which of the finders have something to look for in it.
+    """Selects in one pass over a text the finders that may find something.
 
-    google-re2 does so at 270 MB/s whatever the number of patterns; `re` takes four times as long for the same, and
-    most texts have nothing for any finder.
+    google-re2 runs at 270 MB/s whatever the number of patterns; `re` takes four times as long for the same, and most
+    texts have nothing for any finder.
     """
 
     def __init__(self, triggers: Sequence[Iterable[str]]) -> None:

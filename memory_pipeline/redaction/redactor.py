@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from memory_pipeline.redaction.finders import Finder
 
 MARK = re.compile(r"\[redacted:[a-z0-9-]+:[0-9a-f]{6}\]")
-"""What stands where a secret was."""
+"""The mark in place of a secret."""
 # What is redacted around an excerpt, since a secret may be recognised by what is before it. At its outer edge half a
 # token may stand.
 _MARGIN = 512
@@ -59,7 +59,7 @@ class Redactor:
         return self.forgotten.without(text)
 
     def excerpt(self, text: str, limit: int) -> str:
-        """The text, redacted; of one longer than `limit` its head and tail, with a mark that says how much is gone.
+        """The text, redacted; of one longer than `limit` its head and tail, with a mark that says how much is left out.
 
         It is redacted before it is cut: half a token at the cut would no longer be recognised as one.
         """
@@ -85,7 +85,7 @@ class Redactor:
         return head[:head_size] + mark + tail[max(len(tail) - tail_size, 0) :]
 
     def mark(self, kind: str, secret: str) -> str:
-        """What stands in the place of a secret."""
+        """The mark of a secret."""
         if kind == LEFT_OUT:
             return LEFT_OUT
         digest = hmac.digest(self.salt, secret.encode("utf-8", "surrogatepass"), "sha256")
@@ -115,7 +115,7 @@ def find_secrets(text: str) -> list[Span]:
 
 
 def _found(text: str, depth: int) -> list[Span]:
-    """What the finders find in the text and in what its codes and its base64 stand for, `depth` times over."""
+    """The findings in the text and in its decoded escapes and base64, to this `depth`."""
     prefilter, all_finders = _search()
     finders = prefilter.finders(text)
     if not finders:
@@ -156,7 +156,7 @@ def _merged(text: str, spans: list[Span]) -> list[Span]:
 
 
 def _mark_around(marks: list[tuple[int, int]], place: int) -> int:
-    """Where the mark ends in which the place is, or 0."""
+    """The end of the mark around the position, or 0."""
     index = bisect_right(marks, place, key=itemgetter(0))
     if index and marks[index - 1][0] <= place < marks[index - 1][1]:
         return marks[index - 1][1]

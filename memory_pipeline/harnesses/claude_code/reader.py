@@ -190,7 +190,7 @@ class Reader:
             self.calls.pop(text_of(block.tool_use_id), None)
 
     def _result(self, record: Record, block: Block, line: int, first: int) -> int:
-        """What a tool gave back, and what the user says in it; how many images there are, numbered from `first`."""
+        """The output of a tool, and the user's words in it; the number of images, numbered from `first`."""
         images = images_in(block.content, line, first)
         text = content_text(block.content, line, first) or "(no output)"
         call_id, failed = text_of(block.tool_use_id), block.is_error is True
@@ -217,9 +217,7 @@ class Reader:
         return len(images)
 
     def _beside(self, record: Record, rest: list[Block | Other], call_id: str, line: int, first: int) -> None:
-        """What stands beside the results: the remark with which the user let the call through, or what the program
-        put in.
-        """
+        """Text beside the results: the user's remark on the call, or text that the program inserted."""
         images = images_in(rest, line, first)
         if record.isMeta is True or evidence_in(record, record.origin).is_notice:
             self._add("injected", content_text(rest, line, first), images=images)
@@ -233,7 +231,7 @@ class Reader:
             self._add(role, text, tool_name=name, images=marked_images(text, images), answer=remark)
 
     def _prompt(self, record: Record, parts: Sequence[Passage], content: Content = None, origin: object = None) -> None:
-        """A prompt; what a model wrote for a sub-agent and what a program wrote is nobody's typing."""
+        """A prompt; text that a model wrote for a sub-agent, or that a program wrote, is not the user's."""
         evidence = evidence_in(record, origin or record.origin)
         machine_made = (
             record.isMeta is True or record.isSidechain is True or record.isCompactSummary is True or evidence.is_notice
@@ -338,9 +336,8 @@ class Reader:
         )
 
     def _answer(self, answer: Answer, tool_name: str) -> None:
-        """Words of the user within a result, counted apart: the numbers of the parts are in stored ids. Where no
-        person is, a program gave the answer.
-        """
+        """The user's words within a result, numbered separately, as the numbers of the parts are in stored ids. In an
+        unattended session a program gave the answer."""
         identity = f"{self.identity}\x1fanswer\x1f{self.answers}"
         self.answers += 1
         if self._has_person():

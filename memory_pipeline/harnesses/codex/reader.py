@@ -108,7 +108,7 @@ class Reader:
         self.rollbacks: list[tuple[int, int]] = []
         self.streams = Streams()
         self.began = ""
-        """When the header was written, where it continues another rollout."""
+        """The time of the header, if it continues another rollout."""
         self.latest_ordinal = -1
         self.ordinals: dict[int, int] = {}
 
@@ -162,8 +162,8 @@ class Reader:
         return (named[part] or "") if named else ""
 
     def _part(self) -> Part | None:
-        """Which part of its thread the file is. `history_base` calls the first file by the id of the thread and the
-        others by the second id in their names."""
+        """The part of the thread that the file is. `history_base` refers to the first file by the id of the thread and
+        to the others by the second id in their names."""
         base, began_at = self.meta.history_base, to_time(self.began)
         end = base.end_ordinal_exclusive if isinstance(base, HistoryBase) else None
         if not isinstance(base, HistoryBase) or not _is_ordinal(end) or not text_of(base.thread_id):

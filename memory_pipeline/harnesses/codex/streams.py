@@ -1,7 +1,7 @@
-"""What a rollout says twice, as an event and as an item, counted once when all of it was read.
+"""Deduplication of events and items of a rollout, after all of it was read.
 
-Prompts stand as `user_message` events (to 2026), as `UserMessage` items of `item_completed` (since) and as
-`response_item` of the role user, which also carries what the program puts in; answers likewise.
+Prompts are `user_message` events (to 2026), `UserMessage` items of `item_completed` (since) and `response_item` of the
+role user, which also carries text that the program inserted; answers likewise.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from memory_pipeline.harnesses.transcript import Place
 
 
 class Prompt(NamedTuple):
-    """What stands in a record of a prompt."""
+    """The contents of a record of a prompt."""
 
     parts: list[Passage]
     place: Place
@@ -48,7 +48,7 @@ class Streams:
         self.event_answers: list[tuple[str, Place]] = []
         self.item_answers: list[tuple[str, Place]] = []
         self.response_answers: Counter[str] = Counter()
-        """How often each answer stands there, by its text."""
+        """The number of occurrences of each answer, by its text."""
 
     def prompts(self) -> list[Prompt]:
         """The prompts of the older events, and those of the newer that do not repeat one; some versions write both."""
@@ -99,9 +99,8 @@ class Streams:
                     yield Utterance("assistant", text, place)
 
     def rolled_back(self, rollbacks: list[tuple[int, int]]) -> set[int]:
-        """Records of turns that were voided, for each (record of the rollback, number of turns): of the last so
-        many prompts and of all that followed each.
-        """
+        """Records of turns that were voided, for each (record of the rollback, number of turns): the last prompts and
+        everything after each."""
         if not rollbacks:
             return set()
         waiting = deque(sorted(prompt.place.record for prompt in (self.prompts() or self.response_prompts)))
@@ -124,9 +123,8 @@ class Streams:
 
 
 def essence(text: str) -> str:
-    """What stands for a text in an identity: of a long one its length, beginning and end, since hashing a whole log
-    takes longer than all the rest.
-    """
+    """A short stand-in for a text in an identity: for a long one its length, beginning and end, since hashing a whole
+    log takes longer than all the rest."""
     return text if len(text) <= 2000 else f"{len(text)}\x1f{text[:1000]}\x1f{text[-1000:]}"
 
 

@@ -1,12 +1,12 @@
 """Gemini CLI: `~/.gemini/tmp/<project>/chats/`, a JSON snapshot of a session, or since 2026 a JSONL log of it.
 
-A snapshot is written anew after every turn, so exports of one session repeat each other; its messages have ids. The log
+A snapshot is rewritten after every turn, so exports of one session repeat each other; its messages have ids. The log
 repeats a message whenever something was added to it: the last version counts. `$rewindTo` voids a message and all after
-it; `$set` changes the metadata and, with `messages`, says what the model's context holds from then on. A prompt or a
-reply may stand only there.
+it; `$set` changes the metadata and, with `messages`, replaces the model's context. A prompt or a reply may occur only
+there.
 
 The records are plain dicts: the metadata, and one per message, with their lines; in a snapshot the metadata have 0 and
-a message its place among the messages, from 1. `parts.image_parts` has the images of a record in their order.
+a message its position among the messages, from 1. `parts.image_parts` has the images of a record in their order.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from memory_pipeline.harnesses.transcript import Place, Transcript
 _TYPES = words("user gemini info error warning")
 _SPOKEN = ("user", "gemini")
 _ACKNOWLEDGED = re.compile(r"Got it\. Thanks for the (?:additional )?context!?")
-"""What Gemini CLI has the model say to what it puts into the context."""
+"""Replies that Gemini CLI writes for the model to text that it inserts."""
 _DIRECTORY = re.compile(r"(?:working in the directory: |Workspace Directories:\**\s+- )(\S[^\n]*)")
 _FIRST_LINES = 20
 """Lines that are looked at to tell a log from a snapshot that stands on many lines."""
@@ -114,7 +114,7 @@ def _is_log(path: Path) -> bool:
 
 
 def _snapshot(raw: bytes, problems: list[Problem]) -> JsonObject:
-    """The whole file as one object; of a damaged one, what can be saved."""
+    """The whole file as one object; for a damaged one, the readable part."""
     try:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError:
@@ -149,7 +149,7 @@ def _recovered(raw: bytes, problems: list[Problem]) -> JsonObject:
 
 
 def _decoded(damaged: DamagedText, start: int) -> tuple[JsonObject | None, int]:
-    """The object that begins there, and where to go on."""
+    """The object that begins there, and the position after it."""
     value, end = damaged.decode(start) or (None, start + 1)
     return (value if isinstance(value, dict) else None), end
 

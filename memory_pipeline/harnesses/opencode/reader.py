@@ -1,14 +1,14 @@
 """OpenCode: `~/.local/share/opencode`, sessions in JSON folders (to version 1.1) or in an SQLite database (since 1.2),
-and the files that `opencode export` writes. Kilo and MiMoCode keep theirs in the same way.
+and the files that `opencode export` writes. Kilo and MiMoCode use the same formats.
 
-A fork copies messages under new ids, with their times, and before 2.0 does not say of what it is a fork. So a message
-is known by when it was begun, by the prompt that it belongs to and by what in it keeps when it is copied, such as the
-id of a tool call: copies have the ids of their originals, and so do the messages of a session that is in the folders
-and in the database. A prompt of 2.x is known by its own id or, as `origin`, that of its original, since it gets a time
-once it waited and a fork names its parent.
+A fork copies messages under new ids, with their times, and before 2.0 does not name its original. So a message is
+identified by its start, its prompt and what in it is kept when it is copied, such as the id of a tool call: copies have
+the ids of their originals, and so do the messages of a session that is in the folders and in the database. A prompt of
+2.x is identified by its own id or, as `origin`, that of its original, since its time is set only after waiting and a
+fork names its parent.
 
-The records are those of `store.records`. An image is a `file` part with a media type of an image, or such an
-attachment of a tool's result, counted as `image_parts` meets them.
+The records are those of `store.records`. An image is a `file` part with a media type of an image, or such an attachment
+of a tool's result, counted as `image_parts` meets them.
 """
 
 from __future__ import annotations
@@ -304,7 +304,8 @@ class Reader:
         )
 
     def _begun(self) -> object:
-        """What tells the message from others of the same words: when it was begun, or the id of its original."""
+        """The start of the message, or the id of its original, which distinguishes it from others with the same
+        words."""
         return text_of(self.message.get("origin")) or self._time(self.message, "created")
 
     def _parent(self) -> str:
@@ -320,7 +321,7 @@ class Reader:
 
 
 def _start(part: JsonObject) -> object:
-    """When a part was begun, in the harness's own count."""
+    """The start of a part, in the harness's own unit."""
     return (object_of(part.get("time")) or object_of(object_of(part.get("state")).get("time"))).get("start")
 
 

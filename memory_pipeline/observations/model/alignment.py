@@ -1,4 +1,4 @@
-"""Where a fact that a model wrote in its own words was said: the spans of the window that carry it."""
+"""Alignment of a fact in a model's words: the spans of the window that support it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from memory_pipeline.text.sentences import sentences
 from memory_pipeline.text.similarity import CJK, COMMON_CHARACTERS, content_words
 
 GROUNDED, NAMED = 0.55, 0.3
-"""Share of a fact's words, by their rarity, that must have been said: anywhere, or in messages that the model named.
-The rest is how it is told. Of what a careful reader wrote 98 % pass, and 97 % where the messages are named; of the
-same facts beside another session 7 % and 2 %. Set with these figures in view (`benchmarks/grounding.py`)."""
+"""The minimum share of a fact's words, weighted by rarity, that occur anywhere in the window, or in the messages that
+the model named. Of a careful reader's facts 98 % pass, and 97 % if the messages are named; of the same facts beside
+another session 7 % and 2 %. Set with these figures in view (`benchmarks/grounding.py`)."""
 OF_THE_WRITER = frozenset({"person", "agent", "user", "sessio", "transc"})
-"""What a model calls those who speak."""
+"""Names of a model for the speakers."""
 MAX_SPANS = 3
 GAIN = 0.08
-"""Least share of the words that another span must add."""
+"""Minimum share of the words that another span must add."""
 SPEAKER_SCORE = {"user": 1.0, "assistant": 0.95, "tool": 0.8, "paste": 0.7, "injected": 0.6}
 """The closer to a user's own words, the better the evidence."""
 MAX_SPAN = 600
@@ -106,7 +106,7 @@ class Alignment:
         return sum(wanted[word] for word in stems(part) if word in wanted) / total if total else 0.0
 
     def speaker(self, span: EvidenceSpan, position: int) -> str:
-        """Whose words a span is: the voice of its message, or paste."""
+        """The speaker of a span: the voice of its message, or paste."""
         message = self.messages[position]
         return _speaker(message, span.start, span.end)
 

@@ -24,21 +24,22 @@ from memory_pipeline.text.spaces import run_together
 from memory_pipeline.text.specifics import Words, missing_specifics, specifics
 
 SURE = 0.2
-"""Of a fact whose names were all said, so much is enough in the messages that the model named: it may be in another
+"""The sufficient share for a fact whose names all occur in the messages that the model named: it may be in another
 language than the session."""
 SAID_BY = 0.4
-"""Share of a fact's words that makes it somebody's: more than any long message has of a fact that it does not tell."""
+"""The share of a fact's words that attributes it to a speaker: more than any long message has in common with an
+unrelated fact."""
 STEERED = 0.12
 """Share of a fact's words that shows that the user spoke of it."""
 MIN_QUOTED = 3
-"""Words of content in marks of quotation by which a fact is known to be of the message that has them, and of who said
-them, whatever stands around them."""
+"""Minimum content words of a quotation that attributes a fact to the message with the same words, whatever surrounds
+them."""
 _QUOTATION = re.compile(r'["“„«「『](?P<words>[^"“”„«»「」『』]+)["”“»」』]')
 MAX_PRIORITY = {"tool": MEDIUM, "paste": MEDIUM, "injected": LOW}
 """Highest priority of a fact in words that nobody said themselves: pasted or read, it may be somebody else's order."""
 SHOWN_BY_RESULTS = ("root_cause", "state_change")
-"""Kinds of facts that a result of a tool shows by itself, also one that the user pasted, as the log of a build. What
-tells somebody to do something may be anybody's."""
+"""Kinds of facts that a tool result can prove, also one that the user pasted, such as the log of a build. An
+instruction may be anybody's."""
 _BEFORE = (
     r"(?:\b(?:at|by|around|about|from|since|until|till|between|before|after|to|um|ab|bis|von|gegen|à|vers)\s+"
     r"|(?<=\d)T)?"
@@ -54,7 +55,7 @@ _TIMES_IN_WORDS = [
 
 @dataclass(frozen=True)
 class FactCheck:
-    """What is known of a window to hold a model's facts against."""
+    """The data of a window that a model's facts are checked against."""
 
     messages: Sequence[WindowMessage]
     window: Conversation
@@ -115,7 +116,8 @@ class FactCheck:
         return self._cap_priority(_without_orders(fact), aligned, missing)
 
     def times_in(self, clocks: Iterable[str | None], texts: Iterable[str | None]) -> tuple[int, int]:
-        """How many clock times a model wrote, before facts and in texts, and how many of them its window has not."""
+        """The number of clock times that a model wrote, before facts and in texts, and the number that its window does
+        not have."""
         written = [*filter(None, clocks), *(time for text in texts for time in clock_times(text or ""))]
         return len(written), sum(time not in self.times for time in written)
 
@@ -134,7 +136,7 @@ class FactCheck:
         return without_markup(text, self.texts)
 
     def without_invented_times(self, text: str) -> tuple[str, bool]:
-        """The text without clock times that nobody said and no message bears, and whether there were any."""
+        """The text without clock times that neither a speaker nor a message has, and whether there were any."""
         if clock_times(text) <= self.times:
             return text, False
         while not clock_times(text) <= self.times:  # what is left may stand together as another time
@@ -171,11 +173,12 @@ class FactCheck:
         return [*quoted, *kept], moved
 
     def _is_mostly(self, text: str, quotation: Quotation) -> bool:
-        """Whether the fact has so many of its words from it, by their rarity, that it is meant without marks, too."""
+        """Whether enough of the fact's words, weighted by rarity, come from the message, so that it is the source
+        without quotation marks."""
         return self.alignment.share(text[quotation.within], text) >= NAMED
 
     def _aligned(self, text: str, named: list[int], within: range, missing: list[str]) -> Aligned | None:
-        """Where it was said: in the messages that the model named, else anywhere in what it was shown, else nowhere."""
+        """The evidence: in the messages that the model named, else anywhere in the input, else none."""
         if named:
             aligned = self.alignment.align(text, frozenset(named), named=True)
             is_sure = not missing and bool(specifics(text))
@@ -205,10 +208,10 @@ class FactCheck:
         return next((p for p, time in zip(positions, times, strict=True) if time == clock), positions[0])
 
     def _trust(self, text: str, kind: str, aligned: Aligned, named: list[int]) -> str:
-        """Whose words it is: the user's or the model's where these say much of it, else what carries it best.
+        """The speaker: the user or the model if their words are a large part of it, else the best source.
 
-        What the model did at a user's word counts as the model's, though the words may be a tool's; an order is of
-        who gave it first.
+        An action of the model on the user's word counts as the model's, though the words may be a tool's; an
+        instruction belongs to whoever gave it first.
         """
         if is_order(text, kind) and (other := self.window.first_speakers.repeated(text, len(self.messages))):
             return other
@@ -280,5 +283,5 @@ def _with_quotations(aligned: Aligned, quoted: Sequence[Quotation]) -> Aligned:
 
 
 def _without_orders(fact: Fact) -> Fact:
-    """What neither side said is no rule and no decision of theirs, only what somebody says."""
+    """The fact as a statement if neither side said it: it is then no rule or decision of theirs."""
     return replace(fact, kind="statement") if fact.trust not in SIDES and fact.kind in NORMATIVE else fact

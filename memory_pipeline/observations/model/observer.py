@@ -32,13 +32,12 @@ PROMPTS = ("observer", "priorities", "format_tags", "user_turn", "prior_observat
 SMALL_PROMPTS = ("observer_small", *PROMPTS[3:])
 """Prompts for a model with little context, most likely a weak one: short instructions, and one topic per request."""
 TAGS, JSON = "format_tags", "format_json"
-"""The format of an answer, where nothing holds the model to it and where the provider can. Both are in the name of the
-observer, so that asking which one fits needs no library of a provider; sizes are reckoned with the tags, so that the
-same parts are asked about in either."""
+"""The format of an answer for models without and with a JSON schema. Both are in the name of the observer, so that the
+choice needs no library of a provider; sizes are calculated with the tags, so that the parts are the same for both."""
 ASK_AGAIN = ("refusal", "empty", "degenerate", "raw")
 """Forms of answers of which another may be better; of a list without its tags, the list is what was wanted."""
 FLAT = ("flat", "lines", "raw")
-"""Forms of answers without segments: their facts get no title and no narrative that nobody wrote."""
+"""Formats of answers without segments: their facts get no title and no narrative."""
 MAX_LINE = 600
 """Characters of a narrative, a task or a suggested response."""
 MESSAGES_BEFORE = 4
@@ -85,7 +84,7 @@ class LanguageModelObserver:
 
     @property
     def version(self) -> str:
-        """All that would give other observations of the same messages."""
+        """A hash of everything that would change the observations of the same messages."""
         config = self.client.config
         server = fingerprint_of(config.base_url)[:8] if config.base_url else None  # it may hold a password
         asked = (server, config.temperature, config.max_output_tokens, sees(config) and self.max_images)
@@ -118,7 +117,7 @@ class LanguageModelObserver:
         return model_token_budget(new, self.budget) * (chunk.end - chunk.start) // len(new)
 
     def requests(self, messages: Sequence[WindowMessage], context: Context) -> list[tuple[Request, Chunk]]:
-        """What would be asked, but for what earlier parts would have answered; for estimates."""
+        """The requests, without those that cached answers replace; for estimates."""
         return [(self._request(chunk, messages, context, ()), chunk) for chunk in self._parts(messages, context)]
 
     def _parts(self, messages: Sequence[WindowMessage], context: Context) -> list[Chunk]:
@@ -263,7 +262,7 @@ def _without(segment: Segment, ended: Collection[str], window: str) -> Segment:
 
 
 def _newest(earlier: Earlier, cap: int) -> Earlier:
-    """The last of these that fit into so many tokens, in their order."""
+    """The newest of these within this number of tokens, in their order."""
     kept: list[tuple[str, Fact]] = []
     for observation, fact in reversed(earlier):
         cap -= estimate(fact.text) + 2  # its number

@@ -1,6 +1,6 @@
-"""What a fact that a model wrote has word for word from a message, wherever the model says that it stands.
+"""Verbatim quotations in a fact of a model, in whatever message they are.
 
-Models quote rightly and count wrongly: the words stand in message 14, and the fact names 12.
+Models quote correctly and count badly: the words are in message 14, and the fact names 12.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ class Quotation(NamedTuple):
 
 
 class Quotations:
-    """The words of a window's messages in their order, to look a fact's up in."""
+    """An index of the words of a window's messages for looking up those of a fact."""
 
     def __init__(self, messages: Sequence[WindowMessage]) -> None:
         self.messages = messages
         self._words = cache(lambda position: list(words(messages[position].text)))
 
     def of(self, fact: str, start: int, end: int, positions: Iterable[int]) -> list[Quotation]:
-        """What `fact[start:end]` has from these messages, the longest first; none shares a word of the fact with
-        another. What stands in several messages is of the first."""
+        """The quotations in `fact[start:end]` from these messages, the longest first, without overlaps. Words in
+        several messages belong to the first."""
         said = [word for word in words(fact) if start <= word.start and word.end <= end]
         longest = self._longest(said, sorted(positions))
         found: list[Quotation] = []
@@ -76,7 +76,7 @@ class Quotations:
 
 
 def words(text: str) -> Iterator[Word]:
-    """The words of a text; one character each where words are not parted."""
+    """The words of a text; single characters in scripts without spaces."""
     for found in _WORD.finditer(text):
         yield Word(found[0].casefold(), found.start(), found.end())
 
