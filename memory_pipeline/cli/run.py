@@ -65,7 +65,8 @@ def run(
         ranges, to_distil = _plan(settings, catalogue, days), None if everything else days
         if not (ranges or has_run or due_by_level(settings, to_distil)):
             if review:
-                reconcile(Workspace.open(settings), began)
+                for problem in reconcile(Workspace.open(settings), began).not_refreshed:
+                    err.print(problem, style="yellow", soft_wrap=True)
             return None
         has_run = True
         with running(settings, catalogue, is_pressed) as runs:
