@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
+from typing import Any
 
 import dagster as dg
 
@@ -151,4 +152,4 @@ def prune_job() -> None:
     retire_old_rows()
 
 
-JOBS = (*ASSET_JOBS, todoist_job, archive_job, prune_job)
+JOBS: tuple[Any, ...] = (*ASSET_JOBS, todoist_job, archive_job, prune_job)
