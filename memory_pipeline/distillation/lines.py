@@ -13,7 +13,7 @@ from datetime import datetime
 
 from memory_pipeline.text.kinds import NORMATIVE
 from memory_pipeline.text.priorities import HIGH, MEDIUM, RANK
-from memory_pipeline.text.relation import SAME, relation, says_all
+from memory_pipeline.text.relation import is_same, says_all
 from memory_pipeline.text.similarity import words
 
 NARRATIVE = "narrative"
@@ -61,7 +61,7 @@ def _merged(lines: Iterable[Line]) -> list[Line]:
         said = words(line.text)
         # one that says it all has each of its words, also the rarest
         for leader, members in min((by_word[word] for word in said), key=len, default=[]):
-            if says_all(leader, said) and relation(members[0].text, line.text) == SAME:
+            if says_all(leader, said) and is_same(members[0].text, line.text):
                 members.append(line)
                 break
         else:

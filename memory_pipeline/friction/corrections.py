@@ -28,7 +28,7 @@ from memory_pipeline.lake.rows import distinct
 from memory_pipeline.scope import with_note
 from memory_pipeline.text.kinds import is_question, kind_of_user
 from memory_pipeline.text.lines import is_self_contained
-from memory_pipeline.text.relation import AGAIN, SAME, gives_up, groups, relation
+from memory_pipeline.text.relation import AGAIN, gives_up, groups, is_same
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.similarity import content_words
 
@@ -66,7 +66,7 @@ def by_words(events: Sequence[FrictionEvent], rules: Sequence[Rule]) -> Grouped:
     again, broken = [], dict[Rule, Sequence[FrictionEvent]]()
     for members in repeated(events):
         text = bare(members[0].text)
-        rule = next((r for r in rules if relation(text, r.text, AGAIN) == SAME), None)
+        rule = next((r for r in rules if is_same(text, r.text, AGAIN)), None)
         since = [m for m in members if rule is not None and rule.reaches(m)]
         if rule is not None and _spans_sessions(since):
             broken.setdefault(rule, since)

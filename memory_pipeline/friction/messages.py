@@ -13,7 +13,7 @@ from memory_pipeline.scope import may_end
 from memory_pipeline.text.kinds import MIN_SAID, PROSE, RULES, is_question, kind_of_user
 from memory_pipeline.text.languages.cues import cues_of
 from memory_pipeline.text.lines import supposes
-from memory_pipeline.text.relation import REPLACES, gives_up, relation, statement
+from memory_pipeline.text.relation import gives_up, replaces, statement
 from memory_pipeline.text.sentences import sentences
 from memory_pipeline.text.similarity import CJK
 
@@ -157,7 +157,7 @@ def standing(events: Sequence[FrictionEvent]) -> list[FrictionEvent]:
         if event.is_correction and event.text not in over:
             stems = statement(event.text).stems
             texts = {text: found for word in stems for text, found in giving_up.get(word, {}).items()}
-            over[event.text] = [found for text, found in texts.items() if relation(text, event.text) == REPLACES]
+            over[event.text] = [found for text, found in texts.items() if replaces(text, event.text)]
     return [
         event
         for event in events

@@ -8,7 +8,7 @@ from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.friction.messages import age, bare, is_claim
 from memory_pipeline.friction.patterns import MAX_LINE, MEMORY_FILE, MIN_SESSIONS, STALE_MEMORY, Pattern
 from memory_pipeline.friction.rules import Rule
-from memory_pipeline.text.relation import REPLACES, gives_up, relation
+from memory_pipeline.text.relation import gives_up, replaces
 from memory_pipeline.text.sentences import clip
 
 
@@ -16,9 +16,7 @@ def stale_lines(said: Sequence[FrictionEvent], rules: Sequence[Rule]) -> dict[Ru
     """The lines whose place something took, if only in one session ("X instead of Y"), with what says so, oldest
     first. Which line is out of date in other words, only a model tells."""
     replacing = [e for e in sorted(said, key=age) if gives_up(e.text) and is_claim(e.text)]
-    found = {
-        rule: [e for e in replacing if rule.reaches(e) and relation(e.text, rule.text) == REPLACES] for rule in rules
-    }
+    found = {rule: [e for e in replacing if rule.reaches(e) and replaces(e.text, rule.text)] for rule in rules}
     return {rule: members for rule, members in found.items() if members}
 
 

@@ -33,7 +33,7 @@ from memory_pipeline.recall.origin import NoSuchLineError, origin
 from memory_pipeline.redaction import Redactor
 from memory_pipeline.settings import Settings, workspace_salt
 from memory_pipeline.text.kinds import NORMATIVE
-from memory_pipeline.text.relation import REPLACES, gives_up, relation
+from memory_pipeline.text.relation import gives_up, replaces
 from memory_pipeline.text.sentences import clip
 
 NOT_SHOWN = "[left out: it tells a secret]"
@@ -155,7 +155,7 @@ def _over(
     over = stale_lines([e for e in events if _reaches(e, text, project)], list(rules.values()))
     found = []
     for ended, members in over.items():
-        told = [m for m in members if gives_up(m.text) and relation(m.text, ended.text) == REPLACES]
+        told = [m for m in members if gives_up(m.text) and replaces(m.text, ended.text)]
         for i, rule in rules.items() if told else ():
             if rule == ended:
                 kind = CONTRADICTING if rule.since == FIRST else STALE

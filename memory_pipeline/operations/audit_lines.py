@@ -15,7 +15,7 @@ from memory_pipeline.scope import are_apart
 from memory_pipeline.text.hidden import without_hidden
 from memory_pipeline.text.kinds import kind_of_model, kind_of_user
 from memory_pipeline.text.lines import is_self_contained, orders, reports_success, supposes
-from memory_pipeline.text.relation import EQUAL, REPLACES, differs, gives_up, relation, statement, stem
+from memory_pipeline.text.relation import EQUAL, differs, gives_up, replaces, statement, stem
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.similarity import content_words, content_words_in_order, overlap
 from memory_pipeline.text.specifics import differ_in_numbers, specifics
@@ -138,7 +138,7 @@ def _contradict(one: str, other: str) -> bool:
 
 def _replaces(one: str, other: str) -> bool:
     """Whether an order says "instead of" or "no longer" of what the other orders; "…, not X" says less."""
-    if not (gives_up(one) and orders(one) and orders(other) and relation(one, other) == REPLACES):
+    if not (gives_up(one) and orders(one) and orders(other) and replaces(one, other)):
         return False
     return set(specifics(other)) <= set(specifics(one))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from memory_pipeline.scope import are_apart
-from memory_pipeline.text.relation import OFFERED, REPLACES, SAME, Likeness, relation, statement
+from memory_pipeline.text.relation import OFFERED, Likeness, is_same, replaces, statement
 from memory_pipeline.text.similarity import is_latin, overlap
 
 if TYPE_CHECKING:
@@ -98,11 +98,11 @@ class KnownLines:
 
     def replaced_by(self, text: str) -> list[Known]:
         """The lines whose place the text takes by its words."""
-        return [self.lines[i] for i in self._sharing(text) if relation(text, self.lines[i].text) == REPLACES]
+        return [self.lines[i] for i in self._sharing(text) if replaces(text, self.lines[i].text)]
 
     def replacing(self, text: str) -> list[Known]:
         """The lines that have taken the text's place by their words."""
-        return [self.lines[i] for i in self._sharing(text) if relation(self.lines[i].text, text) == REPLACES]
+        return [self.lines[i] for i in self._sharing(text) if replaces(self.lines[i].text, text)]
 
     def _sharing(self, text: str) -> list[int]:
         """Positions of the lines that share a stem with the text."""
@@ -121,4 +121,4 @@ class KnownLines:
         apart = are_apart(projects, known.projects)
         if cautious and apart:
             return False
-        return relation(text, known.text, like, cosine=cosine, cautious=cautious or apart) == SAME
+        return is_same(text, known.text, like, cosine=cosine, cautious=cautious or apart)

@@ -34,7 +34,7 @@ from memory_pipeline.scope import are_apart
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.kinds import NORMATIVE, kind_of_user
 from memory_pipeline.text.priorities import HIGH, MEDIUM
-from memory_pipeline.text.relation import EQUAL, SAME, relation
+from memory_pipeline.text.relation import EQUAL, is_same
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.similarity import words
 from memory_pipeline.workspace.workspace import Workspace
@@ -197,4 +197,4 @@ def _known(
 
 def says_same(line: str, text: str) -> bool:
     """Whether they are the same but for a word. Stricter than for what was found in sessions: somebody asks for it."""
-    return relation(line, text, EQUAL, cautious=True) == SAME
+    return is_same(line, text, EQUAL, cautious=True)

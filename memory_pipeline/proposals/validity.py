@@ -22,7 +22,7 @@ from memory_pipeline.proposals.events import (
 )
 from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
 from memory_pipeline.scope import may_end
-from memory_pipeline.text.relation import EQUAL, REPLACES, SAME, relation
+from memory_pipeline.text.relation import EQUAL, is_same, replaces
 from memory_pipeline.workspace.workspace import Workspace
 
 Known = Sequence[tuple[MemoryLine, str]]
@@ -86,7 +86,7 @@ def _there(row: ProposalState, text: str, known: Known, over: str = "") -> str |
         if said == over:
             continue
         # an edited text is refused only where it is the very same: the user has seen what they wrote
-        same = said == wanted or (text == row["text"] and relation(text, line.text, EQUAL) == SAME)
+        same = said == wanted or (text == row["text"] and is_same(text, line.text, EQUAL))
         if same and line.proposal_id not in replaced:
             return f"MEMORY.md says it already, in line {line.line_number}"
     return None
@@ -97,7 +97,7 @@ def _contradicted(row: ProposalState, text: str, newer: list[ProposalState]) -> 
         later = other["last_seen"] and row["last_seen"] and other["last_seen"] > row["last_seen"]
         named = row["proposal_id"] in (other["supersedes"] or [])
         reaches = may_end(other["projects"], row["projects"])
-        if named or (later and reaches and relation(other["text"], text) == REPLACES):
+        if named or (later and reaches and replaces(other["text"], text)):
             return f"MEMORY.md says what was said later ({other['proposal_id']}): {other['text']}"
     return None
 

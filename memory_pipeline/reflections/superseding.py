@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from memory_pipeline.reflections.types import Observation
 from memory_pipeline.scope import may_end
 from memory_pipeline.text.kinds import NORMATIVE, RULES
-from memory_pipeline.text.relation import REPLACES, relation, statement
+from memory_pipeline.text.relation import replaces, statement
 
 STATE = ("state_change", "decision", *RULES, "convention")
 """Kinds that say how things are; a cause or a result stays what it was."""
@@ -31,7 +31,7 @@ def superseded_by(observed: Sequence[Observation]) -> dict[str, str]:
             continue
         near = {o.observation_id: o for word in sorted(statement(newer.text).stems) for o in by_word[word]}
         for i, older in near.items():
-            if i not in direct and _may_end(newer, older) and relation(newer.text, older.text) == REPLACES:
+            if i not in direct and _may_end(newer, older) and replaces(newer.text, older.text):
                 direct[i] = newer.observation_id
     return {older: _end_of(older, direct) for older in direct}
 

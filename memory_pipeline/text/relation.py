@@ -81,11 +81,25 @@ def relation(
     says is to contradict it: for lines of different projects, and where a wrong "same" would lose a user's words.
     """
     new, old = statement(newer), statement(older)
-    if (_gives_up(new, old) or _takes_back(new, old)) and not (new.is_open or new.doubts):
+    if _replaces(new, old):
         return REPLACES
     if _breaks_with(new, old) or _breaks_with(old, new) or (cautious and (_refuses(new, old) or _refuses(old, new))):
         return CONTRADICTS
     return SAME if _are_alike(new, old, like, cosine) and not differ_in_numbers(newer, older) else None
+
+
+def is_same(
+    newer: str, older: str, like: Likeness = OFFERED, *, cosine: float | None = None, cautious: bool = False
+) -> bool:
+    """Whether the relation is `same`. Most pairs are told apart by their words alone, so this is cheap for many."""
+    if not _are_alike(statement(newer), statement(older), like, cosine):
+        return False
+    return relation(newer, older, like, cosine=cosine, cautious=cautious) == SAME
+
+
+def replaces(newer: str, older: str) -> bool:
+    """Whether the relation is `replaces`; cheap where the newer sentence neither gives up nor wants anything."""
+    return _replaces(statement(newer), statement(older))
 
 
 def differs(newer: str, older: str, *, cautious: bool = False) -> bool:
@@ -126,9 +140,7 @@ def groups(
         for group in found:
             leader = group[0]
             cosine = float(unit[i] @ unit[leader]) if i in unit and leader in unit else None
-            if not _are_alike(statement(texts[i]), statement(texts[leader]), like, cosine):
-                continue  # most pairs are told apart by this alone
-            if relation(texts[i], texts[leader], like, cosine=cosine, cautious=cautious(i, leader)) == SAME:
+            if is_same(texts[i], texts[leader], like, cosine=cosine, cautious=cautious(i, leader)):
                 group.append(i)
                 break
         else:
@@ -160,9 +172,12 @@ class Statement:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.cues = cues_of(text)
         self.words = content_words(text) or frozenset({text})
         """A text without any word is a word itself."""
+
+    @cached_property
+    def cues(self) -> Cues:
+        return cues_of(self.text)
 
     @cached_property
     def is_english(self) -> bool:
@@ -236,6 +251,12 @@ def _are_alike(new: Statement, old: Statement, like: Likeness, cosine: float | N
     return cosine >= like.cosine and (is_english or not new.words.isdisjoint(old.words))
 
 
+def _replaces(new: Statement, old: Statement) -> bool:
+    if not (new.given_up or any(clause.wants for clause in new.clauses)) or new.is_open or new.doubts:
+        return False
+    return _gives_up(new, old) or _takes_back(new, old)
+
+
 def _gives_up(new: Statement, old: Statement) -> bool:
     """Whether the older sentence names a thing that the newer one gives up, is for it, and is about little else than
     what the newer one is about too."""
@@ -254,7 +275,7 @@ def _takes_back(new: Statement, old: Statement) -> bool:
     the two refuses it and the other does not, and the earlier sentence says little else. What is asked, supposed,
     doubted or meant for the moment takes nothing back, and neither does a report of how things are.
     """
-    if new.cues is not old.cues or new.subject.isdisjoint(old.subject):
+    if new.subject.isdisjoint(old.subject) or new.cues is not old.cues:
         return False
     if old.is_open or (old.is_lasting and not (new.is_lasting or new.turns)):
         return False

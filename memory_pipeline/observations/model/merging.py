@@ -11,7 +11,7 @@ from dataclasses import replace
 from memory_pipeline.observations.model.answer import ParsedAnswer, ParsedSegment
 from memory_pipeline.observations.types import Fact, Segment
 from memory_pipeline.text.priorities import RANK
-from memory_pipeline.text.relation import SAME, WRITTEN_TWICE_BY_OBSERVER, relation
+from memory_pipeline.text.relation import WRITTEN_TWICE_BY_OBSERVER, is_same
 from memory_pipeline.text.tokens import estimate
 
 NO_SEGMENT = ParsedSegment(None, None, None, None, ())
@@ -65,7 +65,7 @@ def without_repeats(segments: Iterable[Segment], earlier: Iterable[Fact]) -> lis
     for segment in segments:
         facts = []
         for fact in segment.facts:
-            if fact.text and not any(relation(fact.text, x, WRITTEN_TWICE_BY_OBSERVER) == SAME for x in known):
+            if fact.text and not any(is_same(fact.text, x, WRITTEN_TWICE_BY_OBSERVER) for x in known):
                 facts.append(fact)
                 known.append(fact.text)
         found.append(replace(segment, facts=tuple(facts)))

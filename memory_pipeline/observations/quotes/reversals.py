@@ -10,7 +10,7 @@ from memory_pipeline.observations.quotes.features import Conversation
 from memory_pipeline.observations.quotes.units import Unit
 from memory_pipeline.text.kinds import NORMATIVE, is_question, kind_of_claim, kind_of_user
 from memory_pipeline.text.languages.cues import english
-from memory_pipeline.text.relation import REPLACES, relation, statement
+from memory_pipeline.text.relation import replaces, statement
 from memory_pipeline.text.sentences import sentences
 
 CLAIMS = ("root_cause", "statement", "decision")
@@ -120,6 +120,6 @@ def _replacing(unit: Unit, shared: Iterable[Reversal]) -> list[Reversal]:
         given_up = statement(reversal.text).denied
         if reversal.changes_mind and (not given_up or (given_up & said.stems and not given_up & said.denied)):
             return True
-        return unit.form != "answer" and relation(reversal.text, unit.text) == REPLACES
+        return unit.form != "answer" and replaces(reversal.text, unit.text)
 
     return [reversal for reversal in shared if ends(reversal)]

@@ -24,7 +24,7 @@ from memory_pipeline.reflections.model.context_files import ContextFiles
 from memory_pipeline.reflections.model.rendering import Batch, batches
 from memory_pipeline.reflections.types import TRUSTS, Observation, Reflection, ReflectionLine, UnusableAnswerError
 from memory_pipeline.text.priorities import RANK
-from memory_pipeline.text.relation import SAME, WRITTEN_TWICE_BY_REFLECTOR, relation
+from memory_pipeline.text.relation import WRITTEN_TWICE_BY_REFLECTOR, is_same
 from memory_pipeline.text.tokens import PROSE, estimate
 
 
@@ -33,7 +33,7 @@ def merged(lines: Iterable[ReflectionLine]) -> list[ReflectionLine]:
     found: list[ReflectionLine] = []
     for line in sorted(lines, key=lambda line: (-line.last_seen.timestamp(), RANK[line.priority], line.text)):
         in_section = ((i, other.text) for i, other in enumerate(found) if other.section == line.section)
-        same = (i for i, text in in_section if relation(text, line.text, WRITTEN_TWICE_BY_REFLECTOR) == SAME)
+        same = (i for i, text in in_section if is_same(text, line.text, WRITTEN_TWICE_BY_REFLECTOR))
         place = next(same, None)
         if place is None:
             found.append(line)
