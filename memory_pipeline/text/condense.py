@@ -19,11 +19,11 @@ from memory_pipeline.text.tokens import estimate
 RARE = 3.0
 """Exponent of a word's rarity: one rare word says more than two that are half as rare."""
 NAMED = 6.0
-"""How much more the word counts that is a name, a number, a path or an identifier."""
+"""The extra weight of a name, a number, a path or an identifier."""
 OWN = 2.0
-"""How much more a text counts in which people speak of themselves. English; elsewhere it is silent."""
+"""The extra weight of a text in which people speak of themselves, in English only."""
 ASKED = 0.5
-"""How much a question counts."""
+"""The weight of a question."""
 LENGTH = 0.75
 """Exponent of the tokens that a text costs: 1 keeps fragments, 0 the longest."""
 _OWN = re.compile(r"\b(i|me|my|mine|we|us|our|ours)\b", re.I)
@@ -51,7 +51,7 @@ def condense(texts: Sequence[str], share: float, rarity: Mapping[str, float] | N
 
 
 def rarity_in(texts: Sequence[frozenset[str]]) -> dict[str, float]:
-    """How few of these texts, given by their words, have a word: 0 when all do."""
+    """The rarity of a word among these texts, given by their words: 0 if all have it."""
     counts = Counter(word for words in texts for word in words)
     return {word: math.log((1 + len(texts)) / count) for word, count in counts.items()}
 

@@ -37,15 +37,15 @@ def day_spoken_of(text: str, said_on: date) -> date | None:
 
 
 def instead_of_clock(line: int) -> str:
-    """What stands where a clock would, of a message whose time nobody recorded, by its line in the session file.
+    """The text in place of a clock time that was not recorded, by the message's line in the session file.
 
-    It says nothing of the end: a session that goes on would have other words then, and be observed anew.
+    It does not mention the end: the text would change when the session continues, and its messages be observed again.
     """
     return "early in session" if line <= EARLY else "later in session"
 
 
 def clock_of(moment: datetime, zone: ZoneInfo, untimed: str | None) -> str:
-    """`14:03` in local time, or what stands there where the time was not recorded."""
+    """`14:03` in local time, or the text in its place if the time was not recorded."""
     return untimed or f"{moment.astimezone(zone):%H:%M}"
 
 

@@ -1,5 +1,4 @@
-"""What holds for one embedding model and not for another: words before a text, and the cosine from which two say the
-same."""
+"""Properties of embedding models: prefixes of texts, and cosines from which two texts say the same."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from typing import NamedTuple
 
 
 class Cosines(NamedTuple):
-    """From which two texts say the same, by what is asked: `sameness.py` says how they were chosen."""
+    """The minimum cosines of equal texts, by purpose, as measured for the model."""
 
     observed: float
     offered: float
@@ -21,11 +20,11 @@ class EmbeddingModel:
     """A model, or a family of models that were trained alike."""
 
     source: str = ""
-    """Where this is said."""
+    """The source of these values."""
     query: str = ""
-    """What stands before a question."""
+    """The prefix of a question."""
     document: str = ""
-    """What stands before a text that is searched."""
+    """The prefix of a text that is searched."""
     cosines: Cosines | None = None
     """None: not measured. Lines are then compared by their words alone, since a cosine means nothing across models:
     those of e5 lie above .7 also for texts that have nothing to do with each other. A line that is merged by mistake is
@@ -72,10 +71,10 @@ _KNOWN = (
     (r"bge-m3", EmbeddingModel(source="https://huggingface.co/BAAI/bge-m3")),
     (r"gte-(small|base|large)", EmbeddingModel(source="https://huggingface.co/thenlper/gte-base")),
 )
-"""By the end of a name, `OWNER/NAME` or a folder. A model whose own configuration has prompts is asked with these."""
+"""Models by the end of their name, `OWNER/NAME` or a folder. A model whose own configuration has prompts uses these."""
 
 
 def facts_of(name: str) -> EmbeddingModel:
-    """What is known of the model of this name; `UNKNOWN` where nothing is."""
+    """The properties of the model of this name; `UNKNOWN` if there are none."""
     last = PurePath(name).name.lower()
     return next((model for pattern, model in _KNOWN if re.fullmatch(pattern, last)), UNKNOWN)

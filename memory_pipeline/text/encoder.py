@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 BUNDLED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 SAMPLE_SHA256 = "66084d96fd6f25d4ebd43a382203dc5300229d452f41b40486462d8060f15068"
-"""Of the size of the same file and of 4 KB of every 256 KB of it: `_sample_hash`."""
+"""The hash of the file's size and of 4 KB of every 256 KB of it: `_sample_hash`."""
 BUNDLED_DIMENSION = 384
 BATCH = 64
 
@@ -72,7 +72,7 @@ class Encoder:
         return self._for_queries.encode(text)
 
     def _vectors(self, encode: Callable[..., Any], texts: list[str], before: str) -> list[list[float]]:
-        """By sentence-transformers; `before` stands before each text where the model has no prompts of its own."""
+        """Vectors by sentence-transformers; `before` precedes each text if the model has no prompts of its own."""
         prompt = None if any(self._model.prompts.values()) else before
         vectors = encode(texts, prompt=prompt, batch_size=BATCH, normalize_embeddings=True, show_progress_bar=False)
         return [[float(x) for x in vector] for vector in vectors]
@@ -100,7 +100,8 @@ def encoder_of(name: str) -> Encoder:
 
 
 def missing_model(name: str) -> str | None:
-    """Why the model cannot be used and what to do, as far as can be told without loading it; None when it is there."""
+    """The reason why the model cannot be used and what to do, as far as is known without loading it; None if it is
+    present."""
     try:
         return None if name == BUNDLED_MODEL and bundled_folder() else _not_there(name)
     except EncoderUnavailableError as error:
@@ -108,7 +109,7 @@ def missing_model(name: str) -> str | None:
 
 
 def _stay_on_this_machine() -> None:
-    """To be called before the libraries are imported: they read these variables once."""
+    """Switch off downloads. It must be called before the libraries are imported: they read these variables once."""
     is_offline = os.environ.setdefault("HF_HUB_OFFLINE", "1") == "1"
     if is_offline and (read := sys.modules.get("huggingface_hub.constants")):
         read.HF_HUB_OFFLINE = True  # type: ignore[attr-defined]  # a client of a provider may import it before us

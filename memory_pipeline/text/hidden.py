@@ -30,7 +30,7 @@ _FORM = r"\ufe00-\ufe02\U000e0100-\U000e01ef"
 """Selects the form of an ideograph; two neighbours that have one are no name, but a message."""
 _PRIVATE = r"\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
 _CANDIDATE = re.compile(f"[{_HIDDEN}{_PRIVATE}]")
-"""What every match of `_MEANT_OR_HIDDEN` begins with: a set of characters is found many times as fast."""
+"""The beginning of every match of `_MEANT_OR_HIDDEN`: a set of characters is found many times as fast."""
 _ANY = re.compile(f"[{_HIDDEN}]|[{_PRIVATE}]{{2}}")
 _MEANT_OR_HIDDEN = re.compile(
     rf"((?<=[{_JOINING}])[\u200c\u200d]"
@@ -49,8 +49,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def plain(text: str) -> str:
-    """The text as a page shows it: without what nobody sees, what moves a cursor, turns the writing around or is no
-    character; lines and tabs stay."""
+    """The text as a page shows it: without invisible characters and those that move a cursor or change the direction of
+    writing; line breaks and tabs stay."""
     return _CONTROL.sub("", without_hidden(_ESCAPE.sub("", text.replace("\r\n", "\n")))[0])
 
 

@@ -1,4 +1,4 @@
-"""What kind of fact words are, by the cues in them; which words are none, and which mean nothing once they are done."""
+"""Kinds of facts by the cues in their words; words that are no fact, and those that mean nothing once they are done."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ MIN_SAID = 12
 PROSE = 0.7
 """Share of letters and spaces in what reads as a sentence."""
 RULES = ("rule", "preference", "correction")
-"""Kinds that say how things are to be done from now on: in a user's words nobody else can end them."""
+"""Kinds that say how things are to be done from now on: a user's can be ended by the user only."""
 NORMATIVE = (*RULES, "decision")
 """Kinds that say what is to hold: rules and decisions. In a user's words only the user can replace them."""
 _ADDRESSED = re.compile(r"^\W*((me|us|you|i|we|to|that|and|also)\W+)*", re.I)
-"""What stands between "would you like" and what is offered."""
+"""The words between "would you like" and the offer."""
 _AUXILIARY = re.compile(
     r"^\W*(?:should|shall|can|could|would|may|do) (?:i|we|you) (?:(?:want|like)(?: me| us)? to )?", re.I
 )
 _DO = re.compile(r"^\W*do\b", re.I)
-"""Of a question that asks for facts: "Do old ones get it too?"."""
+"""The beginning of a question that asks for facts: "Do old ones get it too?"."""
 _MAY_PASS = ("statement", "state_change", "progress", "convention", "root_cause")
 _CLAIMS = (
     ("root_cause", "root_cause"),
@@ -52,7 +52,7 @@ _CLAIMS = (
 
 
 def kind_of_user(words: str) -> str:
-    """What a user's words are. A question is a question whatever else is in it, unless it corrects."""
+    """The kind of a user's words. A question remains one whatever else it contains, unless it corrects."""
     cues = cues_of(words)
     if is_question(words):
         return "correction" if cues.correcting_question.search(words) else "question"
@@ -65,7 +65,7 @@ def kind_of_user(words: str) -> str:
 
 
 def kind_of_model(words: str) -> str:
-    """What the model's words are; it has no preferences."""
+    """The kind of a model's words; it has no preferences."""
     kind = kind_of_claim(words)
     return "statement" if kind == "preference" else kind
 
@@ -113,7 +113,7 @@ def is_momentary_claim(kind: str, words: str) -> bool:
 
 
 def is_momentary_step(words: str) -> bool:
-    """An instruction, whoever gives it: also a step of the model's plan."""
+    """Whether the words are an instruction for the moment, whoever gives it, or a step of the model's plan."""
     return bool(cues_of(words).momentary.search(words))
 
 

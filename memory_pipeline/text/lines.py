@@ -18,7 +18,7 @@ from memory_pipeline.text.tokens import estimate
 _LIST = re.compile(r"; .*; |→")
 _POINTS = re.compile(r"\b(?:it|this|that|these|those|them|here|there|it's|that's)\b", re.IGNORECASE)
 MIN_WORDS = 2
-"""Words of content, the least that name a thing and what is to hold for it: "answer in English"."""
+"""Minimum content words that name a thing and what applies to it: "answer in English"."""
 LONG = 70
 """Tokens from which it is a paragraph of which a user would keep a part."""
 _REACTION = re.compile(
@@ -26,11 +26,11 @@ _REACTION = re.compile(
     r"(?:my )?dude|sorry)\b|(?:no|nope|wrong|stop|wait|again|then|now)\b(?=[,.:;!-]))[\s,.:;!-]*)+",
     re.I,
 )
-"""How somebody begins to speak, which says nothing."""
+"""Introductions without meaning of their own."""
 _HERE = re.compile(
     r"\b(?:this|our|the) (?:repo(?:sitory)?|project|code ?base|package|machine|app|team|workspace)\b", re.I
 )
-"""What a line names by being a line about its project."""
+"""Names that a line implies by belonging to its project."""
 _POINTS_FIRST = re.compile(
     r"^(?:it|this|that|these|those|they|he|she|there|here|such|same|both|the (?:first|second|last|other))\b", re.I
 )
@@ -52,10 +52,10 @@ _WISH = re.compile(
 )
 """A task, which is done when it is done."""
 ANTECEDENT = 3
-"""Words of content in front of "it" with which it speaks of something in the same words."""
+"""Content words before "it" that show that it refers to something in the same sentence."""
 _DO = re.compile(r"^(?:use|keep|take|put|write|name|call|run|store|set|prefer|leave)\b", re.I)
 SAYS_WHAT = 4
-"""Words of content with which a correction that points at nothing says what is right."""
+"""Minimum content words with which a correction without an object says what is right."""
 
 
 def supposes(text: str) -> bool:
@@ -64,19 +64,19 @@ def supposes(text: str) -> bool:
 
 
 def orders(text: str) -> bool:
-    """Whether it tells somebody what to do; English orders also within a text of another language."""
+    """Whether the line is an instruction; English ones also count within a text of another language."""
     own, text = cues_of(text), text.strip()
     cues = (english().orders,) if own is english() else (english().orders, own.rule, own.momentary)
     return any(cue.search(text) for cue in cues)
 
 
 def guesses(text: str) -> bool:
-    """Whether somebody only thinks that it is so: "I think", "seems"."""
+    """Whether the line is only a guess: "I think", "seems"."""
     return bool(cues_of(text).guess.search(text))
 
 
 def points(text: str) -> bool:
-    """Whether it says "that" or "here", which nobody understands later unless it also names something."""
+    """Whether the line says "that" or "here", which is unclear later unless it also names something."""
     return _POINTS.search(text) is not None
 
 

@@ -18,7 +18,8 @@ from tokenizers import Tokenizer
 Floats = NDArray[np.float32]
 
 MAX_TOKENS = 256
-"""What is longer is cut, as sentence-transformers does for this model; the marks of begin and end count."""
+"""Maximum tokens of a text, with the marks of begin and end; longer ones are truncated, as sentence-transformers does
+for this model."""
 LAYERS, HEADS, HEAD_SIZE, EPSILON = 6, 12, 32, np.float32(1e-12)
 _ERF_SCALE, *_ERF = map(np.float32, (0.3275911, 1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592))
 """Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26: erf within 1.5e-7, which numpy has not."""
@@ -43,7 +44,7 @@ class MiniLM:
         return [float(x) for x in mean / np.linalg.norm(mean)]
 
     def _states(self, tokens: list[int]) -> Floats:
-        """What the last layer makes of each token."""
+        """The output of the last layer for each token."""
         count, of = len(tokens), self._weights
         words, places = of["embeddings.word_embeddings.weight"], of["embeddings.position_embeddings.weight"]
         kinds = of["embeddings.token_type_embeddings.weight"]
@@ -79,7 +80,8 @@ class MiniLM:
 
 
 def tokenizer_of(folder: Path) -> Tokenizer:
-    """The model's own, which cuts at `MAX_TOKENS` and pads nothing. Raises whatever a damaged file leads to."""
+    """The model's own tokenizer, which truncates at `MAX_TOKENS` and does not pad. Raises whatever a damaged file leads
+    to."""
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.enable_truncation(MAX_TOKENS)

@@ -27,7 +27,8 @@ _SIZE = HEADS * HEAD_SIZE
 _SORTED_AT_ONCE = 4_096
 """Texts whose tokens are held in memory together, to be sorted by length."""
 _BATCH_TOKENS = 2_048
-"""From 1,024 to 8,192 none is faster; with less, what lies between layers stays in the processor's cache."""
+"""Tokens of a batch. From 1,024 to 8,192 none is faster; with less, the data between layers stays in the processor's
+cache."""
 
 
 class Linear(NamedTuple):
@@ -39,7 +40,7 @@ class Linear(NamedTuple):
 
 class _Layer(NamedTuple):
     attention: Linear
-    """Of query, key and value, one below the other."""
+    """The weights of query, key and value, stacked."""
     seen: Linear
     after_attention: Linear
     wide: Linear
@@ -93,7 +94,7 @@ class MiniLMBatches:
         return found
 
     def _vectors(self, texts: list[list[int]]) -> Tensor:
-        """Of texts by their tokens, which are sorted by their number."""
+        """The vectors of texts by their tokens, sorted by number of tokens."""
         lengths = [len(tokens) for tokens in texts]
         words = torch.tensor([token for tokens in texts for token in tokens])
         places = torch.cat([torch.arange(length) for length in lengths])
@@ -107,7 +108,7 @@ class MiniLMBatches:
         return nn.normalize(torch.stack([of_text.mean(dim=0) for of_text in torch.split(states, lengths)]))
 
     def _attention(self, factors: Tensor, groups: list[tuple[int, int]]) -> Tensor:
-        """What each token sees of its own text; `groups` are lengths of texts with how many have it."""
+        """The attention of each token within its own text; `groups` are lengths of texts with their number."""
         seen = torch.empty(len(factors), _SIZE, dtype=self.dtype)
         start = 0
         for length, count in groups:

@@ -28,7 +28,7 @@ UNWANTED = ("onnx/*", "openvino/*")
 
 
 class NotFetchedError(MemoryPipelineError):
-    """Nothing was fetched and nothing is left behind; the message says why and what to do."""
+    """Nothing was downloaded and nothing is left behind; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,9 @@ def offer_of(name: str) -> Offer:
 
 
 def fetch(offer: Offer, *, with_progress: bool) -> Path:
-    """Fetch the model into the cache and return its folder; what is there already is not fetched again.
+    """Download the model into the cache and return its folder; existing files are not downloaded again.
 
-    Raises `NotFetchedError`; then, and when it is interrupted, nothing that was begun is left.
+    Raises `NotFetchedError`; then, and on interruption, incomplete files are removed.
     """
     from huggingface_hub import constants, snapshot_download
     from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]
@@ -126,7 +126,7 @@ def stored_models() -> list[Stored]:
 
 
 def _asked(name: str, ask: Callable[[], T]) -> T:
-    """What the hub answers. Raises `NotFetchedError`, whatever goes wrong with it."""
+    """The hub's response. Raises `NotFetchedError` on any failure."""
     from huggingface_hub import constants, errors
 
     hub = constants.ENDPOINT

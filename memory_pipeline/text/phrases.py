@@ -32,7 +32,7 @@ WORD_LISTS = ("grammar", "using", "wanting", "closing")
 """Lists of single words in a file, beside its roles."""
 NEVER = re.compile(r"(?!)")
 MAX_BETWEEN = 60
-"""Characters that `…` stands for."""
+"""Maximum characters that `…` matches."""
 MAX_BEHIND = 40
 """Characters behind a phrase of `short`."""
 _SIGNS = {
@@ -55,13 +55,13 @@ _ELSE = {
     "passing": "for_now",
     "success": "progress",
 }
-"""Roles for which a language without words of their own uses those of another role."""
+"""Roles for which a language without words of its own uses those of another role."""
 _THING = {"gives_up": "old", "refuses": "words"}
 
 
 @dataclass(frozen=True)
 class Cues:
-    """Of one language. What it has no words for is silent."""
+    """The cues of one language. A role without words never matches."""
 
     rule: re.Pattern[str] = NEVER
     """Says what is to hold from now on."""
@@ -73,20 +73,20 @@ class Cues:
     correction: re.Pattern[str] = NEVER
     """Says that something was wrong: mostly how the sentence begins."""
     contrast: re.Pattern[str] = NEVER
-    """One thing and not another: a correction, unless it is a rule or a decision."""
+    """A contrast of two things: a correction, unless it is a rule or a decision."""
     asking: re.Pattern[str] = NEVER
     """A question that does without its mark."""
     correcting_question: re.Pattern[str] = NEVER
     open: re.Pattern[str] = NEVER
-    """Something that nobody knows yet."""
+    """Statements about something unknown."""
     momentary: re.Pattern[str] = NEVER
     """An instruction for this moment, done when it is done."""
     request: re.Pattern[str] = NEVER
     """Narrower: a line that begins with "use" or "run" may be a rule."""
     accepting: re.Pattern[str] = NEVER
-    """Begins with consent, whatever follows."""
+    """Text that begins with consent."""
     acceptance: re.Pattern[str] = NEVER
-    """Nothing but consent, thanks or "go on"."""
+    """Text that is only consent, thanks or "go on"."""
     root_cause: re.Pattern[str] = NEVER
     state_change: re.Pattern[str] = NEVER
     convention: re.Pattern[str] = NEVER
@@ -105,12 +105,12 @@ class Cues:
     hedge: re.Pattern[str] = NEVER
     """The model's doubt."""
     doubt: re.Pattern[str] = NEVER
-    """A user's doubt, whose "I think" is no more than polite."""
+    """A user's doubt; "I think" is only polite."""
     guess: re.Pattern[str] = NEVER
     supposes: re.Pattern[str] = NEVER
     """A line that weighs what could be."""
     for_now: re.Pattern[str] = NEVER
-    """What makes also a rule one for this moment."""
+    """Words that restrict a rule to this moment."""
     later: re.Pattern[str] = NEVER
     complaint: re.Pattern[str] = NEVER
     """About what happened, or what does not matter: nothing normative."""
@@ -126,29 +126,29 @@ class Cues:
     turns: re.Pattern[str] = NEVER
     """The speaker turns away from what was so far."""
     lasting: re.Pattern[str] = NEVER
-    """It is to hold from now on, which a request of the moment does not end."""
+    """Words that make a wish apply from now on, which a request of the moment does not end."""
     passing: re.Pattern[str] = NEVER
     """A clause for the moment, or under a condition."""
     again: re.Pattern[str] = NEVER
     """Says in passing that it was said before."""
     interjection: re.Pattern[str] = NEVER
-    """What a repeated correction begins with, which says nothing of what was wanted."""
+    """The beginning of a repeated correction, which does not say what was wanted."""
     thanks: re.Pattern[str] = NEVER
     finished: re.Pattern[str] = NEVER
     """A piece of work is done."""
     next_thing: re.Pattern[str] = NEVER
     """A user turns to another thing: "now let's ..."."""
     orders: re.Pattern[str] = NEVER
-    """Tells somebody what to do."""
+    """An instruction to somebody."""
     gives_up: tuple[re.Pattern[str], ...] = ()
-    """What is used no more, as the group `old`."""
+    """Something that is no longer used, as the group `old`."""
     refuses: tuple[re.Pattern[str], ...] = ()
-    """What is refused, as the group `words`."""
+    """Something that is refused, as the group `words`."""
 
 
 @cache
 def load(name: str) -> Cues:
-    """The cues of the language with this file; raises `ValueError` for a role or a place that there is not."""
+    """The cues of the language with this file; raises `ValueError` for an unknown role or place."""
     data = {key: value for key, value in _read(name).items() if key not in WORD_LISTS}
     language = _Language(spaced=data.pop("spaced", True), fillers=data.pop("fillers", ()))
     known = {each.name for each in fields(Cues)}

@@ -10,6 +10,6 @@ MARKS = {
     "brackets": {HIGH: "[!]", MEDIUM: "[?]", LOW: "[i]"},
     "words": {HIGH: "CRITICAL", MEDIUM: "IMPORTANT", LOW: "NOTE"},
 }
-"""How the priorities are written, by the setting `markers`."""
+"""The symbols of the priorities, by the setting `markers`."""
 RANK = {name: rank for rank, name in enumerate(PRIORITIES)}
 """0 is the most important."""

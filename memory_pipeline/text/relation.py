@@ -39,12 +39,12 @@ CONTRADICTS: Relation = "contradicts"
 
 @dataclass(frozen=True)
 class Likeness:
-    """How alike two sentences must be to say the same."""
+    """The similarity from which two sentences say the same."""
 
     overlap: float
     """Shared content words per content word of both."""
     cosine: float = math.inf
-    """Least cosine of their vectors; infinite where no vectors are compared."""
+    """The minimum cosine of their vectors; infinite if no vectors are compared."""
     same_names: bool = False
     """Whether both must have the very same names and numbers."""
 
@@ -63,7 +63,7 @@ WRITTEN_TWICE_BY_REFLECTOR = Likeness(0.6, same_names=True)
 """Two lines in a model's answers about one window, and about one section of a day."""
 
 MAX_NAME_WORDS = 4
-"""Words of a thing that is given up; a longer phrase is a clause and names nothing."""
+"""Maximum words of a thing that is given up; a longer phrase is a clause and names nothing."""
 MAX_WORDS_BESIDE = 2
 """Words beside that thing with which a sentence is still about it alone."""
 MIN_SHARE = 0.5
@@ -108,14 +108,14 @@ def differs(newer: str, older: str, *, cautious: bool = False) -> bool:
 
 
 def gives_up(text: str) -> tuple[frozenset[str], ...]:
-    """The things that a text says are used no longer, each as its stems. Only such a text can take another's place
-    whatever else it says."""
+    """The things that a text gives up, each as its stems. Only such a text can replace another one, whatever else it
+    says."""
     return statement(text).given_up
 
 
 def says_all(newer: Sequence[str], older: Sequence[str]) -> bool:
-    """Whether all words of the older text stand in the newer one, in their order: its negation, objects and numbers
-    are there, in whatever language."""
+    """Whether all words of the older text are in the newer one, in order: its negation, objects and numbers are
+    preserved, in any language."""
     left = iter(newer)
     return all(any(word == other for other in left) for word in older)
 
@@ -156,15 +156,15 @@ def stem(word: str) -> str:
 
 
 class Clause(NamedTuple):
-    """A part of a sentence that holds at most one refusal, and nothing for the moment only."""
+    """A part of a sentence with at most one refusal, and without words for the moment only."""
 
     stems: tuple[str, ...]
-    """What it is about, in order."""
+    """The stems of its subject, in order."""
     ends: tuple[bool, ...]
     """Whether a phrase ends with each of these: no other content word follows it at once."""
     refuses: bool
     wants: bool
-    """It says what is to be, and not what is."""
+    """Whether it states a wish and not a fact."""
 
 
 class Statement:
@@ -203,7 +203,7 @@ class Statement:
 
     @cached_property
     def held(self) -> frozenset[str]:
-        """The stems of what it holds on to."""
+        """The stems of the things that it keeps."""
         return self.stems - self.denied - _VERB_STEMS
 
     @cached_property
@@ -299,7 +299,7 @@ def _is_within(later: Clause, earlier: Clause, size: int) -> bool:
 
 
 def _breaks_with(one: Statement, other: Statement) -> bool:
-    """Whether the one gives up something that the other holds on to."""
+    """Whether one gives up something that the other keeps."""
     return any(not named.isdisjoint(other.held) for named in one.given_up)
 
 
@@ -319,12 +319,12 @@ def _named_as_over(text: str, cues: Cues) -> Iterator[frozenset[str]]:
 
 
 def _naming(text: str) -> list[str]:
-    """The words of a text that carry content and are no verbs of using."""
+    """The content words of a text without verbs of using."""
     return [word for word in words(text) if carries_content(word) and word not in _VERBS]
 
 
 def _refusals(text: str, cues: Cues) -> list[re.Match[str]]:
-    """What is refused, as the group `words`; of two that begin at the same place the first."""
+    """The refused things, as the group `words`; of two that begin at the same place the first."""
     found = (match for pattern in cues.refuses for match in pattern.finditer(text))
     return list({match.start(): match for match in found}.values())
 
@@ -359,7 +359,7 @@ def _about(text: str) -> tuple[str, ...]:
 
 
 def _phrase_ends(bare: str, about: Sequence[str]) -> tuple[bool, ...]:
-    """For each of these words: whether the next word of the clause is another one, or there is none."""
+    """For each of these words, whether the clause continues with another word or ends."""
     every = [stem(word) for word in words(bare)]
     ends, at = [], 0
     for word in about:
@@ -377,4 +377,4 @@ _END_OF_CLAUSE = re.compile(r"[,;:!?()\n，。；！？、—–]|\.(?=\s|$)|\s-
 _VERBS = word_list("using")
 _VERB_STEMS = frozenset(map(stem, _VERBS))
 _EMPTY = frozenset(map(stem, word_list("wanting")))
-"""Words that say how somebody wants a thing, and not what."""
+"""Words about the manner of a wish, and not its object."""

@@ -1,4 +1,4 @@
-"""Sentences of chat text, with where they stand; code, tables and headings are told apart from prose."""
+"""Sentences of chat text with their positions; code, tables and headings are distinguished from prose."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memory_pipeline.text.spaces import run_together
 
 _FENCE = re.compile(r"^\s*(```|~~~)")
 _MARKS = r"\s*(?:(?:[-*•‣]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?)+"
-"""Of an item, and of one that is nested in it on the same line."""
+"""The marks of an item, and of one that is nested in it on the same line."""
 _BULLET = re.compile("^" + _MARKS)
 _NEXT_ITEM = re.compile(r"(:)?[;,.]?[ \t]*\n" + _MARKS)
 _HEADING = re.compile(r"^\s*#{1,6}\s+\S|^\s*\*\*[^*]+\*\*:?\s*$")
@@ -18,7 +18,7 @@ _TABLE_OR_RULE = re.compile(r"^\s*\||^\s*[-=_*]{3,}\s*$|^\s{4,}\S.*[;{}()=]\s*$"
 _END = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’)`*]*(?=\s)|[。！？]+")
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no)|\s[A-Za-z]|\d)\.$", re.I)
 _GOES_ON = ".!?…:;,。！？)\"'”’"
-"""Ends of a line after which the next one goes on with it."""
+"""Ends of a line that the next one continues."""
 MAX_ABBREVIATION = 8
 _LINK = re.compile(r"!?\[([^\]\[]{0,500})\]\([^)\s]*\)")
 # with what joined them

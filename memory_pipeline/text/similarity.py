@@ -48,7 +48,7 @@ def content_words(text: str) -> frozenset[str]:
 
 
 def content_words_in_order(text: str) -> list[str]:
-    """The same words as they follow each other, each as often as it is there."""
+    """The same words in order, with repetitions."""
     found = words(text)
     return [w for w in found if carries_content(w)] or found
 

@@ -23,7 +23,7 @@ def run_together(text: str) -> str:
 
 
 def _squeezed(text: str) -> str:
-    """With the space at its ends as one space."""
+    """The text with runs of spaces reduced to one space."""
     words = " ".join(text.split())
     if not words:
         return " " if text else ""

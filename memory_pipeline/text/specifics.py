@@ -17,27 +17,27 @@ _CHECKED = re.compile(
     r"|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+|--[\w-]+"  # names in code, options
     r"|\b\d{2,}\b"
 )
-"""What must have been said before a model may write it, and what two facts must share to be one."""
+"""Specifics that must have been said before a model may write them, and that two facts must share to be one."""
 COUNTED = re.compile(
     r"`[^`]+`|\b[\w.-]+/[\w./-]+|\b\w+\.\w{1,5}\b|\b\d+(\.\d+)+\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+|\b\d{2,}\b|--\w+"
 )
-"""What the extractive observer counts in a unit. Its weights were fitted with this pattern."""
+"""Specifics that the extractive observer counts in a unit. Its weights were fitted with this pattern."""
 CODE = re.compile(
     r"`|\b[\w.-]+/[\w./-]+\w|\b\w+\.(?:py|ts|js|go|rs|md|json|sh|ya?ml|toml)\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+|--\w+"
 )
-"""What names files, identifiers or options: talk between people hardly has any."""
+"""Names of files, identifiers or options, which conversation between people hardly has."""
 CODE_PLACE = re.compile(
     r"`[^`\n]+`|\b[a-z]+[A-Z]\w+|\b[A-Z][a-z]+[A-Z]\w+|\w_\w+|\w\.\w+\(|\w\(\)|\blines? \d+|"
     r"\b[a-z]+-\d\b|\w\.[A-Za-z]\w+|(?<!\w)/\w+/\w+"
 )
-"""A name of code or a place in it, as a review that somebody pasted has many."""
+"""A name of code or a place in it, of which a pasted review has many."""
 CAPITALISED = re.compile(r"(?<=[\w,;:&)’'] )[A-Z][\w’'-]*|\b\w+[a-z][A-Z]\w*")
 """A capital within a sentence, or within a word: names of people, places and things."""
 VARYING = re.compile(
     r"0x[0-9a-f]+|[0-9a-f]{8,}|\d+(?:[.:]\d+)*|(?:/|\b[A-Za-z]:\\)[^\s:'\"]+|['\"`][^'\"`]{1,80}['\"`]",
     re.I,
 )
-"""What differs each time that one and the same error is printed."""
+"""Parts that differ each time that the same error is printed."""
 _NUMBERED = re.compile(r"[\w./@:+-]*\d[\w./@:+-]*")
 """Words with a digit."""
 _VERSION = re.compile(r"v\d+(?:\.\d+)*")
@@ -55,7 +55,7 @@ class Words:
         self._known: dict[str, bool] = {}
 
     def has(self, specific: str) -> bool:
-        """Whether it stands there, whatever the case; a number only as a number of its own."""
+        """Whether the text contains it, in any case; a number only as a number of its own."""
         if specific not in self._known:
             wanted = _plain(specific)
             wanted = wanted[1:] if _VERSION.fullmatch(wanted) else wanted
@@ -80,7 +80,7 @@ def differ_in_numbers(one: str, other: str) -> bool:
 
 
 def missing_specifics(text: str, said: Words) -> list[str]:
-    """Those of the text that were not said, neither whole nor in the parts that a writer may join."""
+    """The specifics of the text that were not said, neither as a whole nor in the parts that a writer may join."""
     return [specific for specific in specifics(text) if not _is_said(specific, said)]
 
 

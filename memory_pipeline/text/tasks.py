@@ -1,8 +1,8 @@
-"""Which of a user's messages says what is being worked on: not consent, thanks, praise or an order to commit.
+"""The task of a session from a user's messages: not consent, thanks, praise or an order to commit.
 
-A message is judged by what is left of it once such words are taken out, so that "ok, now add paging to the list" still
-tells its task. The words are those of everyday talk in a few languages; where they are missing, a short "obrigado" may
-stand for a task only in a session that has no longer message.
+A message is judged without such words, so that "ok, now add paging to the list" still names its task. The words are
+those of everyday talk in a few languages; if they are missing, a short "obrigado" may count as a task only in a session
+without a longer message.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from memory_pipeline.text.phrases import word_list
 from memory_pipeline.text.similarity import content_words
 
 MIN_WORDS = 3
-"""Words of content that tell a task. "Fix the tests" has two: it is taken where nothing longer was said."""
+"""Minimum content words of a task. "Fix the tests" has two: it counts if nothing longer was said."""
 MIN_WORDS_BESIDE_COMMIT = 5
-"""Of a sentence that speaks of committing: "commit this to main with a good message" names no task."""
+"""Minimum content words of a sentence about committing: "commit this to main with a good message" names no task."""
 _COMMIT = re.compile(r"\b(?:commit|push|merge?|squash|amend)(?:t?e[nstdr]?|t?ing|s|ez)?\b", re.I)
 _COMMIT_CJK = re.compile(r"提交|推送|合并|合併|コミット|プッシュ|マージ|커밋|푸시")
 _SENTENCE = re.compile(r"(?<=[.!?…])\s+|[\n。！？]+")
@@ -28,8 +28,8 @@ _CLOSING_CJK = re.compile(
 
 
 def current_task(newest_first: Iterable[str]) -> str | None:
-    """Of a user's messages the last that says what is being worked on; where all are short, the one that says most.
-    None where they only agree, thank or have something committed."""
+    """The last of a user's messages that names a task; if all are short, the most informative one. None if they only
+    agree, thank or ask for a commit."""
     best, most = None, 0
     for message in newest_first:
         said = words_about_a_task(message)
@@ -41,7 +41,7 @@ def current_task(newest_first: Iterable[str]) -> str | None:
 
 
 def words_about_a_task(message: str) -> int:
-    """How many words of content a message has besides consent, thanks, praise and orders to commit."""
+    """The number of content words in a message besides consent, thanks, praise and orders to commit."""
     total = 0
     for sentence in _SENTENCE.split(message):
         left = len(content_words(_CLOSING_CJK.sub(" ", _COMMIT_CJK.sub(" ", sentence))) - _CLOSING)

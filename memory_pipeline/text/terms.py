@@ -16,7 +16,7 @@ from memory_pipeline.text.languages.identify import ENGLISH, FRENCH, GERMAN, SPA
 from memory_pipeline.text.similarity import CJK, carries_content, words
 
 MAX_TERM = 80
-"""Characters of a term; longer ones are encoded data that nobody looks for."""
+"""Maximum characters of a term; longer ones are encoded data that nobody searches."""
 _STEMMERS = {ENGLISH: "english", GERMAN: "german", FRENCH: "french", SPANISH: "spanish"}
 """Snowball's name by language, of those that `language_of` tells from one text."""
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+|\d+(?:\.\d+)*")
@@ -25,7 +25,7 @@ _JOINED = re.compile(r"[\W_]")
 
 
 def terms(text: str) -> list[str]:
-    """The terms of a text in order, each as often as it is there; common words of grammar are left out."""
+    """The terms of a text in order, with repetitions; common words of grammar are left out."""
     language = language_of(text)
     return _in_languages(text, [ENGLISH] if language not in _STEMMERS else list(dict.fromkeys((ENGLISH, language))))
 

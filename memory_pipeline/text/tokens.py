@@ -9,7 +9,7 @@ PROSE = 3.5
 TOOL = 3.0
 """Characters per token of tool calls and results: code, paths and logs."""
 BY_SCRIPT, BY_FOUR = "script", "chars4"
-"""Ways to estimate: by the scripts of the text, or four characters to a token whatever they are."""
+"""Methods of the estimate: by the scripts of the text, or four characters per token for any text."""
 _HAN = re.compile(r"[\u3000-\u3040\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uff65]")
 _KANA = re.compile(r"[\u3041-\u30ff\u31f0-\u31ff\uff66-\uff9f]")
 _HANGUL = re.compile(r"[\u1100-\u11ff\u3130-\u318f\uac00-\ud7af]")
@@ -31,7 +31,7 @@ def estimate_by(method: str) -> None:
 
 
 def method() -> str:
-    """How this process estimates: part of what the rows of a day are made from."""
+    """The method of this process, which is part of the fingerprint of a day."""
     return _Method.current
 
 

@@ -1,1 +1,1 @@
-"""Which language a text is in, and the words by which it shows what it says: one file for each language."""
+"""The language of a text, and its cues: one file for each language."""

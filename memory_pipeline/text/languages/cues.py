@@ -25,7 +25,7 @@ def cues_in(language: str) -> Cues:
 
 
 def cues_of(text: str) -> Cues:
-    """Those of the language that this text is in."""
+    """The cues of the language of this text."""
     return cues_in(language_of(text))
 
 

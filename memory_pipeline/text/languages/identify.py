@@ -21,11 +21,11 @@ _WITH_CUES = (ENGLISH, GERMAN, FRENCH, SPANISH)
 _OTHERS = ("it", "pt", "nl", "pl", "sv", "da", "fi", "cs", "tr", "ro", "hu", "no", "id", "vi")
 """Languages that a long text may be in as well. Of a short one they are not asked for: it could be in any of them."""
 MIN_PROBABILITY = 0.95
-"""From which a short text is in another language than English."""
+"""The minimum probability that a short text is in another language than English."""
 MIN_PROBABILITY_OF_GRAMMAR = 0.45
 """The same for one with a word of grammar that English does not have, and with none that only English has."""
 MIN_WORDS = 12
-"""Below so many words a share means nothing."""
+"""Minimum words for which a share is meaningful."""
 MIN_SHARE = 0.2
 """Share of the commonest English words above which a text is English; in others it is below a tenth."""
 MIN_KANA = 0.1
@@ -46,16 +46,16 @@ _ENGLISH = frozenset(
     """.split()  # noqa: SIM905 - a list of words reads better as text
 )
 _ONLY_ENGLISH = _ENGLISH - frozenset("a also an as at des do in me no on or so son to use was we will".split())  # noqa: SIM905
-"""Those that other languages do not have as well."""
+"""Words that other languages do not share."""
 
 
 def language_of(text: str) -> str:
-    """The language of one text, however short; English where it cannot be told."""
+    """The language of one text, however short; English if it is uncertain."""
     return _of_text(text if len(text) <= LOOKED_AT else text[:LOOKED_AT])
 
 
 def is_plainly_english(text: str) -> bool:
-    """Whether it has a word of grammar that only English has, or no letters beyond it: told without a model."""
+    """Whether the text has a word of grammar that only English has, or no letters beyond English, without a model."""
     words = _WORD.findall(_CODE.sub(" ", text).lower())
     if any(word in _ONLY_ENGLISH for word in words):
         return True
@@ -105,7 +105,7 @@ def _of_text(text: str) -> str:
 
 
 def _by_script(prose: str) -> str:
-    """What its letters alone tell; nothing where they are Latin. A Chinese character is as good as a Latin word."""
+    """The language by letters alone; nothing if they are Latin. A Chinese character counts as much as a Latin word."""
     unspaced = CJK.findall(prose)
     letters = sum(map(len, _WORD.findall(prose)))
     latin = _LATIN_WORD.findall(prose)
