@@ -43,7 +43,7 @@ def test_the_package_gives_its_public_names_when_they_are_asked_for(tmp_path: Pa
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert done.stdout.splitlines() == [
         "memory_pipeline.lake.store",
-        "memory_pipeline.settings",
+        "memory_pipeline.settings.fields",
         "memory_pipeline.workspace.workspace",
         "memory_pipeline.recall.search",
     ]
