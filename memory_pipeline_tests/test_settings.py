@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import tomlkit
 
-from memory_pipeline.settings import SettingError, Settings, keep_timezone, load_settings, variable
+from memory_pipeline.settings import SettingError, Settings, keep_timezone, load_settings, named_workspace, variable
 from memory_pipeline.settings.old_names import warn
-from memory_pipeline.settings.sources import FOREIGN, by_old_key, settings_of
+from memory_pipeline.settings.sources import FILE_NAME, FOREIGN, by_old_key, settings_of
 from memory_pipeline_tests.cases import each
 
 EVERY = [
@@ -250,7 +250,7 @@ def test_a_workspace_that_cannot_be_made_is_a_sentence(monkeypatch: pytest.Monke
 
 def write_file(text: str) -> Path:
     """The settings.toml of the test's workspace."""
-    path = load_settings().settings_file
+    path = named_workspace() / FILE_NAME
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, "utf-8")
     return path
