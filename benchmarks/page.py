@@ -75,7 +75,7 @@ def _fill(settings: Settings, words: Words, messages: int, proposals: int, days:
             number = of_day.stop
             _put(lake, "observations", [_observation(rows[i % len(rows)], day, i) for i in of_day], day)
             _put(lake, "proposals", [_proposal(rows[i % len(rows)], day, i) for i in of_day], day)
-            _put(lake, "decisions", [_decision(day, i) for i in of_day if i % 3 == 0], day)
+            _put(lake, "events", [_decision(day, i) for i in of_day if i % 3 == 0], day)
             points = day_of_points(words, day, messages // days, DIMENSION, draw, vectors)
             said.upsert(points)
             observed.upsert(as_observations(points, DIMENSION, vectors))
@@ -156,8 +156,9 @@ def _decision(day: date, number: int) -> dict[str, Any]:
     return {
         "day": day,
         "proposal_id": f"p-{day:%Y%m%d}-{number + 1:03d}",
+        "kind": "decided",
         "decision": "rejected",
-        "decided_at": datetime(day.year, day.month, day.day, 20, tzinfo=UTC),
+        "happened_at": datetime(day.year, day.month, day.day, 20, tzinfo=UTC),
         "surface": "command",
         "text": "",
     }

@@ -274,8 +274,9 @@ def in_review(place: Place) -> list[tuple[str, str]]:
 
 def lost_decisions(workspace: Path, wanted: dict[str, str]) -> list[str]:
     """What is not on record as it was taken, or not in MEMORY.md once."""
-    files = sorted((workspace / "lake" / "decisions").glob("*.parquet"))
-    rows = pl.concat([pl.read_parquet(file) for file in files]).select("proposal_id", "decision").rows()
+    files = sorted((workspace / "lake" / "events").glob("*.parquet"))
+    decided = pl.concat([pl.read_parquet(file) for file in files]).filter(kind="decided")
+    rows = decided.select("proposal_id", "decision").rows()
     found = dict(rows)
     lost = [f"{p} was {end}, and is {found.get(p)}" for p, end in wanted.items() if found.get(p) != end]
     twice = [f"{p} is decided {count} times" for p, count in Counter(p for p, _ in rows).items() if count > 1]
@@ -296,7 +297,7 @@ def is_seen(place: Place, alone: Place) -> bool:
     """Whether a decision and a row that are taken out are found."""
     (path, *_) = sorted((alone.workspace / "lake" / "observations").glob("*.parquet"))
     pl.read_parquet(path)[1:].write_parquet(path)
-    for file in (place.workspace / "lake" / "decisions").glob("*.parquet"):
+    for file in (place.workspace / "lake" / "events").glob("*.parquet"):
         pl.read_parquet(file).filter(pl.col("proposal_id") != next(iter(place.seen.decided), "")).write_parquet(file)
     return bool(
         unequal_tables(place.workspace, alone.workspace) and lost_decisions(place.workspace, place.seen.decided)

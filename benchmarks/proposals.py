@@ -86,7 +86,7 @@ def speed(workspace: Path, count: int) -> None:
     settings = Settings(workspace=workspace, timezone="UTC", default_session_dirs=False)
     lake = Lake.from_settings(settings)
     fill(lake, count)
-    names = ("proposals", "supports", "decisions", "showings", "promotions")
+    names = ("proposals", "supports", "events")
     print(f"\n{count:,} proposals on {DAYS} days; {len(ProposalLog(lake).pending()):,} pending; seconds:")
     timed("tables read, and nothing else (baseline)", lambda: [lake.read(name) for name in names])
     timed("REVIEW.md made", lambda: reconcile(Workspace(settings, lake), NOW))
@@ -122,7 +122,7 @@ def timed(name: str, work: Callable[[], object]) -> None:
 
 def fill(lake: Lake, count: int) -> None:
     """Proposals with words of their own; what became of the older ones; a reflection of 20 lines on the last day."""
-    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in ("proposals", "decisions", "showings", "promotions")}
+    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in ("proposals", "events")}
     observations, sessions = [], []
     for number in range(count):
         day = FIRST + timedelta(days=number * DAYS // count)
@@ -134,13 +134,12 @@ def fill(lake: Lake, count: int) -> None:
         end = ENDS[number % len(ENDS)] if number < count * 0.8 else "pending"
         own = {"day": day, "proposal_id": proposal["proposal_id"]}
         if end != "pending":
-            rows["showings"].append(own | {"surface": "REVIEW.md", "shown_at": moment})
-            text = {"text": proposal["text"], "section": None}
-            rows["decisions"].append(own | text | {"decision": end, "decided_at": moment, "surface": "REVIEW.md"})
+            own |= {"happened_at": moment, "surface": "REVIEW.md"}
+            rows["events"].append(own | {"kind": "shown"})
+            rows["events"].append(own | {"kind": "decided", "decision": end, "text": proposal["text"]})
         if end == "approved":
-            rows["promotions"].append(
-                own | {"section": "Hard Rules", "text": proposal["text"], "promoted_at": moment, "already_there": False}
-            )
+            line = {"section": "Hard Rules", "text": proposal["text"], "already_there": False}
+            rows["events"].append(own | {"kind": "promoted"} | line)
     last = FIRST + timedelta(days=DAYS - 1)
     today = [o for o in observations if o["day"] == last][:20]
     lines = [reflected(o, last) for o in today]
@@ -148,7 +147,9 @@ def fill(lake: Lake, count: int) -> None:
         frame = pl.DataFrame(made, schema_overrides=TABLES[name].columns)
         lake.replace(name, frame, [FIRST + timedelta(days=d) for d in range(DAYS)])
     remembered = "".join(
-        f"- ({row['day']}) {row['text']} <!-- {row['proposal_id']} -->\n" for row in rows["promotions"]
+        f"- ({row['day']}) {row['text']} <!-- {row['proposal_id']} -->\n"
+        for row in rows["events"]
+        if row["kind"] == "promoted"
     )
     (lake.root.parent / "MEMORY.md").write_text(f"# Memory\n\n## Hard Rules\n{remembered}", "utf-8")
 

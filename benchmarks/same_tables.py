@@ -48,25 +48,13 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "month_distillations": ("day", "distillation_id"),
     "proposals": ("proposal_id",),
     "supports": ("day", "proposal_id", "reflection_id"),
-    "decisions": ("proposal_id",),
-    "showings": ("proposal_id", "surface"),
-    "displacements": ("proposal_id", "surface"),
-    "shown_days": ("proposal_id", "surface"),
-    "reoffers": ("proposal_id",),
-    "promotions": ("proposal_id",),
-    "auto_promotions": ("proposal_id",),
+    "events": ("proposal_id", "kind", "surface"),
     "friction_clusters": ("day", "pattern_id"),
     "ledger": ("call_id",),
 }
 CLOCK: Mapping[str, tuple[str, ...]] = {
     "pool_reflections": ("reflected_at",),
-    "decisions": ("day", "decided_at"),
-    "showings": ("day", "shown_at"),
-    "displacements": ("day", "displaced_at"),
-    "shown_days": ("day",),
-    "reoffers": ("day", "reoffered_at"),
-    "promotions": ("day", "promoted_at"),
-    "auto_promotions": ("day", "would_promote_at"),
+    "events": ("day", "happened_at"),
     "ledger": ("day", "asked_at", "seconds"),
 }
 """Columns that tell when a run was, not what it made."""

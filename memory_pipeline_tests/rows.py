@@ -25,6 +25,7 @@ import pytest
 
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.operations.earlier_events import MOMENTS
 from memory_pipeline.proposals.events import Decision, OpenLog
 from memory_pipeline.settings import Settings
 from memory_pipeline.settings.sources import nested, settings_of
@@ -266,11 +267,36 @@ def decision(proposal_id: str, decided: str = "approved", *, day: date = DAY, te
     return {
         "day": day,
         "proposal_id": proposal_id,
+        "kind": "decided",
         "decision": decided,
-        "decided_at": at("18:00", day),
+        "happened_at": at("18:00", day),
         "surface": "command",
         "text": text,
     }
+
+
+def events(lake: Lake, kind: str) -> pl.DataFrame:
+    """The events of a kind."""
+    return lake.read("events").filter(kind=kind)
+
+
+def store_as_before(lake: Lake) -> None:
+    """Put the events into the tables that held them up to format 4."""
+    rows = lake.read("events")
+    lake.replace("events", rows.clear(), set(rows["day"]))
+    for table, (kind, moment) in MOMENTS.items():
+        for (day,), own in rows.filter(kind=kind).partition_by("day", as_dict=True).items():
+            (lake.root / table).mkdir(exist_ok=True)
+            names = {"again": "reoffered"} | ({"happened_at": moment} if moment else {})
+            own.drop("kind", *([] if moment else ["happened_at"])).rename(names).write_parquet(
+                lake.root / table / f"{day}.parquet"
+            )
+
+
+def without_events(lake: Lake, lost: pl.Expr) -> None:
+    """Leave out of the table what meets the condition, as if it had never been written."""
+    rows = lake.read("events")
+    lake.replace("events", rows.filter(~lost), set(rows["day"]))
 
 
 class FakeEncoder:

@@ -46,8 +46,14 @@ def two(tmp_path: Path) -> tuple[Path, Path]:
     for minute, folder in enumerate(folders):
         settings, lake = workspace(folder)
         put(lake, "observations", observation("Never use npm."), observation("Deploy on Tuesday.", clock="10:00"))
-        decision = {"day": DAY, "proposal_id": "p-20250305-001", "decision": "approved", "text": "Never use npm."}
-        put(lake, "decisions", decision | {"decided_at": at(f"09:0{minute}")})
+        decision = {
+            "day": DAY,
+            "proposal_id": "p-20250305-001",
+            "kind": "decided",
+            "decision": "approved",
+            "text": "Never use npm.",
+        }
+        put(lake, "events", decision | {"kind": "decided", "happened_at": at(f"09:0{minute}")})
         written = f"_Last updated: 2025-03-05T09:0{minute}:00Z | 1 proposals pending_"
         settings.review_file.write_text(f"# Pending\n\n- [ ] Deploy on Tuesday.\n{written}\n", "utf-8")
         settings.daily_log(DAY).parent.mkdir()
@@ -68,12 +74,12 @@ def test_times_of_a_run_are_no_difference_and_everything_is_compared(two: tuple[
     found = compare(*two)
     assert differences(found) == {}
     assert {each.name: (each.before, each.after) for each in found} == {
-        "decisions": (1, 1),
+        "events": (1, 1),
         "observations": (2, 2),
         "REVIEW.md": (4, 4),
         f"memory/{DAY}.md": (1, 1),
     }
-    assert [each.ignored for each in found if each.name == "decisions"] == [("day", "decided_at")]
+    assert [each.ignored for each in found if each.name == "events"] == [("day", "happened_at")]
 
 
 def test_a_changed_value_is_named_by_row_and_column(two: tuple[Path, Path]) -> None:
@@ -93,8 +99,9 @@ def test_what_only_one_side_has_is_a_difference(two: tuple[Path, Path]) -> None:
     column, row = differences(compare(*two))["observations"]
     assert column == "column extra is there only after"
     assert row.startswith(f"day={DAY} observation_id=") and row.endswith(" is there only before")
-    (two[1] / "lake/decisions" / f"{DAY}.parquet").unlink()
-    assert differences(compare(*two))["decisions"] == ["proposal_id=p-20250305-001 is there only before"]
+    (two[1] / "lake/events" / f"{DAY}.parquet").unlink()
+    (row,) = differences(compare(*two))["events"]
+    assert row == "proposal_id=p-20250305-001 kind=decided surface=None is there only before"
 
 
 def test_a_changed_line_and_a_lacking_file_are_differences(two: tuple[Path, Path]) -> None:

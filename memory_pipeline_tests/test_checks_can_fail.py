@@ -38,6 +38,7 @@ from memory_pipeline_tests.prepared import copied
 from memory_pipeline_tests.rows import (
     DAY,
     FakeEncoder,
+    events,
     observation,
     pattern,
     proposal,
@@ -223,14 +224,14 @@ def lines_lost_words(level: int) -> Callable[[Bad], None]:
 
 
 def memory_is_gone(bad: Bad) -> None:
-    assert bad.lake.read("promotions").height
+    assert events(bad.lake, "promoted").height
     bad.settings.memory_file.unlink()
 
 
 def nobody_has_time(bad: Bad) -> None:
     long_ago = datetime.now(UTC) - timedelta(days=15)
-    for day in bad.lake.days("decisions"):
-        bad.replace("decisions", bad.lake.read("decisions", [day]).with_columns(decided_at=long_ago), day)
+    for day in bad.lake.days("events"):
+        bad.replace("events", bad.lake.read("events", [day]).with_columns(happened_at=long_ago), day)
     put(bad.lake, "proposals", proposal(901, "Never deploy on a Sunday."))
     record_showings(bad.workspace, {f"p-{DAY:%Y%m%d}-901": None}, long_ago, surface="REVIEW.md")
 

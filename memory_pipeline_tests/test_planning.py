@@ -93,7 +93,7 @@ def test_other_inputs_make_a_day_out_of_date(stage: Counting) -> None:
 
 def test_a_day_is_current_when_all_of_its_tables_are(stage: Counting) -> None:
     """A run that died between two tables is not done."""
-    stage.tables = ("ledger", "decisions")
+    stage.tables = ("ledger", "events")
     stage.lake.replace("ledger", stage.build(DAY).frames["ledger"], [DAY], {DAY: "inputs"})
     assert not is_current(stage, stage.lake, DAY)
     assert bring_up_to_date(stage, stage.lake, DAY)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.settings import Settings
 
 ENDS = ("approved", "rejected", "expired", "invalid", "superseded")
@@ -65,7 +66,7 @@ class Kept:
         assert len(found) == len(made), f"{self.at}: a proposal was made twice, so one decision would leave the other"
         self._is_still_there(self.proposals, found, "proposal")
         self.proposals = found
-        decisions = self.lake.read("decisions").to_dicts()
+        decisions = ProposalLog(self.lake).events("decided").to_dicts()
         ended = {row["proposal_id"]: row for row in decisions}
         twice = sorted(p for p in ended if sum(row["proposal_id"] == p for row in decisions) > 1)
         assert not twice, f"{self.at}: {twice} ended twice; which of the two a person meant is lost"
@@ -107,9 +108,9 @@ class Kept:
         self.most_waiting = max(self.most_waiting, len(self.pending))
         for proposal_id, row in self.decisions.items():
             if row["decision"] == "expired":
-                since = self.first_seen.get(proposal_id, row["decided_at"])
-                assert row["decided_at"] - since >= WEEK, (
-                    f"{self.at}: {proposal_id} expired after {row['decided_at'] - since} in REVIEW.md; a person who "
+                since = self.first_seen.get(proposal_id, row["happened_at"])
+                assert row["happened_at"] - since >= WEEK, (
+                    f"{self.at}: {proposal_id} expired after {row['happened_at'] - since} in REVIEW.md; a person who "
                     "looks once a week would never have seen it"
                 )
 
@@ -125,7 +126,7 @@ class Kept:
         for proposal_id, row in self.decisions.items():
             path = self.settings.daily_log(row["day"])
             log = path.read_text("utf-8") if path.exists() else ""
-            line = f"* {row['decided_at']:%H:%M} {row['decision']} `{proposal_id}` {row['text']}"
+            line = f"* {row['happened_at']:%H:%M} {row['decision']} `{proposal_id}` {row['text']}"
             told = [each for each in log.splitlines() if each.startswith(line)]
             assert len(told) == 1, f"{self.at}: the log of {row['day']} tells {len(told)} times that {line!r}"
 

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, print_json
-from memory_pipeline.cli.workspace import settings_of_call
+from memory_pipeline.cli.workspace import migrated, settings_of_call
 from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.recall.assembly import Briefing
 from memory_pipeline.recall.folders import UnknownProjectError, existing_folder, place_asked_for
@@ -85,7 +85,7 @@ def context(
 
 def _brief(project: str | None, as_json: bool) -> None:
     try:
-        settings = load_settings()
+        settings = migrated(load_settings())
         found = briefing_for(settings, _asked_for(settings, project))
     except Exception as error:  # a session is never kept from starting
         err.print(f"No briefing: {error}", style="dim", soft_wrap=True)
@@ -173,7 +173,7 @@ def _compaction(session: str, first_kept: str | None, tokens_before: int | None,
     try:
         from memory_pipeline.recall.compaction import compaction_summary, session_source
 
-        settings = load_settings()
+        settings = migrated(load_settings())
         source = session_source(settings, session)
         left = seconds - (time.monotonic() - _BEGAN)
         found = compaction_summary(settings, source, first_kept=first_kept, tokens_before=tokens_before, seconds=left)

@@ -1,9 +1,12 @@
 """`memory mcp`: the memory as a server that agents ask while they work."""
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from memory_pipeline.cli.console import MISUSED, err, fail
+from memory_pipeline.cli.workspace import migrated
+from memory_pipeline.settings import SettingError, load_settings
 from memory_pipeline.settings.extras import is_installed
 
 
@@ -17,6 +20,8 @@ def mcp() -> None:
         raise fail("`memory mcp` needs packages that are not installed: `pip install 'memory-pipeline[mcp]'`.", MISUSED)
     from memory_pipeline.recall.mcp_server import serve
 
+    with suppress(SettingError):  # of which the tools tell
+        migrated(load_settings())
     if sys.stdin.isatty():
         err.print("This speaks MCP, for agents: `claude mcp add memory -- memory mcp`.", style="dim")
     serve(Path.cwd())

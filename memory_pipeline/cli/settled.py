@@ -10,11 +10,15 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.applying import left_to_the_user
 from memory_pipeline.proposals.events import (
+    APPLIED,
     APPROVED,
     AUTO_SURFACE,
+    DECIDED,
     EXPIRED,
     INVALID,
+    PROMOTED,
     REJECTED,
+    REOFFERED,
     REVIEW_SURFACE,
     SUPERSEDED,
     WITHDRAWN,
@@ -33,14 +37,10 @@ def settled_since(settings: Settings, began: datetime) -> dict[str, Any]:
     """
     lake = Lake.from_settings(settings)
     now = now_utc()
-    recent = (
-        lake.read("decisions").filter(pl.col("decided_at").is_between(began, now)).sort("decided_at", "proposal_id")
-    )
-    again = lake.read("reoffers").filter(pl.col("reoffered_at").is_between(began, now))
-    log = ProposalLog(lake)
+    log, lately = ProposalLog(lake), pl.col("happened_at").is_between(began, now)
+    recent, again = log.events(DECIDED, lately).sort("happened_at", "proposal_id"), log.events(REOFFERED, lately)
     offered = dict(log.table("proposals").select("proposal_id", "text").iter_rows())
-    promoted = set(lake.read("promotions", columns=["proposal_id"])["proposal_id"])
-    promoted |= set(log.table("applied_fixes")["proposal_id"])
+    promoted = {*log.events(PROMOTED)["proposal_id"], *log.events(APPLIED)["proposal_id"]}
     left = left_to_the_user(log)
     read, other = recent.filter(pl.col("surface") == REVIEW_SURFACE), recent.filter(pl.col("surface") != REVIEW_SURFACE)
     approved = dict(read.filter(pl.col("decision") == APPROVED).select("proposal_id", "text").iter_rows())

@@ -31,8 +31,8 @@ def team(
 ) -> None:
     """Propose to a team's memory what two people have approved.
 
-    The workspace is the team's (MEMORY_WORKSPACE). Of each person only the table `promotions` is read: the lines that
-    they let into their own MEMORY.md. What two of them have, in whatever words, becomes a proposal of the team, once;
+    The workspace is the team's (MEMORY_WORKSPACE). Of each person only their promotions are read: the lines that they
+    let into their own MEMORY.md. What two of them have, in whatever words, becomes a proposal of the team, once;
     `memory review` decides.
     """
     settings = settings_of_call()
@@ -73,6 +73,10 @@ def _lakes(settings: Settings, people: list[str]) -> dict[str, Lake]:
         if "://" not in place and not Path(place).is_dir():
             raise fail(
                 f"{place} is not there; {name}'s lake is the folder that their `memory status` calls tables.", MISUSED
+            )
+        if lake.storage.files("promotions"):
+            raise fail(
+                f"{name}'s lake was written by an earlier version: run `memory status` of this one there.", MISUSED
             )
         found[name] = lake
     if len(found) < MIN_PEOPLE:

@@ -12,6 +12,7 @@ from pathlib import Path
 import memory_pipeline
 from memory_pipeline.cli.console import MISUSED, err, one_sentence
 from memory_pipeline.settings import SettingError, Settings, load_settings
+from memory_pipeline.settings.marks import FORMAT, kept_format
 
 EXAMPLES = Path(memory_pipeline.__file__).parent / "examples"
 """The installed examples. They are read from a copy, because an installation is moved and removed while tables name
@@ -24,7 +25,17 @@ def settings_of_call(sessions: Sequence[Path] = ()) -> Settings:
         os.environ["MEMORY_SESSION_DIRS"] = os.pathsep.join(map(str, sessions))  # made absolute there
         os.environ["MEMORY_DEFAULT_SESSION_DIRS"] = "false"
     with one_sentence(SettingError, code=MISUSED):
-        return load_settings()
+        settings = load_settings()
+    return migrated(settings)
+
+
+def migrated(settings: Settings) -> Settings:
+    """The settings; a workspace that an earlier version made has today's format then."""
+    if kept_format(settings.workspace) < FORMAT and settings.lake_dir.is_dir():
+        from memory_pipeline.operations.migrations import migrate
+
+        migrate(settings)
+    return settings
 
 
 def use_examples(settings: Settings) -> Settings:

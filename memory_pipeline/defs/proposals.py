@@ -71,7 +71,7 @@ def memory_file(context: dg.AssetExecutionContext, workspace: WorkspaceResource)
     """MEMORY.md: the lines that a user approved, each under its section, once.
 
     One file for all days, so it has no partitions. Decisions are read back from REVIEW.md and kept in the lake's
-    table `decisions`, approved lines are added to MEMORY.md and kept in `promotions` (`memory sql` shows both).
+    table `events`, and approved lines are added to MEMORY.md (`memory sql` offers `decisions` and `promotions`).
     Nothing that a user wrote is changed, and a line that a user removed does not come back.
     """
     opened = workspace.open()
@@ -157,8 +157,8 @@ def one_decision_each(workspace: WorkspaceResource) -> dg.AssetCheckResult:
     and how it comes back is said.
     It is about all proposals, so it has no partitions.
 
-    Fails when MEMORY.md is gone, empty or has none of many promoted lines, and when files of `proposals`, `decisions`
-    or `promotions` were changed or put back from different copies.
+    Fails when MEMORY.md is gone, empty or has none of many promoted lines, and when files of `proposals` or
+    `events` were changed or put back from different copies.
     """
     opened = workspace.open()
     verdict = ProposalIntegrity.from_lake(opened.lake, opened.settings.memory_file).judge()

@@ -2,6 +2,7 @@
 
 import dagster as dg
 
+from memory_pipeline.operations.migrations import migrate
 from memory_pipeline.settings import load_settings
 from memory_pipeline.workspace.workspace import Workspace
 
@@ -10,4 +11,6 @@ class WorkspaceResource(dg.ConfigurableResource):  # type: ignore[type-arg]
     """The workspace as the environment and its settings file say when a run or a tick begins."""
 
     def open(self) -> Workspace:
-        return Workspace.open(load_settings())
+        settings = load_settings()
+        migrate(settings)
+        return Workspace.open(settings)

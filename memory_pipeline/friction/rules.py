@@ -171,8 +171,9 @@ def memory_lines(text: str, promoted: Mapping[str, date]) -> Iterator[MemoryLine
 
 def promotion_days(lake: Lake) -> dict[str, date]:
     """The days on which lines were promoted, by the proposal's id and by its text."""
-    promotions = lake.read("promotions", columns=("proposal_id", "text", "day"))
-    return {key: day for i, text, day in promotions.iter_rows() for key in (i, _plain(text))}
+    events = lake.read("events", columns=("kind", "proposal_id", "text", "day"))
+    promoted = events.filter(kind="promoted").drop("kind")
+    return {key: day for i, text, day in promoted.iter_rows() for key in (i, _plain(text))}
 
 
 def _folders(workspace: Workspace) -> list[str]:

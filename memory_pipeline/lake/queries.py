@@ -10,7 +10,7 @@ import duckdb
 
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.store import Lake, sql_text
-from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.lake.tables import TABLES, VIEWS
 
 _GAP = r"(?:\s|--[^\n]*\n|/\*.*?\*/)*"
 _EXPLAIN = re.compile(rf"{_GAP}explain\b{_GAP}(?:analyze\b{_GAP})?(?:\([^)]*\){_GAP})?", re.I | re.S)
@@ -86,9 +86,10 @@ def _named(connection: duckdb.DuckDBPyConnection, lake: Lake, query: str) -> Col
     if not lake.storage.is_far or "query_table" in query.casefold():
         return TABLES
     try:
-        return {name.casefold().strip('"') for name in connection.get_table_names(query)} & set(TABLES)
+        names = {name.casefold().strip('"') for name in connection.get_table_names(query)}
     except duckdb.Error:
         return TABLES
+    return names & set(TABLES) | ({"events"} if names & set(VIEWS) else set())
 
 
 def _lock(connection: duckdb.DuckDBPyConnection, lake: Lake, tables: Collection[str]) -> None:

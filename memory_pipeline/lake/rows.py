@@ -168,7 +168,9 @@ Worth = Annotated[
 ]
 SaidAt = Annotated[datetime, "when it was said, UTC"]
 Surface = Annotated[
-    Name, "where it was shown or decided: REVIEW.md, command, page, todoist; by no user: expiry, supersession, auto"
+    Name,
+    "where it was shown or decided: REVIEW.md, command, page, todoist; by no user: expiry, supersession, friction, "
+    "auto; of an applied fix its file",
 ]
 TargetFile = Annotated[str, "where the change belongs"]
 Adds = Annotated[str, "the line to write into the target file, without its bullet; empty where it is not a line"]
@@ -589,96 +591,31 @@ class SupportRow(TypedDict):
     projects: Projects | None
 
 
-class DecisionRow(TypedDict):
-    """What became of a proposal, on the day it was decided."""
+class EventRow(TypedDict):
+    """Something that happened to a proposal, on the day it did; what a column is empty of says the kind."""
 
     day: Day
+    happened_at: Annotated[datetime | None, "when it happened, UTC; empty of a shown_day of an earlier version"]
     proposal_id: ProposalId
-    decision: Annotated[Name, "approved, rejected, expired, invalid, superseded or withdrawn"]
-    decided_at: Annotated[datetime, "when it was decided, UTC"]
-    surface: Surface
-    section: Section | None
-    text: Text
-    reason: Annotated[str | None, "why it was decided so"]
-    content_hash: ContentHash | None
-    reoffered: Annotated[
-        bool | None, "true where it was decided after it had been offered again; its earlier expiry does not count then"
+    kind: Annotated[
+        Name,
+        "what happened: decided; shown (put on a surface), displaced (a better one took its place there) or shown_day "
+        "(a run had it on display that day); reoffered (offered again, once); promoted (its line reached MEMORY.md) or "
+        "applied (a fix was written to a file); would_promote or would_apply (when it first qualified to be promoted "
+        "or applied without asking)",
     ]
-
-
-class ShowingRow(TypedDict):
-    """A proposal as it was first shown on a surface, and as it came back to REVIEW.md after better ones took its
-    place.
-    """
-
-    day: Day
-    proposal_id: ProposalId
-    surface: Surface
-    shown_at: Annotated[datetime, "when it was first shown there, or came back, UTC"]
+    surface: Surface | None
+    decision: Annotated[Name | None, "approved, rejected, expired, invalid, superseded or withdrawn"]
+    section: Section | None
+    text: Text | None
+    reason: Annotated[str | None, "why"]
+    content_hash: ContentHash | None
     external_id: Annotated[Name | None, "what the surface calls it, such as a Todoist task"]
     lines: Annotated[str | None, "how it stood in REVIEW.md then: a line that still stands so was touched by nobody"]
-
-
-class DisplacementRow(TypedDict):
-    """A proposal whose place in REVIEW.md a better one took; it is pending, and its time to expire stands still."""
-
-    day: Day
-    proposal_id: ProposalId
-    surface: Surface
-    displaced_at: Annotated[datetime, "when a better one took its place, UTC"]
-
-
-class ShownDayRow(TypedDict):
-    """A pending proposal that a run had on display on that day; as many such days as it may have end it."""
-
-    day: Day
-    proposal_id: ProposalId
-    surface: Surface
-
-
-class NewReoffer(TypedDict):
-    """A row of `reoffers` that has no day yet: it gets the day on which it is stored."""
-
-    proposal_id: ProposalId
-    reoffered_at: Annotated[datetime, "when it was offered again, UTC"]
-    days_shown: Annotated[
-        int | None,
-        "days on which a run is known to have shown it before it expired; none of one whose fix is withdrawn",
+    again: Annotated[
+        bool | None, "true of a decision after it was offered again; the earlier expiry does not count then"
     ]
-
-
-class ReofferRow(NewReoffer):
-    """A proposal that is offered again, once: it expired unseen, before days were counted, or its fix is withdrawn."""
-
-    day: Day
-
-
-class PromotionRow(TypedDict):
-    """An approved proposal that reached MEMORY.md, on the day it did."""
-
-    day: Day
-    proposal_id: ProposalId
-    section: Section
-    text: Text
-    promoted_at: Annotated[datetime, "when it reached MEMORY.md, UTC"]
-    already_there: Annotated[bool, "the line stood in MEMORY.md before"]
-
-
-class NewAutoPromotion(TypedDict):
-    """A row of `auto_promotions` that has no day yet: it gets the day on which it is stored."""
-
-    proposal_id: ProposalId
-    section: Section
-    would_promote_at: Annotated[datetime, "when it was first found that it would be promoted without asking, UTC"]
-    acceptance: Annotated[float, "share of the last decisions on the section that took the line as it was offered"]
-    lower_bound: Annotated[float, "lower bound of the 95 % interval of that share"]
-    decisions_counted: Annotated[int, "number of these decisions"]
-
-
-class AutoPromotionRow(NewAutoPromotion):
-    """A proposal that would have been promoted without asking, when that was first so."""
-
-    day: Day
+    already_there: Annotated[bool | None, "of a promoted line: whether it stood in MEMORY.md before"]
 
 
 class FrictionRow(TypedDict):
@@ -749,28 +686,6 @@ class NewFix(TypedDict):
 
 class FixRow(NewFix):
     """A friction pattern as it was offered: the user decides on it like on a proposal; never changed once made."""
-
-    day: Day
-
-
-class AppliedFixRow(TypedDict):
-    """An approved friction fix that was written into a file of the workspace, where it is no new line of MEMORY.md."""
-
-    day: Day
-    proposal_id: ProposalId
-    place: Place
-    applied_at: Annotated[datetime, "when the file was changed, UTC"]
-
-
-class NewAutoFix(TypedDict):
-    """A row of `auto_fixes` that has no day yet: it gets the day on which it is stored."""
-
-    proposal_id: ProposalId
-    would_apply_at: Annotated[datetime, "when it was first found that it would be applied without asking, UTC"]
-
-
-class AutoFixRow(NewAutoFix):
-    """A friction fix that would be applied without asking, when that was first so."""
 
     day: Day
 

@@ -25,7 +25,7 @@ import polars as pl
 from memory_pipeline.errors import MemoryPipelineError, TryAgainLaterError
 from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.lake.storage import SUFFIX, Expected, File, FolderStorage, ReplacedMeanwhileError, Storage
-from memory_pipeline.lake.tables import TABLES, duckdb_type
+from memory_pipeline.lake.tables import TABLES, VIEWS, duckdb_type
 from memory_pipeline.lake.versions import keep_version, lost, put_back
 
 if TYPE_CHECKING:
@@ -307,6 +307,8 @@ class Lake:
             places = [self.storage.place_of(file.key) for file in listed.get(name, ())]
             if files := ", ".join(map(sql_text, places)):
                 query += f" UNION ALL BY NAME SELECT * FROM read_parquet([{files}], union_by_name = true)"
+            connection.execute(f'CREATE OR REPLACE VIEW "{name}" AS {query}')
+        for name, query in VIEWS.items():
             connection.execute(f'CREATE OR REPLACE VIEW "{name}" AS {query}')
 
     def _heal(self, table: str) -> None:

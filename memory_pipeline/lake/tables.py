@@ -114,21 +114,22 @@ TABLES: dict[str, Table] = {
     "proposals": Table(rows.ProposalRow, ("proposal_id",), is_derived=False),
     "remembered": Table(rows.RememberedRow, ("proposal_id",), is_derived=False),
     "supports": Table(rows.SupportRow, ("proposal_id", "reflection_id")),
-    "decisions": Table(rows.DecisionRow, ("decided_at", "proposal_id"), is_derived=False),
-    "showings": Table(rows.ShowingRow, ("proposal_id", "surface"), is_derived=False),
-    "displacements": Table(rows.DisplacementRow, ("proposal_id", "displaced_at"), is_derived=False),
-    "shown_days": Table(rows.ShownDayRow, ("proposal_id", "surface"), is_derived=False),
-    "reoffers": Table(rows.ReofferRow, ("proposal_id",), is_derived=False),
-    "promotions": Table(rows.PromotionRow, ("proposal_id",), is_derived=False),
-    "auto_promotions": Table(rows.AutoPromotionRow, ("proposal_id",), is_derived=False),
+    "events": Table(rows.EventRow, ("happened_at", "proposal_id", "kind", "surface"), is_derived=False),
     "friction_clusters": Table(rows.FrictionRow, ("pattern_id",), passes=True),
     "friction_fixes": Table(rows.FixRow, ("proposal_id",), is_derived=False),
-    "applied_fixes": Table(rows.AppliedFixRow, ("proposal_id",), is_derived=False),
-    "auto_fixes": Table(rows.AutoFixRow, ("proposal_id",), is_derived=False),
     "watched_rules": Table(rows.WatchedRuleRow, ("since", "rule_id"), daily=False, is_derived=False),
     "forgotten": Table(rows.ForgottenRow, ("forgotten_at", "kind", "digest"), daily=False, is_derived=False),
     "ledger": Table(rows.LedgerRow, ("asked_at", "call_id"), is_derived=False),
 }
+
+
+VIEWS = {
+    "decisions": "SELECT day, proposal_id, decision, happened_at AS decided_at, surface, section, text, reason, "
+    "content_hash, again AS reoffered FROM events WHERE kind = 'decided'",
+    "promotions": "SELECT day, proposal_id, section, text, happened_at AS promoted_at, already_there FROM events "
+    "WHERE kind = 'promoted'",
+}
+"""What `memory sql` offers beside the tables: the events that are asked for most."""
 
 
 def duckdb_type(kind: pl.DataType) -> str:

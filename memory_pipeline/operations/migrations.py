@@ -15,13 +15,16 @@ import re
 import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import polars as pl
 
+from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.locks import FileLock
-from memory_pipeline.markdown.safe_write import write_atomically
+from memory_pipeline.markdown.safe_write import LOCK_SECONDS, write_atomically
+from memory_pipeline.operations import earlier_events
+from memory_pipeline.proposals.events import REOFFERED, event_rows
 from memory_pipeline.settings import Settings
 from memory_pipeline.settings.marks import FORMAT, keep_format, kept_format
 
@@ -59,27 +62,28 @@ def m003_offer_again_what_expired_unseen(settings: Settings) -> None:
     """Up to version 0.2.0 proposals expired by the clock alone, for no reason on record. Those that runs are known to
     have shown on fewer than half of the days are offered again; tasks in Todoist were on a list that is looked at, and
     what a newer line replaced stays over."""
-    lake = Lake.from_settings(settings)
-    by_clock = lake.read("decisions").filter(pl.col("surface") == "expiry", pl.col("reason").is_null())
-    if by_clock.is_empty() or not lake.read("shown_days").is_empty():
+    lake, storage = Lake.from_settings(settings), storage_of(settings)
+    decisions = earlier_events.read(storage, "decisions")
+    by_clock = decisions.filter(pl.col("surface") == "expiry", pl.col("reason").is_null())
+    if by_clock.is_empty() or not earlier_events.read(storage, "shown_days").is_empty():
         return
-    showings, today = lake.read("showings"), datetime.now(settings.zone).date()
+    showings, today = earlier_events.read(storage, "showings"), datetime.now(settings.zone).date()
     settled = set(showings.filter(pl.col("surface") == "todoist")["proposal_id"])
     settled.update(*lake.read("proposals")["supersedes"].drop_nulls().to_list())
     shown = showings.filter(pl.col("surface") != "command")
     first = dict(shown.group_by("proposal_id").agg(pl.col("day").min()).iter_rows())
-    ran = {day for table in ("showings", "displacements", "decisions", "promotions") for day in lake.days(table)}
+    tables = ("showings", "displacements", "decisions", "promotions")
+    ran = {day for table in tables for day in earlier_events.days(storage, table)}
     again = []
     for proposal_id, ended in by_clock.select("proposal_id", "day").iter_rows():
         due = first.get(proposal_id, ended) + timedelta(days=settings.proposal_expiry_days)
         was_right = ended <= today and not any(due < day < ended for day in ran)  # the clock; else no day is known
         days = sum(first.get(proposal_id, ended) <= day < ended for day in ran) if was_right else 0
         if 2 * days < settings.proposal_expiry_days and proposal_id not in settled:
-            row = {"day": today, "proposal_id": proposal_id, "reoffered_at": datetime.now(UTC), "days_shown": days}
-            again.append(row)
-    made = pl.DataFrame(again, schema=TABLES["reoffers"].columns)
-    new = made.join(lake.read("reoffers"), on="proposal_id", how="anti")
-    lake.update("reoffers", lambda rows: pl.concat([rows, new]), today)
+            again.append({"proposal_id": proposal_id, "reason": earlier_events.shown_on(days)})
+    known = pl.concat([lake.read("events").filter(kind=REOFFERED), earlier_events.read(storage, "reoffers")])
+    made = event_rows(REOFFERED, again, today, datetime.now(UTC)).join(known, on="proposal_id", how="anti")
+    lake.update("events", lambda rows: pl.concat([rows, made]), today)
 
 
 def m004_drop_the_own_event_storage(settings: Settings) -> None:
@@ -93,11 +97,33 @@ def m004_drop_the_own_event_storage(settings: Settings) -> None:
         write_atomically(own, kept, expected=text, backups=settings.backups)
 
 
+def m005_put_what_happened_to_proposals_into_events(settings: Settings) -> None:
+    """Up to version 0.2.0 nine tables held it. Their rows become rows of `events`, and they stay as they are."""
+    lake, storage = Lake.from_settings(settings), storage_of(settings)
+    with FileLock(settings.backups / "proposals.lock", timeout=LOCK_SECONDS):
+        found = pl.concat([earlier_events.read(storage, table) for table in earlier_events.MOMENTS])
+        for (day,), made in found.partition_by("day", as_dict=True, include_key=True).items():
+            lake.update("events", partial(_with_new, made), day)
+
+
+def _with_new(made: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    return pl.concat([rows, made.join(rows, on=made.columns, how="anti", nulls_equal=True)])
+
+
+def m006_remove_the_tables_that_events_replaced(settings: Settings) -> None:
+    """Their last versions stay in `backups/lake/`. It is a step of its own, for by now the workspace has a format that
+    a version which reads those tables refuses."""
+    with FileLock(settings.backups / "proposals.lock", timeout=LOCK_SECONDS):
+        earlier_events.remove(storage_of(settings))
+
+
 MIGRATIONS: tuple[Callable[[Settings], None], ...] = (
     m001_take_back_dagster_yaml,
     m002_remove_the_index_without_schema,
     m003_offer_again_what_expired_unseen,
     m004_drop_the_own_event_storage,
+    m005_put_what_happened_to_proposals_into_events,
+    m006_remove_the_tables_that_events_replaced,
 )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from memory_pipeline.days import day_of
 from memory_pipeline.lake.rows import FixRow, ProposalState, typed_rows
 from memory_pipeline.markdown.safe_write import update_file
-from memory_pipeline.proposals.events import APPROVED, OpenLog, ProposalLog
+from memory_pipeline.proposals.events import APPLIED, APPROVED, OpenLog, ProposalLog
 from memory_pipeline.proposals.fixes import adds_to_memory, file_of, to_make
 from memory_pipeline.proposals.memory_file import Promotion, add_lines, strike_words
 from memory_pipeline.settings import Settings
@@ -24,7 +24,7 @@ def apply_fixes(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
     settings, fixes = workspace.settings, log.fixes
     if not fixes:
         return []
-    done, applied = set(log.table("applied_fixes")["proposal_id"]), list[str]()
+    done, applied = set(log.events(APPLIED)["proposal_id"]), list[str]()
     for row in typed_rows(log.frame, ProposalState):
         proposal_id = row["proposal_id"]
         fix = fixes.get(proposal_id)
@@ -36,7 +36,7 @@ def apply_fixes(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
         text = row["decided_text"] or row["text"]
         section = row["decided_section"] or fix["section"] or settings.sections[1]
         _apply(settings, path, fix, Promotion(proposal_id, section, text, row["day"]), day_of(now, settings.zone))
-        log.append("applied_fixes", [{"proposal_id": proposal_id, "place": fix["place"], "applied_at": now}], now)
+        log.add(APPLIED, [{"proposal_id": proposal_id, "surface": fix["place"]}], now)
         applied.append(proposal_id)
     return applied
 

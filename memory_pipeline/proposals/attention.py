@@ -6,7 +6,15 @@ from datetime import datetime, timedelta
 
 import polars as pl
 
-from memory_pipeline.proposals.events import COMMAND_SURFACE, PAGE_SURFACE, REVIEW_SURFACE, TODOIST_SURFACE, ProposalLog
+from memory_pipeline.proposals.events import (
+    COMMAND_SURFACE,
+    DECIDED,
+    PAGE_SURFACE,
+    REVIEW_SURFACE,
+    SHOWN,
+    TODOIST_SURFACE,
+    ProposalLog,
+)
 from memory_pipeline.verdict import Verdict
 
 SURFACES = (REVIEW_SURFACE, COMMAND_SURFACE, PAGE_SURFACE, TODOIST_SURFACE)
@@ -31,10 +39,10 @@ def judge_attention(log: ProposalLog, now: datetime) -> Verdict:
 def left_since(log: ProposalLog, now: datetime) -> datetime | None:
     """Since when something was shown and a user has decided on nothing; None where nothing was. What expired meanwhile
     counts: it was there to be decided on."""
-    taken = log.table("decisions").filter(pl.col("surface").is_in(SURFACES), pl.col("decided_at") <= now)
-    last = taken["decided_at"].max()
-    shown = log.table("showings").filter(pl.col("shown_at") <= now).sort("shown_at").unique("proposal_id", keep="first")
-    left = shown.filter(~pl.col("proposal_id").is_in(taken["proposal_id"].to_list()))["shown_at"].min()
+    taken = log.events(DECIDED, pl.col("surface").is_in(SURFACES), pl.col("happened_at") <= now)
+    last = taken["happened_at"].max()
+    open_ = ~pl.col("proposal_id").is_in(taken["proposal_id"].to_list())
+    left = log.events(SHOWN, pl.col("happened_at") <= now, open_)["happened_at"].min()
     if not isinstance(left, datetime):
         return None
     return max(left, last) if isinstance(last, datetime) else left

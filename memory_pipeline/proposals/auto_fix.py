@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 
 import polars as pl
 
-from memory_pipeline.lake.rows import NewAutoFix, ProposalState
-from memory_pipeline.proposals.events import APPROVED, AUTO_SURFACE, Decision, ProposalLog, is_fix
+from memory_pipeline.lake.rows import ProposalState
+from memory_pipeline.proposals.events import APPROVED, AUTO_SURFACE, WOULD_APPLY, Decision, ProposalLog, is_fix
 from memory_pipeline.proposals.fixes import where
 from memory_pipeline.proposals.validity import invalid
 from memory_pipeline.text.sentences import clip
@@ -29,9 +29,9 @@ SHOWN = 60
 
 @dataclass(frozen=True)
 class AutoFixes:
-    """`rows` of `auto_fixes`: what would be applied without asking. `decisions`: what is."""
+    """`qualified`: the ids of what would be applied without asking. `decisions`: what is."""
 
-    rows: list[NewAutoFix] = field(default_factory=list)
+    qualified: list[str] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
 
 
@@ -45,13 +45,12 @@ def automatic_fixes(
     if not workspace.settings.auto_fix:
         return AutoFixes()
     found = [row for row in candidates(workspace, log) if row["proposal_id"] not in unread]
-    rows: list[NewAutoFix] = [{"proposal_id": row["proposal_id"], "would_apply_at": now} for row in found]
-    if _dry_until(log, now) is not None:
-        return AutoFixes(rows)
-    return AutoFixes(
-        rows,
-        [Decision(r["proposal_id"], APPROVED, AUTO_SURFACE, r["text"], reason=HOW_TO_UNDO) for r in found],
-    )
+    made = AutoFixes([row["proposal_id"] for row in found])
+    if _dry_until(log, now) is None:
+        made.decisions.extend(
+            Decision(r["proposal_id"], APPROVED, AUTO_SURFACE, r["text"], reason=HOW_TO_UNDO) for r in found
+        )
+    return made
 
 
 def candidates(workspace: Workspace, log: ProposalLog) -> list[ProposalState]:
@@ -85,6 +84,6 @@ def report(workspace: Workspace, log: ProposalLog, now: datetime) -> list[str]:
 
 def _dry_until(log: ProposalLog, now: datetime) -> datetime | None:
     """When the dry run ends; None once it is over. A moment that is in the future is of a clock that was wrong."""
-    first = log.table("auto_fixes").filter(pl.col("would_apply_at") <= now)["would_apply_at"].min()
+    first = log.events(WOULD_APPLY, pl.col("happened_at") <= now)["happened_at"].min()
     end = (first if isinstance(first, datetime) else now) + DRY_RUN
     return end if end > now else None

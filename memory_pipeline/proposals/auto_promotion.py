@@ -1,9 +1,9 @@
 """Promoting without asking, where a user's own decisions have earned it: off unless asked for, in shadow first.
 
 What the user made of proposals is counted by section of MEMORY.md. Nothing is kept but rows of decisions: a rate is
-counted anew each time, so a section loses what it earned by itself. In shadow mode a row of `auto_promotions` keeps
-what would have been promoted, and nothing else happens; what the user then decides is set beside it. Only a section
-whose shadow was right so often is promoted to, when the setting is `on`.
+counted anew each time, so a section loses what it earned by itself. In shadow mode an event keeps what
+would have been promoted, and nothing else happens; what the user then decides is set beside it. Only a section whose
+shadow was right so often is promoted to, when the setting is `on`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from math import sqrt
 import polars as pl
 
 from memory_pipeline.days import lookback
-from memory_pipeline.lake.rows import NewAutoPromotion, ProposalState, typed_rows
+from memory_pipeline.lake.rows import ProposalState, typed_rows
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.events import (
     APPROVED,
@@ -26,9 +26,11 @@ from memory_pipeline.proposals.events import (
     EXPIRED,
     PAGE_SURFACE,
     PENDING,
+    PROMOTED,
     REJECTED,
     REVIEW_SURFACE,
     TODOIST_SURFACE,
+    WOULD_PROMOTE,
     Decision,
     ProposalLog,
 )
@@ -113,7 +115,7 @@ def standings(workspace: Workspace, log: ProposalLog) -> dict[str, Standing]:
         if end not in (STANDING, "") and row["section"] != REFLECTED:
             said.setdefault(row["section"], []).append(end == TAKEN)
     result = {s: Standing(Rate(sum(goods[-COUNTED:]), len(goods[-COUNTED:]))) for s, goods in said.items()}
-    noted = log.table("auto_promotions").filter(pl.col("section") != REFLECTED)
+    noted = log.events(WOULD_PROMOTE, pl.col("section") != REFLECTED)
     for proposal_id, section in noted.select("proposal_id", "section").iter_rows():
         result.setdefault(section, Standing()).outcomes[ends.get(proposal_id, PENDING)] += 1
     return result
@@ -128,7 +130,7 @@ def retracted(workspace: Workspace, log: ProposalLog) -> set[str]:
     automatic = set(approved.filter(pl.col("surface") == AUTO_SURFACE)["proposal_id"])
     if not automatic or not workspace.settings.memory_file.exists():  # that the file is gone says nothing about a line
         return set()
-    promoted = log.table("promotions").select("proposal_id", "text").iter_rows()
+    promoted = log.events(PROMOTED).select("proposal_id", "text").iter_rows()
     replaced = set(approved["supersedes"].explode(empty_as_null=True).drop_nulls())
     lines = lines_of(workspace.settings.memory_file.read_bytes())
     there = {normalised(line.text) for line in lines}  # what is struck through has ~~ around it
@@ -165,9 +167,9 @@ HOW_TO_TAKE_BACK = "promoted automatically; delete or strike out its line in MEM
 
 @dataclass(frozen=True)
 class AutoPromotions:
-    """`rows` of `auto_promotions`: what would be promoted without asking. `decisions`: what is, being `on`."""
+    """`rows`: events of what would be promoted without asking. `decisions`: what is, being `on`."""
 
-    rows: list[NewAutoPromotion] = field(default_factory=list)
+    rows: list[dict[str, str]] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
 
 
@@ -182,14 +184,11 @@ def automatic_promotions(
         return AutoPromotions()
     earned = standings(workspace, log)
     found = _candidates(workspace, log, earned, now, unread)
-    rows: list[NewAutoPromotion] = [
+    rows = [
         {
             "proposal_id": row["proposal_id"],
             "section": row["section"],
-            "would_promote_at": now,
-            "acceptance": (rate := earned[row["section"]].acceptance).share,
-            "lower_bound": rate.lower,
-            "decisions_counted": rate.counted,
+            "reason": _took(earned[row["section"]].acceptance),
         }
         for row in found
     ]
@@ -261,8 +260,7 @@ def in_shadow(workspace: Workspace, log: ProposalLog) -> list[str]:
 
 def _sentence(section: str, standing: Standing, *, is_on: bool) -> str:
     rate = standing.acceptance
-    enough = f"at least {rate.lower:.2f}" if rate.counted >= MIN_DECISIONS else f"{MIN_DECISIONS} decisions are needed"
-    parts = [f"{rate.good} of your last {rate.counted} decisions took the line as offered ({enough})"]
+    parts = [_took(rate)]
     if standing.would_promote:
         parts.append(_outcomes(standing))
     if is_on:
@@ -271,6 +269,11 @@ def _sentence(section: str, standing: Standing, *, is_on: bool) -> str:
             parts[-1] = f"stays in shadow: {parts[-1]}"
     word = "trusted" if rate.is_trusted else "not trusted"
     return f"{section}: {word}, " + "; ".join(parts)
+
+
+def _took(rate: Rate) -> str:
+    enough = f"at least {rate.lower:.2f}" if rate.counted >= MIN_DECISIONS else f"{MIN_DECISIONS} decisions are needed"
+    return f"{rate.good} of your last {rate.counted} decisions took the line as offered ({enough})"
 
 
 def _outcomes(standing: Standing) -> str:

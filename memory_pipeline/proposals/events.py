@@ -1,7 +1,7 @@
-"""What happens to proposals: rows that are only ever added, and what they make of each proposal.
+"""What happens to proposals: rows of `events` that are only ever added, and the log that they make.
 
-`ProposalLog` is one snapshot of the event tables. A status is a join over it; nothing is updated in place. Whoever adds
-rows does so through a log that was opened for it, under a lock, so that what it read is what there is.
+`ProposalLog` is one snapshot of the tables. A status is a join over it (`joined.py`); nothing is updated in place.
+Whoever adds rows does so through a log that was opened for it, under a lock, so that what it read is what there is.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Self
 import polars as pl
 
 from memory_pipeline.days import day_of
-from memory_pipeline.lake.rows import DecisionRow, FixRow, ProposalState, typed_rows
+from memory_pipeline.lake.rows import FixRow, NewFix, ProposalState, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.safe_write import LOCK_SECONDS, make_folder, write_atomically
+from memory_pipeline.proposals.joined import fixes_as_proposals, joined, remembered_as_proposals
 from memory_pipeline.proposals.score import OF_PRIORITY, with_sessions
-from memory_pipeline.text.priorities import MEDIUM
 from memory_pipeline.workspace.daily_log.render import LogDecision, write_decisions
 from memory_pipeline.workspace.workspace import Workspace
 
@@ -35,19 +35,20 @@ REVIEW_SURFACE, COMMAND_SURFACE, PAGE_SURFACE, TODOIST_SURFACE = "REVIEW.md", "c
 AUTO_SURFACE = "auto"
 """Nobody's: see `auto_promotion`."""
 EXPIRY_SURFACE, SUPERSESSION_SURFACE, FRICTION_SURFACE = "expiry", "supersession", "friction"
+DECIDED, SHOWN, DISPLACED, SHOWN_DAY, REOFFERED = "decided", "shown", "displaced", "shown_day", "reoffered"
+PROMOTED, APPLIED, WOULD_PROMOTE, WOULD_APPLY = "promoted", "applied", "would_promote", "would_apply"
 KEYS = {
-    "decisions": ["proposal_id", "reoffered"],
-    "promotions": ["proposal_id"],
-    "auto_promotions": ["proposal_id"],
-    "showings": ["proposal_id", "surface", "external_id", "shown_at"],
-    "displacements": ["proposal_id", "surface", "displaced_at"],
-    "shown_days": ["proposal_id", "surface", "day"],
-    "reoffers": ["proposal_id"],
-    "friction_fixes": ["proposal_id"],
-    "applied_fixes": ["proposal_id"],
-    "auto_fixes": ["proposal_id"],
+    DECIDED: ["proposal_id", "again"],
+    SHOWN: ["proposal_id", "surface", "external_id", "happened_at"],
+    DISPLACED: ["proposal_id", "surface", "happened_at"],
+    SHOWN_DAY: ["proposal_id", "surface", "day"],
+    REOFFERED: ["proposal_id"],
+    PROMOTED: ["proposal_id"],
+    APPLIED: ["proposal_id"],
+    WOULD_PROMOTE: ["proposal_id"],
+    WOULD_APPLY: ["proposal_id"],
 }
-"""Of what each table keeps one row for ever, the first."""
+"""The kinds of events, and of what each has one for ever, the first."""
 FIRST_REMEMBERED = 10_001
 """Number of a day's first proposal that was asked for by `memory remember`. Those that the stage makes have numbers
 below: a run counts on from what it found when it began, and must not give a number that was given meanwhile."""
@@ -58,7 +59,7 @@ _BEFORE_ALL = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Decision:
-    """The end of a proposal, as a row of `decisions`; `section` where a user chose another one."""
+    """The end of a proposal; `section` where a user chose another one."""
 
     proposal_id: str
     decision: str
@@ -78,15 +79,19 @@ class ProposalLog:
         self._fixes: dict[str, FixRow] | None = None
 
     def table(self, name: str) -> pl.DataFrame:
-        """All rows of an event table, with those that were added since; of `proposals` also those of `remembered`
-        and of `friction_fixes`."""
+        """All rows of a table, with those that were added since; of `proposals` also those of `remembered` and of
+        `friction_fixes`."""
         if name not in self._tables:
             rows = self.lake.read(name)
             if name == "proposals":
-                fixes = _fixes_as_proposals(self.table("friction_fixes"))
-                rows = pl.concat([rows, _as_proposals(self.table("remembered")), fixes])
+                fixes = fixes_as_proposals(self.table("friction_fixes"))
+                rows = pl.concat([rows, remembered_as_proposals(self.table("remembered")), fixes])
             self._tables[name] = rows
         return self._tables[name]
+
+    def events(self, kind: str, *conditions: pl.Expr) -> pl.DataFrame:
+        """The events of a kind that meet the conditions."""
+        return self.table("events").filter(pl.col("kind") == kind, *conditions)
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -97,8 +102,11 @@ class ProposalLog:
         it now, `first_shown` when it came, `shown_on` are the days on which a run had it there.
         """
         if self._frame is None:
-            others = [self.table(name) for name in ("supports", "showings", "displacements", "shown_days")]
-            self._frame = _joined(self.table("proposals"), self.decisions, *others)
+            lasting = self.displays.filter(
+                pl.col("surface") != COMMAND_SURFACE
+            )  # to be listed by the command is a moment
+            found = joined(self.table("proposals"), self.decisions, self.table("supports"), lasting)
+            self._frame = found.with_columns(pl.col("status").fill_null(PENDING))
         return self._frame
 
     @property
@@ -110,9 +118,30 @@ class ProposalLog:
 
     @property
     def decisions(self) -> pl.DataFrame:
-        """The rows of `decisions` that count: of what was offered again, those since."""
-        again = pl.col("proposal_id").is_in(self.table("reoffers")["proposal_id"].to_list())
-        return self.table("decisions").filter(again == pl.col("reoffered").fill_null(False))
+        """The decisions that count: of what was offered again, those since."""
+        again = pl.col("proposal_id").is_in(self.events(REOFFERED)["proposal_id"].to_list())
+        return self.events(DECIDED, again == pl.col("again").fill_null(False))
+
+    @property
+    def displays(self) -> pl.DataFrame:
+        """Per proposal and surface: how often it `came` and `went`, when it came `first`, on which `days` it was there,
+        and its `lines` as it came last.
+
+        A proposal stands where it came more often than it went: which was last cannot be told where a clock was wrong.
+        """
+        came, went, days = (pl.col("kind") == kind for kind in (SHOWN, DISPLACED, SHOWN_DAY))
+        return (
+            self.table("events")
+            .filter(came | went | days)
+            .group_by("proposal_id", "surface")
+            .agg(
+                came.sum().alias("came"),
+                went.sum().alias("went"),
+                pl.col("happened_at").filter(came).min().alias("first"),
+                pl.col("day").filter(came | days).unique().alias("days"),
+                pl.col("lines").filter(came).sort_by(pl.col("happened_at").filter(came), maintain_order=True).last(),
+            )
+        )
 
     @property
     def status(self) -> Mapping[str, str]:
@@ -133,30 +162,36 @@ class ProposalLog:
         """The log as it would be with these decisions; nothing is stored."""
         if not decisions:
             return self
-        again = set(self.table("reoffers")["proposal_id"])
-        rows = [
-            asdict(d) | {"day": now.date(), "decided_at": now, "reoffered": d.proposal_id in again or None}
-            for d in decisions
-        ]
         supposed = ProposalLog(self.lake)
-        made = pl.DataFrame(rows, schema=TABLES["decisions"].columns)
-        supposed._tables = {**self._tables, "decisions": pl.concat([self.table("decisions"), made])}
+        supposed._tables = {
+            **self._tables,
+            "events": pl.concat([self.table("events"), self._rows_of(decisions, now.date(), now)]),
+        }
         return supposed
 
     def shown_on(self, surface: str) -> set[str]:
         """The proposals that were ever shown on a surface."""
-        return set(self.table("showings").filter(pl.col("surface") == surface)["proposal_id"])
+        return set(self.events(SHOWN, pl.col("surface") == surface)["proposal_id"])
 
     def standing_on(self, surface: str) -> dict[str, str | None]:
         """Likewise those that are still there, with the lines as they were put there last."""
-        # how often it came and went, and not when it did last: a clock may have been wrong
-        own = pl.col("surface") == surface
-        gone = self.table("displacements").filter(own).group_by("proposal_id").len("went")
-        came = pl.len().over("proposal_id").alias("came")
-        shown = self.table("showings").filter(own).with_columns(came).sort("shown_at", maintain_order=True)
-        last = shown.unique("proposal_id", keep="last").join(gone, on="proposal_id", how="left")
-        there = last.filter(pl.col("came") > pl.col("went").fill_null(0))
+        there = self.displays.filter(pl.col("surface") == surface, pl.col("came") > pl.col("went"))
         return dict(there.select("proposal_id", "lines").iter_rows())
+
+    def _rows_of(self, decisions: Sequence[Decision], day: date, now: datetime) -> pl.DataFrame:
+        content = dict(self.table("proposals").select("proposal_id", "content_hash").iter_rows())
+        again = set(self.events(REOFFERED)["proposal_id"])
+        rows = [
+            asdict(d) | {"content_hash": content.get(d.proposal_id), "again": d.proposal_id in again or None}
+            for d in decisions
+        ]
+        return event_rows(DECIDED, rows, day, now)
+
+
+def event_rows(kind: str, rows: Iterable[Mapping[str, object]], day: date, now: datetime) -> pl.DataFrame:
+    """Rows of `events`."""
+    made = [{"day": day, "happened_at": now, "kind": kind, **row} for row in rows]
+    return pl.DataFrame(made, schema=TABLES["events"].columns)
 
 
 def _with(rows: pl.DataFrame, fresh: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
@@ -173,7 +208,7 @@ def last_numbers(log: ProposalLog, others: Iterable[str] = ()) -> dict[date, int
     """The highest number of each day that any event names, or one of these other ids: where rows of proposals are lost,
     the decisions on them must not become decisions on others. Of what a stage made, and not `memory remember`."""
     found: dict[date, int] = {}
-    named = [log.table(table)["proposal_id"] for table in ("proposals", "supports", *KEYS)]
+    named = [log.table(table)["proposal_id"] for table in ("proposals", "supports", "events")]
     for one in {*others}.union(*named):
         if known := _ID.fullmatch(one):
             try:
@@ -214,14 +249,22 @@ class OpenLog(ProposalLog):
         with FileLock(backups / "proposals.lock", timeout=wait):
             yield cls(workspace)
 
-    def append(self, table: str, rows: Sequence[Mapping[str, object]], now: datetime) -> None:
-        """Add rows to the day of `now`; what has a row already, on any day, keeps it."""
-        if not rows:
-            return
-        day, key, known = day_of(now, self.workspace.settings.zone), KEYS[table], self.table(table)
-        made = pl.DataFrame([{"day": day, **row} for row in rows], schema=TABLES[table].columns)
-        made = made.unique(key, keep="first", maintain_order=True)
-        fresh = made.join(known.select(key), on=key, how="anti", nulls_equal=True)
+    def add(self, kind: str, rows: Iterable[Mapping[str, object]], now: datetime) -> None:
+        """Add events to the day of `now`; what has one of the kind already, on any day, keeps it."""
+        made = event_rows(kind, rows, day_of(now, self.workspace.settings.zone), now)
+        self._store("events", made, ["kind", *KEYS[kind]])
+
+    def add_fixes(self, fixes: Sequence[NewFix], now: datetime) -> None:
+        """Offer friction fixes that are new."""
+        day = day_of(now, self.workspace.settings.zone)
+        made = pl.DataFrame([{"day": day, **fix} for fix in fixes], schema=TABLES["friction_fixes"].columns)
+        self._store("friction_fixes", made, ["proposal_id"])
+
+    def _store(self, table: str, made: pl.DataFrame, key: Sequence[str]) -> None:
+        """Add the rows, all of one day, whose key no row of the table has."""
+        known = self.table(table)
+        fresh = made.unique(key, keep="first", maintain_order=True)
+        fresh = fresh.join(known.select(key), on=key, how="anti", nulls_equal=True)
         if fresh.is_empty():
             return
         self._tables[table] = pl.concat([known, fresh])
@@ -229,7 +272,7 @@ class OpenLog(ProposalLog):
         if table == "friction_fixes":
             self._fixes = None
             self._tables.pop("proposals", None)
-        self.lake.update(table, lambda rows: _with(rows, fresh, key), day)
+        self.lake.update(table, lambda rows: _with(rows, fresh, key), fresh["day"][0])
 
     def record_decisions(self, decisions: Sequence[Decision], now: datetime) -> None:
         """The log of the day has what is on record. Where a process died in between, the next call completes it."""
@@ -242,14 +285,7 @@ class OpenLog(ProposalLog):
         if decisions:
             day = day_of(now, settings.zone)
             write_atomically(unlogged, f"{day}".encode(), expected=None, backups=None)
-            content = dict(self.table("proposals").select("proposal_id", "content_hash").iter_rows())
-            again = set(self.table("reoffers")["proposal_id"])
-            rows = [
-                asdict(d)
-                | {"decided_at": now, "content_hash": content.get(p := d.proposal_id), "reoffered": p in again or None}
-                for d in decisions
-            ]
-            self.append("decisions", rows, now)
+            self._store("events", self._rows_of(decisions, day, now), ["kind", *KEYS[DECIDED]])
             self._write_log(day)
             unlogged.unlink()
 
@@ -268,158 +304,23 @@ class OpenLog(ProposalLog):
         """
         before = self.standing_on(surface)
         rows = [
-            {
-                "proposal_id": p,
-                "surface": surface,
-                "shown_at": now,
-                "external_id": external,
-                "lines": (lines or {}).get(p),
-            }
+            {"proposal_id": p, "surface": surface, "external_id": external, "lines": (lines or {}).get(p)}
             for p, external in shown.items()
             if p not in before
         ]
-        self.append("showings", rows, now)
+        self.add(SHOWN, rows, now)
 
     def record_day(self, now: datetime, *, surface: str, there: Iterable[str]) -> None:
         """Pending proposals that a run had on display there today."""
-        self.append("shown_days", [{"proposal_id": p, "surface": surface} for p in there], now)
+        self.add(SHOWN_DAY, [{"proposal_id": p, "surface": surface} for p in there], now)
 
     def record_displaced(self, gone: Iterable[str], now: datetime, *, surface: str) -> None:
         """Proposals that a user can no longer see on the surface, though they are pending."""
-        rows = [{"proposal_id": p, "surface": surface, "displaced_at": now} for p in gone]
-        self.append("displacements", rows, now)
+        self.add(DISPLACED, [{"proposal_id": p, "surface": surface} for p in gone], now)
 
     def _write_log(self, day: date) -> None:
         settings = self.workspace.settings
-        of_day = self.table("decisions").filter(pl.col("day") == day).sort("decided_at", "proposal_id")
-        lines = [
-            LogDecision(
-                f"{r['decided_at'].astimezone(settings.zone):%H:%M}",
-                r["decision"],
-                r["proposal_id"],
-                r["text"],
-                r["reason"],
-            )
-            for r in typed_rows(of_day, DecisionRow)
-        ]
+        of_day = self.events(DECIDED, pl.col("day") == day).sort("happened_at", "proposal_id")
+        columns = of_day.select("happened_at", "decision", "proposal_id", "text", "reason").iter_rows()
+        lines = [LogDecision(f"{at.astimezone(settings.zone):%H:%M}", *said) for at, *said in columns]
         write_decisions(settings.daily_log(day), day, lines, backups=settings.backups)
-
-
-def _as_proposals(remembered: pl.DataFrame) -> pl.DataFrame:
-    """Rows of `remembered` as rows of `proposals`: said once, in no session, resting on nothing else."""
-    none = pl.lit(None)
-    given = {
-        "sources": pl.lit([], dtype=pl.List(pl.String)),
-        "support": pl.lit(1),
-        "evidence": none,
-        "sessions": pl.lit(1),
-        "session_ids": pl.lit([], dtype=pl.List(pl.String)),
-        "last_seen": pl.col("said_at"),
-        "supersedes": none,
-        "cwds": pl.when(pl.col("cwd").is_not_null()).then(pl.concat_list("cwd")),
-        "projects": pl.when(pl.col("project").is_not_null()).then(pl.concat_list("project")),
-    }
-    columns = TABLES["proposals"].columns
-    return remembered.select(given.get(name, pl.col(name)).cast(kind).alias(name) for name, kind in columns.items())
-
-
-def _fixes_as_proposals(fixes: pl.DataFrame) -> pl.DataFrame:
-    """Rows of `friction_fixes` as rows of `proposals`. The section of what no line of ours can be is its file."""
-    last = pl.col("last_day").cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
-    given = {
-        "section": pl.when(pl.col("place").is_null())
-        .then("target_file")
-        .otherwise(pl.coalesce("section", "target_file")),
-        "priority": pl.lit(MEDIUM),
-        "sources": pl.lit([], dtype=pl.List(pl.String)),
-        "support": pl.col("occurrences"),
-        "last_seen": last,
-    }
-    columns = TABLES["proposals"].columns
-    return fixes.select(given.get(name, pl.col(name)).cast(kind).alias(name) for name, kind in columns.items())
-
-
-def _on_display(showings: pl.DataFrame, displacements: pl.DataFrame) -> pl.DataFrame:
-    """The proposals that came to a lasting surface more often than they were displaced there. To be listed by the
-    command is a moment."""
-    # how often, and not when last: a clock may have been wrong
-    key = ["proposal_id", "surface"]
-    came = showings.filter(pl.col("surface") != COMMAND_SURFACE).group_by(key).len("came")
-    went = displacements.group_by(key).len("went")
-    there = came.join(went, on=key, how="left").filter(pl.col("came") > pl.col("went").fill_null(0))
-    return there.select("proposal_id", pl.lit(True).alias("on_display")).unique()
-
-
-def _shown_on(showings: pl.DataFrame, shown_days: pl.DataFrame) -> pl.DataFrame:
-    """Per proposal, when it first came, and the days on which it was on display; of an older version's, those on which
-    it came."""
-    came = showings.filter(pl.col("surface") != COMMAND_SURFACE)
-    both = pl.concat(
-        [came.select("proposal_id", "day", "shown_at"), shown_days.select("proposal_id", "day")], how="diagonal"
-    )
-    return both.group_by("proposal_id").agg(
-        pl.col("shown_at").min().alias("first_shown"), pl.col("day").unique().sort().alias("shown_on")
-    )
-
-
-def _all_of(column: str) -> pl.Expr:
-    """What stands in any of the lists."""
-    return pl.col(column).list.explode(keep_nulls=False, empty_as_null=False)
-
-
-def _joined(
-    proposals: pl.DataFrame,
-    decisions: pl.DataFrame,
-    supports: pl.DataFrame,
-    showings: pl.DataFrame,
-    displacements: pl.DataFrame,
-    shown_days: pl.DataFrame,
-) -> pl.DataFrame:
-    merged = supports.group_by("proposal_id").agg(
-        pl.col("sources").list.len().sum().cast(pl.Int64).alias("more_support"),
-        pl.col("sessions").sum().alias("more_counted"),
-        _all_of("session_ids").alias("more_sessions"),
-        pl.col("said_at").max(),
-        _all_of("cwds").alias("more_cwds"),
-        _all_of("projects").alias("more_projects"),
-    )
-    decided = (
-        decisions.sort("decided_at")
-        .unique("proposal_id", keep="first")
-        .select(
-            "proposal_id",
-            pl.col("decision").alias("status"),
-            pl.col("text").alias("decided_text"),
-            pl.col("section").alias("decided_section"),
-            pl.col("content_hash").alias("decided_on"),
-            "reason",
-            "surface",
-            "decided_at",
-        )
-    )
-    # an id alone could name another line, where rows were lost and made anew by a version that numbered them again
-    decided = decided.join(proposals.select("proposal_id", "content_hash"), on="proposal_id").filter(
-        pl.col("decided_on").is_null() | (pl.col("decided_on") == pl.col("content_hash"))
-    )
-    joined = proposals
-    shown = _on_display(showings, displacements), _shown_on(showings, shown_days)
-    for other in (decided.drop("decided_on", "content_hash"), merged, *shown):
-        joined = joined.join(other, on="proposal_id", how="left")
-    return (
-        joined.with_columns(
-            pl.col("status").fill_null(PENDING),
-            pl.col("on_display").fill_null(False),
-            (pl.col("support") + pl.col("more_support").fill_null(0)),
-            pl.when(pl.col("session_ids").is_null())  # a row from before they were kept
-            .then(pl.col("sessions").fill_null(1) + pl.col("more_counted").fill_null(0))
-            .otherwise(pl.concat_list(pl.col("session_ids", "more_sessions").fill_null([])).list.n_unique())
-            .alias("sessions"),
-            pl.max_horizontal("last_seen", "said_at").alias("last_seen"),
-            *(
-                pl.concat_list(pl.col(name, f"more_{name}").fill_null([])).list.unique().list.sort().alias(name)
-                for name in ("cwds", "projects")
-            ),
-        )
-        .drop("more_support", "more_sessions", "more_counted", "said_at", "more_cwds", "more_projects")
-        .sort("proposal_id")
-    )

@@ -5,24 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from typing import Any, TypedDict
-from zoneinfo import ZoneInfo
 
 import polars as pl
 
 from memory_pipeline.lake.rows import (
-    AppliedFixRow,
-    AutoPromotionRow,
-    DisplacementRow,
-    PromotionRow,
+    EventRow,
     ProposalState,
     RememberedRow,
-    ReofferRow,
-    ShowingRow,
     SupportRow,
     typed_rows,
 )
 from memory_pipeline.markdown.blocks import one_line
-from memory_pipeline.proposals.events import APPROVED, PENDING, ProposalLog
+from memory_pipeline.proposals.events import (
+    APPLIED,
+    APPROVED,
+    DECIDED,
+    DISPLACED,
+    PENDING,
+    PROMOTED,
+    REOFFERED,
+    SHOWN,
+    WOULD_PROMOTE,
+    ProposalLog,
+)
 from memory_pipeline.proposals.fixes import to_make
 from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
 from memory_pipeline.proposals.remembering import IMPORTED, told_by
@@ -51,16 +56,16 @@ def history(workspace: Workspace, proposal_id: str) -> list[Event]:
     if not found:
         return []
     row = found[0]
-    promotions = {r["proposal_id"]: r for r in typed_rows(log.table("promotions"), PromotionRow)}
+    promotions = {r["proposal_id"]: r for r in typed_rows(log.events(PROMOTED), EventRow)}
     newer = [r for r in typed_rows(status, ProposalState) if proposal_id in (r["supersedes"] or [])]
-    before = _before(log, proposal_id, workspace.settings.zone)
+    before = _before(log, proposal_id)
     told = [*before, *_decided(row), *_promoted(promotions.get(proposal_id)), *_applied(log, proposal_id)]
     by = None
     for other in newer:
         over = promotions.get(other["proposal_id"])
         if over and proposal_id in promotions:
             by = other["proposal_id"]
-            told.append(_event(over["promoted_at"], "struck through", f"superseded by {by}"))
+            told.append(_event(over["happened_at"], "struck through", f"superseded by {by}"))
     told.sort(key=lambda e: (e["moment"], _ORDER.index(e["event"]) if e["event"] in _ORDER else len(_ORDER)))
     waiting = [r["proposal_id"] for r in newer if r["status"] == PENDING]
     told += [_event(None, "may be replaced", f"{p} is pending") for p in waiting if row["status"] == APPROVED]
@@ -81,8 +86,9 @@ def _asked_for(row: RememberedRow) -> str:
 
 
 def _applied(log: ProposalLog, proposal_id: str) -> Iterator[Event]:
-    for done in typed_rows(log.table("applied_fixes").filter(proposal_id=proposal_id), AppliedFixRow):
-        yield _event(done["applied_at"], "applied", done["place"])
+    own = pl.col("proposal_id") == proposal_id
+    for at, place in log.events(APPLIED, own).select("happened_at", "surface").iter_rows():
+        yield _event(at, "applied", place)
 
 
 def _left_to_do(log: ProposalLog, row: ProposalState) -> Iterator[Event]:
@@ -92,27 +98,22 @@ def _left_to_do(log: ProposalLog, row: ProposalState) -> Iterator[Event]:
         yield _event(None, "to be made by you", to_make(fix, row["decided_text"] or row["text"]))
 
 
-def _before(log: ProposalLog, proposal_id: str, zone: ZoneInfo) -> Iterator[Event]:
+def _before(log: ProposalLog, proposal_id: str) -> Iterator[Event]:
     """What happened to it while it waited, and how often it was said after it was made."""
     own = pl.col("proposal_id") == proposal_id
     for r in typed_rows(log.table("supports").filter(own), SupportRow):
         times = len(r["sources"])
         yield _event(r["said_at"], "said again", "once" if times == 1 else f"{times} times")
-    for shown in typed_rows(log.table("showings").filter(own), ShowingRow):
-        yield _event(shown["shown_at"], "shown", shown["surface"])
-    for gone in typed_rows(log.table("displacements").filter(own), DisplacementRow):
-        yield _event(gone["displaced_at"], "displaced", f"better lines took its place in {gone['surface']}")
-    for reoffer in typed_rows(log.table("reoffers").filter(own), ReofferRow):
-        ended = log.table("decisions").filter(own, pl.col("reoffered").is_null())["decided_at"].min()
-        on = f" on {ended.astimezone(zone):%Y-%m-%d}" if isinstance(ended, datetime) else ""
-        count = reoffer["days_shown"]
-        if count is None:
-            yield _event(reoffer["reoffered_at"], "offered again", "the fix that it had given way to is withdrawn")
-            continue
-        told = f"it expired{on}, and is known to have been shown on {count or 'no'} {'day' if count == 1 else 'days'}"
-        yield _event(reoffer["reoffered_at"], "offered again", told)
-    for found in typed_rows(log.table("auto_promotions").filter(own), AutoPromotionRow):
-        yield _event(found["would_promote_at"], "to be promoted automatically", found["section"])
+    for at, surface in log.events(SHOWN, own).select("happened_at", "surface").iter_rows():
+        yield _event(at, "shown", surface)
+    for at, surface in log.events(DISPLACED, own).select("happened_at", "surface").iter_rows():
+        yield _event(at, "displaced", f"better lines took its place in {surface}")
+    for at, reason in log.events(REOFFERED, own).select("happened_at", "reason").iter_rows():
+        before = log.events(DECIDED, own, pl.col("again").is_null()).select("happened_at", "decision", "reason")
+        yield from (_event(ended, decision, why or "") for ended, decision, why in before.iter_rows())
+        yield _event(at, "offered again", reason)
+    for at, section in log.events(WOULD_PROMOTE, own).select("happened_at", "section").iter_rows():
+        yield _event(at, "to be promoted automatically", section)
 
 
 def _untimed(log: ProposalLog, proposal_id: str) -> set[datetime]:
@@ -132,13 +133,13 @@ def _decided(row: ProposalState) -> Iterator[Event]:
         yield _event(row["decided_at"], row["status"], ", ".join(part for part in parts if part))
 
 
-def _promoted(promotion: PromotionRow | None) -> Iterator[Event]:
+def _promoted(promotion: EventRow | None) -> Iterator[Event]:
     if promotion:
         there = ", where it stood already" if promotion["already_there"] else ""
-        yield _event(promotion["promoted_at"], IN_MEMORY, f"{promotion['section']}{there}")
+        yield _event(promotion["happened_at"], IN_MEMORY, f"{promotion['section']}{there}")
 
 
-def _now(settings: Settings, promotion: PromotionRow, by: str | None) -> list[Event]:
+def _now(settings: Settings, promotion: EventRow, by: str | None) -> list[Event]:
     """What a user did to its line since; nothing where it stands as we left it."""
     path = settings.memory_file
     if not path.exists():
@@ -151,14 +152,14 @@ def _now(settings: Settings, promotion: PromotionRow, by: str | None) -> list[Ev
         return [] if by else [_event(None, "taken back", "its line is struck through by hand")]
     if by:
         return [_event(None, "holds again", "its line is no longer struck through")]
-    if normalised(line.text) != normalised(promotion["text"]):
+    if normalised(line.text) != normalised(promotion["text"] or ""):
         return [_event(None, "reworded by hand", line.text)]
     return []
 
 
-def _line_of(lines: Sequence[MemoryLine], promotion: PromotionRow) -> MemoryLine | None:
+def _line_of(lines: Sequence[MemoryLine], promotion: EventRow) -> MemoryLine | None:
     """By its id, or by its words where a user had them there before us."""
-    words = normalised(promotion["text"]) if promotion["already_there"] else None
+    words = normalised(promotion["text"] or "") if promotion["already_there"] else None
     return next(
         (x for x in lines if x.proposal_id == promotion["proposal_id"] or (words and normalised(x.text) == words)), None
     )

@@ -19,7 +19,7 @@ from memory_pipeline.lake.rows import ProposalState, RememberedRow, typed_rows
 from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.safe_write import make_folder
 from memory_pipeline.proposals.duplicates import Known, KnownLines
-from memory_pipeline.proposals.events import ProposalLog
+from memory_pipeline.proposals.events import DECIDED, ProposalLog
 from memory_pipeline.proposals.fixes import adds_to_memory
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.remembering import IMPORTED, REMEMBERED_LOCK, WAIT_SECONDS, add_rows, content_hash
@@ -123,7 +123,7 @@ def _known_lines(workspace: Workspace) -> KnownLines:
         for text in dict.fromkeys((row["text"], row["decided_text"] or row["text"])):
             known.add(_KnownAs(row["proposal_id"], text, tuple(row["projects"] or ()), row["status"]))
     ours = {row["proposal_id"]: tuple(row["projects"] or ()) for row in rows}
-    lost = log.table("decisions").filter(~pl.col("proposal_id").is_in([*ours, *no_lines]))
+    lost = log.events(DECIDED, ~pl.col("proposal_id").is_in([*ours, *no_lines]))
     for proposal_id, text, decision in lost.select("proposal_id", "text", "decision").iter_rows():
         known.add(_KnownAs(proposal_id, text, (), decision))
     path = workspace.settings.memory_file

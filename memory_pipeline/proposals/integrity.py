@@ -10,7 +10,7 @@ from typing import Self
 import polars as pl
 
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.proposals.events import APPROVED, DECISIONS, ProposalLog
+from memory_pipeline.proposals.events import APPLIED, APPROVED, DECISIONS, PROMOTED, ProposalLog
 from memory_pipeline.proposals.memory_copies import is_reviewed_elsewhere, memory_loss
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.verdict import Verdict
@@ -36,9 +36,9 @@ class ProposalIntegrity:
     def from_lake(cls, lake: Lake, memory_file: Path) -> Self:
         log = ProposalLog(lake)
         elsewhere = {p for p, fix in log.fixes.items() if fix["place"] != memory_file.name}
-        applied = frozenset(elsewhere.union(log.table("applied_fixes")["proposal_id"]))
-        decided = log.decisions.sort("decided_at").group_by("proposal_id").agg("decision").iter_rows()
-        promotions = lake.read("promotions")
+        applied = frozenset(elsewhere.union(log.events(APPLIED)["proposal_id"]))
+        decided = log.decisions.sort("happened_at").group_by("proposal_id").agg("decision").iter_rows()
+        promotions = log.events(PROMOTED)
         promoted = dict(promotions.group_by("proposal_id").len().iter_rows())
         lines = lines_of(memory_file.read_bytes() if memory_file.exists() else None)
         ours = {line.proposal_id for line in lines if line.proposal_id}

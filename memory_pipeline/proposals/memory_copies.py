@@ -14,6 +14,7 @@ from typing import Self
 
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.markdown.safe_write import BACKUPS_KEPT, copies_of, is_blank
+from memory_pipeline.proposals.events import PROMOTED, ProposalLog
 from memory_pipeline.proposals.memory_file import lines_of
 
 
@@ -60,7 +61,7 @@ def memory_loss(lake: Lake, memory_file: Path) -> str | None:
     data = memory_file.read_bytes() if memory_file.exists() else None
     if (data is not None and not is_blank(data)) or is_reviewed_elsewhere(lake, memory_file):
         return None
-    promotions = lake.read("promotions", columns=["proposal_id", "already_there"])
+    promotions = ProposalLog(lake).events(PROMOTED)
     own = set(promotions.filter("already_there")["proposal_id"])
     copies = MemoryCopies.from_backups(memory_file, set(promotions["proposal_id"]) - own)
     count = len(copies.there | copies.in_none | own)

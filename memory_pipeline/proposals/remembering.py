@@ -23,7 +23,15 @@ from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.markdown.safe_write import make_folder
-from memory_pipeline.proposals.events import APPROVED, FIRST_REMEMBERED, PENDING, REJECTED, ProposalLog, proposal_id
+from memory_pipeline.proposals.events import (
+    APPROVED,
+    FIRST_REMEMBERED,
+    PENDING,
+    PROMOTED,
+    REJECTED,
+    ProposalLog,
+    proposal_id,
+)
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.score import USER, line_score
 from memory_pipeline.redaction import redactor_of
@@ -179,7 +187,7 @@ def _known(
     path = settings.memory_file
     lines = [x for x in lines_of(path.read_bytes() if path.exists() else None) if not x.is_struck]
     there = {x.proposal_id for x in lines}
-    promoted = set(log.table("promotions")["proposal_id"])
+    promoted = set(log.events(PROMOTED)["proposal_id"])
     known = list[Remembered]()
     no_lines = {p for p, fix in log.fixes.items() if fix["place"] != path.name or not fix["adds"]}
     for row in typed_rows(log.frame, ProposalState):

@@ -26,11 +26,17 @@ from memory_pipeline.proposals.events import (
     APPROVED,
     AUTO_SURFACE,
     COMMAND_SURFACE,
+    DECIDED,
+    DISPLACED,
     INVALID,
     PENDING,
+    PROMOTED,
     REJECTED,
+    REOFFERED,
     REVIEW_SURFACE,
     TODOIST_SURFACE,
+    WOULD_APPLY,
+    WOULD_PROMOTE,
     Decision,
     OpenLog,
     ProposalLog,
@@ -56,7 +62,7 @@ from memory_pipeline.proposals.review_file import (
 )
 from memory_pipeline.proposals.shown_to_agents import refresh_agents
 from memory_pipeline.proposals.validity import invalid, supersessions
-from memory_pipeline.proposals.withdrawing import had_given_way, recently_withdrawn, withdrawals
+from memory_pipeline.proposals.withdrawing import WHY_AGAIN, had_given_way, recently_withdrawn, withdrawals
 from memory_pipeline.reflections.types import REFLECTED
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
@@ -128,7 +134,7 @@ def reconcile(
     settings, result, shown, named = workspace.settings, Reconciled(), dict[str, str](), set[str]()
     remove_temporary_files(settings.workspace, but_in=settings.dagster_home)  # once a run, as this is
     with OpenLog.open(workspace, wait=wait) as log:
-        log.append("friction_fixes", fixes := new_fixes(workspace, log, now), now)
+        log.add_fixes(fixes := new_fixes(workspace, log, now), now)
         result.offered = [row["proposal_id"] for row in fixes]
         left_before = left_to_the_user(log).keys()
 
@@ -137,8 +143,8 @@ def reconcile(
             log.record_decisions(
                 _new_decisions(workspace, log, text, decisions or {}, now, result, tasks_are_read), now
             )
-            log.append("reoffers", again := had_given_way(log, list(result.withdrawn), now), now)
-            result.came_back += [row["proposal_id"] for row in again]
+            result.came_back += (again := had_given_way(log, list(result.withdrawn)))
+            log.add(REOFFERED, [{"proposal_id": p, "reason": WHY_AGAIN} for p in again], now)
             status = log.status
             kept = None if result.damaged or text is None else without_notices(text)
             pending, on_file = log.pending(), offered_in(kept or "")
@@ -149,7 +155,7 @@ def reconcile(
             shown.clear()
             shown.update({p: lines for p, lines in lines_by_id(new).items() if status.get(p) == PENDING})
             automatic: list[str] = []
-            if AUTO_SURFACE in log.table("decisions")["surface"]:
+            if AUTO_SURFACE in log.events(DECIDED)["surface"]:
                 automatic = list(dict.fromkeys([*recently_promoted(workspace, log, now), *result.automatic]))
             withdrawn = recently_withdrawn(log, now, settings.proposal_expiry_days)
             new = with_notices(new, automatic, len(pending) - len(waiting), withdrawn)
@@ -219,7 +225,7 @@ def as_offered(
     if not rows:
         return []
     olds = {old for r in rows for old in r["supersedes"] or []}
-    texts = log.table("promotions").select("proposal_id", "text") if olds else pl.DataFrame()
+    texts = log.events(PROMOTED).select("proposal_id", "text") if olds else pl.DataFrame()
     lines = evidence_lines(workspace, rows, {p: t for p, t in texts.iter_rows() if p in olds})
     return [_proposal(workspace.settings, log, r, lines[r["proposal_id"]], now) for r in rows]
 
@@ -293,7 +299,7 @@ def _reading(settings: Settings, log: ProposalLog, text: str | None) -> tuple[Re
         return ReviewReading({}, [], None, []), {}  # the first time: nothing was ever shown
     known = log.rows(offered_in(base_text if base_text is not None else text or ""))
     stamp = last_updated_in(base_text) if base_text is not None else None
-    displaced = log.table("displacements").filter(pl.col("surface") == REVIEW_SURFACE)["proposal_id"]
+    displaced = log.events(DISPLACED, pl.col("surface") == REVIEW_SURFACE)["proposal_id"]
     earlier = log.rows(set(displaced) & set(offered_in(text or "")) - known.keys())
     now = now_utc()  # of no matter here
     shown, before = ({p: _proposal(settings, log, r, "", now) for p, r in rows.items()} for rows in (known, earlier))
@@ -322,12 +328,12 @@ def _new_decisions(
     unread = _unread(workspace, log, tasks_are_read)
     if workspace.settings.auto_fix:
         fixes = automatic_fixes(workspace, log.after(made, now), now, unread=unread)
-        log.append("auto_fixes", fixes.rows, now)
+        log.add(WOULD_APPLY, [{"proposal_id": p} for p in fixes.qualified], now)
         result.automatic += [d.proposal_id for d in fixes.decisions]
         made += fixes.decisions
     if workspace.settings.auto_promote != OFF:
         found = automatic_promotions(workspace, log.after(made, now), now, unread=unread)
-        log.append("auto_promotions", found.rows, now)  # before the decisions: what has one is not looked at again
+        log.add(WOULD_PROMOTE, found.rows, now)  # before the decisions: what has one is not looked at again
         result.automatic += [d.proposal_id for d in found.decisions]
         made += found.decisions
     return made
@@ -437,7 +443,7 @@ def _promote(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
     promoted once is on record. Where the file is gone, its newest copy is put back with them, and what is in no copy.
     """
     settings = workspace.settings
-    done = dict(log.table("promotions").select("proposal_id", "already_there").iter_rows())
+    done = dict(log.events(PROMOTED).select("proposal_id", "already_there").iter_rows())
     approved = typed_rows(log.frame.filter(pl.col("status") == APPROVED), ProposalState)
     fixes = log.fixes
     lines_of_memory = {p for p, fix in fixes.items() if adds_to_memory(fix)}
@@ -476,12 +482,11 @@ def _promote(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
             "proposal_id": p.proposal_id,
             "section": p.section,
             "text": p.text,
-            "promoted_at": now,
             "already_there": p.proposal_id in present,
         }
         for p in promotions
     ]
-    log.append("promotions", made, now)
+    log.add(PROMOTED, made, now)
     return [p.proposal_id for p in promotions]
 
 

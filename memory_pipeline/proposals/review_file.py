@@ -383,10 +383,12 @@ def _refresh(lines: list[str], day: str, count_line: str) -> None:
 
 
 _ENDING = "Delete or strike out a line in MEMORY.md to take it back."
-_ALL = (
+_ALL = "`memory review` goes through all, and `memory review --list` lists them."
+_ALL_OF_0_2_0 = (
     "`memory review` goes through all, and "
     '`memory sql "FROM proposals ANTI JOIN decisions USING (proposal_id)"` lists them.'
 )
+_ANY_ALL = f"(?:{re.escape(_ALL)}|{re.escape(_ALL_OF_0_2_0)})"
 _FIX_ENDING = "To take one back, undo its change in the file; `memory why ID` shows it."
 _WITHDRAWN = "`memory why ID` shows what it was."
 _NOTICES = (
@@ -396,8 +398,8 @@ _NOTICES = (
     ),
     re.compile(rf"_Fixed automatically: (?:`f-\d{{8}}-\d{{3,}}`[,.] )+{re.escape(_FIX_ENDING)}_\s*$"),
     re.compile(rf"_Promoted automatically: (?:`p-\d{{8}}-\d{{3,}}`[,.] )+{re.escape(_ENDING)}_\s*$"),
-    re.compile(rf"_The best \d+ of \d+ pending proposals are shown here; the other \d+ wait\. {re.escape(_ALL)}_\s*$"),
-    re.compile(rf"_\d+ more are pending: the best are shown here\. {re.escape(_ALL)}_\s*$"),  # as 0.2.0 put it
+    re.compile(rf"_The best \d+ of \d+ pending proposals are shown here; the other \d+ wait\. {_ANY_ALL}_\s*$"),
+    re.compile(rf"_\d+ more are pending: the best are shown here\. {_ANY_ALL}_\s*$"),  # as 0.2.0 put it
 )
 
 

@@ -25,7 +25,7 @@ from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.duplicates import Known, KnownLines
-from memory_pipeline.proposals.events import APPROVED, PENDING, ProposalLog, last_numbers, proposal_id
+from memory_pipeline.proposals.events import APPROVED, DECIDED, PENDING, ProposalLog, last_numbers, proposal_id
 from memory_pipeline.proposals.fixes import adds_to_memory
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.offering import LASTING, MAX_OF_SESSION, is_offered, is_quoted
@@ -201,7 +201,7 @@ class ProposalsStage:
                 projects = tuple(row["projects"] or ())
                 self._known.add(Known(proposal_id, row["text"], projects), row["sources"], vector)
             path = self.settings.memory_file
-            decided = log.table("decisions").filter(~pl.col("proposal_id").is_in([*self._made, *fixes]))
+            decided = log.events(DECIDED, ~pl.col("proposal_id").is_in([*self._made, *fixes]))
             for text in decided["text"]:  # of proposals whose rows are lost: what a user decided is not asked again
                 self._known.add(Known(None, text))
             lines = lines_of(path.read_bytes() if path.exists() else None)

@@ -1,8 +1,8 @@
 """What two people of a team have each approved for themselves, offered to the memory of the team.
 
-Nobody's sessions are read: of each person's tables only `promotions`, the lines that they let into their own MEMORY.md.
-The team's workspace is one like any other. What is found is a row of `remembered` there, and somebody of the team
-decides on it in its REVIEW.md.
+Nobody's sessions are read: of each person's table `events` only the promotions, the lines that they let into their own
+MEMORY.md. The team's workspace is one like any other. What is found is a row of `remembered` there, and somebody of the
+team decides on it in its REVIEW.md.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from datetime import datetime
 from memory_pipeline.embeddings.health import lexical_only
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.duplicates import Known, KnownLines
+from memory_pipeline.proposals.events import PROMOTED, ProposalLog
 from memory_pipeline.proposals.remembering import TEAM, NotRememberedError, Remembered, remember
 from memory_pipeline.text.encoder import encoder_of
 from memory_pipeline.text.relation import differs
@@ -50,11 +51,11 @@ def agreed_lines(workspace: Workspace, people: Mapping[str, Lake]) -> list[Agree
     """What at least two of these people, by name, have approved, the oldest first. Two lines say the same as in
     reviewing, by their words and by vectors where the workspace's model is on this machine, and
     never with another number or the contrary: nobody of the team has seen both."""
-    columns = ["proposal_id", "section", "text", "promoted_at"]
+    columns = ["happened_at", "proposal_id", "section", "text"]
     lines = sorted(
         (at, owner, proposal_id, section, text)
         for owner, lake in people.items()
-        for proposal_id, section, text, at in lake.read("promotions", columns=columns).iter_rows()
+        for at, proposal_id, section, text in ProposalLog(lake).events(PROMOTED).select(columns).iter_rows()
     )
     texts = [line[-1] for line in lines]
     by_words = not texts or lexical_only(workspace.settings)

@@ -10,10 +10,19 @@ from datetime import datetime, timedelta
 import polars as pl
 
 from memory_pipeline.friction.active import last_day_looked_at, the_pattern
-from memory_pipeline.lake.rows import FrictionRow, NewReoffer, typed_rows
-from memory_pipeline.proposals.events import FRICTION_SURFACE, PENDING, SUPERSEDED, WITHDRAWN, Decision, ProposalLog
+from memory_pipeline.lake.rows import FrictionRow, typed_rows
+from memory_pipeline.proposals.events import (
+    FRICTION_SURFACE,
+    PENDING,
+    REOFFERED,
+    SUPERSEDED,
+    WITHDRAWN,
+    Decision,
+    ProposalLog,
+)
 from memory_pipeline.workspace.workspace import Workspace
 
+WHY_AGAIN = "the fix that it had given way to is withdrawn"
 _ENDED = re.compile(r"ended on (\d{4}-\d{2}-\d{2})")
 
 
@@ -38,15 +47,11 @@ def withdrawals(workspace: Workspace, log: ProposalLog) -> list[Decision]:
     return made
 
 
-def had_given_way(log: ProposalLog, withdrawn: Sequence[str], now: datetime) -> list[NewReoffer]:
+def had_given_way(log: ProposalLog, withdrawn: Sequence[str]) -> list[str]:
     """The proposals that ended because these fixes said the same: to be offered again, each once."""
     olds = {old for p in withdrawn for old in log.fixes[p]["supersedes"] or []}
-    again = set(log.table("reoffers")["proposal_id"])
-    return [
-        {"proposal_id": p, "reoffered_at": now, "days_shown": None}
-        for p, row in log.rows(olds - again).items()
-        if row["status"] == SUPERSEDED
-    ]
+    olds -= set(log.events(REOFFERED)["proposal_id"])
+    return [p for p, row in log.rows(olds).items() if row["status"] == SUPERSEDED]
 
 
 def recently_withdrawn(log: ProposalLog, now: datetime, days: int) -> dict[str, str]:

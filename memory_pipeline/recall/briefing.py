@@ -23,7 +23,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.answering import words_of
 from memory_pipeline.observations.flags import COMPLETED, DOUBTED
 from memory_pipeline.observations.types import EXTRACTIVE
-from memory_pipeline.proposals.events import PENDING, ProposalLog, is_fix
+from memory_pipeline.proposals.events import PENDING, SHOWN_DAY, ProposalLog, is_fix
 from memory_pipeline.proposals.expiry import expiring_on
 from memory_pipeline.proposals.memory_file import normalised
 from memory_pipeline.proposals.score import USER
@@ -272,7 +272,7 @@ class _Sources:
 
     def _last_look(self) -> datetime:
         """The moment when proposals were last shown. The remaining time of a proposal is computed as of then."""
-        day = self.log.table("shown_days")["day"].max()
+        day = self.log.events(SHOWN_DAY)["day"].max()
         end = datetime.combine(day, time(23, 59), self.settings.zone) if isinstance(day, date) else None
         return (end or datetime(1970, 1, 1, tzinfo=UTC)).astimezone(UTC)
 

@@ -44,7 +44,7 @@ OPENING = (
 OWN_TITLE = "## This session, before its newest messages"
 FRAME = f"<memory>\n{OPENING}\n\n{OWN_TITLE}\n</memory>\n"
 FIRST, ASKED, FULL, CHANGED = "there was none", "asked for", "the session's layer was full", "what it came from changed"
-_SOURCES = ("reflections", "pool_reflections", "decisions", "promotions")
+_SOURCES = ("reflections", "pool_reflections", "events")
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ VERSION = "1"
 TABLES = (
     *("files", "sessions", "windows", "segments", "observations", "reflections"),
     *("day_distillations", "week_distillations", "month_distillations"),
-    *("proposals", "remembered", "supports", "decisions", "showings", "displacements", "shown_days", "reoffers"),
+    *("proposals", "remembered", "supports", "events"),
 )
 """The tables that a briefing is made from."""
 SETTINGS = ("timezone", "user_name", "token_estimate", "proposal_expiry_days", "brief")

@@ -107,10 +107,12 @@ def unused_lines(settings: Settings, lake: Lake, today: date) -> list[MemoryLine
 
     A line that is younger than that, or than the log, is not counted: nobody had the time to use it.
     """
+    from memory_pipeline.proposals.events import PROMOTED, ProposalLog
+
     first = next((day for day, _ in uses(settings)), None)
     if first is None:
         return []
-    promoted = dict(lake.read("promotions", columns=["proposal_id", "day"]).iter_rows())
+    promoted = dict(ProposalLog(lake).events(PROMOTED).select("proposal_id", "day").iter_rows())
     seen, limit = last_seen(settings), today - timedelta(days=UNUSED_DAYS)
     lines = approved_lines(settings)
     return [line for line in lines if max(first, *_day_of(line, promoted), *_day_of(line, seen)) < limit]

@@ -17,15 +17,15 @@ from memory_pipeline.lake.rows import ProposalState
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.cards import Card, cards_of, days_of
 from memory_pipeline.proposals.context import Turn, conversations
-from memory_pipeline.proposals.events import KEYS, ProposalLog
+from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.workspace.workspace import Workspace
 
 SAID = (
     *("sessions", "messages", "observations", "reflections"),
-    *("remembered", "supports", "friction_fixes", "promotions"),
+    *("remembered", "supports", "friction_fixes", "events"),
 )
 """Tables that a card is made from, beside the proposals themselves, which never change."""
-EVENTS = ("proposals", "remembered", "supports", *KEYS)
+EVENTS = ("proposals", "remembered", "supports", "events", "friction_fixes")
 SETTLED_NS = 50_000_000
 """Age from which a modification time is trusted: a second write may fall into the same tick of the file system's
 clock."""

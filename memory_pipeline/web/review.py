@@ -11,7 +11,7 @@ from memory_pipeline.days import today
 from memory_pipeline.lake.rows import ProposalState
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.markdown.safe_write import decode
-from memory_pipeline.proposals.events import APPROVED, REJECTED, is_fix
+from memory_pipeline.proposals.events import APPROVED, PROMOTED, REJECTED, is_fix
 from memory_pipeline.proposals.expiry import expiring_on
 from memory_pipeline.proposals.quoted_change import Change, shown_lines, text_as_edited
 from memory_pipeline.proposals.review import now_utc
@@ -85,7 +85,7 @@ def review_screen(session: ReviewSession, asked: Mapping[str, str]) -> ReviewScr
     start = int(asked.get("from", "0")) if asked.get("from", "0").isdecimal() else 0
     page = rows[start : start + settings.pending_limit]
     log = session.cache.log()
-    promoted = dict(log.table("promotions").select("proposal_id", "text").iter_rows())
+    promoted = dict(log.events(PROMOTED).select("proposal_id", "text").iter_rows())
     end = start + len(page)
     return ReviewScreen(
         [_card(session, shown, expires, promoted, later) for shown in session.cache.shown(page)],

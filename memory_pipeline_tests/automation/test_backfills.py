@@ -43,7 +43,7 @@ from memory_pipeline_tests.rows import workspace
 
 CELERY = Path(__file__).parents[2] / "deploy/dagster.celery.yaml"
 DAYS = tuple(today(UTC) - timedelta(days=back) for back in (30, 20, 19))
-WITH_CLOCK = ("decisions", "ledger", "showings", "shown_days")
+WITH_CLOCK = ("events", "ledger")
 """Tables that tell when a run was."""
 SECONDS = 300.0
 

@@ -69,7 +69,7 @@ def test_every_check_passed_on_every_day(own: Path) -> None:
 
 def test_the_review_begins_with_the_best_of_all_days(home: Path) -> None:
     """Not with those of the days that were run first. Without a model they are few, and may have room together."""
-    shown = {r["proposal_id"]: r["day"] for r in rows(home, "select proposal_id, day from showings")}
+    shown = {r["proposal_id"]: r["day"] for r in rows(home, "select proposal_id, day from events where kind = 'shown'")}
     waiting = {r["proposal_id"]: r["worth"] for r in rows(home, "select proposal_id, worth from proposals")}
     assert len(shown) == min(20, len(waiting)) >= 5
     left = [worth for p, worth in waiting.items() if p not in shown]

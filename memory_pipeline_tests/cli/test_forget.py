@@ -166,7 +166,7 @@ def test_a_line_goes_with_the_words_that_carry_it(home: Path) -> None:
     done = memory(home, "forget", row["proposal_id"], "--yes", env=env)
     assert done.returncode == 0, done.stdout + done.stderr
     after = Lake(lake.root)
-    for table in ("proposals", "decisions", "promotions", "showings"):
+    for table in ("proposals", "events"):
         assert row["proposal_id"] not in after.read(table)["proposal_id"], table
     memory_md = (home / ".memory-pipeline/MEMORY.md").read_text("utf-8")
     assert row["proposal_id"] not in memory_md

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from filelock import FileLock
 
@@ -30,10 +31,8 @@ def wait_for(found: Callable[[], bool], seconds: float = 300.0) -> None:
 def rows(home: Path) -> dict[str, list[Any]]:
     """Every derived table but the record of vectors, which names the very index; without when things were decided."""
     lake = Lake(home / ".memory-pipeline" / "lake")
-    return {
-        name: lake.read(name).drop("decided_at", strict=False).rows()
-        for name in TABLES
-        if name not in ("files", "embeddings", "ledger", "showings")
+    return {"events": lake.read("events").filter(pl.col("kind") != "shown").drop("happened_at").rows()} | {
+        name: lake.read(name).rows() for name in TABLES if name not in ("files", "embeddings", "ledger", "events")
     }
 
 

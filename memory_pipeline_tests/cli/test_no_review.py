@@ -23,9 +23,9 @@ from memory_pipeline_tests.lake.object_server import BUCKET, ObjectServer
 
 NUMBERS = count()
 DAYS = [today(UTC) - timedelta(days=back) for back in (12, 5, 4)]
-CLOCKS = ("decided_at", "shown_at", "promoted_at", "captured_at")
+CLOCKS = ("happened_at", "captured_at")
 """When a person or a run did something."""
-EVENTS = {"decisions", "showings", "promotions", "shown_days"}
+EVENTS = {"events"}
 """Tables with such columns."""
 
 
@@ -127,6 +127,6 @@ def test_a_run_for_one_person_asks_for_nothing_of_anothers(
         assert len(asked) > 100 and all(key.startswith(f"{name}/") for key in asked)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", variables["ana"]["AWS_ACCESS_KEY_ID"])
     assert Lake(ObjectStorage(f"{place}/ana")).read("messages").height
-    for table in ("messages", "promotions"):
+    for table in ("messages", "events"):
         with pytest.raises(LakeRefusedError, match=rf"^{place}/ben\S* refused \(403"):
             Lake(ObjectStorage(f"{place}/ben")).read(table)

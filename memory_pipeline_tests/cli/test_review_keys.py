@@ -16,7 +16,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline_tests.cli.command import memory, memory_json
 from memory_pipeline_tests.cli.terminal import Terminal
-from memory_pipeline_tests.rows import DAY, observation, proposal, put, say, workspace
+from memory_pipeline_tests.rows import DAY, events, observation, proposal, put, say, workspace
 
 LINES = (
     "Never use npm in this repository, always pnpm.",
@@ -100,14 +100,14 @@ def test_keys_decide_at_once_and_the_lines_reach_memory(home: Path) -> None:
     assert "1 approved, 1 rejected, 1 pending." in shown
     assert IDS[0] not in (review := (home / ".memory-pipeline" / "REVIEW.md").read_text("utf-8"))
     assert IDS[2] in review
-    assert lake_of(home).read("decisions")["surface"].unique().to_list() == ["command"]
+    assert events(lake_of(home), "decided")["surface"].unique().to_list() == ["command"]
 
 
 def test_an_edited_line_is_promoted_as_edited(home: Path) -> None:
     shown = decided(home, "e and npx\nll")
     assert "approved as: Never use npm in this repository, always pnpm. and npx" in shown
     assert in_memory(home) == [f"{LINES[0]} and npx"]
-    assert lake_of(home).read("decisions")["text"].to_list() == [f"{LINES[0]} and npx"]
+    assert events(lake_of(home), "decided")["text"].to_list() == [f"{LINES[0]} and npx"]
 
 
 def test_the_line_can_be_edited_anywhere(home: Path) -> None:
@@ -157,7 +157,7 @@ def test_the_last_step_can_be_undone_until_the_next_is_taken(home: Path) -> None
         terminal.press("q")
         assert terminal.ends() == 0
     assert states(home) == ["rejected", "pending", "pending"]
-    assert lake_of(home).read("decisions").height == 1
+    assert events(lake_of(home), "decided").height == 1
     assert in_memory(home) == []
 
 
@@ -271,11 +271,17 @@ def test_marks_in_the_file_are_read_first(home: Path) -> None:
 def show_since(home: Path, number: int, days: int) -> None:
     """The proposal with that number was first shown so many days ago, and on each day since."""
     shown_at = datetime.now(UTC) - timedelta(days=days)
-    row = {"day": shown_at.date(), "proposal_id": IDS[number - 1], "surface": "REVIEW.md", "shown_at": shown_at}
-    put(lake_of(home), "showings", row | {"external_id": None})
+    row = {
+        "day": shown_at.date(),
+        "proposal_id": IDS[number - 1],
+        "surface": "REVIEW.md",
+        "kind": "shown",
+        "happened_at": shown_at,
+    }
+    put(lake_of(home), "events", row)
     for passed in range(days):
         on = {"day": (shown_at + timedelta(days=passed)).date(), "proposal_id": IDS[number - 1]}
-        put(lake_of(home), "shown_days", on | {"surface": "REVIEW.md"})
+        put(lake_of(home), "events", on | {"kind": "shown_day", "surface": "REVIEW.md"})
 
 
 def test_what_expires_soon_leads_and_says_so(home: Path) -> None:
@@ -301,10 +307,10 @@ def test_what_was_shown_is_on_record(home: Path) -> None:
         terminal.sees("2 of 3")
         terminal.press("q")
         assert terminal.ends() == 0
-    shown = lake_of(home).read("showings").filter(pl.col("surface") == "command")
+    shown = events(lake_of(home), "shown").filter(pl.col("surface") == "command")
     assert sorted(shown["proposal_id"]) == IDS[:2]
     assert memory(home, "review").returncode == 0
-    shown = lake_of(home).read("showings").filter(pl.col("surface") == "command")
+    shown = events(lake_of(home), "shown").filter(pl.col("surface") == "command")
     assert sorted(shown["proposal_id"]) == IDS[:3]
 
 

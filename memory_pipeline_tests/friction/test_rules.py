@@ -56,7 +56,7 @@ def test_a_line_of_memory_is_known_since_its_date_or_since_the_file_was_written(
 
 
 def test_a_promoted_line_is_known_since_it_was_promoted(opened: Workspace) -> None:
-    put(opened.lake, "promotions", {"day": day_after(-3), "proposal_id": "p-1", "text": UV_RULE})
+    put(opened.lake, "events", {"day": day_after(-3), "kind": "promoted", "proposal_id": "p-1", "text": UV_RULE})
     write(opened.settings.memory_file, f"- {UV_RULE}\n- {TABS}\n", day=day_after(2))
     assert known(opened) == {UV_RULE: day_after(-3), TABS: day_after(2)}
 

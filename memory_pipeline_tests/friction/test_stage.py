@@ -426,8 +426,8 @@ def test_failures_of_tools_name_their_projects_too(work: Work) -> None:
 
 
 def test_a_promoted_rule_that_is_still_broken_goes_into_the_file_that_is_read_at_every_turn(work: Work) -> None:
-    promoted = {"day": day_after(-5), "proposal_id": "p-20250228-001", "text": "Use uv, not pip."}
-    put(work.lake, "promotions", promoted)
+    promoted = {"day": day_after(-5), "proposal_id": "p-20250228-001", "kind": "promoted", "text": "Use uv, not pip."}
+    put(work.lake, "events", promoted)
     work.settings.memory_file.parent.mkdir(parents=True, exist_ok=True)
     work.settings.memory_file.write_text(
         "# Memory\n\n## Hard Rules\n\n- Use uv, not pip, for packages.\n- Use uv, not pip.\n"

@@ -9,9 +9,12 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from pathlib import Path
 
+import polars as pl
+
 from memory_pipeline.markdown.safe_write import BACKUPS_KEPT
 from memory_pipeline.proposals.integrity import ProposalIntegrity
 from memory_pipeline_tests.killing.story import workspace_of
+from memory_pipeline_tests.rows import events
 
 LATER = timedelta(hours=2)
 """After so long a temporary file belongs to nobody any more."""
@@ -39,15 +42,15 @@ def differences(folder: Path, wanted: Path, left_out: Sequence[str] = ()) -> lis
 def differences_but_for_times(folder: Path, wanted: Path) -> list[str]:
     """What a run at another time should have left just so: which rows, which lines, each decision in one log, once."""
     (settings, lake), (_, expected) = workspace_of(folder), workspace_of(wanted)
-    same = ["reflections", "proposals", "supports", "decisions", "promotions", "showings"]
-    times = ["decided_at", "promoted_at", "shown_at"]
+    same = ["reflections", "proposals", "supports", "events"]
     wrong = []
     for table in same:
-        rows, right = (
-            of.read(table).drop(times, strict=False).drop("day" if table in same[3:] else []) for of in (lake, expected)
-        )
+        rows, right = (of.read(table) for of in (lake, expected))
+        if table == "events":
+            kinds = pl.col("kind").is_in(["decided", "promoted", "shown"])
+            rows, right = (each.filter(kinds).drop("day", "happened_at").sort("kind") for each in (rows, right))
         key = [name for name in ("proposal_id", "reflection_id") if name in rows.columns]
-        if not rows.sort(key).equals(right.sort(key)):
+        if not rows.sort(key, maintain_order=True).equals(right.sort(key, maintain_order=True)):
             wrong.append(f"other rows of {table}")
     for name in ("MEMORY.md", "REVIEW.md"):
         if _without_times(folder / name) != _without_times(wanted / name):
@@ -59,7 +62,7 @@ def differences_but_for_times(folder: Path, wanted: Path) -> list[str]:
         for path in settings.daily_log(date.min).parent.glob("*.md")
         for found in re.finditer(r"^\* \d\d:\d\d [a-z]+ `(p-[\d-]+)`", path.read_text("utf-8"), re.MULTILINE)
     }
-    recorded = set(lake.read("decisions").select("day", "proposal_id").iter_rows())
+    recorded = set(events(lake, "decided").select("day", "proposal_id").iter_rows())
     return wrong + [f"{p} is in the log of {day} or in the table, not in both" for day, p in sorted(told ^ recorded)]
 
 

@@ -247,7 +247,7 @@ def judge(place: Place) -> None:
     """The month is worth killing: there is something of everything."""
     opened = place.open()
     assert len(opened.lake.days("observations")) == DAYS
-    for table in ("observations", "reflections", "embeddings", "day_distillations", "proposals", "promotions"):
+    for table in ("observations", "reflections", "embeddings", "day_distillations", "proposals", "events"):
         assert opened.lake.read(table).height >= PARTS, table
     verdict = ProposalIntegrity.from_lake(opened.lake, opened.settings.memory_file).judge()
     assert verdict.passed, verdict.offenders

@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 from memory_pipeline.markdown import safe_write
 from memory_pipeline.proposals import events, review
-from memory_pipeline.proposals.events import OpenLog
+from memory_pipeline.proposals.events import OpenLog, ProposalLog
 from memory_pipeline.proposals.integrity import ProposalIntegrity
 from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
@@ -173,7 +173,7 @@ def judge(folder: Path) -> None:
     ends = ProposalIntegrity.from_lake(lake, settings.memory_file)
     verdict = ends.judge()
     assert verdict.passed, verdict.offenders
-    decided = set(lake.read("decisions")["decision"])
+    decided = set(ProposalLog(lake).events("decided")["decision"])
     assert decided == {"approved", "rejected", "expired", "invalid", "superseded"}, decided
     memory = settings.memory_file.read_bytes()
     assert b"~~" in memory, "no line was struck through"

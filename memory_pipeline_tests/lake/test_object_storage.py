@@ -32,7 +32,7 @@ FROM_THE_INDEX = {
     "friction_clusters",
 }
 """Their fingerprints hold the generation of the index, which is another one in each new index: also in a folder."""
-CLOCKS = ("decided_at", "shown_at")
+CLOCKS = ("happened_at",)
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def stored(url: str) -> dict[str, bytes]:
 
 
 def ids(lake: Lake) -> list[str]:
-    return lake.read("decisions")["proposal_id"].sort().to_list()
+    return lake.read("events")["proposal_id"].sort().to_list()
 
 
 # --- as in a folder ---
@@ -61,7 +61,7 @@ def test_bytes_are_those_of_a_folder(url: str, tmp_path: Path) -> None:
     folder, far = Lake(tmp_path / "lake"), fresh(url)
     for lake in (folder, far):
         put(lake, "observations", observation("Never use npm."), observation("Use uv.", day=day_after(3)))
-        put(lake, "decisions", decision("p-20250305-001"))
+        put(lake, "events", decision("p-20250305-001"))
         lake.replace_all("files", pl.DataFrame({"path": ["/b", "/a"]}))
     local = {str(p.relative_to(tmp_path / "lake")): p.read_bytes() for p in (tmp_path / "lake").glob("*/*.parquet")}
     assert stored(url) == local
@@ -76,7 +76,7 @@ def test_bytes_are_those_of_a_folder(url: str, tmp_path: Path) -> None:
 def test_sql_reads_the_objects_and_no_others(url: str, tmp_path: Path) -> None:
     lake = fresh(url, tmp_path / "kept")
     put(lake, "observations", observation("Never use npm."), observation("Use uv.", day=day_after(3)))
-    put(lake, "decisions", decision("p-20250305-001"))
+    put(lake, "events", decision("p-20250305-001"))
     query = "select day, o.text from observations o order by 1"
     assert ask(lake, query).rows == [(DAY, "Never use npm."), (day_after(3), "Use uv.")]
     assert ask(lake, "select count(*) from observations, decisions, messages").rows == [(0,)]
@@ -104,16 +104,16 @@ def test_what_was_read_is_kept_for_its_owner_alone_and_read_again_when_replaced(
 
 def test_what_is_lost_or_damaged_is_put_back_from_its_versions(url: str) -> None:
     for number in range(5):
-        put(fresh(url), "decisions", decision(f"p-20250305-00{number}"))
-    storage, key = ObjectStorage(url), f"decisions/{DAY}.parquet"
-    assert len(storage.backups.files("decisions", suffix=".parquet.")) == VERSIONS_KEPT
+        put(fresh(url), "events", decision(f"p-20250305-00{number}"))
+    storage, key = ObjectStorage(url), f"events/{DAY}.parquet"
+    assert len(storage.backups.files("events", suffix=".parquet.")) == VERSIONS_KEPT
     storage.remove([key])
     assert len(ids(fresh(url))) == 5
     whole = stored(url)[key]
     storage.write(key, whole[:20] + b"\xff" * (len(whole) - 60) + whole[-40:])
     assert len(ids(fresh(url))) == 5
     assert stored(url)[key] == whole
-    assert [aside.startswith("broken/decisions/") for aside in storage.put_aside()] == [True]
+    assert [aside.startswith("broken/events/") for aside in storage.put_aside()] == [True]
 
 
 # --- several writers ---
@@ -134,16 +134,16 @@ def test_of_two_writers_of_a_day_each_reader_sees_one_whole(url: str, server: Ob
 
 
 def test_an_update_is_made_again_on_what_another_worker_wrote(url: str) -> None:
-    put(fresh(url), "decisions", decision("p-20250305-001"))
+    put(fresh(url), "events", decision("p-20250305-001"))
     lake, tries = fresh(url), []
 
     def with_second(rows: pl.DataFrame) -> pl.DataFrame:
         tries.append(rows.height)
         if len(tries) == 1:  # meanwhile
-            put(fresh(url), "decisions", decision("p-20250305-002"))
-        return pl.concat([rows, frame("decisions", decision("p-20250305-003"))])
+            put(fresh(url), "events", decision("p-20250305-002"))
+        return pl.concat([rows, frame("events", decision("p-20250305-003"))])
 
-    lake.update("decisions", with_second, DAY)
+    lake.update("events", with_second, DAY)
     assert ids(fresh(url)) == ["p-20250305-001", "p-20250305-002", "p-20250305-003"]
     assert tries == [1, 2]
 
@@ -211,11 +211,11 @@ def test_an_object_that_was_sent_in_part_is_sent_again(server: ObjectServer, url
 @pytest.mark.parametrize("status", [429, 503, 500])
 def test_throttling_for_a_while_is_waited_out(server: ObjectServer, url: str, status: int) -> None:
     lake = fresh(url)
-    put(lake, "decisions", decision("p-20250305-001"))
+    put(lake, "events", decision("p-20250305-001"))
     server.answer_with(status, times=2)
     assert ids(fresh(url)) == ["p-20250305-001"]
     server.answer_with(status, times=2)
-    put(lake, "decisions", decision("p-20250305-002"))
+    put(lake, "events", decision("p-20250305-002"))
     assert len(ids(fresh(url))) == 2
 
 
@@ -339,7 +339,7 @@ def test_the_examples_come_out_with_the_same_bytes(server: ObjectServer, url: st
     assert far.keys() == local.keys()
     assert not list(workspace.glob("lake/*/*.parquet"))
     differ = {key.partition("/")[0] for key in local if far[key] != local[key]}
-    assert differ <= FROM_THE_INDEX | {"decisions", "showings"}
+    assert differ <= FROM_THE_INDEX | {"events"}
     for key in local:
         ours, theirs = (pl.read_parquet(BytesIO(found[key])).drop(CLOCKS, strict=False) for found in (local, far))
         assert_frame_equal(ours, theirs)

@@ -70,7 +70,7 @@ def url(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_a_write_replaces_what_it_expects_and_nothing_else(url: str) -> None:
-    storage, key = ObjectStorage(url), f"decisions/{DAY}.parquet"
+    storage, key = ObjectStorage(url), f"events/{DAY}.parquet"
     first = storage.write(key, b"first", expected=None)
     with pytest.raises(ReplacedMeanwhileError):
         storage.write(key, b"another first", expected=None)
@@ -93,9 +93,9 @@ def test_a_listing_tells_the_version_that_a_look_and_a_write_tell(url: str, tmp_
 def test_rows_are_added_by_two_who_share_a_lake(url: str) -> None:
     mine, others = Lake(ObjectStorage(url)), Lake(ObjectStorage(url))
     for number, lake in enumerate((mine, others, mine), 1):
-        new = frame("decisions", decision(f"p-20250305-00{number}"))
-        lake.update("decisions", lambda rows, new=new: pl.concat([rows, new]), DAY)  # type: ignore[misc]
-    assert others.read("decisions").height == 3
+        new = frame("events", decision(f"p-20250305-00{number}"))
+        lake.update("events", lambda rows, new=new: pl.concat([rows, new]), DAY)  # type: ignore[misc]
+    assert others.read("events").height == 3
     mine.replace("observations", frame("observations", observation("Never use npm.")), [DAY], {DAY: "made of it"})
     assert others.fingerprint("observations", DAY) == "made of it"
     assert others.days("observations") == [DAY]

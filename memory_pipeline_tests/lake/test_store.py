@@ -170,10 +170,10 @@ def test_a_column_added_since_reads_as_null_beside_new_rows(lake: Lake) -> None:
 
 def test_times_of_another_zone_are_stored_as_the_same_moment(lake: Lake) -> None:
     moment = datetime(2025, 3, 3, 12, tzinfo=UTC)
-    row = {"day": MONDAY, "proposal_id": "p", "decided_at": moment}
-    frame = pl.DataFrame([row]).with_columns(pl.col("decided_at").dt.convert_time_zone("Asia/Kolkata"))
-    lake.replace("decisions", frame, [MONDAY])
-    assert lake.read("decisions")["decided_at"].to_list() == [moment]
+    row = {"day": MONDAY, "proposal_id": "p", "happened_at": moment}
+    frame = pl.DataFrame([row]).with_columns(pl.col("happened_at").dt.convert_time_zone("Asia/Kolkata"))
+    lake.replace("events", frame, [MONDAY])
+    assert lake.read("events")["happened_at"].to_list() == [moment]
 
 
 def test_a_table_that_is_not_daily_is_one_file(lake: Lake) -> None:
@@ -354,8 +354,8 @@ def test_views_see_files_of_before_a_column_was_added(lake: Lake) -> None:
 
 
 def test_views_show_times_in_utc_whatever_the_machines_zone(lake: Lake) -> None:
-    lake.replace("decisions", some_row("decisions"), [MONDAY])
-    assert ask(lake, "SELECT decided_at::VARCHAR FROM decisions") == [("2025-03-03 12:00:00+00",)]
+    lake.replace("events", some_row("events"), [MONDAY])
+    assert ask(lake, "SELECT happened_at::VARCHAR FROM events") == [("2025-03-03 12:00:00+00",)]
 
 
 def test_views_can_reach_into_evidence(lake: Lake) -> None:

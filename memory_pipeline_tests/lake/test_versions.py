@@ -19,22 +19,22 @@ FINAL = sorted(name for name, table in TABLES.items() if not table.is_derived)
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
     lake = Lake(tmp_path / "lake")
-    put(lake, "decisions", decision("p-20250305-001"))
-    put(lake, "decisions", decision("p-20250305-002"))
+    put(lake, "events", decision("p-20250305-001"))
+    put(lake, "events", decision("p-20250305-002"))
     return lake
 
 
 def ids(lake: Lake) -> list[str]:
-    return Lake(lake.root).read("decisions")["proposal_id"].sort().to_list()
+    return Lake(lake.root).read("events")["proposal_id"].sort().to_list()
 
 
 def test_what_a_user_decided_is_among_them() -> None:
-    assert {"proposals", "decisions", "showings", "promotions", "auto_promotions", "ledger"} <= set(FINAL)
+    assert {"proposals", "events", "ledger"} <= set(FINAL)
 
 
 @pytest.mark.parametrize("damage", ["gone", "empty", "cut", "zeros", "inside"])
 def test_a_lost_file_is_put_back_with_a_sentence(lake: Lake, damage: str, caplog: pytest.LogCaptureFixture) -> None:
-    path = lake.path("decisions", DAY)
+    path = lake.path("events", DAY)
     whole = path.read_bytes()
     if damage == "gone":
         path.unlink()
@@ -46,7 +46,7 @@ def test_a_lost_file_is_put_back_with_a_sentence(lake: Lake, damage: str, caplog
         assert ids(lake) == ["p-20250305-001", "p-20250305-002"]
     assert path.read_bytes() == whole
     (sentence,) = caplog.messages
-    assert sentence.startswith(f"{path} was ") and f"{versions_folder(lake, 'decisions')}" in sentence
+    assert sentence.startswith(f"{path} was ") and f"{versions_folder(lake, 'events')}" in sentence
     kept = list(path.parent.glob("*.broken-*"))
     assert len(kept) == (damage != "gone")
     assert all(k.name in sentence for k in kept)
@@ -55,16 +55,16 @@ def test_a_lost_file_is_put_back_with_a_sentence(lake: Lake, damage: str, caplog
 
 
 def test_an_older_version_serves_where_the_newest_is_damaged_too(lake: Lake) -> None:
-    path = lake.path("decisions", DAY)
-    newest = sorted(versions_folder(lake, "decisions").iterdir())[-1]
+    path = lake.path("events", DAY)
+    newest = sorted(versions_folder(lake, "events").iterdir())[-1]
     newest.write_bytes(b"")
     path.write_bytes(b"")
     assert ids(lake) == ["p-20250305-001"]
 
 
 def test_without_a_version_nothing_is_made_up(lake: Lake) -> None:
-    path = lake.path("decisions", DAY)
-    for version in versions_folder(lake, "decisions").iterdir():
+    path = lake.path("events", DAY)
+    for version in versions_folder(lake, "events").iterdir():
         version.unlink()
     path.write_bytes(b"")
     with pytest.raises(DamagedTableError, match=r"No version of it in backups/lake can be read either"):
@@ -74,9 +74,9 @@ def test_without_a_version_nothing_is_made_up(lake: Lake) -> None:
 
 def test_few_versions_are_kept_of_each_day(lake: Lake) -> None:
     for minute in range(10, 20):
-        put(lake, "decisions", decision(f"p-20250305-0{minute}") | {"decided_at": at(f"09:{minute}")})
-    put(lake, "decisions", decision("p-20250306-001", day=day_after(1)))
-    names = sorted(path.name[:10] for path in versions_folder(lake, "decisions").iterdir())
+        put(lake, "events", decision(f"p-20250305-0{minute}") | {"happened_at": at(f"09:{minute}")})
+    put(lake, "events", decision("p-20250306-001", day=day_after(1)))
+    names = sorted(path.name[:10] for path in versions_folder(lake, "events").iterdir())
     assert names == ["2025-03-05"] * VERSIONS_KEPT + ["2025-03-06"]
 
 

@@ -73,6 +73,6 @@ def a_run(url: str) -> None:
     """Writes as stages and a review do: a day of a table, events that are added, a table that is one file."""
     lake = Lake(ObjectStorage(url))
     lake.replace("observations", frame("observations", observation("Never use npm.")), [DAY], {DAY: "f"})
-    new = frame("decisions", decision("p-20250305-001"), decision("p-20250305-002"))
-    lake.update("decisions", lambda rows: pl.concat([rows, new]).unique("proposal_id"), DAY)
+    new = frame("events", decision("p-20250305-001"), decision("p-20250305-002"))
+    lake.update("events", lambda rows: pl.concat([rows, new]).unique("proposal_id"), DAY)
     lake.replace_all("files", pl.DataFrame({"path": ["/a"]}))

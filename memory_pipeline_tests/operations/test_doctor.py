@@ -79,7 +79,7 @@ def test_a_lock_is_told_with_its_holder(settings: Settings) -> None:
 
 
 def test_a_table_that_cannot_be_made_again_is_a_problem(settings: Settings) -> None:
-    path = settings.lake_dir / "decisions" / "2026-03-05.parquet"
+    path = settings.lake_dir / "events" / "2026-03-05.parquet"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"no parquet")
     (found,) = of(settings, "tables")

@@ -15,9 +15,11 @@ import pytest
 
 from memory_pipeline.cli.workspace import EXAMPLES
 from memory_pipeline.defs.runs import dagster_yaml, instance_of, prepare_home
+from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.operations import migrations
+from memory_pipeline.operations import earlier_events, migrations
+from memory_pipeline.operations.earlier_events import MOMENTS
 from memory_pipeline.operations.migrations import MIGRATIONS, migrate
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.settings import SettingError, Settings, load_settings
@@ -50,6 +52,7 @@ def test_what_an_earlier_version_wrote_is_read_and_its_words_stay(archive: Path,
     settings = unpacked(archive, tmp_path / "workspace")
     own = {name: (settings.workspace / name).read_bytes() for name in OWN}
     rows = {table: Lake(settings.lake_dir).read(table).height for table in TABLES}
+    rows["events"] = sum(earlier_events.read(storage_of(settings), table).height for table in MOMENTS)
     assert rows["messages"] > 20 and rows["proposals"] and kept_format(settings.workspace) == 0
     prepare_home(settings)
     assert kept_format(settings.workspace) == FORMAT

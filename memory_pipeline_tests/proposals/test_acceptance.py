@@ -13,7 +13,7 @@ from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cases import each
-from memory_pipeline_tests.rows import at, day_after, proposal, put, workspace
+from memory_pipeline_tests.rows import at, day_after, proposal, put, without_events, workspace
 
 LONG_AGO = day_after(-60)
 ENDS = {"r": "rejected", "x": "expired", "s": "superseded", "i": "invalid"}
@@ -27,7 +27,7 @@ def history(lake: Lake, ends: str, section: str = "Hard Rules", *, start: int = 
     m moved to another section, r rejected, x expired, s superseded, i invalid. Approved ones were promoted.
     """
     ids: list[str] = []
-    rows: dict[str, list[dict[str, object]]] = {n: [] for n in ("proposals", "decisions", "promotions")}
+    rows: dict[str, list[dict[str, object]]] = {n: [] for n in ("proposals", "events")}
     for number, letter in enumerate(ends, start):
         row = proposal(number, f"Run check{number} before step{number * 7}.", day=LONG_AGO, section=section)
         moment = at("09:00", LONG_AGO) + timedelta(seconds=number)
@@ -35,19 +35,25 @@ def history(lake: Lake, ends: str, section: str = "Hard Rules", *, start: int = 
         decision = ENDS.get(letter, "approved")
         ids.append(row["proposal_id"])
         rows["proposals"].append(row)
-        rows["decisions"].append(
+        rows["events"].append(
             own
-            | {"decision": decision, "decided_at": moment, "surface": SURFACES.get(letter, "REVIEW.md")}
+            | {
+                "kind": "decided",
+                "decision": decision,
+                "happened_at": moment,
+                "surface": SURFACES.get(letter, "REVIEW.md"),
+            }
             | {"section": {"m": "Patterns", "a": section.upper()}.get(letter)}
             | {"reason": "shown on 7 days without a decision" if decision == "expired" else None}
         )
         if decision == "approved":
-            rows["promotions"].append(own | {"section": section, "promoted_at": moment, "already_there": False})
+            promoted = {"kind": "promoted", "section": section, "happened_at": moment, "already_there": False}
+            rows["events"].append(own | promoted)
     for name, made in rows.items():
         put(lake, name, *made)
     if shadow:
-        noted = {"day": LONG_AGO, "section": section, "would_promote_at": at("08:00", LONG_AGO)}
-        put(lake, "auto_promotions", *(noted | {"proposal_id": p} for p in ids))
+        noted = {"day": LONG_AGO, "kind": "would_promote", "section": section, "happened_at": at("08:00", LONG_AGO)}
+        put(lake, "events", *(noted | {"proposal_id": p} for p in ids))
     return ids
 
 
@@ -164,5 +170,5 @@ def test_a_line_whose_place_another_took_was_not_taken_back(made: tuple[Settings
 
 def test_what_is_on_its_way_to_memory_was_not_taken_back(made: tuple[Settings, Lake]) -> None:
     history(made[1], "A")
-    made[1].path("promotions", LONG_AGO).unlink()
+    without_events(made[1], pl.col("kind") == "promoted")
     assert standing(made).acceptance == Rate(0, 0)

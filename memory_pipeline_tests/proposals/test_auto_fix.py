@@ -12,7 +12,7 @@ from memory_pipeline.proposals.auto_promotion import standings
 from memory_pipeline.proposals.events import APPROVED, PENDING, REJECTED, ProposalLog
 from memory_pipeline.proposals.review import UnknownProposalError, decide
 from memory_pipeline_tests.proposals.test_fixes import NOW, ONE, RULE, TWO, Work
-from memory_pipeline_tests.rows import fixable, proposal, put, rule_pattern
+from memory_pipeline_tests.rows import events, fixable, proposal, put, rule_pattern
 
 DAY_LONG = 24 * 60
 STALE = "Fire at noon."
@@ -32,7 +32,7 @@ def test_it_is_off_and_says_what_it_would_do(tmp_path: Path) -> None:
     for _ in range(5):
         assert work.run(DAY_LONG).automatic == []
     assert work.status() == {ONE: PENDING}
-    assert work.lake.read("auto_fixes").is_empty()
+    assert events(work.lake, "would_apply").is_empty()
     assert reported(work) == [
         f"off (MEMORY_AUTO_FIX=true switches it on): would apply {ONE} in MEMORY.md, Hard Rules: “{RULE}”"
     ]
@@ -45,7 +45,7 @@ def test_a_day_long_it_only_says_what_it_would_do(on: Work) -> None:
     assert not on.memory.exists()
     assert on.run(DAY_LONG).automatic == [ONE]
     assert RULE in on.remembered()
-    assert on.lake.read("auto_fixes")["proposal_id"].to_list() == [ONE]
+    assert events(on.lake, "would_apply")["proposal_id"].to_list() == [ONE]
     assert reported(on) == [f"applied {ONE}; `memory why ID` shows what, undo it in the file to take it back"]
 
 

@@ -26,6 +26,7 @@ from memory_pipeline_tests.rows import (
     at,
     bytes_of,
     day_after,
+    events,
     observation,
     proposal,
     put,
@@ -67,12 +68,15 @@ class Weeks:
         return [found[p] for p in TEXTS]
 
     def noted(self) -> list[str]:
-        return self.lake.read("auto_promotions").filter(pl.col("day") > LONG_AGO)["proposal_id"].to_list()
+        return events(self.lake, "would_promote").filter(pl.col("day") > LONG_AGO)["proposal_id"].to_list()
 
-    def tables(self) -> dict[str, bytes]:
-        """Everything but what shadow mode notes."""
-        left_out = ("lake/auto_promotions/", "backups/")
-        return {k: v for k, v in bytes_of(self.settings.workspace).items() if not k.startswith(left_out)}
+    def tables(self) -> dict[str, object]:
+        """Everything but what shadow mode notes, and backups."""
+        files = bytes_of(self.settings.workspace)
+        other = self.lake.read("events").filter(pl.col("kind") != "would_promote")
+        return {k: v for k, v in files.items() if not k.startswith(("backups/", "lake/events/"))} | {
+            "events": other.drop("already_there").to_dicts()
+        }
 
 
 # --- off and shadow ---
@@ -87,7 +91,7 @@ def test_off_is_the_default_and_notes_nothing(tmp_path: Path) -> None:
     assert week.memory.read_text("utf-8") == BY_HAND
 
 
-def test_shadow_changes_no_byte_but_its_own_table(tmp_path: Path) -> None:
+def test_shadow_changes_no_byte_but_its_own_events(tmp_path: Path) -> None:
     off, shadow = Weeks(tmp_path / "off", "off"), Weeks(tmp_path / "shadow", "shadow")
     for days in (0.5, 1, 2, 6, 7, 9):
         off.run(days)
@@ -101,11 +105,11 @@ def test_shadow_notes_each_line_once_with_the_reason(tmp_path: Path) -> None:
     week = Weeks(tmp_path, "shadow")
     for days in (1, 1.5, 3):
         week.run(days)
-    rows = week.lake.read("auto_promotions").filter(pl.col("day") > LONG_AGO).to_dicts()
+    rows = events(week.lake, "would_promote").filter(pl.col("day") > LONG_AGO).to_dicts()
     assert [row["proposal_id"] for row in rows] == [UV, FRIDAY]
-    assert {row["would_promote_at"] for row in rows} == {NOW + timedelta(days=1)}
-    assert (rows[0]["section"], rows[0]["acceptance"], rows[0]["decisions_counted"]) == ("Hard Rules", 1.0, 40)
-    assert rows[0]["lower_bound"] == pytest.approx(0.9124, abs=5e-5)
+    assert {row["happened_at"] for row in rows} == {NOW + timedelta(days=1)}
+    took = "40 of your last 40 decisions took the line as offered (at least 0.91)"
+    assert (rows[0]["section"], rows[0]["reason"]) == ("Hard Rules", took)
 
 
 def test_what_a_person_then_decides_is_told_beside_it(tmp_path: Path) -> None:
@@ -188,7 +192,7 @@ def test_on_without_enough_of_a_shadow_stays_in_shadow_and_says_so(tmp_path: Pat
 def test_on_promotes_what_was_earned_as_any_approval_is(tmp_path: Path) -> None:
     week = Weeks(tmp_path, "on")
     assert week.run().automatic == [UV, FRIDAY]
-    rows = week.lake.read("decisions", [day_after(1)]).to_dicts()
+    rows = events(week.lake, "decided").filter(day=day_after(1)).to_dicts()
     assert [(r["decision"], r["surface"], r["text"]) for r in rows] == [
         ("approved", "auto", text) for text in TEXTS.values()
     ]
@@ -277,9 +281,7 @@ def test_who_decides_too_late_is_told_how_to_take_it_back(tmp_path: Path) -> Non
 
 def test_a_crash_at_any_write_changes_nothing_about_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def state(week: Weeks) -> dict[str, object]:
-        kept = {k: v for k, v in week.tables().items() if not k.startswith("lake/promotions/")}
-        promoted = week.lake.read("promotions").drop("already_there").to_dicts()
-        return kept | {"promoted": promoted, "noted": week.lake.read("auto_promotions").to_dicts()}
+        return week.tables() | {"noted": events(week.lake, "would_promote").to_dicts()}
 
     whole = Weeks(tmp_path / "whole", "on")
     with monkeypatch.context() as patch:

@@ -19,7 +19,7 @@ from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.examples import times
-from memory_pipeline_tests.rows import at, day_after, fixable, observation, put, reflection, workspace
+from memory_pipeline_tests.rows import at, day_after, events, fixable, observation, put, reflection, workspace
 
 TOOLS = ("uv", "poetry", "conda", "hatch")
 TEXTS = [f"Use {tool} for packages." for tool in TOOLS]
@@ -138,12 +138,12 @@ class Life(RuleBasedStateMachine):
 
     @invariant()
     def every_proposal_has_at_most_one_end(self) -> None:
-        decisions = self.lake.read("decisions")
+        decisions = events(self.lake, "decided")
         assert decisions["proposal_id"].is_unique().all()
-        assert self.lake.read("promotions")["proposal_id"].is_unique().all()
+        assert events(self.lake, "promoted")["proposal_id"].is_unique().all()
         for row in decisions.filter(decisions["decision"] == EXPIRED).iter_rows(named=True):
-            shown = self.lake.read("showings").filter(proposal_id=row["proposal_id"])["shown_at"].min()
-            assert row["decided_at"] - shown >= timedelta(days=7)
+            shown = events(self.lake, "shown").filter(proposal_id=row["proposal_id"])["happened_at"].min()
+            assert row["happened_at"] - shown >= timedelta(days=7)
 
     @invariant()
     def memory_says_nothing_twice(self) -> None:

@@ -7,7 +7,7 @@ from memory_pipeline.proposals.events import APPROVED
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cases import each
-from memory_pipeline_tests.rows import DAY, Row, at, observation, proposal, put, say, workspace
+from memory_pipeline_tests.rows import DAY, Row, at, events, observation, proposal, put, say, workspace
 
 NO = "No, use pnpm, not npm."
 
@@ -89,5 +89,5 @@ def test_the_section_of_a_decision_is_where_the_line_goes(tmp_path: Path) -> Non
     opened = Workspace(settings, lake)
     decide(opened, {"p-20250305-001": APPROVED}, at("19:00"), sections={"p-20250305-001": "Patterns"})
     reconcile(opened, at("19:01"))
-    assert lake.read("promotions")["section"].to_list() == ["Patterns"]
+    assert events(lake, "promoted")["section"].to_list() == ["Patterns"]
     assert NO in settings.memory_file.read_text("utf-8").partition("## Patterns")[2]

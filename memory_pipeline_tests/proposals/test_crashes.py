@@ -185,7 +185,7 @@ def test_a_decision_stands_in_the_log_of_its_day_alone_though_the_next_run_is_to
             with pytest.raises(Killed):
                 story.run()
         story.run(24 * 60)
-        decided = story.lake.read("decisions").select("day", "proposal_id").rows()
+        decided = events(story.lake, "decided").select("day", "proposal_id").rows()
         logs = {day: story.settings.daily_log(day) for day in (DAY, day_after(1))}
         told = {day: path.read_text("utf-8") if path.exists() else "" for day, path in logs.items()}
         listed = [(day, p) for day, text in told.items() for p in re.findall(r"(?:approved|rejected) `(.*?)`", text)]

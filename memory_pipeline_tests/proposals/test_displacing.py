@@ -3,6 +3,7 @@
 from datetime import timedelta
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from memory_pipeline.proposals.events import APPROVED, COMMAND_SURFACE, EXPIRED, PENDING, REJECTED, ProposalLog
@@ -10,7 +11,7 @@ from memory_pipeline.proposals.history import history
 from memory_pipeline.proposals.review import on_display
 from memory_pipeline.proposals.review_file import offered_in
 from memory_pipeline_tests.proposals.test_review import FRIDAY, NOW, TABS, UTC, UV, Story
-from memory_pipeline_tests.rows import bytes_of, proposal, put, record_showings
+from memory_pipeline_tests.rows import bytes_of, proposal, put, record_showings, without_events
 
 BETTER = "p-20250305-101"
 RULE = "Never push to main without a review."
@@ -189,9 +190,7 @@ def test_only_time_on_display_counts(story: Story) -> None:
 def test_a_run_that_dies_before_it_is_on_record_is_made_up_for(story: Story) -> None:
     say_better(story)
     story.run(5)
-    for table, moment in (("displacements", "displaced_at"), ("showings", "shown_at")):
-        rows = story.lake.read(table)
-        story.lake.replace(table, rows.filter(rows[moment] <= NOW), set(rows["day"]))
+    without_events(story.lake, pl.col("kind").is_in(["displaced", "shown"]) & (pl.col("happened_at") > NOW))
     story.run(6)
     assert moments(story, TABS) == [("shown", 0), ("displaced", 6)]
     assert moments(story, BETTER) == [("shown", 6)]
@@ -199,9 +198,8 @@ def test_a_run_that_dies_before_it_is_on_record_is_made_up_for(story: Story) -> 
 
 def test_lines_that_were_shown_before_it_was_kept_how_stay(story: Story) -> None:
     """Nobody can tell whether they were touched; they end in time."""
-    rows = story.lake.read("showings").drop("lines")
-    for path in (story.settings.lake_dir / "showings").glob("*.parquet"):
-        rows.write_parquet(path)
+    rows = story.lake.read("events").with_columns(lines=pl.lit(None, pl.String))
+    story.lake.replace("events", rows, set(rows["day"]))
     say_better(story)
     story.run(5)
     assert in_review(story) == [UV, FRIDAY, TABS]

@@ -3,10 +3,14 @@
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from memory_pipeline.cli.settled import settled_since
-from memory_pipeline.operations.migrations import m003_offer_again_what_expired_unseen
+from memory_pipeline.operations.migrations import (
+    m003_offer_again_what_expired_unseen,
+    m005_put_what_happened_to_proposals_into_events,
+)
 from memory_pipeline.proposals.events import APPROVED, EXPIRED, EXPIRY_SURFACE, PENDING, Decision, ProposalLog
 from memory_pipeline.proposals.history import history
 from memory_pipeline.proposals.integrity import ProposalIntegrity
@@ -14,7 +18,16 @@ from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.proposals.test_review import FRIDAY, LINT, NOW, TABS, TEXTS, UTC, UV, Story
-from memory_pipeline_tests.rows import bytes_of, proposal, put, record_decisions, record_showings
+from memory_pipeline_tests.rows import (
+    bytes_of,
+    events,
+    proposal,
+    put,
+    record_decisions,
+    record_showings,
+    store_as_before,
+    without_events,
+)
 
 DAY_IN_MINUTES = 60 * 24
 
@@ -25,8 +38,8 @@ def story(tmp_path: Path) -> Story:
 
 
 def first_shown(story: Story, surface: str = "REVIEW.md") -> dict[str, datetime]:
-    rows = story.lake.read("showings").to_dicts()
-    return {r["proposal_id"]: r["shown_at"] for r in rows if r["surface"] == surface}
+    rows = events(story.lake, "shown").to_dicts()
+    return {r["proposal_id"]: r["happened_at"] for r in rows if r["surface"] == surface}
 
 
 def test_what_stands_in_review_was_shown_from_then_on(story: Story) -> None:
@@ -132,7 +145,7 @@ def test_a_warning_is_written_once(story: Story, tmp_path: Path) -> None:
     assert {name for name in after if after[name] != before.get(name)} == {
         name
         for name in after
-        if "shown_days/2025-03-11" in name  # that it was shown on one more day
+        if "events/2025-03-11" in name  # that it was shown on one more day
     }
     assert before.keys() <= after.keys()
 
@@ -141,8 +154,8 @@ def test_the_first_surface_that_shows_it_starts_the_time(tmp_path: Path) -> None
     story = Story(tmp_path, pending_limit=1)
     record_showings(Workspace(story.settings, story.lake), {TABS: "task-7"}, NOW, surface="todoist")
     record_showings(Workspace(story.settings, story.lake), {TABS: "task-8"}, NOW + timedelta(days=3), surface="todoist")
-    (row,) = [r for r in story.lake.read("showings").to_dicts() if r["surface"] == "todoist"]
-    assert (row["external_id"], row["shown_at"]) == ("task-7", NOW)
+    (row,) = [r for r in events(story.lake, "shown").to_dicts() if r["surface"] == "todoist"]
+    assert (row["external_id"], row["happened_at"]) == ("task-7", NOW)
     story.run_daily(7 * DAY_IN_MINUTES)
     assert [story.status()[p] for p in (UV, TABS, FRIDAY)] == [EXPIRED, EXPIRED, PENDING]
 
@@ -207,11 +220,11 @@ def test_what_was_displaced_while_the_clock_was_wrong_is_told_once(tmp_path: Pat
     for minute in range(5, 8):
         story.run(minute)
         assert story.shown() == [UV, FRIDAY, TABS, UTC]
-    assert story.lake.read("displacements").height == 1
+    assert events(story.lake, "displaced").height == 1
     story.mark(rule["proposal_id"], "x")
     story.run(10)
     assert story.shown() == [UV, FRIDAY, TABS, UTC, LINT]
-    assert story.lake.read("showings").filter(proposal_id=LINT).height == 2
+    assert events(story.lake, "shown").filter(proposal_id=LINT).height == 2
 
 
 def test_decisions_of_a_clock_that_was_ahead_are_told_by_no_later_run(story: Story) -> None:
@@ -231,10 +244,7 @@ class Before(Story):
 
     def __init__(self, folder: Path, *, ran_on: int = 0, ended: int = 22 * DAY_IN_MINUTES) -> None:
         super().__init__(folder)
-        for path in (self.settings.lake_dir / "shown_days").iterdir():
-            path.unlink()
-        for path in (self.settings.backups / "lake" / "shown_days").iterdir():
-            path.unlink()
+        without_events(self.lake, pl.col("kind") == "shown_day")
         for day in range(1, ran_on):
             record_showings(
                 self.workspace, {f"p-20250305-9{day:02}": None}, NOW + timedelta(days=day), surface="REVIEW.md"
@@ -242,19 +252,25 @@ class Before(Story):
         over = [Decision(p, EXPIRED, EXPIRY_SURFACE, text) for p, text in TEXTS.items()]
         record_decisions(self.workspace, over, NOW + timedelta(minutes=ended))
 
+    def migrate(self) -> None:
+        store_as_before(self.lake)
+        m003_offer_again_what_expired_unseen(self.settings)
+        m005_put_what_happened_to_proposals_into_events(self.settings)
+
 
 @each(("ended", "now"), [(22, 23), (3652, 1), (3652, 3)])
 def test_what_expired_unseen_is_offered_again_once(tmp_path: Path, ended: int, now: int) -> None:
     story = Before(tmp_path, ended=ended * DAY_IN_MINUTES)
-    m003_offer_again_what_expired_unseen(story.settings)
+    story.migrate()
     story.run(now * DAY_IN_MINUTES)
     assert story.shown() == list(TEXTS)
     assert story.status() == dict.fromkeys(TEXTS, PENDING)
     (again,) = [e for e in history(story.workspace, UV) if e["event"] == "offered again"]
-    day = (NOW + timedelta(days=ended)).date()
-    assert again["detail"].startswith(f"it expired on {day}, and is known to have been shown on ")
+    assert again["detail"].startswith("it is known to have been shown on ")
+    expired = [e["moment"] for e in history(story.workspace, UV) if e["event"] == "expired"]
+    assert expired == [NOW + timedelta(days=ended)]
     m003_offer_again_what_expired_unseen(story.settings)
-    assert story.lake.read("reoffers").height == len(TEXTS)
+    assert events(story.lake, "reoffered").height == len(TEXTS)
     decide(story.workspace, {UV: "approved"}, NOW + timedelta(days=now, hours=1))
     story.last_run = now * DAY_IN_MINUTES
     story.run_daily((now + 8) * DAY_IN_MINUTES)
@@ -262,13 +278,13 @@ def test_what_expired_unseen_is_offered_again_once(tmp_path: Path, ended: int, n
     assert "Use uv" in story.remembered()
     assert ProposalIntegrity.from_lake(story.lake, story.memory).judge().offenders == []
     log = ProposalLog(story.lake)
-    assert log.table("decisions").height == 2 * log.decisions.height == 10  # nothing on record is changed
+    assert log.events("decided").height == 2 * log.decisions.height == 10  # nothing on record is changed
 
 
 def test_what_was_shown_on_half_of_the_days_was_seen(tmp_path: Path) -> None:
     for days, state in ((3, PENDING), (4, EXPIRED)):
         story = Before(tmp_path / f"{days}", ran_on=days, ended=8 * DAY_IN_MINUTES)
-        m003_offer_again_what_expired_unseen(story.settings)
+        story.migrate()
         assert story.status() == dict.fromkeys(TEXTS, state)
 
 
@@ -276,5 +292,5 @@ def test_what_is_settled_otherwise_is_not_offered_again(tmp_path: Path) -> None:
     story = Before(tmp_path)
     record_showings(story.workspace, {TABS: "task-7"}, NOW, surface="todoist")  # completing it there would approve it
     put(story.lake, "proposals", proposal(9, "Deploy on a Friday, with two people.", supersedes=[FRIDAY]))
-    m003_offer_again_what_expired_unseen(story.settings)
-    assert story.lake.read("reoffers")["proposal_id"].to_list() == [UV, UTC, LINT]
+    story.migrate()
+    assert events(story.lake, "reoffered")["proposal_id"].to_list() == [UV, UTC, LINT]

@@ -32,6 +32,7 @@ from memory_pipeline_tests.rows import (
     at,
     bytes_of,
     day_after,
+    events,
     fixable,
     observation,
     proposal,
@@ -39,6 +40,7 @@ from memory_pipeline_tests.rows import (
     reflection,
     rule_pattern,
     say,
+    without_events,
     workspace,
 )
 
@@ -263,7 +265,7 @@ def test_an_approved_line_enters_memory_like_any_other(rule: Work) -> None:
     settled = rule.run()
     assert (settled.approved, settled.promoted, settled.to_make) == ([ONE], [ONE], {})
     assert f"- (2025-03-05) {RULE} (project: kiln) <!-- {ONE} -->\n" in rule.remembered()
-    assert rule.lake.read("promotions")["proposal_id"].to_list() == [ONE]
+    assert events(rule.lake, "promoted")["proposal_id"].to_list() == [ONE]
     assert "Friction" not in rule.text()
     assert rule.judge() == []
 
@@ -276,7 +278,7 @@ def test_it_enters_with_the_persons_edits_and_in_the_section_they_move_it_to(rul
     rule.run()
     (line,) = [x for x in lines_of(rule.memory.read_bytes()) if x.proposal_id]
     assert (line.section, line.text) == ("Patterns", "Glaze after the first firing, always.")
-    (row,) = rule.lake.read("decisions").to_dicts()
+    (row,) = events(rule.lake, "decided").to_dicts()
     assert (row["text"], row["surface"]) == ("Glaze after the first firing, always.", "REVIEW.md")
 
 
@@ -319,7 +321,7 @@ def test_a_stale_line_is_struck_through_and_nothing_added(tmp_path: Path) -> Non
         f"## Patterns\n1. {OLD}\n   It takes an hour.\n2. ~~Fire at noon.~~ (superseded by {TWO}, 2025-03-05)\n"
         "\n## End\n"
     )
-    assert work.lake.read("promotions").is_empty()
+    assert events(work.lake, "promoted").is_empty()
     work.memory.write_text("## Patterns\n2. Fire at noon.\n")  # the person takes it back
     assert work.run().applied == []
     assert "~~" not in work.remembered()
@@ -506,7 +508,7 @@ def test_no_text_of_a_pattern_decides_or_hides_anything(tmp_path: Path, change: 
     settled = work.run()
     assert work.status()["p-20250305-001"] == PENDING
     assert settled.approved == [TWO] or list(settled.invalid) == [TWO]
-    assert work.lake.read("decisions")["text"].to_list() == offered  # as it was, though it is shown without boxes
+    assert events(work.lake, "decided")["text"].to_list() == offered  # as it was, though it is shown without boxes
     assert "- [ ] `p-20250305-001` Fire at cone six.\n" in work.text()
     assert TWO not in work.text()
 
@@ -599,7 +601,7 @@ def state_of(work: Work) -> dict[str, bytes]:
 def test_the_check_finds_an_approved_line_that_never_came(rule: Work) -> None:
     rule.run()
     rule.run(**{ONE.replace("-", "_"): APPROVED})
-    rule.lake.replace("promotions", rule.lake.read("promotions")[:0], [DAY])
+    without_events(rule.lake, pl.col("kind") == "promoted")
     assert f"{DAY}: {ONE} is approved and was not promoted" in rule.judge()
 
 

@@ -13,7 +13,7 @@ from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.lake.folders import FarFolder
-from memory_pipeline_tests.rows import DAY, at, day_after, decision, proposal, put, workspace
+from memory_pipeline_tests.rows import DAY, at, day_after, decision, events, proposal, put, workspace
 
 UV, FRIDAY, TABS = (f"p-20250305-00{n}" for n in (1, 2, 3))
 
@@ -55,20 +55,20 @@ def test_a_person_may_remove_a_line(made: tuple[Settings, Lake]) -> None:
 
 
 def _twice(settings: Settings, lake: Lake) -> None:
-    put(lake, "decisions", decision(UV, REJECTED))
+    put(lake, "events", decision(UV, REJECTED))
 
 
 def _unknown(settings: Settings, lake: Lake) -> None:
-    put(lake, "decisions", decision(TABS, "perhaps"))
+    put(lake, "events", decision(TABS, "perhaps"))
 
 
 def _without_line(settings: Settings, lake: Lake) -> None:
-    put(lake, "decisions", decision(TABS, APPROVED))
+    put(lake, "events", decision(TABS, APPROVED))
 
 
 def _promoted(settings: Settings, lake: Lake) -> None:
-    row = lake.read("promotions").to_dicts()[0]
-    put(lake, "promotions", row | {"proposal_id": FRIDAY})
+    row = events(lake, "promoted").to_dicts()[0]
+    put(lake, "events", row | {"proposal_id": FRIDAY})
 
 
 def _made_twice(settings: Settings, lake: Lake) -> None:

@@ -45,7 +45,7 @@ def test_nor_those_that_only_memory_knows(work: Work) -> None:
     decide(work.workspace, {P1: APPROVED}, NOON)
     reconcile(work.workspace, NOON)
     shutil.rmtree(work.settings.backups / "lake")
-    for table in ("proposals", "showings", "decisions", "promotions"):
+    for table in ("proposals", "events"):
         shutil.rmtree(work.lake.root / table, ignore_errors=True)
     work.reflect(TABS)
     assert work.run() == {P2: TABS}
@@ -80,5 +80,5 @@ def test_a_decision_counts_for_the_line_that_it_was_taken_on(work: Work) -> None
 
 def test_one_of_before_that_was_kept_counts_by_its_id(work: Work) -> None:
     put(work.lake, "proposals", proposal(1, TABS))
-    put(work.lake, "decisions", decision(P1, REJECTED) | {"content_hash": None})
+    put(work.lake, "events", decision(P1, REJECTED) | {"content_hash": None})
     assert ProposalLog(work.lake).status == {P1: REJECTED}

@@ -164,7 +164,7 @@ def test_two_lines_of_a_day_that_say_the_same_are_one_proposal(work: Work) -> No
 def test_what_contradicts_a_line_that_has_ended_is_offered_and_supports_nothing(work: Work, end: str) -> None:
     work.reflect("Always use yarn for frontend packages.")
     work.run()
-    put(work.lake, "decisions", decision(P1, end))
+    put(work.lake, "events", decision(P1, end))
     pnpm = "From now on use pnpm instead of yarn for frontend packages."
     work.reflect(pnpm, day=day_after(9), session="s2")
     assert list(work.run(day_after(9)).values()) == [pnpm]

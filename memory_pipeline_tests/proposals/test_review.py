@@ -8,7 +8,7 @@ import pytest
 from memory_pipeline.proposals.events import APPROVED, REJECTED, ProposalLog
 from memory_pipeline.proposals.review import Reconciled, UnknownProposalError, decide, not_understood, reconcile
 from memory_pipeline.workspace.workspace import Workspace
-from memory_pipeline_tests.rows import DAY, at, bytes_of, day_after, decision, proposal, put, workspace
+from memory_pipeline_tests.rows import DAY, at, bytes_of, day_after, decision, events, proposal, put, workspace
 
 NOW = at("18:00")
 UV, FRIDAY, TABS, UTC, LINT = (f"p-20250305-00{n}" for n in range(1, 6))
@@ -94,8 +94,8 @@ def test_what_a_person_marks_is_done_once(story: Story) -> None:
     assert story.remembered().count("Use uv for Python.") == 1
     assert "Deploy from Monday to Thursday only." in story.remembered()  # as edited
     assert "Never deploy on a Friday." not in story.remembered()
-    assert story.lake.read("decisions").height == 4
-    assert story.lake.read("promotions")["proposal_id"].to_list() == [UV, FRIDAY]
+    assert events(story.lake, "decided").height == 4
+    assert events(story.lake, "promoted")["proposal_id"].to_list() == [UV, FRIDAY]
 
 
 def test_a_place_that_a_decision_frees_is_the_best_ones(tmp_path: Path) -> None:
@@ -114,9 +114,9 @@ def test_a_decision_keeps_the_words_that_were_decided_on(story: Story) -> None:
     story.edit(TEXTS[UV], "Use uv, always.")
     story.mark(FRIDAY, "-")
     story.run()
-    texts = dict(story.lake.read("decisions").select("proposal_id", "text").iter_rows())
+    texts = dict(events(story.lake, "decided").select("proposal_id", "text").iter_rows())
     assert texts == {UV: "Use uv, always.", FRIDAY: TEXTS[FRIDAY]}
-    assert set(story.lake.read("decisions")["surface"]) == {"REVIEW.md"}
+    assert set(events(story.lake, "decided")["surface"]) == {"REVIEW.md"}
 
 
 def test_decisions_stand_in_the_log_of_their_day_beside_the_persons_own_words(story: Story) -> None:
@@ -135,7 +135,7 @@ def test_deciding_at_the_command_line_is_deciding(story: Story) -> None:
     story.run()
     assert story.shown() == [FRIDAY, UTC, LINT]
     assert "Use uv for Python." in story.remembered()
-    assert set(story.lake.read("decisions")["surface"]) == {"command"}
+    assert set(events(story.lake, "decided")["surface"]) == {"command"}
 
 
 @pytest.mark.parametrize(
@@ -150,10 +150,10 @@ def test_a_wrong_decision_is_refused_before_anything_is_recorded(
     story: Story, decisions: dict[str, str], said: str
 ) -> None:
     decide(Workspace(story.settings, story.lake), {UV: APPROVED}, NOW)
-    before = story.lake.read("decisions")
+    before = events(story.lake, "decided")
     with pytest.raises(UnknownProposalError, match=said):
         decide(Workspace(story.settings, story.lake), decisions, NOW)
-    assert story.lake.read("decisions").equals(before)
+    assert events(story.lake, "decided").equals(before)
 
 
 def test_a_mark_after_a_decision_elsewhere_decides_nothing(story: Story) -> None:
@@ -217,7 +217,7 @@ def test_running_again_changes_no_byte_of_any_file(story: Story, tmp_path: Path)
     assert {name for name in after if after[name] != before.get(name)} == {
         name
         for name in after
-        if "shown_days/2025-03-08" in name  # that it was shown on another day
+        if "events/2025-03-08" in name  # that it was shown on another day
     }
 
 
@@ -259,8 +259,8 @@ def test_deciding_the_same_again_changes_nothing(story: Story, tmp_path: Path) -
 def test_of_two_decisions_on_one_proposal_the_first_counts(story: Story) -> None:
     """Two machines that share a workspace can both take one; the check `one_decision_each` tells of it."""
     late = at("09:00", day_after(1))
-    put(story.lake, "decisions", decision(UV, REJECTED, day=day_after(1)) | {"decided_at": late})
-    put(story.lake, "decisions", decision(UV, APPROVED))
+    put(story.lake, "events", decision(UV, REJECTED, day=day_after(1)) | {"happened_at": late})
+    put(story.lake, "events", decision(UV, APPROVED))
     assert story.status() == dict.fromkeys(TEXTS, "pending") | {UV: APPROVED}
 
 

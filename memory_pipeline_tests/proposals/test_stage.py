@@ -189,7 +189,7 @@ SAME = "Use uv for all Python."
 def test_what_was_offered_before_is_not_offered_again(work: Work, state: str) -> None:
     put(work.lake, "proposals", proposal(1, UV, day=day_after(-9)))
     if state != "pending":
-        put(work.lake, "decisions", decision("p-20250224-001", state, day=day_after(-8)))
+        put(work.lake, "events", decision("p-20250224-001", state, day=day_after(-8)))
     work.reflect(SAME)
     work.reflect(FRIDAY)
     assert list(work.run().values()) == [FRIDAY]

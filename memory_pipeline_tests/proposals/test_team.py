@@ -35,12 +35,13 @@ def person(folder: Path, *lines: str, hour: int = 9) -> Lake:
             "proposal_id": f"p-20250305-{number:03}",
             "section": "Hard Rules",
             "text": text,
-            "promoted_at": at(f"{hour:02}:{number:02}"),
+            "kind": "promoted",
+            "happened_at": at(f"{hour:02}:{number:02}"),
             "already_there": False,
         }
         for number, text in enumerate(lines, 1)
     ]
-    lake.replace("promotions", pl.DataFrame(rows, schema=TABLES["promotions"].columns), [DAY])
+    lake.replace("events", pl.DataFrame(rows, schema=TABLES["events"].columns), [DAY])
     return lake
 
 
@@ -83,7 +84,7 @@ def test_only_promotions_are_read(team: Workspace, tmp_path: Path) -> None:
     people = {"ana": person(tmp_path / "ana", PNPM), "ben": person(tmp_path / "ben", PNPM)}
     for name in people:
         for table in TABLES:
-            if table != "promotions":
+            if table != "events":
                 (tmp_path / name / table).mkdir()
                 (tmp_path / name / table / f"{DAY}.parquet").write_bytes(b"not to be read")
     assert len(agreed_lines(team, people)) == 1

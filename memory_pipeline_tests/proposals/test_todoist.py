@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
-import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK
@@ -21,7 +21,19 @@ from memory_pipeline.proposals.todoist.review import Reviewed, sync
 from memory_pipeline.proposals.todoist.tasks import account_file, add_showing, shown_tasks
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.proposals.todoist_server import TOKEN, Garbled, Lost, Refuse, TodoistServer, todoist_server
-from memory_pipeline_tests.rows import DAY, bytes_of, changed, decision, fixable, proposal, put, rule_pattern, workspace
+from memory_pipeline_tests.rows import (
+    DAY,
+    bytes_of,
+    changed,
+    decision,
+    events,
+    fixable,
+    proposal,
+    put,
+    rule_pattern,
+    without_events,
+    workspace,
+)
 
 MADE = "POST /tasks"
 
@@ -56,7 +68,7 @@ class ReviewSession:
 
     def decided(self) -> dict[str, tuple[str, str, str]]:
         """Decision, surface and text by the last three digits of the proposal."""
-        rows = self.lake.read("decisions").iter_rows(named=True)
+        rows = events(self.lake, "decided").iter_rows(named=True)
         return {row["proposal_id"][-3:]: (row["decision"], row["surface"], row["text"]) for row in rows}
 
     def memory(self) -> list[str]:
@@ -67,7 +79,7 @@ class ReviewSession:
 
     def tasks(self) -> dict[str, str]:
         """Task ids by the last three digits of the proposal, as the workspace remembers them."""
-        rows = self.lake.read("showings").filter(surface="todoist").sort("shown_at").iter_rows(named=True)
+        rows = events(self.lake, "shown").filter(surface="todoist").sort("happened_at").iter_rows(named=True)
         return {row["proposal_id"][-3:]: row["external_id"] for row in rows}
 
 
@@ -261,7 +273,7 @@ def test_a_task_whose_line_was_promoted_automatically_says_so(desk: ReviewSessio
     desk.go()
     today = datetime.now(UTC).date()
     made = {"surface": "auto", "text": "Never use npm.", "reason": HOW_TO_TAKE_BACK}
-    put(desk.lake, "decisions", decision("p-20250305-002", day=today) | made)
+    put(desk.lake, "events", decision("p-20250305-002", day=today) | made)
     assert desk.go().closed == ["p-20250305-002"]
     ((content, comment),) = desk.server.comments
     assert content == "Never use npm."
@@ -271,7 +283,7 @@ def test_a_task_whose_line_was_promoted_automatically_says_so(desk: ReviewSessio
 def test_an_expired_task_is_closed_and_approves_nothing(desk: ReviewSession) -> None:
     desk.go()
     today = datetime.now(UTC).date()
-    put(desk.lake, "decisions", decision("p-20250305-002", "expired", day=today) | {"surface": "expiry"})
+    put(desk.lake, "events", decision("p-20250305-002", "expired", day=today) | {"surface": "expiry"})
     assert desk.go().closed == ["p-20250305-002"]
     assert desk.server.task("Never use npm.")["checked"]
     (comment,) = desk.server.comments
@@ -329,7 +341,7 @@ def test_a_lost_answer_and_a_list_that_lags_behind(desk: ReviewSession) -> None:
 
 def test_a_process_that_died_after_making_a_task_finds_it_again(desk: ReviewSession) -> None:
     desk.go()
-    shutil.rmtree(desk.settings.lake_dir / "showings")
+    without_events(desk.lake, pl.col("kind") == "shown")
     assert len(desk.due()) == 3
     assert desk.go().created == []
     assert desk.tasks() == {"001": "6X0000", "002": "6X0001", "003": "6X0002"}
@@ -337,7 +349,7 @@ def test_a_process_that_died_after_making_a_task_finds_it_again(desk: ReviewSess
 
 def test_a_task_that_was_completed_before_we_knew_of_it_is_an_approval(desk: ReviewSession) -> None:
     desk.go()
-    shutil.rmtree(desk.settings.lake_dir / "showings")
+    without_events(desk.lake, pl.col("kind") == "shown")
     desk.server.complete("Never use npm.", edited="Never ever use npm.")
     done = desk.go()
     assert (done.approved, done.created) == (["p-20250305-002"], [])
@@ -433,12 +445,12 @@ def test_an_approved_line_that_is_invalid_by_now_says_so_at_its_task(desk: Revie
 
 
 def test_a_removed_double_is_no_rejection_even_if_its_row_is_the_one_that_stays(desk: ReviewSession) -> None:
-    """Another writer of `showings` may keep the first row of a day only."""
+    """Another writer of `events` may keep the first rows of a day only."""
     desk.go()
-    first = desk.lake.read("showings")
+    first = desk.lake.read("events")
     desk.server.copy("Never use npm.")["content"] = "Never use npm or yarn."
     desk.go()
-    desk.lake.replace("showings", first, set(first["day"]))
+    desk.lake.replace("events", first, set(first["day"]))
     desk.server.complete("Never use npm or yarn.")
     assert desk.go().approved == ["p-20250305-002"]
     assert desk.memory() == ["Never use npm or yarn."]
@@ -449,7 +461,7 @@ def test_the_last_row_tells_the_task(desk: ReviewSession) -> None:
     moment = datetime.now(UTC)
     add_showing(Workspace(desk.settings, desk.lake), "p-20250305-001", "later", moment + timedelta(seconds=2))
     add_showing(Workspace(desk.settings, desk.lake), "p-20250305-001", "later", moment + timedelta(seconds=3))
-    rows = desk.lake.read("showings").filter(surface="todoist", proposal_id="p-20250305-001")
+    rows = events(desk.lake, "shown").filter(surface="todoist", proposal_id="p-20250305-001")
     assert rows["external_id"].to_list().count("later") == 1
     assert desk.tasks()["001"] == "later"
     assert shown_tasks(desk.lake, None) == {}
@@ -520,7 +532,7 @@ def test_the_token_is_sent_to_todoist_and_nowhere_else(desk: ReviewSession, capl
 
 def test_the_day_of_a_showing_is_the_day_it_was_shown(desk: ReviewSession) -> None:
     desk.go()
-    rows = desk.lake.read("showings").filter(surface="todoist")
+    rows = events(desk.lake, "shown").filter(surface="todoist")
     assert set(rows["day"]) == {datetime.now(UTC).date()} and DAY not in set(rows["day"])
 
 

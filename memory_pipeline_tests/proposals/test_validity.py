@@ -8,7 +8,7 @@ from memory_pipeline.proposals.events import APPROVED, INVALID
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.proposals.test_review import FRIDAY, NOW, TEXTS, UV, Story
-from memory_pipeline_tests.rows import at, day_after, decision, observation, proposal, put, say
+from memory_pipeline_tests.rows import at, day_after, decision, events, observation, proposal, put, say
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_what_memory_says_already_is_not_said_twice(story: Story, line: str) -> 
     assert approve(story) == "MEMORY.md says it already, in line 5"
     assert story.memory.read_bytes() == before
     assert story.status()[UV] == INVALID
-    assert story.lake.read("promotions").height == 0
+    assert events(story.lake, "promoted").height == 0
 
 
 def test_the_reason_is_kept_and_told_in_the_log(story: Story) -> None:
@@ -50,7 +50,7 @@ def test_the_reason_is_kept_and_told_in_the_log(story: Story) -> None:
     settled = story.run()
     assert settled.approved == []
     assert settled.invalid == {UV: "MEMORY.md says it already, in line 4"}
-    assert story.lake.read("decisions")["reason"].to_list() == ["MEMORY.md says it already, in line 4"]
+    assert events(story.lake, "decided")["reason"].to_list() == ["MEMORY.md says it already, in line 4"]
     assert f"invalid `{UV}` Use uv for Python. (MEMORY.md says it already" in story.settings.daily_log(
         NOW.date()
     ).read_text("utf-8")
@@ -93,7 +93,7 @@ def test_what_was_ended_later_is_not_remembered(story: Story) -> None:
 def test_a_newer_line_that_says_the_contrary_wins(story: Story) -> None:
     new = proposal(9, "Use poetry instead of uv.", day=day_after(2)) | {"last_seen": at(day=day_after(2))}
     put(story.lake, "proposals", new, proposal(7, "Use uv here.") | {"last_seen": at()})
-    put(story.lake, "decisions", decision(new["proposal_id"], text=new["text"]))
+    put(story.lake, "events", decision(new["proposal_id"], text=new["text"]))
     reconcile(Workspace(story.settings, story.lake), NOW)
     assert approve(story, "p-20250305-007") == (
         f"MEMORY.md says what was said later ({new['proposal_id']}): Use poetry instead of uv."

@@ -19,7 +19,7 @@ def figures(tmp_path: Path, *results: Result) -> dict[str, Figure]:
     put(lake, "observations", observation("Never deploy on a Friday.", **high), observation("It should be.", **high))
     put(lake, "observations", observation("Never deploy on a Friday.", day=day_after(1), session="s2", priority="low"))
     put(lake, "proposals", proposal(1, "Never deploy on a Friday."), proposal(2, "It should be."))
-    put(lake, "decisions", decision("p-20250305-001"), decision("p-20250305-002", "rejected"))
+    put(lake, "events", decision("p-20250305-001"), decision("p-20250305-002", "rejected"))
     return {figure.key: figure for figure in figures_of(lake, results, ZoneInfo("UTC"))}
 
 
@@ -71,7 +71,7 @@ def test_one_that_goes_as_before_is_not_told() -> None:
 def test_ends_are_counted_by_section_and_money_by_stage(tmp_path: Path) -> None:
     _, lake = workspace(tmp_path)
     put(lake, "proposals", proposal(1, "One.", section="User"), proposal(2, "Two.", section="User"))
-    put(lake, "decisions", decision("p-20250305-001"))
+    put(lake, "events", decision("p-20250305-001"))
     assert acceptance(lake) == [{"section": "User", "approved": 1, "pending": 1}]
     call = dict.fromkeys(TABLES["ledger"].columns) | {"day": DAY, "stage": "observe", "model": "m", "cached": False}
     call |= {"input_tokens": 10, "output_tokens": 5, "cost_usd": 0.5}

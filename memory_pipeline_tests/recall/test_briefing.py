@@ -83,7 +83,7 @@ def test_an_empty_workspace_has_no_briefing(opened: tuple[Settings, Lake]) -> No
 def test_the_own_projects_lines_first_and_no_rule_of_another(opened: tuple[Settings, Lake]) -> None:
     settings, lake = opened
     put(lake, "proposals", proposal(1, "Bricks are red.", projects=["kiln"]))
-    put(lake, "decisions", decision("p-20250305-001", text="Bricks are red."))
+    put(lake, "events", decision("p-20250305-001", text="Bricks are red."))
     remember(
         settings,
         "## Hard Rules",
@@ -119,7 +119,7 @@ def test_what_was_retired_is_not_told(opened: tuple[Settings, Lake]) -> None:
         "- Use gas. ~~and steam~~",
     )
     put(lake, "proposals", proposal(2, "Use coal."), proposal(3, "Never open it.", sources=["o-3"]))
-    put(lake, "decisions", decision("p-20250305-002", "superseded"), decision("p-20250305-003", "rejected"))
+    put(lake, "events", decision("p-20250305-002", "superseded"), decision("p-20250305-003", "rejected"))
     rows = [observation(text, project="kiln", observer="gpt") for text in ("Use coal.", "Never open it.", "Be gentle.")]
     put(lake, "observations", *rows, observation("Keep it shut.", project="kiln", observer="gpt", observation_id="o-3"))
     text = briefed(settings).text
@@ -184,10 +184,13 @@ def test_what_nobody_reviewed_is_marked_and_only_trusted_speakers_are_told(opene
 def test_pending_proposals_are_told_as_not_approved(opened: tuple[Settings, Lake]) -> None:
     settings, lake = opened
     put(lake, "proposals", proposal(1, "Bricks are red.", projects=["kiln"]), proposal(2, "Sails.", projects=["sloop"]))
-    days = [{"day": day_after(n), "proposal_id": "p-20250305-001", "surface": "REVIEW.md"} for n in range(6)]
-    shown = {"day": DAY, "proposal_id": "p-20250305-001", "surface": "REVIEW.md", "shown_at": at()}
-    put(lake, "showings", shown)
-    put(lake, "shown_days", *days)
+    days = [
+        {"day": day_after(n), "proposal_id": "p-20250305-001", "kind": "shown_day", "surface": "REVIEW.md"}
+        for n in range(6)
+    ]
+    shown = {"day": DAY, "proposal_id": "p-20250305-001", "surface": "REVIEW.md", "kind": "shown", "happened_at": at()}
+    put(lake, "events", shown)
+    put(lake, "events", *days)
     text = briefed(settings).text
     assert "2 proposals wait for the user in REVIEW.md (`memory review`), 1 of them soon to expire." in text
     assert "None of it is approved." in text

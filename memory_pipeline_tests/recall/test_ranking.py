@@ -81,7 +81,7 @@ def test_what_was_replaced_stays_so_however_often_it_is_cited(opened: tuple[Sett
     new = reflection("With pnpm.", superseded=[gone], day=day_after(1), trust="user")
     put(lake, "reflections", old, half, new, reflection("Yarn it is.", sources=[other], trust="user"))
     put(lake, "proposals", proposal(1, "Use yarn.", sources=[other]))
-    put(lake, "decisions", decision("p-20250305-001", "superseded"))
+    put(lake, "events", decision("p-20250305-001", "superseded"))
     usage = settings.workspace / "usage"
     usage.mkdir(parents=True)
     ids = [old["reflection_id"], half["reflection_id"]]
@@ -105,7 +105,7 @@ def test_what_does_not_belong_is_not_ranked(opened: tuple[Settings, Lake]) -> No
         observation("Stays.", project="kiln"),
     )
     put(lake, "proposals", proposal(1, "Rejected in other words.", sources=[observation_id("Rejected.")]))
-    put(lake, "decisions", decision("p-20250305-001", "rejected"))
+    put(lake, "events", decision("p-20250305-001", "rejected"))
     newer = reflection("Newer.", superseded=[observation_id("Replaced.")], day=date(2025, 3, 6), trust="user")
     put(lake, "reflections", newer)
     assert texts(settings, lake, without_session="now") == ["Newer.", "Stays."]

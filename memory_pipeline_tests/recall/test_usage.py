@@ -146,8 +146,8 @@ def test_lines_that_nobody_was_shown_for_long(tmp_path: Path) -> None:
     settings.memory_file.write_text("\n".join(["# Memory", "", "## Patterns", *lines, struck, "- by hand"]))
     promoted = [day_after(0), day_after(0), day_after(0), day_after(UNUSED_DAYS), day_after(0)]
     for i, day in zip(ids, promoted, strict=True):
-        common = {"section": "Patterns", "text": "", "promoted_at": None, "already_there": False}
-        put(lake, "promotions", {"day": day, "proposal_id": i, **common})
+        common = {"section": "Patterns", "text": "", "kind": "promoted", "already_there": False}
+        put(lake, "events", {"day": day, "proposal_id": i, **common})
     now = day_after(UNUSED_DAYS + 5)
     assert unused_lines(settings, lake, now) == []  # the log is empty: nobody knows
     write(settings, day_after(1), shown=[ids[0], ids[1]])

@@ -26,6 +26,7 @@ from memory_pipeline.lake.versions import keep_version
 from memory_pipeline.llm.batch_file import read_batch_file
 from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.safe_write import LOCK_SECONDS, write_atomically
+from memory_pipeline.operations import earlier_events
 from memory_pipeline.operations.forgetting.databases import clean_events, find_events
 from memory_pipeline.operations.forgetting.markdown import clean_files, find_lines
 from memory_pipeline.operations.forgetting.request import CannotForgetError, ForgetRequest, request_for
@@ -130,6 +131,7 @@ def _clean_versions(settings: Settings, request: ForgetRequest) -> None:
     if storage.is_far:
         storage.remove(storage.put_aside())
         shutil.rmtree(kept_objects(settings), ignore_errors=True)
+    earlier_events.remove_backups(storage)
     for table in TABLES:
         for version in storage.backups.files(table, suffix=f"{SUFFIX}."):
             try:

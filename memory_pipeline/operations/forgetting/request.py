@@ -154,8 +154,7 @@ def _line(settings: Settings, name: str) -> ForgetRequest | None:
     row, request = found["row"], ForgetRequest(LINE, name)
     own = [row.get(column) for column in ("text", "title", "narrative", "adds", "change")]
     log = ProposalLog(Lake.from_settings(settings))
-    for table in ("decisions", "promotions"):
-        own += log.table(table).filter(proposal_id=name)["text"].to_list()
+    own += log.table("events").filter(proposal_id=name)["text"].to_list()
     said = [s for s in found["said"] if not s.get("missing")]
     for text in filter(None, [*own, *(s["quote"] for s in said if s["message_id"] != name)]):
         if _count(text) >= FEW_WORDS:

@@ -142,7 +142,7 @@ def _find_offered(
 ) -> None:
     """Proposals and fixes that say it or that nothing else carries; the evidence of those that stay."""
     out = request.ids(*_OF_PROPOSALS)
-    for table in ("decisions", "promotions", "remembered"):
+    for table in ("events", "remembered"):
         out |= {row["proposal_id"] for row in lake.read(table).iter_rows(named=True) if _says(request, row)}
     forgotten = Runs(texts[name] for name in gone if name in texts)
     for table in ("proposals", "friction_fixes"):
@@ -158,7 +158,7 @@ def _find_offered(
     for table in _BY_PROPOSAL:
         request.add(table, out)
     request.add("friction_clusters", (p for p in out if p.startswith("f-")))
-    lines = _texts(lake, request, "proposals", "remembered", "decisions", "promotions")
+    lines = _texts(lake, request, "proposals", "remembered", "events")
     request.told += lines
     own = {tuple(word.text for word in words_in(line)) for line in lines}
     rules = lake.read("watched_rules").iter_rows(named=True)
@@ -195,9 +195,10 @@ def _shown(lake: Lake, request: ForgetRequest) -> Iterator[Found]:
     """What else goes, for the user to see."""
     for name in lake.read("sessions").filter(pl.col("session_id").is_in(request.sessions))["name"]:
         yield Found("sessions", name)
-    for table in ("observations", "notes", *_MADE_OF, "friction_clusters", *_OF_PROPOSALS, "decisions", "promotions"):
+    for table in ("observations", "notes", *_MADE_OF, "friction_clusters", *_OF_PROPOSALS, "events"):
         for row in _going(lake, request, table).iter_rows(named=True):
-            yield Found(table, f"{row[TABLES[table].id_column]} {row.get('text') or row.get('title') or ''}")
+            if said := row.get("text") or row.get("title"):
+                yield Found(table, f"{row[TABLES[table].id_column]} {said}")
 
 
 def cleaned(table: str, frame: pl.DataFrame, request: ForgetRequest) -> pl.DataFrame:
@@ -342,7 +343,7 @@ def _moved(span: Mapping[str, Any], spans: Spans) -> dict[str, Any]:
 
 
 def _texts(lake: Lake, request: ForgetRequest, *tables: str) -> list[str]:
-    return [text for table in tables for text in _going(lake, request, table)["text"]]
+    return [text for table in tables for text in _going(lake, request, table)["text"].drop_nulls()]
 
 
 def _going(lake: Lake, request: ForgetRequest, table: str) -> pl.DataFrame:

@@ -1,7 +1,7 @@
 """What a proposal is as a task: its line, where it comes from, and a mark by which it is known again.
 
-The mark names the workspace, so that two workspaces can share an account. What was shown as which task is a row of
-`showings`; the mark finds the tasks of which no row tells, because an answer or this process was lost.
+The mark names the workspace, so that two workspaces can share an account. What was shown as which task is an
+event; the mark finds the tasks of which no row tells, because an answer or this process was lost.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import polars as pl
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.markdown.safe_write import write_atomically
-from memory_pipeline.proposals.events import TODOIST_SURFACE, OpenLog
+from memory_pipeline.proposals.events import SHOWN, TODOIST_SURFACE, OpenLog, ProposalLog
 from memory_pipeline.proposals.quoted_change import quoted
 from memory_pipeline.proposals.review_file import Proposal
 from memory_pipeline.proposals.todoist.client import REJECTED_LABEL, ReviewTask
@@ -55,7 +55,7 @@ def account_of(settings: Settings) -> Account | None:
 
 
 def keep_account(settings: Settings, inbox: str, now: datetime) -> Account:
-    """Tasks are made in this account from now on. Rows of `showings` from before tell of tasks in another."""
+    """Tasks are made in this account from now on. Events from before tell of tasks in another."""
     path = account_file(settings)
     account = Account(secrets.token_hex(4), inbox, now.isoformat())
     old = path.read_bytes() if path.exists() else None
@@ -120,23 +120,23 @@ def shown_tasks(lake: Lake, account: Account | None) -> dict[str, str]:
 
 def first_shown(lake: Lake, account: Account | None) -> datetime | None:
     """When the oldest of these was shown."""
-    moment = _showings(lake, account)["shown_at"].min()
+    moment = _showings(lake, account)["happened_at"].min()
     return moment if isinstance(moment, datetime) else None
 
 
 def add_showing(workspace: Workspace, proposal_id: str, task_id: str, now: datetime) -> None:
-    row = {"proposal_id": proposal_id, "surface": SURFACE, "shown_at": now, "external_id": task_id}
+    row = {"proposal_id": proposal_id, "surface": SURFACE, "external_id": task_id}
     with OpenLog.open(workspace) as log:
-        known = log.table("showings").select("proposal_id", "external_id")
+        known = log.events(SHOWN).select("proposal_id", "external_id")
         if (proposal_id, task_id) not in known.iter_rows():
-            log.append("showings", [row], now)
+            log.add(SHOWN, [row], now)
             log.record_day(now, surface=SURFACE, there=[proposal_id])
 
 
 def _showings(lake: Lake, account: Account | None) -> pl.DataFrame:
-    rows = lake.read("showings").filter((pl.col("surface") == SURFACE) & pl.col("external_id").is_not_null())
+    rows = ProposalLog(lake).events(SHOWN, pl.col("surface") == SURFACE, pl.col("external_id").is_not_null())
     if account is None:
         return rows.clear()
-    return rows.filter(pl.col("shown_at") >= datetime.fromisoformat(account.since)).sort(
-        "shown_at", maintain_order=True
+    return rows.filter(pl.col("happened_at") >= datetime.fromisoformat(account.since)).sort(
+        "happened_at", maintain_order=True
     )

@@ -93,7 +93,7 @@ def test_of_a_session_that_says_the_same_as_another_only_its_own_words_go(opened
 
 
 def test_a_proposal_goes_with_all_that_happened_to_it(opened: Workspace) -> None:
-    put(opened.lake, "decisions", decision(f"p-{DAY:%Y%m%d}-001", text=f"{RULE}!"))
+    put(opened.lake, "events", decision(f"p-{DAY:%Y%m%d}-001", text=f"{RULE}!"))
     reconcile(opened, at("18:00"))
     memory = opened.settings.memory_file
     assert RULE in memory.read_text("utf-8")
@@ -103,13 +103,13 @@ def test_a_proposal_goes_with_all_that_happened_to_it(opened: Workspace) -> None
         "messages",
         "observations",
         "proposals",
-        "decisions",
+        "events",
         "MEMORY.md",
         "backups",
     }
     done(opened, f"p-{DAY:%Y%m%d}-001")
     lake = Lake(opened.lake.root)
-    for table in ("proposals", "decisions", "promotions", "showings"):
+    for table in ("proposals", "events"):
         assert f"p-{DAY:%Y%m%d}-001" not in lake.read(table)["proposal_id"].to_list(), table
     assert RULE not in memory.read_text("utf-8")
     assert "- a zebra of my own" in memory.read_text("utf-8")

@@ -1,0 +1,117 @@
+"""The nine tables that held what happened to proposals up to format 4, for the migrations and for forgetting.
+
+They are read as they lie in the lake: `lake/tables.py` knows them no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import date
+from io import BytesIO
+from pathlib import Path
+
+import polars as pl
+
+from memory_pipeline.lake.storage import SUFFIX, File, Storage
+from memory_pipeline.lake.store import DamagedTableError
+from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.lake.versions import keep_version, lost, put_back
+from memory_pipeline.proposals.withdrawing import WHY_AGAIN
+
+MOMENTS = {
+    "decisions": ("decided", "decided_at"),
+    "showings": ("shown", "shown_at"),
+    "displacements": ("displaced", "displaced_at"),
+    "shown_days": ("shown_day", None),
+    "reoffers": ("reoffered", "reoffered_at"),
+    "promotions": ("promoted", "promoted_at"),
+    "auto_promotions": ("would_promote", "would_promote_at"),
+    "applied_fixes": ("applied", "applied_at"),
+    "auto_fixes": ("would_apply", "would_apply_at"),
+}
+"""By table: the kind of event that a row of it is, and its column of the moment."""
+_RENAMED = {"reoffered": "again", "place": "surface"}
+
+
+def days(storage: Storage, table: str) -> list[date]:
+    """The days that have a file, oldest first."""
+    return [date.fromisoformat(file.stem) for file in _files(storage, table)]
+
+
+def read(storage: Storage, table: str) -> pl.DataFrame:
+    """All rows, with the columns that `events` has of them. A file that is gone or damaged is put back from its last
+    version. Raises `DamagedTableError` where there is none."""
+    kind, moment = MOMENTS[table]
+    for key in lost(storage, table):
+        put_back(storage, key)
+    frames = [_frame(storage, file) for file in _files(storage, table)]
+    columns = TABLES["events"].columns
+    if not frames:
+        return pl.DataFrame(schema=columns)
+    rows = pl.concat(frames, how="diagonal_relaxed")
+    if table in ("reoffers", "auto_promotions"):
+        rows = rows.with_columns(reason=_reason(table, rows))
+    if moment:
+        rows = rows.rename({moment: "happened_at"})
+    rows = rows.rename({old: new for old, new in _RENAMED.items() if old in rows.columns}).with_columns(
+        kind=pl.lit(kind)
+    )
+    missing = [pl.lit(None).alias(name) for name in columns if name not in rows.columns]
+    return rows.with_columns(missing).select(pl.col(name).cast(type_) for name, type_ in columns.items())
+
+
+def remove(storage: Storage) -> None:
+    """Remove the files, each once a version of it is in the backups."""
+    for table in MOMENTS:
+        for file in _files(storage, table):
+            keep_version(storage, file.key, storage.read(file))
+            storage.remove([file.key])
+        if not storage.is_far:
+            with suppress(OSError):  # not there, or something else lies in it
+                Path(storage.place, table).rmdir()
+
+
+def remove_backups(storage: Storage) -> None:
+    """Remove the versions: they say what is to be forgotten."""
+    storage.backups.remove([old.key for table in MOMENTS for old in storage.backups.files(table, suffix=f"{SUFFIX}.")])
+
+
+def _files(storage: Storage, table: str) -> list[File]:
+    return [file for file in storage.files(table) if file.stem.count("-") == 2]
+
+
+def _frame(storage: Storage, file: File) -> pl.DataFrame:
+    for _ in range(2):
+        try:
+            return pl.read_parquet(BytesIO(storage.read(file)))
+        except pl.exceptions.PolarsError:
+            put_back(storage, file.key)
+    place = storage.place_of(file.key)
+    raise DamagedTableError(
+        f"{place} cannot be read. No version of it in the backups can either: put a copy of it back."
+    )
+
+
+def _reason(table: str, rows: pl.DataFrame) -> pl.Series:
+    """The numbers that these tables had beside their moment, as words."""
+    return pl.Series(list(_reasons(table, rows)), dtype=pl.String)
+
+
+def _reasons(table: str, rows: pl.DataFrame) -> Iterator[str]:
+    for row in rows.iter_rows(named=True):
+        if table == "auto_promotions":
+            good = round(row["acceptance"] * row["decisions_counted"])
+            yield (
+                f"{good} of your last {row['decisions_counted']} decisions took the line as offered "
+                f"(at least {row['lower_bound']:.2f})"
+            )
+        elif (count := row.get("days_shown")) is None:
+            yield WHY_AGAIN
+        else:
+            yield shown_on(count)
+
+
+def shown_on(count: int) -> str:
+    """Why something is offered again that expired unseen."""
+    return f"it is known to have been shown on {count or 'no'} {'day' if count == 1 else 'days'}"

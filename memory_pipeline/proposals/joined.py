@@ -1,0 +1,105 @@
+"""The join that gives each proposal its status: what was offered, with what happened to it."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.text.priorities import MEDIUM
+
+
+def remembered_as_proposals(remembered: pl.DataFrame) -> pl.DataFrame:
+    """Rows of `remembered` as rows of `proposals`: said once, in no session, resting on nothing else."""
+    none = pl.lit(None)
+    given = {
+        "sources": pl.lit([], dtype=pl.List(pl.String)),
+        "support": pl.lit(1),
+        "evidence": none,
+        "sessions": pl.lit(1),
+        "session_ids": pl.lit([], dtype=pl.List(pl.String)),
+        "last_seen": pl.col("said_at"),
+        "supersedes": none,
+        "cwds": pl.when(pl.col("cwd").is_not_null()).then(pl.concat_list("cwd")),
+        "projects": pl.when(pl.col("project").is_not_null()).then(pl.concat_list("project")),
+    }
+    columns = TABLES["proposals"].columns
+    return remembered.select(given.get(name, pl.col(name)).cast(kind).alias(name) for name, kind in columns.items())
+
+
+def fixes_as_proposals(fixes: pl.DataFrame) -> pl.DataFrame:
+    """Rows of `friction_fixes` as rows of `proposals`. The section of what no line of ours can be is its file."""
+    last = pl.col("last_day").cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
+    given = {
+        "section": pl.when(pl.col("place").is_null())
+        .then("target_file")
+        .otherwise(pl.coalesce("section", "target_file")),
+        "priority": pl.lit(MEDIUM),
+        "sources": pl.lit([], dtype=pl.List(pl.String)),
+        "support": pl.col("occurrences"),
+        "last_seen": last,
+    }
+    columns = TABLES["proposals"].columns
+    return fixes.select(given.get(name, pl.col(name)).cast(kind).alias(name) for name, kind in columns.items())
+
+
+def _all_of(column: str) -> pl.Expr:
+    """What stands in any of the lists."""
+    return pl.col(column).list.explode(keep_nulls=False, empty_as_null=False)
+
+
+def joined(
+    proposals: pl.DataFrame, decisions: pl.DataFrame, supports: pl.DataFrame, displays: pl.DataFrame
+) -> pl.DataFrame:
+    """The rows of `ProposalState`: every proposal with its first decision that counts, what was merged into it, and
+    where it is on display. Without a decision the `status` is empty."""
+    merged = supports.group_by("proposal_id").agg(
+        pl.col("sources").list.len().sum().cast(pl.Int64).alias("more_support"),
+        pl.col("sessions").sum().alias("more_counted"),
+        _all_of("session_ids").alias("more_sessions"),
+        pl.col("said_at").max(),
+        _all_of("cwds").alias("more_cwds"),
+        _all_of("projects").alias("more_projects"),
+    )
+    decided = (
+        decisions.sort("happened_at")
+        .unique("proposal_id", keep="first")
+        .select(
+            "proposal_id",
+            pl.col("decision").alias("status"),
+            pl.col("text").alias("decided_text"),
+            pl.col("section").alias("decided_section"),
+            pl.col("content_hash").alias("decided_on"),
+            "reason",
+            "surface",
+            pl.col("happened_at").alias("decided_at"),
+        )
+    )
+    # an id alone could name another line, where rows were lost and made anew by a version that numbered them again
+    decided = decided.join(proposals.select("proposal_id", "content_hash"), on="proposal_id").filter(
+        pl.col("decided_on").is_null() | (pl.col("decided_on") == pl.col("content_hash"))
+    )
+    shown = displays.group_by("proposal_id").agg(
+        (pl.col("came") > pl.col("went")).any().alias("on_display"),
+        pl.col("first").min().alias("first_shown"),
+        _all_of("days").unique().sort().alias("shown_on"),
+    )
+    found = proposals
+    for other in (decided.drop("decided_on", "content_hash"), merged, shown):
+        found = found.join(other, on="proposal_id", how="left")
+    return (
+        found.with_columns(
+            pl.col("on_display").fill_null(False),
+            (pl.col("support") + pl.col("more_support").fill_null(0)),
+            pl.when(pl.col("session_ids").is_null())  # a row from before they were kept
+            .then(pl.col("sessions").fill_null(1) + pl.col("more_counted").fill_null(0))
+            .otherwise(pl.concat_list(pl.col("session_ids", "more_sessions").fill_null([])).list.n_unique())
+            .alias("sessions"),
+            pl.max_horizontal("last_seen", "said_at").alias("last_seen"),
+            *(
+                pl.concat_list(pl.col(name, f"more_{name}").fill_null([])).list.unique().list.sort().alias(name)
+                for name in ("cwds", "projects")
+            ),
+        )
+        .drop("more_support", "more_sessions", "more_counted", "said_at", "more_cwds", "more_projects")
+        .sort("proposal_id")
+    )
