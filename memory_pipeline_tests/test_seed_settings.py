@@ -85,7 +85,7 @@ def test_the_workspace_in_the_home(monkeypatch: pytest.MonkeyPatch) -> None:
 def _write(content: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     path = memory_json_path()
-    path.parent.mkdir(parents=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content), "utf-8")
     return path
 
