@@ -248,7 +248,7 @@ def in_a_new_process(code: str, home: Path, **env: str) -> object:
 
 def test_loading_the_definitions_loads_no_model_and_writes_nothing(tmp_path: Path) -> None:
     """The code server, each tick and `memory --help` would pay seconds and a gigabyte for it."""
-    heavy = ["torch", "sentence_transformers", "transformers", "qdrant_client", "qdrant_edge", "matplotlib"]
+    heavy = ["torch", "sentence_transformers", "transformers", "qdrant_client", "qdrant_edge"]
     code = (
         "import sys, json; from memory_pipeline.definitions import defs; defs(); "
         f"print(json.dumps([m for m in {heavy} if m in sys.modules]))"

@@ -10,6 +10,7 @@ from memory_pipeline.defs.orchestration import GROUP
 from memory_pipeline.defs.quality_history import checks_of, results_of, seconds_by_stage
 from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.markdown.escaping import escaped
+from memory_pipeline.quality.page import write_report
 from memory_pipeline.quality.report import Report, make_report
 from memory_pipeline.workspace.workspace import Workspace
 
@@ -32,8 +33,6 @@ def quality_assets(definitions: Callable[[], dg.Definitions]) -> dg.AssetsDefini
         """
         opened = workspace.open()
         report = report_of(opened, context.instance, definitions())
-        from memory_pipeline.quality.page import write_report  # with the drawing library, which few processes need
-
         page = write_report(report, opened.settings.report_dir)
         context.log.info(report.sentence)
         return dg.MaterializeResult(metadata=describe(report) | {"page": dg.MetadataValue.url(page.as_uri())})

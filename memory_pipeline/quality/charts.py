@@ -1,91 +1,62 @@
-"""A figure by day as a drawing inside the page: SVG without script or address, in the colours of the page's theme."""
+"""A figure by day as SVG inside the page: without script or address, in the colours of the page's theme."""
 
 from __future__ import annotations
 
-import io
-import re
+from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
-from typing import Any
 
-import matplotlib
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
-from matplotlib.figure import Figure as Drawing
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from markupsafe import Markup
 
 from memory_pipeline.quality.figures import Figure
 
-INCHES = (5.6, 2.1)
-DOTS = 45
-"""Days up to which each is marked; more of them would hide the line."""
-BREAK = timedelta(days=14)
-"""Days without a value from which a line is interrupted, as it would suggest data that does not exist."""
-_COLOURS = {"#010101": "var(--mark)", "#020202": "var(--ink-soft)", "#030303": "var(--line)"}
-"""Placeholders in the drawing for the colours of the theme."""
-_MARK, _INK, _LINE = _COLOURS
-_STYLE: dict[Any, Any] = {
-    "svg.fonttype": "none",  # text stays text
-    "svg.hashsalt": "memory",  # the same days give the same bytes
-    "font.family": "sans-serif",
-    "font.size": 11,
-    "text.color": _INK,
-    "axes.edgecolor": _LINE,
-    "axes.labelcolor": _INK,
-    "xtick.color": _INK,
-    "ytick.color": _INK,
-    "grid.color": _LINE,
-}
-_HEAD = re.compile(r".*?(?=<svg )|<metadata>.*?</metadata>|<style.*?</style>", re.S)
-_STYLES = re.compile(r'style="([^"]*)"')
-_SIZE = re.compile(r' (?:width|height)="[\d.]+pt"')
+WIDTH, HEIGHT = 400, 150
+LEFT, RIGHT, TOP, BOTTOM = 56, 10, 10, 24
+"""Margins around the plot, for the labels."""
+MAX_DOTS = 45
+"""Days up to which each is marked; more dots would hide the line."""
+GAP = timedelta(days=14)
+"""Days without a value from which the line is broken."""
+_SVG = Markup('<svg role="img" aria-label="{}" viewBox="0 0 {} {}" font-size="11" font-family="sans-serif">{}</svg>')
+_GRID = Markup('<path d="M{} {:.1f}H{}" stroke="var(--line)"/>')
+_LABEL = Markup('<text x="{}" y="{:.1f}" text-anchor="{}" fill="var(--ink-soft)">{}</text>')
+_LINE = Markup('<polyline points="{}" fill="none" stroke="var(--mark)" stroke-width="1.5"/>')
+_DOT = Markup('<circle cx="{:.1f}" cy="{:.1f}" r="2" fill="var(--mark)"/>')
 
 
-def drawn(figure: Figure) -> str:
-    """The SVG of a figure with two days or more."""
+def draw(figure: Figure) -> Markup:
+    """The SVG of a figure with values on two days or more."""
     values = sorted(figure.by_day.items())
-    with matplotlib.rc_context(_STYLE):
-        drawing = Drawing(figsize=INCHES, layout="tight")
-        axes = drawing.add_subplot()
-        for part in _unbroken(values):
-            days = date2num([day for day, _ in part])
-            axes.plot(days, [v for _, v in part], color=_MARK, marker="o" if _shows_dots(values, part) else "", ms=3)
-        axes.set_ylim(0, (max(v for _, v in values) or 1) * 1.08)
-        axes.yaxis.set_major_locator(MaxNLocator(4))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: figure.told(value)))
-        places = AutoDateLocator(minticks=2, maxticks=6)
-        axes.xaxis.set_major_locator(places)
-        axes.xaxis.set_major_formatter(ConciseDateFormatter(places))
-        axes.grid(axis="y")
-        axes.spines[["top", "right", "left"]].set_visible(False)
-        out = io.StringIO()
-        drawing.savefig(out, format="svg", transparent=True, metadata={"Date": None})
-    svg = _SIZE.sub("", _HEAD.sub("", out.getvalue()), count=2)
-    for colour, variable in _COLOURS.items():
-        svg = svg.replace(colour, variable)
-    svg = _STYLES.sub(_as_attributes, svg)  # which a page's policy allows
-    return svg.strip().replace("<svg ", f'<svg role="img" aria-label="{_plain(figure, values)}" ', 1)
+    (first, _), (last, _) = values[0], values[-1]
+    highest = max(value for _, value in values) or 1
+
+    def place(day: date, value: float) -> tuple[float, float]:
+        x = LEFT + (day - first) / (last - first) * (WIDTH - LEFT - RIGHT)
+        return x, HEIGHT - BOTTOM - value / highest * (HEIGHT - TOP - BOTTOM)
+
+    parts = []
+    for value in (0, highest / 2, highest):
+        y = place(first, value)[1]
+        parts += [_GRID.format(LEFT, y, WIDTH - RIGHT), _LABEL.format(LEFT - 6, y + 4, "end", figure.shown(value))]
+    for x, anchor, day in ((LEFT, "start", first), (WIDTH - RIGHT, "end", last)):
+        parts.append(_LABEL.format(x, HEIGHT - 8, anchor, day))
+    for run in _unbroken(values):
+        places = [place(day, value) for day, value in run]
+        parts.append(_LINE.format(" ".join(f"{x:.1f},{y:.1f}" for x, y in places)))
+        parts += [_DOT.format(x, y) for x, y in places if len(values) <= MAX_DOTS or len(run) == 1]
+    return _SVG.format(_describe(figure, values), WIDTH, HEIGHT, Markup().join(parts))
 
 
-def _as_attributes(style: re.Match[str]) -> str:
-    parts = (part.partition(":") for part in style[1].split(";"))
-    return " ".join(f'{name.strip()}="{value.strip()}"' for name, _, value in parts if value)
+def _unbroken(values: Sequence[tuple[date, float]]) -> Iterator[list[tuple[date, float]]]:
+    start = 0
+    for index in range(1, len(values) + 1):
+        if index == len(values) or values[index][0] - values[index - 1][0] > GAP:
+            yield list(values[start:index])
+            start = index
 
 
-def _unbroken(values: list[tuple[date, float]]) -> list[list[tuple[date, float]]]:
-    found = [[values[0]]]
-    for day, value in values[1:]:
-        if day - found[-1][-1][0] > BREAK:
-            found.append([])
-        found[-1].append((day, value))
-    return found
-
-
-def _shows_dots(values: list[tuple[date, float]], part: list[tuple[date, float]]) -> bool:
-    return len(values) <= DOTS or len(part) == 1
-
-
-def _plain(figure: Figure, values: list[tuple[date, float]]) -> str:
-    """A description of the drawing in words, for users who cannot see it."""
+def _describe(figure: Figure, values: Sequence[tuple[date, float]]) -> str:
+    """The contents of the drawing in words."""
     numbers = [value for _, value in values]
-    told = f"{figure.title}: {len(values)} days from {values[0][0]} to {values[-1][0]}, "
-    told += f"lowest {figure.told(min(numbers))}, highest {figure.told(max(numbers))}, last {figure.told(numbers[-1])}"
-    return told.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+    lowest, highest, last = map(figure.shown, (min(numbers), max(numbers), numbers[-1]))
+    span = f"{len(values)} days from {values[0][0]} to {values[-1][0]}"
+    return f"{figure.title}: {span}, lowest {lowest}, highest {highest}, last {last}"

@@ -1,4 +1,4 @@
-"""Rows that a failing check names, with their quotes, so that the report can be read without the tables."""
+"""The offenders of failing checks with the words behind them, so that the report can be read without the tables."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Quote:
 
 @dataclass(frozen=True)
 class Offender:
-    """A row that a check names: the line, and the words that support it."""
+    """A sentence of a check, the line it is about, and the words behind that line."""
 
-    told: str
+    sentence: str
     session: str | None = None
     text: str | None = None
     quotes: tuple[Quote, ...] = ()
@@ -58,17 +58,17 @@ class Evidence:
         said = lake.read("messages", chosen, columns).filter(pl.col("message_id").is_in(list(wanted)))
         self.messages = {row["message_id"]: row for row in said.to_dicts()}
 
-    def of(self, told: str) -> Offender:
-        """The known facts about an offender, by the ids in its sentence."""
-        row = next((self.observations[i] for i in _OBSERVATION.findall(told) if i in self.observations), None)
+    def of(self, sentence: str) -> Offender:
+        """The rows and quotes behind an offender, found by the ids in its sentence."""
+        row = next((self.observations[i] for i in _OBSERVATION.findall(sentence) if i in self.observations), None)
         if row is not None:
             quotes = tuple(filter(None, (self._quote(span) for span in (row["evidence"] or ())[:MAX_QUOTES])))
-            return Offender(told, self.names.get(row["session_id"]), clip(row["text"], MAX_TEXT), quotes)
+            return Offender(sentence, self.names.get(row["session_id"]), clip(row["text"], MAX_TEXT), quotes)
         for pattern, known in ((_SEGMENT, self.segments), (_WINDOW, self.windows)):
-            for found in pattern.findall(told):
+            for found in pattern.findall(sentence):
                 if found in known:
-                    return Offender(told, self.names.get(known[found]))
-        return Offender(told)
+                    return Offender(sentence, self.names.get(known[found]))
+        return Offender(sentence)
 
     def _quote(self, span: dict[str, int | str]) -> Quote | None:
         row = self.messages.get(f"{span['message_id']}")
@@ -87,7 +87,7 @@ class WorstDay:
 
 
 def worst_days(lake: Lake, results: Sequence[Result], most: int) -> list[WorstDay]:
-    """The days with the most failures, errors before warnings, newer before older."""
+    """The days on which most failed, errors before warnings, newer before older."""
     by_day: dict[date, list[Result]] = {}
     for result in results:
         if not result.passed and result.day is not None:
@@ -101,7 +101,7 @@ def worst_days(lake: Lake, results: Sequence[Result], most: int) -> list[WorstDa
 
 
 def worst_sessions(days: Iterable[WorstDay], most: int) -> list[tuple[str, int]]:
-    """The sessions with the most failures."""
+    """The sessions named most by failed checks, with how often."""
     named = Counter(o.session for day in days for _, offenders in day.failed for o in offenders if o.session)
     return named.most_common(most)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from zoneinfo import ZoneInfo
 
@@ -38,7 +38,8 @@ class Figure:
     lower_is_better: bool | None = None
     unit: str = ""
 
-    def told(self, value: float | None) -> str:
+    def shown(self, value: float | None) -> str:
+        """The value with its unit."""
         if value is None:
             return "–"
         if self.is_share:
@@ -48,17 +49,17 @@ class Figure:
         return f"{value:,.0f}{self.unit}" if value == int(value) or value >= 100 else f"{value:,.1f}{self.unit}"
 
     def mean(self, last: date, days: int = 7) -> float | None:
-        """The mean over the days before the last with a value."""
+        """The mean of those of the days up to the last that have a value."""
         found = [v for n in range(days) if (v := self.by_day.get(last - timedelta(days=n))) is not None]
         return sum(found) / len(found) if found else None
 
     def change(self, last: date) -> tuple[float, float] | None:
-        """The means of the week to the last day and of the one before it, where both have a value."""
+        """The means of the week to the last day and of the one before, where both have a value."""
         now, before = self.mean(last), self.mean(last - WEEK)
         return None if now is None or before is None else (now, before)
 
     def is_worse(self, last: date) -> bool | None:
-        """Whether the week is worse than the one before; None if equal, or if neither direction is better."""
+        """Whether the week is worse than the one before; None where it is the same, or where neither is better."""
         means = self.change(last)
         if means is None or self.lower_is_better is None or means[0] == means[1]:
             return None
@@ -66,104 +67,67 @@ class Figure:
 
 
 def figures_of(lake: Lake, results: Iterable[Result], zone: ZoneInfo) -> list[Figure]:
-    """All figures, those of the checks first; decisions are counted by day in this zone."""
-    log = ProposalLog(lake)
-    return [*_of_checks(results), *_of_tables(lake), *_of_reviewing(lake, log, zone), *_of_models(lake)]
+    """All figures, those of the checks first; a decision counts on its local day in this zone."""
+    values = _of_checks(results) | _of_tables(lake) | _of_reviewing(lake, zone) | _of_models(lake)
+    return [replace(figure, by_day=values[figure.key]) for figure in FIGURES]
 
 
-def _of_checks(results: Iterable[Result]) -> list[Figure]:
-    by_check: dict[str, dict[date, Mapping[str, float]]] = defaultdict(dict)
+def _share(key: str, title: str, about: str, lower_is_better: bool | None = True) -> Figure:
+    return Figure(key, title, about, {}, is_share=True, lower_is_better=lower_is_better)
+
+
+FIGURES = (
+    _share("compression", "Compression", "Tokens of the observations per token said in their windows.", None),
+    _share("times_invented", "Invented times", "Clock times that a model wrote and nobody recorded; they are removed."),
+    _share("ungrounded", "Names that nobody said", "Observations with a name or number that is not in their window."),
+    _share("repeating", "Tool output as fact", "Observations that repeat what a tool returned as if somebody said it."),
+    _share("high", "High observations", "Share of a day's observations that are high.", None),
+    _share(
+        "not_standing_alone",
+        "Highs that do not stand alone",
+        "An estimate of noise: a user's high observations that cannot be understood or followed by themselves.",
+    ),
+    _share("duplicates", "Said before in the same words", "Observations that have the words of an earlier one."),
+    _share("coverage", "Coverage of typed words", "Share of typed content words that an observation has.", False),
+    Figure("redactions", "Secrets redacted", "Marks in the stored messages where a secret was.", {}),
+    Figure("offered", "Lines offered", "Proposals of the day.", {}),
+    _share("rejected", "Rejected", "Share of the proposals decided on the day that a user rejected."),
+    Figure("money", "Money", "Cost of models.", {}, unit="$"),
+    Figure("tokens", "Tokens of models", "Sent and received.", {}),
+)
+_RATIOS = {
+    "compression": ("compression_ratio", "ratio", None),
+    "times_invented": ("hallucinated_timestamps", "invented", "written"),
+    "ungrounded": ("ungrounded_specifics", "flagged", "checked"),
+    "repeating": ("regurgitation", "repeating", "checked"),
+    "high": ("high_is_rare", "high", "observations"),
+}
+"""The check, part and whole of each figure that checks of observations give."""
+_Values = dict[str, dict[date, float]]
+
+
+def _of_checks(results: Iterable[Result]) -> _Values:
+    found: _Values = {key: {} for key in _RATIOS}
+    by_name = {f"observations/{check}": (key, part, whole) for key, (check, part, whole) in _RATIOS.items()}
     for result in results:
-        if result.day is not None and result.numbers:
-            by_check[result.name][result.day] = result.numbers
-
-    def ratio(check: str, part: str, whole: str | None = None) -> dict[date, float]:
-        found = {}
-        for day, numbers in by_check[f"observations/{check}"].items():
-            if part in numbers and (whole is None or numbers.get(whole)):
-                found[day] = numbers[part] / (numbers[whole] if whole else 1)
-        return found
-
-    return [
-        Figure(
-            "compression",
-            "Compression",
-            "Tokens of the observations as a share of what was said in the windows that they are of.",
-            ratio("compression_ratio", "ratio"),
-            is_share=True,
-        ),
-        Figure(
-            "times_invented",
-            "Invented times",
-            "Clock times that a model wrote and nobody recorded, as a share of those it wrote; they are taken out.",
-            ratio("hallucinated_timestamps", "invented", "written"),
-            is_share=True,
-            lower_is_better=True,
-        ),
-        Figure(
-            "ungrounded",
-            "Names that nobody said",
-            "Observations with a name or number that is not in their window, flagged and never offered.",
-            ratio("ungrounded_specifics", "flagged", "checked"),
-            is_share=True,
-            lower_is_better=True,
-        ),
-        Figure(
-            "repeating",
-            "Tool output as fact",
-            "Observations that repeat the output of a tool as a statement.",
-            ratio("regurgitation", "repeating", "checked"),
-            is_share=True,
-            lower_is_better=True,
-        ),
-        Figure(
-            "high",
-            "High observations",
-            "Share of a day's observations that are high.",
-            ratio("high_is_rare", "high", "observations"),
-            is_share=True,
-        ),
-    ]
+        key, part, whole = by_name.get(result.name, ("", "", None))
+        if result.day is not None and part in result.numbers and (whole is None or result.numbers.get(whole)):
+            found[key][result.day] = result.numbers[part] / (result.numbers[whole] if whole else 1)
+    return found
 
 
-def _of_tables(lake: Lake) -> list[Figure]:
+def _of_tables(lake: Lake) -> _Values:
     observed = lake.read("observations", columns=["day", "text", "priority", "kind", "trust"]).sort("day")
     with_words = [day for day in lake.days("messages") if not lake.is_retired("messages", day)]
     said = lake.read("messages", with_words, ["day", "role", "text", "voided"])
     said = said.filter(~pl.col("voided").fill_null(False))
     marks = said.group_by("day").agg(pl.col("text").str.count_matches(MARK.pattern).sum().alias("marks"))
-    return [
-        Figure(
-            "not_standing_alone",
-            "Highs that do not stand alone",
-            "An estimate of junk: a user's high observations that cannot be understood or followed by themselves.",
-            _not_standing_alone(observed),
-            is_share=True,
-            lower_is_better=True,
-        ),
-        Figure(
-            "duplicates",
-            "Said before in the same words",
-            "Observations that have the words of an earlier one.",
-            _duplicates(observed),
-            is_share=True,
-            lower_is_better=True,
-        ),
-        Figure(
-            "coverage",
-            "Coverage of typed words",
-            "Of the words with content that users typed on the day, the share that an observation of the day has.",
-            _coverage(said.filter(pl.col("role") == USER), observed),
-            is_share=True,
-            lower_is_better=False,
-        ),
-        Figure(
-            "redactions",
-            "Secrets redacted",
-            "Marks that stand in the stored messages where a secret was.",
-            {day: float(count) for day, count in marks.iter_rows()},
-        ),
-    ]
+    return {
+        "not_standing_alone": _not_standing_alone(observed),
+        "duplicates": _duplicates(observed),
+        "coverage": _coverage(said.filter(pl.col("role") == USER), observed),
+        "redactions": {day: float(count) for day, count in marks.iter_rows()},
+    }
 
 
 def _not_standing_alone(observed: pl.DataFrame) -> dict[date, float]:
@@ -171,7 +135,7 @@ def _not_standing_alone(observed: pl.DataFrame) -> dict[date, float]:
     by_day: dict[date, list[bool]] = defaultdict(list)
     for day, text, kind in own.select("day", "text", "kind").iter_rows():
         by_day[day].append(not is_self_contained(text, kind))
-    return {day: sum(found) / len(found) for day, found in by_day.items()}
+    return _shares(by_day)
 
 
 def _duplicates(observed: pl.DataFrame) -> dict[date, float]:
@@ -181,7 +145,7 @@ def _duplicates(observed: pl.DataFrame) -> dict[date, float]:
         key = tuple(words(text))
         by_day[day].append(key in seen)
         seen.add(key)
-    return {day: sum(found) / len(found) for day, found in by_day.items()}
+    return _shares(by_day)
 
 
 def _coverage(typed: pl.DataFrame, observed: pl.DataFrame) -> dict[date, float]:
@@ -196,39 +160,31 @@ def _words_by_day(frame: pl.DataFrame) -> dict[date, set[str]]:
     return by_day
 
 
-def _of_reviewing(lake: Lake, log: ProposalLog, zone: ZoneInfo) -> list[Figure]:
+def _of_reviewing(lake: Lake, zone: ZoneInfo) -> _Values:
     offered = lake.read("proposals", columns=["day"]).group_by("day").len()
-    decided = log.frame.filter(pl.col("status") != PENDING, pl.col("decided_at").is_not_null())
+    decided = ProposalLog(lake).frame.filter(pl.col("status") != PENDING, pl.col("decided_at").is_not_null())
     by_day: dict[date, list[bool]] = defaultdict(list)
     for moment, status in decided.select("decided_at", "status").iter_rows():
         by_day[day_of(moment, zone)].append(status == REJECTED)
-    return [
-        Figure("offered", "Lines offered", "Proposals of the day.", {d: float(n) for d, n in offered.iter_rows()}),
-        Figure(
-            "rejected",
-            "Rejected",
-            "Of the proposals that were decided on the day, the share that a user rejected.",
-            {day: sum(found) / len(found) for day, found in by_day.items()},
-            is_share=True,
-            lower_is_better=True,
-        ),
-    ]
+    return {"offered": {day: float(n) for day, n in offered.iter_rows()}, "rejected": _shares(by_day)}
 
 
-def _of_models(lake: Lake) -> list[Figure]:
+def _shares(by_day: Mapping[date, Sequence[bool]]) -> dict[date, float]:
+    return {day: sum(found) / len(found) for day, found in by_day.items()}
+
+
+def _of_models(lake: Lake) -> _Values:
     calls = lake.read("ledger").filter(~pl.col("cached").fill_null(False))
-    by_day = calls.group_by("day").agg(
-        pl.col("cost_usd").fill_null(0).sum(), (pl.col("input_tokens") + pl.col("output_tokens")).sum().alias("tokens")
-    )
-    rows = by_day.to_dicts()
-    return [
-        Figure("money", "Money", "What models cost.", {r["day"]: float(r["cost_usd"]) for r in rows}, unit="$"),
-        Figure("tokens", "Tokens of models", "Sent and received.", {r["day"]: float(r["tokens"]) for r in rows}),
-    ]
+    tokens = pl.col("input_tokens") + pl.col("output_tokens")
+    rows = calls.group_by("day").agg(pl.col("cost_usd").fill_null(0).sum(), tokens.sum().alias("tokens")).to_dicts()
+    return {
+        "money": {row["day"]: float(row["cost_usd"]) for row in rows},
+        "tokens": {row["day"]: float(row["tokens"]) for row in rows},
+    }
 
 
 def acceptance(lake: Lake) -> list[dict[str, str | int]]:
-    """By section of MEMORY.md, the number of proposals by outcome, friction fixes on a line of their own."""
+    """Number of proposals by section of MEMORY.md and status; friction fixes have a row of their own."""
     counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     rows = ProposalLog(lake).frame.select("proposal_id", "section", "status")
     for proposal, section, status in rows.iter_rows():
@@ -237,7 +193,7 @@ def acceptance(lake: Lake) -> list[dict[str, str | int]]:
 
 
 def costs(lake: Lake) -> list[dict[str, str | int | float]]:
-    """Calls, tokens and money by stage and model."""
+    """Calls, tokens and cost by stage and model."""
     calls = lake.read("ledger").filter(~pl.col("cached").fill_null(False))
     tokens = (pl.col("input_tokens") + pl.col("output_tokens")).sum().alias("tokens")
     found = calls.group_by("stage", "model").agg(pl.len().alias("calls"), tokens, pl.col("cost_usd").sum().alias("usd"))
@@ -245,6 +201,6 @@ def costs(lake: Lake) -> list[dict[str, str | int | float]]:
 
 
 def seconds_figures(by_stage: Mapping[str, Mapping[date, float]], most: int = 6) -> list[Figure]:
-    """The stages that took longest in all."""
+    """Seconds by day of the stages that took longest in all."""
     ordered: Sequence[str] = sorted(by_stage, key=lambda stage: -sum(by_stage[stage].values()))
-    return [Figure(f"seconds_{s}", s, "Of all its steps of a day.", by_stage[s], unit=" s") for s in ordered[:most]]
+    return [Figure(f"seconds_{s}", s, "All steps of a day.", by_stage[s], unit=" s") for s in ordered[:most]]

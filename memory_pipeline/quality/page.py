@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
-from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ from markupsafe import Markup, escape
 
 from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.proposals.events import APPROVED, DECISIONS, PENDING, REJECTED
-from memory_pipeline.quality.figures import Figure
+from memory_pipeline.quality.charts import draw
 from memory_pipeline.quality.report import Report, as_json
 from memory_pipeline.quality.results import Checked
 from memory_pipeline.text.hidden import plain
@@ -28,8 +26,7 @@ _CODE = re.compile(r"`([^`]+)`")
 
 
 def write_report(report: Report, folder: Path) -> Path:
-    """quality.html and quality.json in the folder, which is made; returns the page."""
-    os.environ.setdefault("MPLCONFIGDIR", f"{folder / '.matplotlib'}")  # its list of fonts, else in the user's home
+    """Write quality.html and quality.json into the folder, and return the page."""
     page = folder / "quality.html"
     written = {
         folder / "quality.json": orjson.dumps(as_json(report), option=orjson.OPT_INDENT_2),
@@ -65,9 +62,9 @@ def _shown(report: Report, linked: Callable[[str], str]) -> dict[str, Any]:
         "columns": sorted(judged, reverse=True)[:COLUMNS],
         "shown_days": {day.day for day in report.worst},
         "ends": [PENDING, *DECISIONS],
-        "days_told": _days_told,
+        "days_of": _days_of,
         "accepted": _accepted,
-        "charts": lambda figures: _charts(figures, report.last),
+        "draw": draw,
         "linked": linked,
     }
 
@@ -86,11 +83,11 @@ def _templates() -> Environment:
 
 
 def _with_code(text: str) -> Markup:
-    """The text with backticked parts as code."""
+    """The text with code elements for what stands between backticks."""
     return Markup(_CODE.sub(r"<code>\1</code>", f"{escape(text)}"))
 
 
-def _days_told(check: Checked) -> str:
+def _days_of(check: Checked) -> str:
     days = [f"{result.day}" for result in check.failed if result.day]
     more = len(days) - DAYS_NAMED
     return ", ".join(days[:DAYS_NAMED]) + (f" and {more} more" if more > 0 else "")
@@ -99,29 +96,3 @@ def _days_told(check: Checked) -> str:
 def _accepted(row: dict[str, int]) -> str:
     decided = row.get(APPROVED, 0) + row.get(REJECTED, 0)
     return f"{row.get(APPROVED, 0) / decided:.0%}" if decided else "–"
-
-
-def _charts(figures: tuple[Figure, ...], last: date | None) -> Markup:
-    """A box for each figure: its mean of the last week, the drawing, and the days as a table for who cannot see it."""
-    from memory_pipeline.quality.charts import drawn  # it reads where its cache is when it is imported
-
-    boxes = []
-    for figure in figures:
-        told = f"{escape(figure.about)} "
-        if len(figure.by_day) < 2:
-            only = "".join(f"{day}: {escape(figure.told(value))}." for day, value in figure.by_day.items())
-            said = f'<p class="soft">{told}{only or "No day has any."}</p>'
-            boxes.append(f'<div class="chart"><h3>{escape(figure.title)}</h3>{said}</div>')
-            continue
-        drawing = drawn(figure)
-        mean = figure.mean(last) if last else None
-        week = f"Last seven days: {escape(figure.told(mean))}." if mean is not None else ""
-        rows = "".join(
-            f'<tr><th scope="row">{day}</th><td class="n">{escape(figure.told(value))}</td></tr>'
-            for day, value in sorted(figure.by_day.items(), reverse=True)
-        )
-        boxes.append(
-            f'<div class="chart"><h3>{escape(figure.title)}</h3><p class="soft">{told}{week}</p>{drawing}'
-            f"<details><summary>By day</summary><table><tbody>{rows}</tbody></table></details></div>"
-        )
-    return Markup(f'<div class="charts">{"".join(boxes)}</div>')

@@ -17,7 +17,7 @@ MOST_DAYS, MOST_SESSIONS = 10, 10
 
 @dataclass(frozen=True)
 class Report:
-    """The report, for the page and for JSON."""
+    """The contents of the page and of its JSON."""
 
     made_at: datetime
     workspace: str
@@ -28,7 +28,7 @@ class Report:
     seconds: tuple[Figure, ...]
     worst: tuple[WorstDay, ...]
     sessions: tuple[tuple[str, int], ...]
-    """The names of the sessions with the most failures, with their number."""
+    """The sessions named most by failed checks, with how often."""
     changes: tuple[str, ...]
     sections: tuple[Mapping[str, str | int], ...]
     costs: tuple[Mapping[str, str | int | float], ...]
@@ -51,7 +51,7 @@ class Report:
 
     @property
     def sentence(self) -> str:
-        """The state in one sentence."""
+        """The result in one sentence."""
         if not self.judged:
             return "No check has judged anything yet; `memory run` makes days and judges them."
         if not self.failed:
@@ -75,7 +75,7 @@ def make_report(
     figures = figures_of(lake, results, workspace.settings.zone)
     checked = by_check(results, about)
     worst = worst_days(lake, results, MOST_DAYS)
-    told = changes(checked, days[-1]) if days else []
+    changed = changes(checked, days[-1]) if days else []
     return Report(
         now,
         f"{workspace.settings.workspace}",
@@ -85,14 +85,14 @@ def make_report(
         tuple(seconds_figures(seconds)),
         tuple(worst),
         tuple(worst_sessions(worst, MOST_SESSIONS)),
-        tuple([*told, *_moved(figures, days[-1])] if days else ()),
+        tuple([*changed, *_moved(figures, days[-1])] if days else ()),
         tuple(acceptance(lake)),
         tuple(costs(lake)),
     )
 
 
 NOTABLE = 0.2
-"""Minimum relative change of a mean that is mentioned."""
+"""Change of a mean, as a share of the larger one, from which it is mentioned."""
 
 
 def _moved(figures: Sequence[Figure], last: date) -> list[str]:
@@ -104,13 +104,13 @@ def _moved(figures: Sequence[Figure], last: date) -> list[str]:
         worse = figure.is_worse(last)
         word = "" if worse is None else " (worse)" if worse else " (better)"
         found.append(
-            f"{figure.title}: {figure.told(means[1])} a day in the week before, now {figure.told(means[0])}{word}"
+            f"{figure.title}: {figure.shown(means[1])} a day in the week before, now {figure.shown(means[0])}{word}"
         )
     return found
 
 
 def as_json(report: Report) -> dict[str, Any]:
-    """The report as JSON: days and results by name, with everything that the page has."""
+    """The report as plain data, with all that the page has."""
     return {
         "made_at": report.made_at.isoformat(timespec="seconds"),
         "workspace": report.workspace,
@@ -169,7 +169,7 @@ def _figure(figure: Figure, last: date | None) -> dict[str, Any]:
 
 def _offender(offender: Any) -> dict[str, Any]:
     return {
-        "told": offender.told,
+        "told": offender.sentence,
         "session": offender.session,
         "line": offender.text,
         "said": [{"by": q.said_by, "at": q.place, "words": q.text} for q in offender.quotes],

@@ -10,6 +10,7 @@ from concurrent.futures import Future, wait
 
 from markupsafe import Markup
 
+from memory_pipeline.quality.page import embedded
 from memory_pipeline.quality.report import Report
 from memory_pipeline.web.rendering import linked
 
@@ -40,8 +41,6 @@ class Reports:
         return made.result() if made.done() else None
 
     def _fill(self, made: Future[tuple[Report, Markup]]) -> None:
-        from memory_pipeline.quality.page import embedded  # with the drawing library, for one screen
-
         try:
             report = self._make()
             made.set_result((report, embedded(report, linked)))
