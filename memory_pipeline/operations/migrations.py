@@ -34,7 +34,11 @@ _GIVEN_YAML = {
     "8564394471b25cd8ab3d0f52e01708b009e2902da692d170fe58a241856caf61",
 }
 """SHA-256 of each dagster.yaml that was given before workspaces had a format."""
-_YAML_OF_0_2_0 = "56fd442387431d69966b23f8a87670c0162d5e04951c218c9d7bb8abf357431d"
+_YAMLS_WITH_OWN_STORAGE = {
+    "56fd442387431d69966b23f8a87670c0162d5e04951c218c9d7bb8abf357431d",
+    "dcc388df958cc1169ee91322f1948364034415ec3eb7db0e7aee6b09506a6be2",
+}
+"""SHA-256 of the dagster.yaml of version 0.2.0 and of the workspaces of format 4."""
 _OWN_STORAGE = re.compile(
     rb"^event_log_storage:\n(?:[ \t]+(?:module: memory_pipeline|class: KeptEventLog).*\n?)+", re.M
 )
@@ -91,7 +95,7 @@ def m004_drop_the_own_event_storage(settings: Settings) -> None:
     today's; one that a user has changed loses the class, since Dagster's own reads the same files."""
     own = settings.dagster_home / "dagster.yaml"
     text = own.read_bytes() if own.exists() else b""
-    if hashlib.sha256(text).hexdigest() == _YAML_OF_0_2_0:
+    if hashlib.sha256(text).hexdigest() in _YAMLS_WITH_OWN_STORAGE:
         own.unlink()
     elif (kept := _OWN_STORAGE.sub(b"", text)) != text:
         write_atomically(own, kept, expected=text, backups=settings.backups)
@@ -117,6 +121,11 @@ def m006_remove_the_tables_that_events_replaced(settings: Settings) -> None:
         earlier_events.remove(storage_of(settings))
 
 
+def m007_drop_the_own_event_storage_of_format_4(settings: Settings) -> None:
+    """Development versions between 0.2.0 and 0.3.0 reached format 4 while the class still existed."""
+    m004_drop_the_own_event_storage(settings)
+
+
 MIGRATIONS: tuple[Callable[[Settings], None], ...] = (
     m001_take_back_dagster_yaml,
     m002_remove_the_index_without_schema,
@@ -124,6 +133,7 @@ MIGRATIONS: tuple[Callable[[Settings], None], ...] = (
     m004_drop_the_own_event_storage,
     m005_put_what_happened_to_proposals_into_events,
     m006_remove_the_tables_that_events_replaced,
+    m007_drop_the_own_event_storage_of_format_4,
 )
 
 

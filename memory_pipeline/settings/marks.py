@@ -19,7 +19,7 @@ from memory_pipeline.markdown.safe_write import make_folder, sync_folder, write_
 from memory_pipeline.settings.memory_json import WrongFileError
 
 ZONE, FIRST_DAY, SALT, FORMAT_MARK = "timezone", "start_date", "salt", "format"
-FORMAT = 6
+FORMAT = 7
 """The format that this version writes: how many of `operations/migrations.py` a workspace has behind it."""
 SALT_BYTES = 16
 

@@ -129,6 +129,15 @@ def test_a_dagster_yaml_of_0_2_0_that_a_user_changed_loses_the_own_event_storage
         assert instance.get_runs_count() >= 0
 
 
+def test_a_workspace_of_format_4_loses_the_own_event_storage(tmp_path: Path) -> None:
+    settings = unpacked(EARLIER[0], tmp_path / "workspace")
+    own = settings.dagster_home / "dagster.yaml"
+    own.write_text(f"# mine\n{STORAGE_OF_0_2_0.replace('automation', 'defs')}", "utf-8")
+    keep_format(settings.workspace, 4)
+    prepare_home(settings)
+    assert own.read_text("utf-8").startswith("# mine\n") and "KeptEventLog" not in own.read_text("utf-8")
+
+
 def test_a_dagster_yaml_that_a_user_changed_stays(tmp_path: Path) -> None:
     settings = unpacked(EARLIER[0], tmp_path / "workspace")
     own = settings.dagster_home / "dagster.yaml"
