@@ -40,10 +40,10 @@ def find_temporary_files(workspace: Path, *, but_in: Path) -> list[Path]:
     found = []
     for folder, folders, names in os.walk(workspace):
         left_out = {name for name in folders if Path(folder, name) == but_in}
-        found = [Path(folder, name) for name in names if _FILE.fullmatch(name)]
-        found += [Path(folder, name) for name in folders if _FOLDER.fullmatch(name)]
+        candidates = [Path(folder, name) for name in names if _FILE.fullmatch(name)]
+        candidates += [Path(folder, name) for name in folders if _FOLDER.fullmatch(name)]
         folders[:] = [name for name in folders if name not in left_out and not _FOLDER.fullmatch(name)]
-        for path in found:
+        for path in candidates:
             with suppress(OSError):
                 if path.is_symlink() or abs(time.time() - path.stat().st_mtime) <= TEMPORARY_FILE_SECONDS:
                     continue

@@ -11,6 +11,7 @@ import shlex
 import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -136,8 +137,9 @@ def _places(settings: Settings) -> Iterator[Finding]:
         )
     else:
         yield Finding("permissions", OK, "the workspace and its files are for their owner only")
-    if loss := memory_loss(Lake.from_settings(settings), settings.memory_file):
-        yield Finding("MEMORY.md", PROBLEM, loss, "put it back as it says")
+    with suppress(DamagedTableError):  # reported with the tables
+        if loss := memory_loss(Lake.from_settings(settings), settings.memory_file):
+            yield Finding("MEMORY.md", PROBLEM, loss, "put it back as it says")
 
 
 def _make_private(paths: Sequence[Path]) -> None:
