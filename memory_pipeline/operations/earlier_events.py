@@ -34,6 +34,11 @@ MOMENTS = {
 _RENAMED = {"reoffered": "again", "place": "surface"}
 
 
+def are_there(storage: Storage) -> bool:
+    """Whether the lake has, or has lost, a file of these tables."""
+    return any(_files(storage, table) or lost(storage, table) for table in MOMENTS)
+
+
 def days(storage: Storage, table: str) -> list[date]:
     """The days that have a file, oldest first."""
     return [date.fromisoformat(file.stem) for file in _files(storage, table)]

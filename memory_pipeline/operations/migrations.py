@@ -104,6 +104,8 @@ def m004_drop_the_own_event_storage(settings: Settings) -> None:
 def m005_put_what_happened_to_proposals_into_events(settings: Settings) -> None:
     """Up to version 0.2.0 nine tables held it. Their rows become rows of `events`, and they stay as they are."""
     lake, storage = Lake.from_settings(settings), storage_of(settings)
+    if not earlier_events.are_there(storage):  # a run may hold the lock for long
+        return
     with FileLock(settings.backups / "proposals.lock", timeout=LOCK_SECONDS):
         found = pl.concat([earlier_events.read(storage, table) for table in earlier_events.MOMENTS])
         for (day,), made in found.partition_by("day", as_dict=True, include_key=True).items():
@@ -117,8 +119,10 @@ def _with_new(made: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
 def m006_remove_the_tables_that_events_replaced(settings: Settings) -> None:
     """Their last versions stay in `backups/lake/`. It is a step of its own, for by now the workspace has a format that
     a version which reads those tables refuses."""
-    with FileLock(settings.backups / "proposals.lock", timeout=LOCK_SECONDS):
-        earlier_events.remove(storage_of(settings))
+    storage = storage_of(settings)
+    if any(earlier_events.days(storage, table) for table in earlier_events.MOMENTS):
+        with FileLock(settings.backups / "proposals.lock", timeout=LOCK_SECONDS):
+            earlier_events.remove(storage)
 
 
 def m007_drop_the_own_event_storage_of_format_4(settings: Settings) -> None:
