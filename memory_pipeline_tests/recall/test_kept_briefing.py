@@ -14,6 +14,7 @@ from memory_pipeline.recall.folders import place_of_folder, project_of_place
 from memory_pipeline.recall.kept_briefing import briefing_for, refresh_kept
 from memory_pipeline.sessions.projects import Place
 from memory_pipeline.settings import Settings
+from memory_pipeline.settings.marks import FORMAT, keep_format
 from memory_pipeline_tests.rows import DAY, proposal, put, workspace
 
 
@@ -89,6 +90,7 @@ def test_a_kept_briefing_loads_no_table_library(settings: Settings, tmp_path: Pa
     kiln = tmp_path / "kiln"
     kiln.mkdir()
     briefing_for(settings, kiln)
+    keep_format(settings.workspace, FORMAT)
     code = (
         f"import sys; sys.argv = ['memory', 'context', '--project', {str(kiln)!r}]\n"
         "from memory_pipeline.cli.main import app\n"
