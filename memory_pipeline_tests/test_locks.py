@@ -55,7 +55,7 @@ def test_a_command_says_one_sentence(
             command.main()
         told = capsys.readouterr().err
         assert ended.value.code == 1
-        assert "files.lock cannot be locked: its file system does not support locks." in told
+        assert ".lock cannot be locked: its file system does not support locks." in told
         assert "Traceback" not in told
     settings = load_settings()
     (settings.backups).mkdir(parents=True, exist_ok=True)
