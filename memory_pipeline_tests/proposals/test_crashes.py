@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.proposals import events
+from memory_pipeline.proposals import events as proposal_events
 from memory_pipeline.proposals.events import APPROVED
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
@@ -27,6 +27,7 @@ from memory_pipeline_tests.rows import (
     at,
     bytes_of,
     day_after,
+    events,
     observation,
     proposal,
     put,
@@ -197,7 +198,7 @@ def test_a_log_that_its_owner_made_read_only_stops_nobody_for_good(
 ) -> None:
     story = marked(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(events, "write_decisions", _refuse)
+        patch.setattr(proposal_events, "write_decisions", _refuse)
         with pytest.raises(PermissionError):
             story.run()
         assert story.run().damaged is None
