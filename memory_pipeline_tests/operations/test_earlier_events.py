@@ -138,7 +138,7 @@ def test_a_kill_at_any_write_loses_nothing(old: Settings, tmp_path: Path, monkey
             patch.setattr(FolderStorage, "remove", counted(remove, number))
             with pytest.raises(Killed):
                 migrate(settings)
-        if kept_format(folder) < FORMAT - 1:  # an earlier version may open it, and must find all of it
+        if kept_format(folder) < 5:  # an earlier version may open it, and must find all of it
             assert {table: rows_of(settings, table) for table in MOMENTS}["decisions"]
         migrate(settings)
         assert Lake(settings.lake_dir).read("events").equals(wanted), number
