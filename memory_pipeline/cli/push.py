@@ -30,14 +30,14 @@ def push(
     their files, and hashes of forgotten words. No model is asked. What was sent is not sent again; an interrupted push
     resumes. `memory run` over the same lake makes memory of it, on any machine.
     """
-    settings = _settings(lake, sessions)
-    with one_sentence(SettingError, code=MISUSED):
-        directories = roots(settings)
-    sources = list(find_sources(directories))
-    if not sources:
-        where = f" in {', '.join(map(str, directories))}" if directories else ", and no directory to look in"
-        raise fail(f"There is no session{where}: name a directory with session files by --sessions.")
     try:
+        settings = _settings(lake, sessions)
+        with one_sentence(SettingError, code=MISUSED):
+            directories = roots(settings)
+        sources = list(find_sources(directories))
+        if not sources:
+            where = f" in {', '.join(map(str, directories))}" if directories else ", and no directory to look in"
+            raise fail(f"There is no session{where}: name a directory with session files by --sessions.")
         prepare(settings)
         catalogue = look(settings, sources, is_stored=False)
         done = _pushed(catalogue)
