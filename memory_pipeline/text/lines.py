@@ -42,7 +42,7 @@ _ABOVE = re.compile(
     r"|上述|以上|如上|前述",
     re.I,
 )
-_POINTS = re.compile(
+_REFERS = re.compile(
     r"\b(?:it|they|them|this|these|those|here|there)\b|\bthat(?! (?:the|an?|every|each|all|any|no|you|we|i|they|it|is|"
     r"are|has|have|can|must|should|will|would|\w+s)\b)",
     re.I,
@@ -122,4 +122,4 @@ def tells_what(text: str) -> bool:
 
 def _is_pointing(text: str) -> bool:
     """Whether it speaks of something that it has not named before."""
-    return any(len(content_words(text[: found.start()])) < ANTECEDENT for found in _POINTS.finditer(text))
+    return any(len(content_words(text[: found.start()])) < ANTECEDENT for found in _REFERS.finditer(text))
