@@ -3,8 +3,8 @@
     python -m benchmarks [--all]
 
 Each runs in a process of its own with an empty home. One whose data are not there is named and left out.
-`before_after`, `same_tables` and `labels` compare or write what they are given, and `fuzz` needs Atheris: none of them
-is in here.
+`before_after`, `same_tables` and `labels` compare or write what they are given, `fuzz` needs Atheris, `recall_peers`
+installs other systems: none of them is in here.
 """
 
 import os
@@ -50,6 +50,7 @@ LONG = (
     Benchmark("page"),
     Benchmark("recall_speed", ("--growth",)),
     Benchmark("fit_observer", needs=(GOLD, FIXTURES)),
+    Benchmark("people", needs=(GOLD, FIXTURES, SHARED / "more-sessions")),
     Benchmark("answer_words", needs=(BENCH,)),
     Benchmark("distillation", needs=(BENCH,)),
     Benchmark("friction"),

@@ -76,8 +76,3 @@ def run_everything(
         stderr=subprocess.STDOUT if output else None,
         check=True,
     )
-
-
-def quantile(values: Sequence[float], share: float) -> float:
-    """The smallest value that the share of all does not exceed."""
-    return sorted(values)[min(len(values) - 1, int(share * len(values)))]

@@ -29,8 +29,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import parser, quantile
-from benchmarks.recall_data import DATASETS, QUESTIONS, Collection, said_at, with_speaker
+from benchmarks.common import parser
+from benchmarks.peers.system import Collection, said_at, with_speaker
+from benchmarks.recall_peers import DATASETS, QUESTIONS, quantile
 from memory_pipeline.embeddings.edge import EdgeIndex
 from memory_pipeline.embeddings.index import DENSE, PASSAGE, WORDS, Point
 from memory_pipeline.embeddings.passages import passages_of, points_of

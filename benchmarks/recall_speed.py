@@ -32,7 +32,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import FIXTURES, ROOT, parser, quantile
+from benchmarks.common import FIXTURES, ROOT, parser
+from benchmarks.recall_peers import quantile
 from memory_pipeline.embeddings.index import COLLECTION, MESSAGES, PASSAGE, WORDS, Point
 from memory_pipeline.embeddings.opening import collection_name, mark_complete, open_index
 from memory_pipeline.embeddings.passages import passages_of, points_of
