@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import io
 import json
+import logging
 import multiprocessing
 import os
 import signal
@@ -83,6 +84,7 @@ def called(home: Path, *args: str, env: Mapping[str, str] | None = None) -> subp
         patch.object(sys, "stdin", io.StringIO()),
         redirect_stdout(out),
         redirect_stderr(err),
+        patch.object(logging.getLogger(), "handlers", []),  # pytest's would keep warnings from standard error
     ):
         time.tzset()
         try:
