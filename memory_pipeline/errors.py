@@ -46,7 +46,7 @@
     ├─ CannotForgetError            what is to be forgotten is not known, or too much   operations/forgetting/request.py
     ├─ NoSuchPatternError           no friction pattern has that id                           recall/friction.py
     ├─ NoSuchLineError              no row has the id that `memory why` is asked for             recall/origin.py
-    └─ NotAuditedError              a file cannot be audited                           operations/audit_file.py
+    └─ UnreadableMemoryError        a memory file cannot be read or audited            operations/memory_text.py
 
 One that a module raises and catches itself has a name with an underscore and is not listed.
 """

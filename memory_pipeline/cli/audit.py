@@ -8,11 +8,10 @@ from rich.table import Table
 
 from memory_pipeline.cli.console import FAILED, MISUSED, fail, one_sentence, out, print_json, say
 from memory_pipeline.cli.workspace import settings_of_call
-from memory_pipeline.operations.audit import Audit, AuditedLine
+from memory_pipeline.operations.audit import CONTRADICTING, KINDS, SECRET, STALE, UNSOURCED, Audit, AuditedLine
 from memory_pipeline.operations.audit import audit as audited_file
-from memory_pipeline.operations.audit_file import NotAuditedError
-from memory_pipeline.operations.audit_lines import CONTRADICTING, KINDS, SECRET, STALE, UNSOURCED
 from memory_pipeline.operations.audit_sources import USER, Said
+from memory_pipeline.operations.memory_text import UnreadableMemoryError
 from memory_pipeline.text.sentences import clip
 
 FAILING = ",".join((SECRET, CONTRADICTING, STALE))
@@ -40,10 +39,10 @@ def audit(
     """
     failing = _kinds(fail_on)
     settings = settings_of_call()
-    with one_sentence(NotAuditedError, code=MISUSED):
+    with one_sentence(UnreadableMemoryError, code=MISUSED):
         found = audited_file(settings, file)
     if as_json:
-        print_json(fields(found, failing))
+        print_json(_fields(found, failing))
     else:
         _print(found)
     if any(found.count(kind) for kind in failing):
@@ -59,8 +58,7 @@ def _kinds(given: str) -> tuple[str, ...]:
     return tuple(name for name in names if name != NEVER)
 
 
-def fields(found: Audit, failing: tuple[str, ...]) -> dict[str, Any]:
-    """The audit as JSON has it."""
+def _fields(found: Audit, failing: tuple[str, ...]) -> dict[str, Any]:
     return {
         "file": found.path,
         "messages": found.messages,
@@ -68,16 +66,15 @@ def fields(found: Audit, failing: tuple[str, ...]) -> dict[str, Any]:
         "fail_on": failing,
         "failed": any(found.count(kind) for kind in failing),
         "counts": {kind: found.count(kind) for kind in KINDS},
-        "lines": [_line_fields(audited) for audited in found.lines],
-    }
-
-
-def _line_fields(audited: AuditedLine) -> dict[str, Any]:
-    return {
-        "line": audited.line.number,
-        "text": audited.line.text,
-        "findings": [{"kind": finding.kind, "reason": finding.reason} for finding in audited.findings],
-        "said": [vars(said) for said in audited.said],
+        "lines": [
+            {
+                "line": audited.number,
+                "text": audited.text,
+                "findings": [finding._asdict() for finding in audited.findings],
+                "said": [vars(said) for said in audited.said],
+            }
+            for audited in found.lines
+        ],
     }
 
 
@@ -87,8 +84,8 @@ def _print(found: Audit) -> None:
     for name in ("text", "who said it, and when", "found"):
         table.add_column(name, overflow="fold")
     for audited in found.lines:
-        told = "\n".join(f"{f.kind}: {f.reason}" for f in audited.findings if f.kind != UNSOURCED)
-        table.add_row(f"{audited.line.number}", clip(audited.line.text, MAX_LINE), _sources(audited), told)
+        found_in_line = "\n".join(f"{f.kind}: {f.reason}" for f in audited.findings if f.kind != UNSOURCED)
+        table.add_row(f"{audited.number}", clip(audited.text, MAX_LINE), _sources(audited), found_in_line)
     out.print(table)
     counts = [f"{number} {kind}" for kind in KINDS if (number := found.count(kind))]
     lines = f"{len(found.lines)} line{'s' if len(found.lines) != 1 else ''}"
@@ -103,13 +100,13 @@ def _sources(audited: AuditedLine) -> str:
     if audited.said:
         first, *others = audited.said
         more = f" (and {len(others)} more)" if others else ""
-        return f"{_told(first)}{more}"
-    if audited.line.proposal_id:
-        return f"approved as {audited.line.proposal_id}"
+        return f"{_describe(first)}{more}"
+    if audited.proposal_id:
+        return f"approved as {audited.proposal_id}"
     return "nobody" if any(finding.kind == UNSOURCED for finding in audited.findings) else ""
 
 
-def _told(said: Said) -> str:
+def _describe(said: Said) -> str:
     who = "you" if said.role == USER else "an agent" if said.role == "assistant" else said.role
     name = f"“{clip(said.session, 40)}”" if said.session else said.session_id
     quote = "" if said.is_verbatim else f": “{clip(said.words, MAX_SAID)}”"

@@ -28,7 +28,7 @@ from memory_pipeline.workspace.workspace import Workspace
 SHOWN, MAX_LINE = 5, 160
 """New lines of a file that are listed, and their characters; --json has all."""
 WAIT_SECONDS = 2.0
-"""For a run that writes REVIEW.md just now; it has the lines all the same."""
+"""Seconds to wait for a run that is writing REVIEW.md, which has the lines all the same."""
 _Found = list[tuple[MemoryFile, list[Judged]]]
 
 

@@ -1,186 +1,315 @@
-"""An audit of a memory file, whoever wrote it: for each line who said it and when, and what is wrong with it.
+"""An audit of a memory file, whoever wrote it: who said each line and when, and what is wrong with it.
 
-It reads, and writes nothing. A line that nobody said is told as that and not as wrong: people write files by hand.
+The file is only read. A line that nobody said is no fault: people write files by hand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime
+import re
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import polars as pl
 
-from memory_pipeline.friction.events import FrictionEvent
-from memory_pipeline.friction.rules import Rule, promotion_days
-from memory_pipeline.friction.stale import stale_lines
+from memory_pipeline.friction.messages import is_claim
+from memory_pipeline.friction.rules import MIN_WORDS, promotion_days
+from memory_pipeline.lake.rows import distinct
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.operations.audit_file import Line, MemoryText, read_memory_file
-from memory_pipeline.operations.audit_lines import (
-    CONTRADICTING,
-    KINDS,
-    SECRET,
-    STALE,
-    UNSOURCED,
-    Finding,
-    of_one,
-    of_pairs,
-)
-from memory_pipeline.operations.audit_project import dead_names, project_of
+from memory_pipeline.markdown.blocks import split_lines
+from memory_pipeline.markdown.safe_write import encode
 from memory_pipeline.operations.audit_sources import USER, Said, Transcripts
+from memory_pipeline.operations.memory_text import HiddenSecret, UnreadableMemoryError, read_text, without_secrets
+from memory_pipeline.proposals.memory_file import lines_of
+from memory_pipeline.proposals.score import HYPOTHETICAL, QUESTION, why_left_out
+from memory_pipeline.recall.folders import place_of_folder, project_of_place
 from memory_pipeline.recall.origin import NoSuchLineError, origin
 from memory_pipeline.redaction import Redactor
+from memory_pipeline.scope import are_apart
 from memory_pipeline.settings import Settings, workspace_salt
-from memory_pipeline.text.kinds import NORMATIVE
-from memory_pipeline.text.relation import gives_up, replaces
+from memory_pipeline.text.hidden import without_hidden
+from memory_pipeline.text.kinds import NORMATIVE, kind_of_model, kind_of_user
+from memory_pipeline.text.lines import is_self_contained, orders, reports_success, supposes
+from memory_pipeline.text.relation import EQUAL, differs, gives_up, replaces, statement, stem
 from memory_pipeline.text.sentences import clip
+from memory_pipeline.text.similarity import content_words, content_words_in_order, overlap
+from memory_pipeline.text.specifics import differ_in_numbers, specifics
 
+KINDS = SECRET, CONTRADICTING, STALE, DUPLICATE, JUNK, UNSOURCED = (
+    *("secret", "contradicting", "stale"),
+    *("duplicate", "junk", "unsourced"),
+)
+"""The kinds of findings, the worst first."""
 NOT_SHOWN = "[left out: it tells a secret]"
 MAX_QUOTED = 120
-FIRST = date.min
-"""Of a line of which nobody knows since when it stands there."""
+MIN_REPEATED = 6
+"""Content words of a duplicate below another heading: a shorter line may well hold for both."""
+MIN_NUANCED = 8
+"""Content words from which one word more says nothing else."""
+GIT_SECONDS = 10
+_ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s")
+_DATED = re.compile(r"\s*(?:[-*+]\s+)?(?:~~)?\((\d{4}-\d\d-\d\d)\)")
+_ORDERED = re.compile(r"\b(?:before|after|then|than|from|to|into|over)\b", re.I)
+_PLACE = re.compile(r"\blines? \d|\([^)]*\d[^)]*\)", re.I)
+_NUMBERED = re.compile(r"\d")
+_POLAR = content_words("never always only must should avoid without stop don't isn't can't cannot won't doesn't")
+"""Words that say whether, and not what."""
+_NAMED_PATH = re.compile(r"[`(]((?:\./)?(?:[\w.@+-]+/)+[\w.@+-]*)[`)]")
+_OVER = re.compile(
+    r"\b(?:no longer|removed|deleted|gone|moved|renamed|replaced|dropped|retired|was|were|used to|not)\b"
+)
 
 
-@dataclass(frozen=True)
+class Finding(NamedTuple):
+    """A fault of a line, with its reason."""
+
+    kind: str
+    reason: str
+
+
+@dataclass
 class AuditedLine:
-    """A line with its sources and its findings, the worst first."""
+    """A list item or paragraph without bullet, date, project and id, with its sources and its findings."""
 
-    line: Line
-    said: tuple[Said, ...]
-    findings: tuple[Finding, ...]
+    number: int
+    """The number of the line in the file, from 1."""
+    text: str
+    headings: tuple[str, ...] = ()
+    """The headings above it, from the outermost."""
+    is_item: bool = False
+    proposal_id: str | None = None
+    since: date | None = None
+    """The day since which it stands in the file, where that is known."""
+    project: str | None = None
+    said: list[Said] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def last_said(self) -> date:
+        """The last day on which it is known to have held."""
+        return max((day for day in (self.since, *(s.day for s in self.said)) if day), default=date.min)
 
 
 @dataclass(frozen=True)
 class Audit:
-    """What was found in a file."""
+    """The lines of a file, and the messages that were searched for them; without any no line is called unsourced."""
 
     path: Path
     lines: tuple[AuditedLine, ...]
     messages: int
-    """That were looked through; 0 where no session was read, and then no line is called unsourced."""
     last_day: date | None
 
     @property
-    def findings(self) -> list[Finding]:
-        return [finding for audited in self.lines for finding in audited.findings]
+    def findings(self) -> list[tuple[int, Finding]]:
+        """Each finding with the number of its line."""
+        return [(line.number, finding) for line in self.lines for finding in line.findings]
 
     def count(self, kind: str) -> int:
-        return len({finding.number for finding in self.findings if finding.kind == kind})
+        """The number of lines with a finding of this kind."""
+        return len({number for number, finding in self.findings if finding.kind == kind})
 
 
 def audit(settings: Settings, path: Path) -> Audit:
-    """Raises `NotAuditedError` for a file that cannot be."""
-    lake = Lake.from_settings(settings)
-    redactor = Redactor(workspace_salt(settings))
-    text = read_memory_file(path, redactor, promotion_days(lake))
-    transcripts = Transcripts(settings, lake, redactor)
-    said = _sources(settings, text, transcripts, redactor)
-    findings = [
-        *(Finding(secret.number, SECRET, secret.kind) for secret in text.secrets),
-        *of_pairs(text.lines),
-        *_over(text, said, _words_of_users(lake, redactor), _project(lake, path)),
-        *dead_names(text.lines, path),
-    ]
-    lines = []
-    for i, line in enumerate(text.lines):
-        mine = [f for f in findings if f.number == line.number]
-        mine += of_one(line, [*text.lines[max(0, i - 1) : i], *text.lines[i + 1 : i + 2]], said.get(i, ()))
-        if transcripts.count and not said.get(i) and not line.proposal_id:
-            mine.append(Finding(line.number, UNSOURCED, "nobody said it in what was read"))
-        lines.append(AuditedLine(line, tuple(said.get(i, ())), tuple(sorted(mine, key=lambda f: KINDS.index(f.kind)))))
-    known = {line.number for line in text.lines}
-    for secret in text.secrets:  # in code, in a table
-        if secret.number not in known:
-            known.add(secret.number)
-            of = tuple(f for f in findings if f.number == secret.number)
-            lines.append(AuditedLine(Line(secret.number, NOT_SHOWN), (), of))
-    lines.sort(key=lambda audited: audited.line.number)
+    """The audit of a file. Raises `UnreadableMemoryError`."""
+    lake, redactor = Lake.from_settings(settings), Redactor(workspace_salt(settings))
+    text, secrets = without_secrets(read_text(path), redactor)
+    lines = list(_lines(text, promotion_days(lake)))
+    if not lines and not secrets:
+        raise UnreadableMemoryError(
+            f"{path} has no line that says anything: headings, code and tables are not audited."
+        )
+    transcripts = Transcripts(lake, redactor)
+    for line, said in zip(lines, transcripts.sources([line.text for line in lines]), strict=True):
+        line.said = said or _promoted_from(settings, line, redactor)
+    _find_pairs(lines)
+    _find_replaced(lines, lake, path, redactor)
+    _find_deleted_paths(lines, path)
+    for line in lines:
+        if reason := _why_junk(line):
+            line.findings.append(Finding(JUNK, reason))
+        if transcripts.count and not line.said and not line.proposal_id:
+            line.findings.append(Finding(UNSOURCED, "nobody said it in what was read"))
+    lines = _with_secrets(lines, secrets)
+    for line in lines:
+        line.findings.sort(key=lambda finding: KINDS.index(finding.kind))
     return Audit(path, tuple(lines), transcripts.count, transcripts.last_day)
 
 
-def _sources(
-    settings: Settings, text: MemoryText, transcripts: Transcripts, redactor: Redactor
-) -> dict[int, list[Said]]:
-    found = transcripts.sources([line.text for line in text.lines])
-    for i, line in enumerate(text.lines):
-        if i not in found and line.proposal_id:
-            try:
-                told = origin(settings, line.proposal_id)["said"]
-            except NoSuchLineError:  # of another workspace
-                continue
-            found[i] = [_of_origin(one, redactor) for one in told if not one.get("missing")]
+def _lines(text: str, promoted: Mapping[str, date]) -> Iterator[AuditedLine]:
+    rows = split_lines(text)
+    for line in lines_of(encode(text)):
+        row = rows[line.line_number - 1]
+        if line.is_struck or line.text.startswith("|") or len(content_words(line.text)) < MIN_WORDS:
+            continue
+        since = promoted.get(line.proposal_id or line.text) or _date_of(row)
+        above = tuple(_headings_above(rows, line.line_number))
+        is_item = _ITEM.match(row) is not None
+        yield AuditedLine(line.line_number, line.text, above, is_item, line.proposal_id, since, line.project)
+
+
+def _date_of(row: str) -> date | None:
+    found = _DATED.match(row)
+    try:
+        return date.fromisoformat(found[1]) if found else None
+    except ValueError:  # 2026-02-31
+        return None
+
+
+def _headings_above(rows: Sequence[str], number: int) -> list[str]:
+    found: list[str] = []
+    level = 7
+    for row in rows[number - 1 :: -1]:
+        marks, _, words = row.partition(" ")
+        if marks and not marks.strip("#") and len(marks) < level:
+            level = len(marks)
+            found.insert(0, words.strip())
     return found
 
 
-def _of_origin(said: Mapping[str, object], redactor: Redactor) -> Said:
-    moment = said["said_at"]
-    day = moment.date() if isinstance(moment, datetime) else moment
-    assert isinstance(day, date)
-    words = clip(redactor.redact(str(said["quote"])), MAX_QUOTED)
-    project = said.get("project")
-    names = (str(said.get("session_id") or ""), str(said["session"] or ""), str(said["role"]))
-    return Said(day, *names, words, str(said["message_id"]), str(project) if project else None, False)
+def _with_secrets(lines: Sequence[AuditedLine], secrets: Sequence[HiddenSecret]) -> list[AuditedLine]:
+    """The lines with those that are none but hold a secret, as in code or a table."""
+    by_number = {line.number: line for line in lines}
+    for number, kind in secrets:
+        by_number.setdefault(number, AuditedLine(number, NOT_SHOWN)).findings.append(Finding(SECRET, kind))
+    return sorted(by_number.values(), key=lambda line: line.number)
 
 
-def _words_of_users(lake: Lake, redactor: Redactor) -> list[FrictionEvent]:
-    """What users typed that says how things are to be: observed, so neither pasted nor of the moment."""
-    columns = ("day", "observation_id", "session_id", "observed_at", "text", "trust", "kind", "cwd", "project")
-    rows = lake.read("observations", columns=columns)
-    rows = rows.filter((pl.col("trust") == USER) & pl.col("kind").is_in([*NORMATIVE, "statement", "state_change"]))
-    return [
-        FrictionEvent(
-            row["observation_id"],
-            row["day"],
-            row["session_id"],
-            row["observed_at"] or datetime.combine(row["day"], datetime.min.time(), UTC),
-            redactor.redact(row["text"]),
-            (),
-            row["cwd"],
-            row["project"],
-        )
-        for row in rows.iter_rows(named=True)
-    ]
-
-
-def _over(
-    text: MemoryText, said: Mapping[int, Sequence[Said]], events: Sequence[FrictionEvent], project: str | None
-) -> list[Finding]:
-    """Lines whose place something took that a user said later; where nobody knows since when a line stands in the file,
-    the two contradict each other."""
-    rules = {
-        i: Rule(text.path.name, line.text, _since(line, said.get(i, ())), line.project or project)
-        for i, line in enumerate(text.lines)
-    }
-    over = stale_lines([e for e in events if _reaches(e, text, project)], list(rules.values()))
+def _promoted_from(settings: Settings, line: AuditedLine, redactor: Redactor) -> list[Said]:
+    """The sources of a line of MEMORY.md that carries the id of a proposal of this workspace."""
+    try:
+        told = origin(settings, line.proposal_id)["said"] if line.proposal_id else []
+    except NoSuchLineError:
+        return []
     found = []
-    for ended, members in over.items():
-        told = [m for m in members if gives_up(m.text) and replaces(m.text, ended.text)]
-        for i, rule in rules.items() if told else ():
-            if rule == ended:
-                kind = CONTRADICTING if rule.since == FIRST else STALE
-                where = f" in {told[-1].project}" if told[-1].project else ""
-                reason = f"you said on {told[-1].day}{where}: “{clip(told[-1].text, MAX_QUOTED)}”"
-                found.append(Finding(text.lines[i].number, kind, reason))
+    for said in told:
+        if not said.get("missing"):
+            moment, words = said["said_at"], clip(redactor.redact(f"{said['quote']}"), MAX_QUOTED)
+            day = moment.date() if isinstance(moment, datetime) else moment
+            names = (said.get("session_id") or "", said["session"] or "", said["role"], words, said["message_id"])
+            found.append(Said(day, *names, said.get("project"), is_verbatim=False))
     return found
 
 
-def _reaches(event: FrictionEvent, text: MemoryText, project: str | None) -> bool:
-    """Whether words may end a line of the file: those of its own project, or of none. A file of ours holds for all."""
-    return text.is_ours or event.project is None or event.project == project
+def _find_replaced(lines: Sequence[AuditedLine], lake: Lake, path: Path, redactor: Redactor) -> None:
+    """Lines whose place something took that a user said later in the same project: stale, or contradicting where nobody
+    knows since when the line stands in the file."""
+    project = project_of_place(lake, place_of_folder(path.resolve().parent))
+    is_ours = any(line.proposal_id for line in lines)
+    columns = ("day", "text", "trust", "kind", "project")
+    observed = lake.read("observations", columns=columns).filter(
+        (pl.col("trust") == USER) & pl.col("kind").is_in([*NORMATIVE, "statement", "state_change"])
+    )
+    for day, text, _, _, said_in in observed.sort("day", descending=True).iter_rows():
+        if not gives_up(text) or not is_claim(text) or not (is_ours or said_in in (None, project)):
+            continue
+        for line in lines:
+            of = line.project or project
+            if day > line.last_said and (not of or not said_in or of == said_in) and replaces(text, line.text):
+                kind = CONTRADICTING if line.last_said == date.min else STALE
+                where = f" in {said_in}" if said_in else ""
+                if kind not in {finding.kind for finding in line.findings}:
+                    quoted = clip(redactor.redact(text), MAX_QUOTED)
+                    line.findings.append(Finding(kind, f"you said on {day}{where}: “{quoted}”"))
 
 
-def _since(line: Line, said: Sequence[Said]) -> date:
-    """The last day on which it is known to have held."""
-    return max((day for day in (line.since, *(s.day for s in said)) if day), default=FIRST)
+def _find_deleted_paths(lines: Sequence[AuditedLine], path: Path) -> None:
+    """Lines that name a file of their repository which git says was deleted."""
+    folder = path.resolve().parent
+    root = _git(folder, "rev-parse", "--show-toplevel").strip()
+    tracked = "\0/" + _git(Path(root), "ls-files", "-z").replace("\0", "\0/") if root else ""
+    for line in lines if root else ():
+        for named in _NAMED_PATH.findall(line.text) if not _OVER.search(line.text) else ():
+            plain = named.removeprefix("./").rstrip("/")
+            if not (folder / plain).exists() and f"/{plain}" not in tracked:
+                day = _git(folder, "log", "-1", "--diff-filter=D", "--format=%cs", "--", f":/{plain}", plain).strip()
+                if day:
+                    line.findings.append(Finding(STALE, f"{named} was deleted on {day}"))
 
 
-def _project(lake: Lake, path: Path) -> str | None:
-    """The project of the sessions that worked in the file's folder or one above it, else the one that is named like
-    its repository: a checkout of CI lies elsewhere."""
-    sessions = lake.read("sessions", columns=("cwd", "project")).drop_nulls().unique()
-    known = dict(sessions.sort("cwd").iter_rows())
-    folders = [f"{folder}" for folder in path.resolve().parents]
-    repository = project_of(path)
-    named = repository.root.name if repository and repository.root.name in known.values() else None
-    return next((known[folder] for folder in folders if folder in known), named)
+def _git(folder: Path, *words: str) -> str:
+    """The answer of git; empty where it has none."""
+    try:
+        done = subprocess.run(["git", "-C", f"{folder}", *words], capture_output=True, timeout=GIT_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else ""
+
+
+def _find_pairs(lines: Sequence[AuditedLine]) -> None:
+    """Lines that contradict or repeat an earlier one."""
+    stems = [frozenset(map(stem, content_words(line.text))) for line in lines]
+    breaking = [bool(gives_up(n.text) or statement(n.text).denied or _NUMBERED.search(n.text)) for n in lines]
+    for j, later in enumerate(lines):
+        for i, earlier in enumerate(lines[:j]):
+            if not stems[i] & stems[j] or are_apart(distinct([earlier.project]), distinct([later.project])):
+                continue
+            shared = min(len(earlier.headings), len(later.headings))
+            related = earlier.headings[:shared] == later.headings[:shared]
+            quoted = f"line {earlier.number} says “{clip(earlier.text, MAX_QUOTED)}”"
+            if related and (breaking[i] or breaking[j]) and _contradict(earlier.text, later.text):
+                later.findings.append(Finding(CONTRADICTING, quoted))
+            elif (related or len(stems[j]) >= MIN_REPEATED) and _same(earlier.text, later.text, stems[i], stems[j]):
+                later.findings.append(Finding(DUPLICATE, quoted))
+                break
+
+
+def _same(one: str, other: str, mine: frozenset[str], theirs: frozenset[str]) -> bool:
+    """Whether one of them says no more than the other: no other name, number, word or order."""
+    is_short = min(len(mine), len(theirs)) < MIN_NUANCED
+    if not (mine <= theirs or theirs <= mine) or (is_short and mine != theirs) or overlap(mine, theirs) < EQUAL.overlap:
+        return False
+    if set(specifics(one)) != set(specifics(other)) or differ_in_numbers(one, other) or _opposed(one, other):
+        return False
+    in_order = [[w for w in map(stem, content_words_in_order(text)) if w in mine & theirs] for text in (one, other)]
+    return not (_ORDERED.search(one) or _ORDERED.search(other)) or in_order[0] == in_order[1]
+
+
+def _contradict(one: str, other: str) -> bool:
+    return _replaces(one, other) or _replaces(other, one) or _opposed(one, other) or _other_number(one, other)
+
+
+def _replaces(one: str, other: str) -> bool:
+    """Whether an order says "instead of" or "no longer" of what the other orders; "…, not X" says less."""
+    if not (gives_up(one) and orders(one) and orders(other) and replaces(one, other)):
+        return False
+    return set(specifics(other)) <= set(specifics(one))
+
+
+def _opposed(one: str, other: str) -> bool:
+    """Whether they differ in nothing but that one refuses what the other does."""
+    if bool(statement(one).denied) == bool(statement(other).denied):
+        return False
+    mine, theirs = ({stem(word) for word in content_words(text) - _POLAR} for text in (one, other))
+    return bool(mine) and mine == theirs and differs(one, other, cautious=True)
+
+
+def _other_number(one: str, other: str) -> bool:
+    """Whether both order the same, each with another number; steps, phases and places have numbers that differ."""
+    if not (differ_in_numbers(one, other) and orders(one) and orders(other)):
+        return False
+    if _NUMBERED.search(f"{one.split()[:2]} {other.split()[:2]}") or _PLACE.search(one) or _PLACE.search(other):
+        return False
+    mine, theirs = ({w for w in content_words(text) if not _NUMBERED.search(w)} for text in (one, other))
+    return len(mine) > 1 and mine == theirs
+
+
+def _why_junk(line: AuditedLine) -> str:
+    """The reason why a line does not belong into a memory; a sentence of a paragraph leans on the others."""
+    if hidden := without_hidden(line.text)[1]:
+        return f"it has {hidden} characters that nobody sees, but a model reads"
+    left_out = why_left_out(line.text, ()) if line.is_item else None
+    if left_out == QUESTION and (line.said or line.proposal_id) and not re.search(r"[:\"“].", line.text):
+        return "it asks and tells nothing"
+    if left_out == HYPOTHETICAL and supposes(" ".join(line.text.split()[:2])):
+        return "it weighs what could be"
+    quoted = next((said for said in line.said if said.is_verbatim), None)
+    if not line.is_item or quoted is None or orders(line.text):
+        return ""
+    if quoted.role == USER and not is_self_contained(line.text, kind_of_user(line.text)):
+        return f"you said it on {quoted.day} of what was before you then; alone it does not say of what"
+    if quoted.role != USER and reports_success(line.text) and kind_of_model(line.text) == "progress":
+        return f"it is an agent's news of {quoted.day}"
+    return ""

@@ -1,18 +1,17 @@
-"""Who said the lines of a file, and when: looked for by words in all that was said, read once from the tables.
+"""The sources of the lines of a memory file, found by their words in all messages at once.
 
-All lines are looked for at a time: a search of its own for each would take as many seconds as there are lines. Vectors
-are not asked: of the lines of real AGENTS.md, what was near by meaning alone was about the same and never said it.
-Only users and agents say something. What a harness put into a session, such as the AGENTS.md of the folder, and what
-tools printed is no source of a line: it would be its own.
+Only users and agents are sources. What a harness put into a session, such as the AGENTS.md of the folder, would make a
+line its own source. Vectors are not compared: what is near by meaning alone was about the same and never said it.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from heapq import nlargest
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -20,7 +19,6 @@ import polars as pl
 from memory_pipeline.embeddings.passages import SPEAKERS
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.redaction import Redactor
-from memory_pipeline.settings import Settings
 from memory_pipeline.text.relation import AGAIN, differs, statement, stem
 from memory_pipeline.text.sentences import clip, sentences, squeeze
 from memory_pipeline.text.similarity import content_words, overlap, words
@@ -28,20 +26,20 @@ from memory_pipeline.text.specifics import differ_in_numbers, specifics
 
 USER = "user"
 RAREST = 6
-"""Words of a line that are looked for: what has none of them does not say the same."""
+"""Number of a line's rarest words of which a message must have half."""
 CANDIDATES = 16
-"""Messages that are read for a line."""
+"""Messages that are compared with a line."""
 MAX_MESSAGE = 50_000
-"""Characters of a message that are read: what is longer is a paste."""
+"""Characters of a message that are compared; longer ones are pastes."""
 MAX_WORDS = 300
-"""Characters that are told of what was said."""
+"""Characters that are shown of what was said."""
 MIN_SHARED = 3
-"""Words of content that a line and a sentence have in common when they say the same."""
+"""Content words that a line and a sentence that says it have in common."""
 
 
 @dataclass(frozen=True)
 class Said:
-    """Words that say what a line says."""
+    """A sentence that says what a line says."""
 
     day: date
     session_id: str
@@ -51,122 +49,98 @@ class Said:
     message_id: str
     project: str | None
     is_verbatim: bool
-    """Whether the line stands in them word for word."""
+    """Whether the line stands in it word for word."""
+
+
+class _Sentence(NamedTuple):
+    text: str
+    run: str
+    """All words in order, with a space around each."""
+    stems: frozenset[str]
 
 
 class Transcripts:
-    """All that users and agents said, read once."""
+    """All messages of users and agents."""
 
-    def __init__(self, settings: Settings, lake: Lake, redactor: Redactor) -> None:
-        self.settings, self.redactor = settings, redactor
+    def __init__(self, lake: Lake, redactor: Redactor) -> None:
+        self._redactor = redactor
         columns = ("day", "session_id", "message_id", "role", "said_at", "text", "voided")
         said = lake.read("messages", columns=columns)
         said = said.filter(pl.col("role").is_in(SPEAKERS) & ~pl.col("voided").fill_null(False) & (pl.col("text") != ""))
+        self._messages = said.sort("said_at", "message_id")
         sessions = lake.read("sessions", columns=("session_id", "name", "project"))
-        self.sessions = {i: (name or "", project) for i, name, project in sessions.iter_rows()}
-        self.messages = said.sort("said_at", "message_id").with_row_index("row")
+        self._sessions = {i: (name or "", project) for i, name, project in sessions.iter_rows()}
         self.count = said.height
-        self.last_day: date | None = max(self.messages["day"].to_list(), default=None)
+        self.last_day: date | None = max(said["day"].to_list(), default=None)
 
-    def sources(self, lines: Sequence[str]) -> dict[int, list[Said]]:
-        """By the position of each line, who said it: users before agents, quotations before other words, oldest first.
-        A line that nobody said is not there."""
-        found = self._said_by_line(lines)
-        order = {i: sorted(said, key=lambda s: (s.role != USER, not s.is_verbatim, s.day)) for i, said in found.items()}
-        return {i: said for i, said in order.items() if said}
-
-    def _said_by_line(self, lines: Sequence[str]) -> dict[int, list[Said]]:
-        wanted = {i: _looked_for(line) for i, line in enumerate(lines)}
-        vocabulary = sorted(frozenset[str]().union(*wanted.values()))
-        if not vocabulary or not self.count:
-            return {}
-        has = self.messages.select(
-            "row",
-            pl.col("text")
-            .str.to_lowercase()
-            .str.extract_many(vocabulary, overlapping=True)
-            .list.unique()
-            .alias("word"),
-        ).explode("word", empty_as_null=False)
-        frequency = Counter(dict(has["word"].value_counts().iter_rows()))
-        pairs = [(i, word) for i, looked_for in wanted.items() for word in _rarest(looked_for, frequency)]
-        needed = {i: min(RAREST, len(looked_for)) // 2 for i, looked_for in wanted.items()}
-        by_line = pl.DataFrame(pairs, schema={"line": pl.Int64(), "word": pl.String()}, orient="row")
-        weights = pl.DataFrame(
-            [(word, math.log(1 + self.count / (1 + n))) for word, n in frequency.items()],
-            schema={"word": pl.String(), "weight": pl.Float64()},
-            orient="row",
-        )
-        best = (
-            has.join(by_line.join(weights, on="word"), on="word")
-            .group_by("line", "row")
-            .agg(pl.col("weight").sum(), pl.len().alias("shared"))
-            .filter(pl.col("shared") >= pl.col("line").replace_strict(needed))
-            .sort(["line", "weight", "row"], descending=[False, True, False])
-            .group_by("line", maintain_order=True)
-            .head(CANDIDATES)
-        )
-        rows = self.messages[best["row"].unique().sort().to_list()].to_dicts()
-        messages = {row["row"]: (row, [_heard(s) for s in _sentences(row["text"][:MAX_MESSAGE])]) for row in rows}
-        found: dict[int, list[Said]] = {}
-        for line, row in best.select("line", "row").iter_rows():
-            message, heard = messages[row]
-            wanted_line = _heard(lines[line])
-            quoted = next((h for h in heard if _is_verbatim(wanted_line, h)), None)
-            again = quoted or next((h for h in heard if _says_the_same(wanted_line, h)), None)
-            if again:
-                found.setdefault(line, []).append(self._told(message, again.text, quoted is not None))
+    def sources(self, lines: Sequence[str]) -> list[list[Said]]:
+        """The sources of each line: users before agents, quotations before other words, oldest first."""
+        parts = [[_compared(part) for part in _sentences(line)] for line in lines]
+        candidates = self._candidates(lines)
+        texts = self._messages["text"]
+        heard = {row: [_compared(s) for s in _sentences(texts[row][:MAX_MESSAGE])] for row in set().union(*candidates)}
+        found = []
+        for wanted, rows in zip(parts, candidates, strict=True):
+            pairs = ((row, _source(wanted, heard[row])) for row in rows)
+            said = [self._said(self._messages.row(row, named=True), *source) for row, source in pairs if source]
+            found.append(sorted(said, key=lambda s: (s.role != USER, not s.is_verbatim, s.day)))
         return found
 
-    def _told(self, message: Mapping[str, Any], sentence: str, is_verbatim: bool) -> Said:
-        name, project = self.sessions.get(message["session_id"], ("", None))
-        shown = clip(self.redactor.redact(sentence), MAX_WORDS)
+    def _candidates(self, lines: Sequence[str]) -> list[list[int]]:
+        """The messages that have most of the rarest words of each line, in order."""
+        asked_words = [content_words(line) for line in lines]
+        wanted = [{word for word in found if len(word) > 2} or found for found in asked_words]
+        vocabulary = sorted(set[str]().union(*wanted))
+        having: defaultdict[str, list[int]] = defaultdict(list)
+        if vocabulary:
+            each = (
+                self._messages["text"].str.to_lowercase().str.extract_many(vocabulary, overlapping=True).list.unique()
+            )
+            for row, found in enumerate(each.to_list()):
+                for word in found:
+                    having[word].append(row)
+        result = []
+        for asked in wanted:
+            rarest = sorted((word for word in asked if word in having), key=lambda w: (len(having[w]), w))[:RAREST]
+            weights: defaultdict[int, list[float]] = defaultdict(list)
+            for word in rarest:
+                for row in having[word]:
+                    weights[row].append(math.log(1 + self.count / (1 + len(having[word]))))
+            enough = [(sum(of), -row) for row, of in weights.items() if len(of) >= min(RAREST, len(asked)) // 2]
+            result.append(sorted(-row for _, row in nlargest(CANDIDATES, enough)))
+        return result
+
+    def _said(self, message: Mapping[str, Any], words: str, is_verbatim: bool) -> Said:
+        name, project = self._sessions.get(message["session_id"], ("", None))
+        shown = clip(self._redactor.redact(words), MAX_WORDS)
         place = (message["session_id"], name, message["role"], shown, message["message_id"], project)
         return Said(message["day"], *place, is_verbatim)
 
 
-class _Heard(NamedTuple):
-    """A line or a sentence with what of it is compared, so that it is worked out once."""
-
-    text: str
-    run: str
-    """All words as they follow each other, with a space around each."""
-    stems: frozenset[str]
-
-
-def _heard(text: str) -> _Heard:
-    return _Heard(text, f" {' '.join(words(text))} ", frozenset(map(stem, content_words(text))))
-
-
-def _sentences(text: str) -> Iterable[str]:
+def _sentences(text: str) -> Iterator[str]:
     return (squeeze(text[s.start : s.end]) for s in sentences(text))
 
 
-def _is_verbatim(line: _Heard, said: _Heard) -> bool:
-    """Whether the line stands in the sentence word for word."""
-    return len(line.stems) >= MIN_SHARED and line.run in said.run and not _opposed(line.text, said.text)
+def _compared(text: str) -> _Sentence:
+    return _Sentence(text, f" {' '.join(words(text))} ", frozenset(map(stem, content_words(text))))
 
 
-def _says_the_same(line: _Heard, said: _Heard) -> bool:
-    """Whether the sentence says what the line says, by the words of both."""
-    if len(line.stems & said.stems) < MIN_SHARED or overlap(line.stems, said.stems) < AGAIN.overlap:
+def _source(wanted: Sequence[_Sentence], heard: Sequence[_Sentence]) -> tuple[str, bool] | None:
+    """The first sentence that quotes a part of the line, else the first that says the same, and which of both it is."""
+    pairs = [(part, said) for part in wanted for said in heard if len(part.stems & said.stems) >= MIN_SHARED]
+    pairs = [(part, said) for part, said in pairs if not _opposed(part.text, said.text)]
+    quoted = next((said.text for part, said in pairs if part.run in said.run), None)
+    if quoted is not None:
+        return quoted, True
+    return next(((said.text, False) for part, said in pairs if _says_the_same(part, said)), None)
+
+
+def _says_the_same(part: _Sentence, said: _Sentence) -> bool:
+    if overlap(part.stems, said.stems) < AGAIN.overlap or differ_in_numbers(part.text, said.text):
         return False
-    if differ_in_numbers(line.text, said.text) or not set(specifics(line.text)) <= set(specifics(said.text)):
-        return False
-    return not _opposed(line.text, said.text)
+    return set(specifics(part.text)) <= set(specifics(said.text))
 
 
 def _opposed(line: str, sentence: str) -> bool:
     """Whether one gives up what the other holds on to, or refuses anything while the other does not."""
     return differs(line, sentence) or bool(statement(line).denied) != bool(statement(sentence).denied)
-
-
-def _looked_for(line: str) -> frozenset[str]:
-    found = content_words(line)
-    return frozenset(word for word in found if len(word) > 2) or found
-
-
-def _rarest(found: frozenset[str], frequency: Mapping[str, int]) -> list[str]:
-    """Those that were said, the rarest first."""
-    said = sorted((word for word in found if frequency.get(word)), key=lambda word: (frequency[word], word))
-    return said[:RAREST]

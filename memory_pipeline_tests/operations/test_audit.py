@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.operations.audit import NOT_SHOWN, Audit, audit
-from memory_pipeline.operations.audit_file import NotAuditedError
+from memory_pipeline.operations.memory_text import UnreadableMemoryError
 from memory_pipeline.settings import Settings
 from memory_pipeline_tests.rows import DAY, day_after, observation, put, say, workspace
 
@@ -46,7 +46,7 @@ def audited(settings: Settings, folder: Path, text: str) -> Audit:
 def found(settings: Settings, folder: Path, text: str) -> list[tuple[int, str]]:
     """All but that nobody said it."""
     of = audited(settings, folder, text)
-    return sorted({(f.number, f.kind) for f in of.findings if f.kind != "unsourced"})
+    return sorted({(number, f.kind) for number, f in of.findings if f.kind != "unsourced"})
 
 
 def test_each_line_is_told_by_whom_and_when_or_that_nobody_said_it(settings: Settings, tmp_path: Path) -> None:
@@ -61,18 +61,18 @@ def test_each_line_is_told_by_whom_and_when_or_that_nobody_said_it(settings: Set
     assert merged.said[0].words == "please always squash-merge pull requests into main"
     assert [(s.role, s.is_verbatim) for s in worker.said] == [("assistant", True)]
     assert [f.kind for f in dashboards.findings] == ["unsourced"]
-    assert [audited_line.line.number for audited_line in of.lines] == [2, 3, 4]
+    assert [audited_line.number for audited_line in of.lines] == [2, 3, 4]
     assert not merged.findings and not worker.findings
 
 
 def test_a_sentence_that_refuses_what_the_line_orders_is_no_source_of_it(settings: Settings, tmp_path: Path) -> None:
     of = audited(settings, tmp_path, "- Push migrations to production by hand\n")
-    assert of.lines[0].said == ()
+    assert of.lines[0].said == []
 
 
 def test_a_line_whose_place_something_took_is_stale(settings: Settings, tmp_path: Path) -> None:
     of = audited(settings, tmp_path, "- Use npm for installs everywhere\n")
-    (finding,) = of.findings
+    ((_, finding),) = of.findings
     assert finding.kind == "stale"
     assert f"{day_after(4)}" in finding.reason and "Use pnpm instead of npm" in finding.reason
 
@@ -129,9 +129,9 @@ def test_what_is_found_in_lines_and_what_is_left_in_peace(
 
 def test_a_secret_is_told_by_place_and_kind_and_never_shown(settings: Settings, tmp_path: Path) -> None:
     of = audited(settings, tmp_path, f"# Deploy\n- Deploys are made by CI only\n\n```\nexport TOKEN={TOKEN}\n```\n")
-    secrets = [f for f in of.findings if f.kind == "secret"]
-    assert [(f.number, f.reason) for f in secrets] == [(5, "github-token")]
-    assert of.lines[-1].line.text == NOT_SHOWN
+    secrets = [(number, f.reason) for number, f in of.findings if f.kind == "secret"]
+    assert secrets == [(5, "github-token")]
+    assert of.lines[-1].text == NOT_SHOWN
     assert TOKEN[8:20] not in repr(of)
 
 
@@ -143,17 +143,17 @@ def test_without_a_session_that_was_read_no_line_is_called_unsourced(tmp_path: P
 
 def test_a_wrapped_item_is_one_line(settings: Settings, tmp_path: Path) -> None:
     of = audited(settings, tmp_path, "- Always squash-merge pull requests\n  into main.\n- Second rule of the file\n")
-    assert [(a.line.number, a.line.text) for a in of.lines] == [
+    assert [(a.number, a.text) for a in of.lines] == [
         (1, "Always squash-merge pull requests into main."),
         (3, "Second rule of the file"),
     ]
 
 
-def test_a_file_that_git_says_was_deleted_and_a_target_that_no_makefile_has(settings: Settings, tmp_path: Path) -> None:
+def test_a_file_that_git_says_was_deleted(settings: Settings, tmp_path: Path) -> None:
     root = tmp_path / "repo"
     (root / "src").mkdir(parents=True)
     (root / "src" / "old.py").write_text("x = 1\n")
-    (root / "Makefile").write_text("test:\n\tpytest\n")
+    (root / "README.md").write_text("# Kiln\n")
 
     def git(*words: str) -> None:
         name = ("-c", "user.name=a", "-c", "user.email=a@b.c")
@@ -164,11 +164,8 @@ def test_a_file_that_git_says_was_deleted_and_a_target_that_no_makefile_has(sett
     git("commit", "-qm", "first")
     git("rm", "-q", "src/old.py")
     git("commit", "-qm", "second")
-    text = (
-        "- Settings are read in `src/old.py`\n- Fixtures are made by `src/never.py`\n- Check with `make lint` first\n"
-        "- Check with `make test` first\n- The old loader `src/old.py` was removed\n"
-    )
-    assert found(settings, root, text) == [(1, "stale"), (3, "stale")]
+    text = "- Settings are read in `src/old.py`\n- Made by `src/never.py` always\n- `src/old.py` was removed\n"
+    assert found(settings, root, text) == [(1, "stale")]
     assert found(settings, tmp_path, text) == []  # not in that repository
 
 
@@ -191,17 +188,17 @@ def test_what_cannot_be_audited_is_said_in_a_sentence(
     path = tmp_path / "AGENTS.md"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(NotAuditedError, match=told.replace("(", r"\(").replace(")", r"\)")) as raised:
+    with pytest.raises(UnreadableMemoryError, match=told.replace("(", r"\(").replace(")", r"\)")) as raised:
         audit(settings, path)
     assert f"{path}" in f"{raised.value}"
 
 
 def test_a_directory_is_said_to_be_one(settings: Settings, tmp_path: Path) -> None:
-    with pytest.raises(NotAuditedError, match="is a directory"):
+    with pytest.raises(UnreadableMemoryError, match="is a directory"):
         audit(settings, tmp_path)
 
 
 def test_lines_of_ours_are_dated_by_what_stands_before_them(settings: Settings, tmp_path: Path) -> None:
     of = audited(settings, tmp_path, "- (2025-03-12) Use npm for installs everywhere <!-- p-20250312-001 -->\n")
-    assert of.lines[0].line.since == date(2025, 3, 12)
+    assert of.lines[0].since == date(2025, 3, 12)
     assert of.findings == []  # newer than what took its place

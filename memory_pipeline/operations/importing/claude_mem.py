@@ -14,14 +14,14 @@ from pathlib import Path
 
 from memory_pipeline.harnesses.model import NotASessionError, NotReadableNowError
 from memory_pipeline.harnesses.sqlite import opened, text
-from memory_pipeline.operations.importing.files import Importer, MemoryFile, Scope
+from memory_pipeline.operations.importing.files import Importer, MemoryFile, import_line
 from memory_pipeline.operations.importing.lines import TextLine, why_no_line
 from memory_pipeline.proposals.importing import ImportLine
 from memory_pipeline.reflections.types import ARCHITECTURE, RULES
 
 ORIGIN = "claude-mem"
 MAX_ROWS = 200
-"""Decisions of a database, the newest: of thousands the old ones hold least often."""
+"""Number of decisions that are read, the newest first: of thousands the old ones hold least often."""
 HEADER = b"SQLite format 3\0"
 _NOT_NOW = "it is in use or was changed while it was read; run it again when claude-mem is idle."
 
@@ -36,7 +36,7 @@ def is_database(path: Path) -> bool:
 
 
 def read_database(importer: Importer, source: str, path: Path) -> MemoryFile:
-    """Its decisions and directives."""
+    """The decisions and directives of the database."""
     left_out: Counter[str] = Counter()
     try:
         with opened(path) as connection:
@@ -57,18 +57,14 @@ def read_database(importer: Importer, source: str, path: Path) -> MemoryFile:
         if reason := why_no_line(shown):
             left_out[reason] += 1
         else:
-            scope = Scope(ORIGIN, position, _project(importer, project))
-            lines.append(scope.line(path, TextLine(number, shown, "")))
+            # claude-mem calls a project by the name of its folder, or by its path
+            of = importer.project_of(project) if project.startswith("/") else project or None
+            lines.append(import_line(ORIGIN, path, TextLine(number, shown, "", of, position=position)))
     return MemoryFile(source, path, tuple(lines), dict(+left_out))
 
 
 _Row = tuple[int, str, str, int]
 """The number of a row, its words, its project, and the position of its section."""
-
-
-def _project(importer: Importer, named: str) -> str | None:
-    """claude-mem calls a project by the name of its folder, or by its path."""
-    return importer.project_of(named) if named.startswith("/") else named or None
 
 
 def _directives(connection: sqlite3.Connection, tables: set[str]) -> Iterator[_Row]:

@@ -1,4 +1,4 @@
-"""A file of another tool's memory, read and taken apart. What is wrong with one is a sentence, and stops no other."""
+"""A file of another tool's memory, and the reader that takes it apart. A problem with one file stops no other."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from memory_pipeline.operations.audit_file import NotAuditedError, text_of, without_secrets
 from memory_pipeline.operations.importing.lines import TakenApart, TextLine, lines_in
+from memory_pipeline.operations.memory_text import UnreadableMemoryError, read_text, without_secrets
 from memory_pipeline.proposals.importing import ImportLine
 from memory_pipeline.recall.folders import place_of_folder, project_of_place
 from memory_pipeline.redaction import Redactor, redactor_of
@@ -17,33 +17,14 @@ from memory_pipeline.workspace.workspace import Workspace
 
 @dataclass(frozen=True)
 class MemoryFile:
-    """A file with its lines, and how much of it is none, by what it is."""
+    """A file with its lines, and how much else is in it by what it is."""
 
     source: str
     path: Path
     lines: tuple[ImportLine, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
     problem: str = ""
-    """Why nothing, or not all of it, was read."""
-
-
-@dataclass(frozen=True)
-class Scope:
-    """The origin, section and reach of the lines of a file."""
-
-    origin: str
-    position: int
-    """That of the section for lines whose words tell none."""
-    project: str | None = None
-    cwd: str | None = None
-
-    def line(self, path: Path, line: TextLine) -> ImportLine:
-        project = line.project or self.project
-        return ImportLine(line.text, self.origin, path, line.number, self.position, line.heading, project, self.cwd)
-
-
-Parse = Callable[[str], tuple[TakenApart, Callable[[TextLine], Scope]]]
-"""Takes a text without secrets apart; the second part says what each line is of."""
+    """The reason why not all of it was read."""
 
 
 class Importer:
@@ -74,16 +55,19 @@ class Importer:
         shown, _ = without_secrets(text, self.redactor)
         return "\n".join(self.redactor.redact(row) for row in shown.split("\n"))
 
-    def markdown(self, source: str, path: Path, parse: Parse) -> MemoryFile:
-        """The file's lines."""
+    def markdown(
+        self, source: str, path: Path, origin: str, parse: Callable[[str], TakenApart] = lines_in
+    ) -> MemoryFile:
+        """The lines of a Markdown file, as ``parse`` takes its text apart."""
         try:
-            text = text_of(path)
-        except NotAuditedError as error:
+            text = read_text(path)
+        except UnreadableMemoryError as error:
             return MemoryFile(source, path, problem=str(error))
-        found, scope_of = parse(self.masked(text))
-        lines = tuple(scope_of(line).line(path, line) for line in found.lines)
+        found = parse(self.masked(text))
+        lines = tuple(import_line(origin, path, line) for line in found.lines)
         return MemoryFile(source, path, lines, dict(found.left_out))
 
-    def plain_markdown(self, source: str, path: Path, scope: Scope) -> MemoryFile:
-        """Likewise, where all lines are of one scope."""
-        return self.markdown(source, path, lambda text: (lines_in(text), lambda _: scope))
+
+def import_line(origin: str, path: Path, line: TextLine) -> ImportLine:
+    """The line as it is offered."""
+    return ImportLine(line.text, origin, path, line.number, line.position, line.heading, line.project, line.cwd)

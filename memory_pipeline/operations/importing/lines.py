@@ -1,4 +1,4 @@
-"""Which lines of a Markdown file could stand in MEMORY.md, and why the others cannot.
+"""The lines of a Markdown file that could stand in MEMORY.md, and reasons why the others cannot.
 
 A line is a list item, or a paragraph that stands alone under its heading. In doubt it is none: what is offered for
 nothing costs a reviewer more than what they add by hand.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -16,6 +16,7 @@ from memory_pipeline.markdown.blocks import one_line, split_lines
 from memory_pipeline.markdown.safe_write import encode
 from memory_pipeline.proposals.memory_file import MemoryLine, hidden_lines, lines_of
 from memory_pipeline.proposals.score import why_left_out
+from memory_pipeline.reflections.types import ARCHITECTURE
 from memory_pipeline.text.similarity import content_words
 
 CODE, TABLE, PROSE, POINTER, TASK, SHORT = "code", "table", "prose", "pointer to another file", "task", "too short"
@@ -28,7 +29,7 @@ TOLD = {
     "hypothetical": "line that weighs what could be",
     "forgotten": "line with what `memory forget` took out",
 }
-"""What `why_left_out` finds, for the user."""
+"""The reasons of `why_left_out`, for the user."""
 MAX_PARAGRAPH, MAX_ITEM = 300, 600
 """Characters; what is longer is prose."""
 MAX_TITLE, MAX_LEADING = 40, 80
@@ -73,18 +74,28 @@ class TextLine:
     text: str
     heading: str
     project: str | None = None
+    cwd: str | None = None
+    position: int = ARCHITECTURE
+    """The position of the section for a line whose words do not tell one."""
 
 
 @dataclass
 class TakenApart:
-    """A text's lines, and how much else is in it, by what it is."""
+    """The lines of a text, and how much else is in it by what it is."""
 
     lines: list[TextLine] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
 
+    def keep(self, holds: Callable[[TextLine], bool], reason: str) -> None:
+        """Leave out the lines for which it does not hold."""
+        kept = [line for line in self.lines if holds(line)]
+        self.left_out[reason] += len(self.lines) - len(kept)
+        self.left_out += Counter()  # without those that are 0
+        self.lines = kept
+
 
 def lines_in(text: str) -> TakenApart:
-    """Take apart a Markdown text in which secrets are marked already."""
+    """The parts of a Markdown text in which secrets are already masked."""
     shown = _WRITTEN_BY_TOOLS.sub(lambda found: "\n" * found[0].count("\n"), text)
     rows, found = split_lines(shown), TakenApart()
     fences = sum(bool(_FENCE.match(rows[index])) for index in hidden_lines(rows))
@@ -143,7 +154,7 @@ class _Context:
 
 
 def _leading(words: str) -> str:
-    """What has to be said with each item below these words: a condition, a negation, a subject of several words."""
+    """The words to repeat with each item below these: a condition, a negation, a subject of several words."""
     plain = _plain(words).rstrip(":： ")
     introduces = _plain(words).endswith((":", "："))
     if _LEANS.search(plain) if introduces or len(plain) <= MAX_TITLE else False:
@@ -156,7 +167,7 @@ def _plain(text: str) -> str:
 
 
 def why_no_line(text: str, *, is_item: bool = True) -> str:
-    """Why a text cannot stand in MEMORY.md; empty where it can."""
+    """The reason why a text cannot stand in MEMORY.md; empty where it can."""
     bare = _bare(text)
     plain = _plain(bare)
     forms = (
