@@ -9,10 +9,10 @@ from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, print_
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.markdown.blocks import one_line
-from memory_pipeline.operations.forgetting.forget import BY_HAND, left, look, now_utc, unfinished
+from memory_pipeline.operations.forgetting.changes import BY_HAND, Found
 from memory_pipeline.operations.forgetting.forget import forget as take_out
+from memory_pipeline.operations.forgetting.forget import left, look, now_utc, unfinished
 from memory_pipeline.operations.forgetting.request import CannotForgetError, ForgetRequest
-from memory_pipeline.operations.forgetting.rows import Found
 from memory_pipeline.redaction.forgotten import MESSAGE, SESSION
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip
@@ -74,7 +74,7 @@ def _forget(settings: Settings, name: str, *, yes: bool, by_hand: bool, as_json:
     from memory_pipeline.workspace.workspace import Workspace
 
     def read_decisions() -> None:
-        """What you marked in REVIEW.md counts, and is looked at too."""
+        """Store the marks in REVIEW.md, which are looked at too."""
         reconcile(Workspace.open(settings), now_utc())
 
     read_decisions()
@@ -105,7 +105,7 @@ def _forget(settings: Settings, name: str, *, yes: bool, by_hand: bool, as_json:
 
 
 def _finish(settings: Settings) -> bool:
-    """What a call that was killed left to do, if one did."""
+    """Finish the request of a call that was killed, if there is one."""
     request = unfinished(settings)
     if request is None:
         return False
@@ -164,7 +164,7 @@ def _done(request: ForgetRequest, rest: list[Found]) -> None:
         say("Forgotten. The workspace was looked through again: nothing is left of it.", "green")
     if request.days:
         say(
-            f"What else was made of {len(request.days)} {'day' if len(request.days) == 1 else 'days'} is made anew by "
+            f"Everything else of {len(request.days)} {'day' if len(request.days) == 1 else 'days'} is rebuilt by "
             f"`memory run --from {min(request.days)} --to {max(request.days)}`."
         )
     say(

@@ -1,4 +1,4 @@
-"""What a user had forgotten, known without its words: by it a later reading leaves out again what was taken out.
+"""The hashes of forgotten texts, so that a later reading leaves them out again.
 
 A row of the table `forgotten` is a session, a message or a sequence of words. Of these it has a hash with the salt of
 the workspace, so that the words cannot be read off it; who has the workspace can still try whether some words are the
@@ -21,9 +21,9 @@ from memory_pipeline.lake.storage import File, Storage
 from memory_pipeline.settings import Settings, workspace_salt
 
 MARK = "[forgotten]"
-"""What stands in the place of words."""
+"""The mark in the place of words."""
 SESSION, MESSAGE, WORDS = "session", "message", "words"
-"""What a row of the table is of."""
+"""Kinds of rows of the table."""
 _IDEOGRAPHS = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 # Where no blanks stand between words, each sign is one. What was forgotten is a word that nobody can say.
 _WORD = re.compile(rf"{re.escape(MARK)}|[{_IDEOGRAPHS}]|[^\W_{_IDEOGRAPHS}]+")
@@ -54,17 +54,17 @@ def readings(text: str) -> Iterator[list[Word]]:
 
 @dataclass(frozen=True)
 class Forgotten:
-    """All that was forgotten in a workspace."""
+    """The sessions, messages and words that were forgotten in a workspace, as hashes."""
 
     salt: bytes = b""
     sessions: frozenset[str] = frozenset()
     messages: frozenset[str] = frozenset()
     words: Mapping[int, frozenset[str]] = field(default_factory=dict)
-    """Hashes of sequences, by how many words they have."""
+    """Hashes of sequences by their number of words."""
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
-        """What the workspace has on record."""
+        """The hashes that the workspace has on record."""
         storage = storage_of(settings)
         state = storage.state("forgotten/all.parquet")
         if state is None and not storage.backups.is_begun("forgotten"):
@@ -83,7 +83,7 @@ class Forgotten:
 
     @property
     def version(self) -> str:
-        """Another one once more is forgotten."""
+        """A hash that changes when more is forgotten; empty for nothing."""
         if not self:
             return ""
         parts = (sorted(self.sessions), sorted(self.messages), sorted((n, sorted(d)) for n, d in self.words.items()))
@@ -101,7 +101,7 @@ class Forgotten:
         return bool(self.messages) and id_digest(self.salt, MESSAGE, message_id) in self.messages
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Where forgotten words stand in a text, in order, none within another."""
+        """The places of forgotten words in a text, in order, none within another."""
         found = [span for words in readings(text) for span in self._spans(words)] if self.words else []
         return merged(found)
 
@@ -129,12 +129,12 @@ def _hashes(storage: Storage, _state: File | None) -> list[tuple[str, str, int]]
 
 
 def id_digest(salt: bytes, kind: str, identifier: str) -> str:
-    """What stands for a session or message."""
+    """The hash of a session or message."""
     return hmac.digest(salt, f"{kind}\n{identifier}".encode("utf-8", "surrogatepass"), "sha256").hex()[:32]
 
 
 def words_digest(salt: bytes, words: Sequence[str]) -> str:
-    """What stands for a sequence of words."""
+    """The hash of a sequence of words."""
     (value,) = _rolling([_number(salt, word) for word in words], len(words))
     return f"{value:x}"
 
@@ -149,7 +149,7 @@ def masked(text: str, spans: Iterable[tuple[int, int]]) -> str:
 
 
 def moved(place: int, spans: Sequence[tuple[int, int]]) -> int:
-    """Where a place of the text is once marks stand in the place of the spans; within one, where its mark begins."""
+    """The place in the text once marks replace the spans; within a span, the beginning of its mark."""
     before = [(start, end) for start, end in spans if start < place]
     shift = sum(len(MARK) - (end - start) for start, end in before if end <= place)
     inside = next((start for start, end in before if place < end), None)
@@ -168,38 +168,32 @@ def merged(spans: Collection[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 class Phrases:
-    """Sequences of words that are looked for in many texts, while they are known: when they are being forgotten."""
+    """Sequences of words that are known, while they are being forgotten."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         sequences = {tuple(word.text for word in words_in(text)) for text in texts}
         self.sequences = sorted(sequence for sequence in sequences if sequence)
-        self._by_first: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
-        for sequence in self.sequences:
-            self._by_first[sequence[0]].append(sequence)
         self._longest = {max(sequence, key=len) for sequence in self.sequences}
+        digests: defaultdict[int, set[str]] = defaultdict(set)
+        for sequence in self.sequences:
+            digests[len(sequence)].add(words_digest(b"", sequence))
+        self._known = Forgotten(words={length: frozenset(of_length) for length, of_length in digests.items()})
 
     def __bool__(self) -> bool:
         return bool(self.sequences)
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Where one of them stands in whole."""
+        """The places where one of them stands in whole."""
         folded = text.casefold()
-        if not any(word in folded for word in self._longest):
-            return []
-        return merged([span for words in readings(text) for span in self._spans(words)])
-
-    def _spans(self, words: Sequence[Word]) -> Iterator[tuple[int, int]]:
-        for first, word in enumerate(words):
-            for sequence in self._by_first.get(word.text, ()):
-                last = first + len(sequence)
-                if last <= len(words) and all(words[i].text == wanted for i, wanted in enumerate(sequence, first)):
-                    yield word.start, words[last - 1].end
+        return self._known.spans(text) if any(word in folded for word in self._longest) else []
 
     def are_in(self, text: str) -> bool:
-        return bool(text) and bool(self.spans(text))
+        """Whether one of them stands in the text."""
+        return bool(self.spans(text))
 
     def without(self, text: str) -> str:
-        return masked(text, spans) if (spans := self.spans(text)) else text
+        """The text with marks in their place."""
+        return masked(text, self.spans(text))
 
 
 class Runs:

@@ -19,7 +19,7 @@ from memory_pipeline.cli.doctor import _examined
 from memory_pipeline.defs.pruning import prune
 from memory_pipeline.defs.runs import instance_of
 from memory_pipeline.operations.doctor import PROBLEM
-from memory_pipeline.operations.forgetting.databases import clean_events, find_events
+from memory_pipeline.operations.forgetting.databases import database_changes
 from memory_pipeline.operations.forgetting.request import ForgetRequest
 from memory_pipeline.settings import Settings
 from memory_pipeline.settings.dagster_record import (
@@ -98,9 +98,10 @@ def test_what_is_forgotten_goes_from_postgres_too(settings: Settings, server: Po
     with instance_of(settings) as instance:
         instance.report_runless_asset_event(dg.AssetMaterialization("said", metadata={"line": f"On {said}, we wait."}))
     request = ForgetRequest(what="text", name=said, phrases=[said])
-    assert any(said in found.line for found in find_events(settings, request))
-    clean_events(settings, request)
-    assert list(find_events(settings, request)) == []
+    assert any(said in line for change in database_changes(settings, request) for line in change.lines)
+    for change in database_changes(settings, request):
+        change.apply()
+    assert [change.lines for change in database_changes(settings, request) if change.lines] == []
     with instance_of(settings) as instance:
         event = instance.get_latest_materialization_event(dg.AssetKey("said"))
     assert event and event.asset_materialization

@@ -15,6 +15,7 @@ import pytest
 from memory_pipeline.cli.workspace import EXAMPLES
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.operations.forgetting import forget as forgetting
+from memory_pipeline.operations.forgetting.changes import BY_HAND as BY_HAND_LINES
 from memory_pipeline.operations.forgetting.forget import forget, look, now_utc, unfinished
 from memory_pipeline.settings import Settings
 from memory_pipeline_tests.cli.command import memory, memory_json
@@ -114,7 +115,7 @@ def test_words_stand_nowhere_and_nothing_brings_them_back(home: Path) -> None:
     told = memory_json(home, "forget", WORD, "--dry-run", env=env)
     assert places(home, WORD) == before
     assert told["counts"].keys() >= {"messages", "observations", "proposals", "index", "answers", "usage", "MEMORY.md"}
-    assert any(BY_HAND in one["line"] for one in told["lines"] if one["place"] == forgetting.BY_HAND)
+    assert any(BY_HAND in one["line"] for one in told["lines"] if one["place"] == BY_HAND_LINES)
     assert [path for path in told["transcripts"] if "aa99e079" in path]
 
     kept = memory(home, "forget", WORD, "--yes", env=env)
@@ -175,7 +176,8 @@ def test_a_line_goes_with_the_words_that_carry_it(home: Path) -> None:
     assert not Lake(lake.root).read("proposals")["text"].str.contains(row["text"], literal=True).any()
 
 
-STEPS = ("_leave_hashes", "remove_points", "clean_tables", "clean_files", "reconcile", "clean_texts", "clean_events")
+STEPS = ("_leave_hashes", "remove_points", "markdown_changes", "clean_tables", "reconcile", "file_changes")
+STEPS += ("database_changes", "_replace_versions")
 
 
 @pytest.mark.slow

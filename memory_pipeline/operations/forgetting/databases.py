@@ -1,22 +1,21 @@
-"""Dagster's home: the databases of its runs, events and ticks, and what runs printed.
+"""Dagster's record: the databases of its runs, events and ticks, in files or in Postgres, and what runs printed.
 
-Whatever tables a version of Dagster has: every text in every row of every SQLite file is looked at, also within JSON,
-and of every table in Postgres where the record lies there. A text keeps its place, so that Dagster reads its rows as
-before. Space that was freed is given back; in Postgres by its own vacuum.
+Every text in every row of every table is looked at, also within JSON, whatever tables a version of Dagster has. Freed
+space is given back; in Postgres by its own vacuum.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from memory_pipeline.errors import TryAgainLaterError
-from memory_pipeline.markdown.safe_write import write_atomically
+from memory_pipeline.operations.forgetting.changes import Change, redact, says
+from memory_pipeline.operations.forgetting.files import log_change
 from memory_pipeline.operations.forgetting.request import ForgetRequest
-from memory_pipeline.operations.forgetting.rows import Found
-from memory_pipeline.operations.forgetting.texts import first_line, may_say, read_text, scrubbed, scrubbed_json
 from memory_pipeline.settings import Settings
 from memory_pipeline.settings.dagster_record import is_outage, postgres_record
 
@@ -26,11 +25,10 @@ if TYPE_CHECKING:
 PLACE = "Dagster's runs, events and logs"
 _MAGIC = b"SQLite format 3\0"
 _WAIT_SECONDS = 30.0
-_OWN = ("dagster.yaml",)
-_PARTS = ("-wal", "-shm", "-journal", ".lock")
+_NOT_LOOKED_AT = ("dagster.yaml", "-wal", "-shm", "-journal", ".lock")
 
 
-class Change(NamedTuple):
+class _Cell(NamedTuple):
     """A text of a database that says it, and the text that takes its place."""
 
     table: str
@@ -39,43 +37,20 @@ class Change(NamedTuple):
     new: str
 
 
-def find_events(settings: Settings, request: ForgetRequest) -> Iterator[Found]:
-    """What of it stands there."""
-    databases, texts = _files(settings)
-    for path in databases:
-        with _sqlite(path) as connection:
-            for change in _changes(connection, request):
-                yield Found(PLACE, f"{path.name}: {change.table}: {first_line(change.old, request)}")
-    for path in texts:
-        for line in read_text(path).split("\n"):
-            if line and may_say(line, request):
-                yield Found(PLACE, f"{path.name}: {line}")
-    with _postgres(settings) as server:
-        for change in _changes(server, request) if server else ():
-            yield Found(PLACE, f"Postgres: {change.table}: {first_line(change.old, request)}")
-
-
-def clean_events(settings: Settings, request: ForgetRequest) -> None:
-    """Take it out. Raises `TryAgainLaterError` while another process holds a database."""
-    from sqlalchemy.exc import OperationalError
-
-    databases, texts = _files(settings)
-    for path in databases:
-        try:
+def database_changes(settings: Settings, request: ForgetRequest) -> Iterator[Change]:
+    """The changes of each database and each file of text in Dagster's home. Applying one raises `TryAgainLaterError`
+    while another process holds the database, and opening Postgres raises `RecordUnavailableError`."""
+    for path in sorted(settings.dagster_home.rglob("*")):
+        if path.is_file() and not path.is_symlink() and not path.name.endswith(_NOT_LOOKED_AT):
+            if not _is_database(path):
+                yield from log_change(PLACE, path, request)
+                continue
             with _sqlite(path) as connection:
-                _clean_sqlite(connection, request)
-        except OperationalError as error:
-            raise TryAgainLaterError(
-                f"{path} is in use ({error.orig}). Stop `memory ui` and other runs, then call `memory forget` "
-                "again: it continues where it stopped."
-            ) from error
-    for path in texts:
-        text = read_text(path)
-        if (new := scrubbed(text, request)) != text:
-            write_atomically(path, new.encode("utf-8", "surrogateescape"), expected=path.read_bytes(), backups=None)
+                cells = list(_cells(connection, request))
+                yield Change(PLACE, _shown(path.name, cells), partial(_clean_sqlite, path, connection, cells))
     with _postgres(settings) as server:
-        if server:
-            _replace(server, list(_changes(server, request)))
+        if server and (cells := list(_cells(server, request))):
+            yield Change(PLACE, _shown("Postgres", cells), partial(_replace, server, cells))
 
 
 @contextmanager
@@ -91,7 +66,7 @@ def _sqlite(path: Path) -> Iterator[Connection]:
 
 @contextmanager
 def _postgres(settings: Settings) -> Iterator[Connection | None]:
-    """The server, in one transaction; None where the record is not there. Raises `RecordUnavailableError`."""
+    """The server, in one transaction; None where the record is not there."""
     if (record := postgres_record(settings)) is None:
         yield None
         return
@@ -106,20 +81,27 @@ def _postgres(settings: Settings) -> Iterator[Connection | None]:
         raise
 
 
-def _clean_sqlite(connection: Connection, request: ForgetRequest) -> None:
-    connection.exec_driver_sql("PRAGMA secure_delete = ON")
-    changes = list(_changes(connection, request))
-    if changes:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
-        _replace(connection, changes)
-        connection.exec_driver_sql("COMMIT")
-    connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")  # what was written before may still hold it
-    if changes:
-        connection.exec_driver_sql("VACUUM")
-        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+def _clean_sqlite(path: Path, connection: Connection, cells: Sequence[_Cell]) -> None:
+    from sqlalchemy.exc import OperationalError
+
+    try:
+        connection.exec_driver_sql("PRAGMA secure_delete = ON")
+        if cells:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            _replace(connection, cells)
+            connection.exec_driver_sql("COMMIT")
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")  # what was written before may still hold it
+        if cells:
+            connection.exec_driver_sql("VACUUM")
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    except OperationalError as error:
+        raise TryAgainLaterError(
+            f"{path} is in use ({error.orig}). Stop `memory ui` and other runs, then call `memory forget` again: "
+            "it continues where it stopped."
+        ) from error
 
 
-def _changes(connection: Connection, request: ForgetRequest) -> Iterator[Change]:
+def _cells(connection: Connection, request: ForgetRequest) -> Iterator[_Cell]:
     """SQLite keeps a text in a column of any type, Postgres only in those that are declared so."""
     from sqlalchemy import String, inspect, text
 
@@ -131,33 +113,23 @@ def _changes(connection: Connection, request: ForgetRequest) -> Iterator[Change]
             column = _quoted(about["name"])
             query = f"SELECT DISTINCT {column} FROM {_quoted(table)} WHERE {column} IS NOT NULL"
             for (old,) in connection.execute(text(query)).fetchall():
-                if isinstance(old, str) and (new := _cleaned(old, request)) != old:
-                    yield Change(table, about["name"], old, new)
+                # in JSON letters may be written by their numbers
+                may_say = isinstance(old, str) and (says(old, request) or "\\u" in old)
+                if may_say and (new := redact(old, request)) != old:
+                    yield _Cell(table, about["name"], old, new)
 
 
-def _replace(connection: Connection, changes: list[Change]) -> None:
+def _replace(connection: Connection, cells: Sequence[_Cell]) -> None:
     from sqlalchemy import text
 
-    for change in changes:
-        column = _quoted(change.column)
-        update = f"UPDATE {_quoted(change.table)} SET {column} = :new WHERE {column} = :old"
-        connection.execute(text(update), {"new": change.new, "old": change.old})
+    for cell in cells:
+        column = _quoted(cell.column)
+        update = f"UPDATE {_quoted(cell.table)} SET {column} = :new WHERE {column} = :old"
+        connection.execute(text(update), {"new": cell.new, "old": cell.old})
 
 
-def _cleaned(value: str, request: ForgetRequest) -> str:
-    if not may_say(value, request) and "\\u" not in value:  # in JSON letters may be written by their numbers
-        return value
-    new: str = scrubbed_json(value, request)
-    return new
-
-
-def _files(settings: Settings) -> tuple[list[Path], list[Path]]:
-    """The databases, and the files of text."""
-    home = settings.dagster_home
-    found = [path for path in sorted(home.rglob("*")) if path.is_file() and not path.is_symlink()]
-    found = [path for path in found if path.name not in _OWN and not path.name.endswith(_PARTS)]
-    databases = [path for path in found if _is_database(path)]
-    return databases, [path for path in found if path not in databases]
+def _shown(database: str, cells: Sequence[_Cell]) -> list[str]:
+    return [f"{database}: {cell.table}: {cell.old}" for cell in cells]
 
 
 def _is_database(path: Path) -> bool:

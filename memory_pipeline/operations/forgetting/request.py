@@ -1,19 +1,19 @@
-"""What is to be forgotten: a session, a message, a line by its id, or words, and what of them every room looks for.
+"""A request to forget a session, a message, a line by its id, or words.
 
-A session or message is forgotten with its own words: what others say too stays theirs. A line or a text is forgotten
-wherever its words were said.
+A session or message is forgotten with its own words: what others say too stays. A line or a text is forgotten wherever
+its words were said.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Self
 
 import polars as pl
+from pydantic import TypeAdapter
 
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.rows import typed_rows
@@ -29,9 +29,9 @@ from memory_pipeline.text.sentences import clip
 
 LINE, TEXT = "line", "text"
 LEAST_CHARACTERS = 4
-"""Of the words of a text, without what stands between them."""
+"""Least letters and digits of a text."""
 FEW_WORDS = 3
-"""The words that carry a line are forgotten wherever they were said; of fewer than these only the message goes."""
+"""Least words that are forgotten wherever they were said; of a shorter line only its messages go."""
 MAX_SHARE, ALWAYS = 0.1, 20
 """A text is refused that stands in more than a tenth of all messages, unless these are at most twenty."""
 MAX_SHOWN = 60
@@ -41,13 +41,12 @@ _OWN_FORM = re.compile(
 
 
 class CannotForgetError(MemoryPipelineError):
-    """What is named is not known, or cannot be forgotten so; the message says why and what to do."""
+    """The name is not known, or cannot be forgotten; the message says why and what to do."""
 
 
 @dataclass
 class ForgetRequest:
-    """What a user asked for, and all that has to be known to take it out. It holds the words, so that it is kept only
-    until all is done."""
+    """A user's request with all that is needed to carry it out. It holds the words, so it is kept only until then."""
 
     what: str
     """session, message, line or text."""
@@ -58,16 +57,16 @@ class ForgetRequest:
     phrases: list[str] = field(default_factory=list)
     """Words that go wherever they stand."""
     told: list[str] = field(default_factory=list)
-    """What was said and what was made of it, by which it is known in logs and caches."""
+    """Texts that were said or derived, by which logs and caches are recognised."""
     days: set[str] = field(default_factory=set)
-    """The days that the next run makes again."""
+    """The days that the next run rebuilds."""
     files: set[str] = field(default_factory=set)
     """Transcripts that say it, as the catalogue names them; they stay."""
     windows: set[str] = field(default_factory=set)
     rows: dict[str, set[str]] = field(default_factory=dict)
     """Ids of the rows that go, by table."""
     evidence: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    """The evidence that is left to proposals and fixes, where it is less or elsewhere than before."""
+    """Evidence that proposals and fixes keep, where it changes."""
     points: set[str] = field(default_factory=set)
     answers: set[str] = field(default_factory=set)
     by_hand: bool = False
@@ -75,16 +74,12 @@ class ForgetRequest:
 
     @classmethod
     def from_json(cls, text: bytes) -> Self:
-        """The request that `to_json` wrote. Raises `ValueError` or `TypeError` for anything else."""
-        found = json.loads(text)
-        made = cls(**found)
-        for name in ("sessions", "messages", "days", "files", "windows", "points", "answers"):
-            setattr(made, name, set(getattr(made, name)))
-        made.rows = {table: set(ids) for table, ids in made.rows.items()}
-        return made
+        """The request that `to_json` wrote. Raises `ValueError` for anything else."""
+        return TypeAdapter(cls).validate_json(text)
 
     def to_json(self) -> bytes:
-        return json.dumps(asdict(self), default=sorted).encode()
+        """The request with its words, for the next call if this one is killed."""
+        return TypeAdapter(type(self)).dump_json(self)
 
     def add(self, table: str, ids: Iterable[str]) -> None:
         """Note that these rows of the table go."""
@@ -104,7 +99,7 @@ class ForgetRequest:
 
 
 def request_for(settings: Settings, named: str, *, by_hand: bool = False) -> ForgetRequest:
-    """What is meant by a session, an id or a text. Raises `CannotForgetError`."""
+    """The request for a session, an id or a text. Raises `CannotForgetError`."""
     lake, name = Lake.from_settings(settings), named.strip()
     if not name:
         raise CannotForgetError("Nothing is named: give a session, an id or a text.")
@@ -121,7 +116,7 @@ def request_for(settings: Settings, named: str, *, by_hand: bool = False) -> For
 
 
 def _session(lake: Lake, name: str) -> ForgetRequest | None:
-    """By its id, or by the path of its file."""
+    """The request for a session by its id or the path of its file, with the sessions that it started."""
     files = lake.read("files", columns=["path", "session_id", "parent_id", "excluded", "days"])
     of_file = files.filter(pl.col("path") == name)["session_id"].drop_nulls().to_list()
     wanted = of_file[0] if of_file else name
@@ -144,7 +139,7 @@ def _message(lake: Lake, name: str) -> ForgetRequest | None:
 
 
 def _line(settings: Settings, name: str) -> ForgetRequest | None:
-    """By its id: its own words and those that carry it."""
+    """The request for a line by its id: its own words and those that carry it."""
     if not is_line(name):
         return None
     try:
@@ -157,16 +152,16 @@ def _line(settings: Settings, name: str) -> ForgetRequest | None:
     own += log.table("events").filter(proposal_id=name)["text"].to_list()
     said = [s for s in found["said"] if not s.get("missing")]
     for text in filter(None, [*own, *(s["quote"] for s in said if s["message_id"] != name)]):
-        if _count(text) >= FEW_WORDS:
+        if len(words_in(text)) >= FEW_WORDS:
             request.phrases.append(text)
         request.told.append(text)
     if name.startswith("f-"):  # of what recurs not the words are its own, but the places
         request.phrases = [text for text in request.phrases if text in own]
-    request.phrases = _unique(request.phrases)
+    request.phrases = list(dict.fromkeys(request.phrases))
     request.messages = {
         s["message_id"]
         for s in said
-        if s.get("session_id") and (name.startswith("f-") or _count(s["quote"]) < FEW_WORDS)
+        if s.get("session_id") and (name.startswith("f-") or len(words_in(s["quote"])) < FEW_WORDS)
     }
     offered = ("proposals", "remembered", "friction_fixes", "friction_clusters")
     tables = offered if found["table"] in offered else (found["table"],)
@@ -185,7 +180,7 @@ def _text(settings: Settings, text: str) -> ForgetRequest:
         )
     plain = Redactor(workspace_salt(settings)) if settings.redact else Unredacted()
     redacted = plain.redact(text)  # as it is stored
-    return ForgetRequest(TEXT, shown, phrases=_unique([text, redacted]))
+    return ForgetRequest(TEXT, shown, phrases=list(dict.fromkeys([text, redacted])))
 
 
 def refuse_common(request: ForgetRequest, said_in: int, messages: int) -> None:
@@ -195,11 +190,3 @@ def refuse_common(request: ForgetRequest, said_in: int, messages: int) -> None:
             f"“{request.name}” stands in {said_in:,} of {messages:,} messages; that much is not forgotten at once. "
             "Give more of the words, or the id of a session or message."
         )
-
-
-def _count(text: str) -> int:
-    return len(words_in(text))
-
-
-def _unique(texts: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(texts))

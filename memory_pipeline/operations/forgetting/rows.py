@@ -1,6 +1,6 @@
 """The tables: which of their rows carry what is to be forgotten, and the same tables without it.
 
-Rows that a stage makes go where they carry it, and the next run makes their days anew from what is left. What was
+Rows that a stage makes go where they carry it, and the next run rebuilds their days from what is left. What was
 offered, decided and promoted goes with all that happened to it; a proposal that other words carry too keeps those.
 """
 
@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
 from memory_pipeline.harnesses.transcript import FORGOTTEN
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.operations.forgetting.changes import Found
 from memory_pipeline.operations.forgetting.request import ForgetRequest, refuse_common
 from memory_pipeline.redaction.forgotten import MARK, Phrases, Runs, moved, words_in
 from memory_pipeline.sessions.quoting import quoted_spans
@@ -34,14 +35,7 @@ _MADE_OF = {  # what a row was made from, from the first to the last
 _TELLING = ("name", "current_task", "suggested_response", "narrative", "title")
 """Columns of a session, window or segment that quote its messages."""
 Spans = Mapping[str, Sequence[tuple[int, int]]]
-"""By message: where words that go stand in its text."""
-
-
-class Found(NamedTuple):
-    """Something that goes: where it is, and its line as it is stored."""
-
-    place: str
-    line: str
+"""The places of words that go, by message."""
 
 
 def find_rows(lake: Lake, request: ForgetRequest) -> list[Found]:
@@ -116,7 +110,7 @@ def _find_answers(lake: Lake, request: ForgetRequest) -> None:
 
 
 def _find_made(lake: Lake, request: ForgetRequest, carrying: set[str]) -> None:
-    """What was condensed of them, level by level."""
+    """Notes and condensed lines that say it or were made from it, level by level."""
     notes = lake.read("notes").iter_rows(named=True)
     request.add("notes", (row["note_id"] for row in notes if _says(request, row)))
     below = carrying | request.ids("notes", "observations") | set(_segments(lake, request)["segment_id"])
@@ -192,7 +186,7 @@ def _find_points(lake: Lake, request: ForgetRequest, touched: Collection[str]) -
 
 
 def _shown(lake: Lake, request: ForgetRequest) -> Iterator[Found]:
-    """What else goes, for the user to see."""
+    """The rows that go besides messages, for the user to see."""
     for name in lake.read("sessions").filter(pl.col("session_id").is_in(request.sessions))["name"]:
         yield Found("sessions", name)
     for table in ("observations", "notes", *_MADE_OF, "friction_clusters", *_OF_PROPOSALS, "events"):
@@ -215,11 +209,6 @@ def cleaned(table: str, frame: pl.DataFrame, request: ForgetRequest) -> pl.DataF
         left = pl.col("session_ids").list.filter(~pl.element().is_in(request.sessions))
         frame = frame.with_columns(left)
     return _without_words(table, frame, request)
-
-
-def repeats(table: str, frame: pl.DataFrame, request: ForgetRequest) -> bool:
-    """Whether a row repeats a stretch of it: of older versions, whose rows may have other ids."""
-    return any(request.repeated.are_in(text) for row in frame.iter_rows(named=True) for text in _words_of(table, row))
 
 
 def clean_tables(lake: Lake, request: ForgetRequest) -> None:
@@ -245,7 +234,7 @@ def clean_tables(lake: Lake, request: ForgetRequest) -> None:
 
 
 def _with_evidence(table: str, frame: pl.DataFrame, request: ForgetRequest) -> pl.DataFrame:
-    """With the evidence that is left to a proposal, a fix or its pattern."""
+    """The rows with the evidence that proposals, fixes and patterns keep."""
     ids = frame[TABLES[table].id_column]
     if not any(i in request.evidence for i in ids):
         return frame
@@ -265,7 +254,7 @@ def _without_sessions(files: pl.DataFrame, request: ForgetRequest) -> pl.DataFra
 
 
 def _counted(lake: Lake, table: str, frame: pl.DataFrame, day: date, request: ForgetRequest) -> pl.DataFrame:
-    """With as many messages as are left; those without any go. The messages are cleaned by now or will be."""
+    """The rows with their new numbers of messages, without those that have none left."""
     if f"{day}" not in request.days or not request.messages:
         return frame
     said = cleaned("messages", lake.read("messages", [day]), request)
@@ -277,7 +266,7 @@ def _counted(lake: Lake, table: str, frame: pl.DataFrame, day: date, request: Fo
 
 
 def _without_words(table: str, frame: pl.DataFrame, request: ForgetRequest) -> pl.DataFrame:
-    """With marks in the place of the words, also of those that a session's rows quote of what went."""
+    """The rows with marks in place of the words, also where rows of a session quote what went."""
     quoting = table in ("windows", "segments", "sessions") and request.messages
     if not (request.wanted or quoting) or frame.is_empty():
         return frame
