@@ -1,4 +1,4 @@
-"""`memory doctor`: whether a workspace is well, and how to mend what is not."""
+"""`memory doctor`: check the workspace and suggest fixes."""
 
 from typing import Annotated
 
@@ -31,7 +31,7 @@ def doctor(
         print_json({"findings": rows, "mended": [f"{f.about}: {f.said}" for f in mended]})
     else:
         for finding in mended:
-            say(f"mended   {finding.about}: {finding.said}", "green")
+            say(f"fixed    {finding.about}: {finding.said}", "green")
         for finding in found:
             _print(finding)
     if any(finding.level == PROBLEM for finding in found):
@@ -50,7 +50,7 @@ def _examined(settings: Settings) -> list[Finding]:
 
 
 def _known(settings: Settings) -> Automation | None:
-    """What Dagster has on record; nothing is made for it where there is nothing."""
+    """The record of Dagster; nothing is created where there is none."""
     if not (settings.dagster_home / "dagster.yaml").exists():
         return None
     from memory_pipeline.defs.runs import automation_of, instance_of

@@ -1,7 +1,7 @@
-"""Whether a workspace is well: one finding per thing that can be wrong, each with what to do.
+"""The checks of a workspace: one finding per thing that can be wrong, each with a fix.
 
-It looks and changes nothing, but that a damaged table or index is set aside as any reader does; what may be mended
-without asking is done by `mend`. What Dagster knows is handed in, for nothing here knows Dagster.
+They change nothing, except that a damaged table or index is set aside as by any reader; `mend` applies the fixes that
+are safe. What Dagster knows is passed in, for nothing here knows Dagster.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -54,36 +55,48 @@ LATE = timedelta(days=2)
 """A stage that last succeeded so long before the newest did stands still."""
 
 STOPPED_FOR = timedelta(days=1)
-"""Without a sign of the daemon and of any run for so long, what was to go by itself has stopped."""
+"""Time without a sign of the daemon or of a run after which automation has stopped."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     about: str
     level: Level
     said: str
     fix: str = ""
-    """A command, or what a user does, of what is not ok."""
+    """A command, or a sentence on what to do; empty where it is ok."""
     mend: Callable[[], object] | None = field(default=None, compare=False)
-    """Does it, where that is safe without asking."""
+    """A function that applies the fix, where that is safe."""
+
+
+def _ok(about: str, said: str) -> Finding:
+    return Finding(about, OK, said)
+
+
+def _warning(about: str, said: str, fix: str, mend: Callable[[], object] | None = None) -> Finding:
+    return Finding(about, WARNING, said, fix, mend)
+
+
+def _problem(about: str, said: str, fix: str) -> Finding:
+    return Finding(about, PROBLEM, said, fix)
 
 
 @dataclass(frozen=True)
 class Automation:
-    """What Dagster knows of a workspace."""
+    """What Dagster has on record; times in UTC."""
 
     is_on: bool
     """Whether its daemon reported within the last minutes."""
     switches: Mapping[str, bool]
     """Schedules and sensors that are to run, by name, and whether each is on."""
     succeeded: Mapping[str, datetime | None]
-    """When each asset was last made, None for never; UTC."""
+    """The last materialization of each asset, None for never."""
     silent: Mapping[str, str] = field(default_factory=dict)
-    """Of those that are on: which do not tick while the daemon runs, or fail, with a sentence."""
+    """Sentences on schedules and sensors that are on and fail, or do not tick while the daemon runs."""
     last_beat: datetime | None = None
-    """When the daemon reported last; None for never."""
+    """The last report of the daemon; None for never."""
     dead: Sequence[str] = ()
     """Runs that are recorded as running and whose process is gone."""
 
@@ -91,22 +104,20 @@ class Automation:
 def examine(
     settings: Settings, automation: Callable[[], Automation | None], close_dead: Callable[[], object]
 ) -> list[Finding]:
-    """All findings, in the order in which they should be mended. Dagster is asked last: who opens its home makes the
+    """All findings, in the order in which they should be fixed. Dagster is asked last: opening its home makes the
     workspace private."""
     workspace = Workspace(settings, Lake.from_settings(settings))
     found = [*_places(settings), *_space(settings), *_marks(settings), *_sessions(settings, workspace.lake)]
     found += [*_locks(settings), *_left_behind(settings), *_tables(workspace), *_vectors(workspace)]
-    found += _models(settings)
-    found += [*_agents(settings), *_review(workspace.lake)]
+    found += [*_models(settings), *_agents(settings), *_review(workspace.lake)]
     try:
-        known = automation()
+        return [*found, *_automation(automation(), close_dead)]
     except (TryAgainLaterError, CannotGoOnError) as error:
-        return [*found, Finding("Dagster", PROBLEM, f"{error}", "as it says")]
-    return [*found, *_automation(known, close_dead)]
+        return [*found, _problem("Dagster", f"{error}", "as it says")]
 
 
 def mend(findings: Sequence[Finding]) -> list[Finding]:
-    """Do what is safe without asking; those that were mended."""
+    """Apply the fixes that are safe, and return the findings that they were for."""
     done = [finding for finding in findings if finding.mend and finding.level != OK]
     for finding in done:
         if finding.mend:
@@ -115,31 +126,23 @@ def mend(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _places(settings: Settings) -> Iterator[Finding]:
-    workspace = settings.workspace
+    workspace, own = settings.workspace, settings.settings_file
     if not workspace.is_dir():
-        yield Finding("workspace", WARNING, f"{workspace} is not there yet", "memory run")
+        yield _warning("workspace", f"{workspace} is not there yet", "memory run")
         return
     if not os.access(workspace, os.R_OK | os.W_OK | os.X_OK):
-        yield Finding("workspace", PROBLEM, f"{workspace} cannot be written", f"chmod u+rwx {_quoted(workspace)}")
+        yield _problem("workspace", f"{workspace} cannot be written", f"chmod u+rwx {_quoted(workspace)}")
         return
-    yield Finding("workspace", OK, f"{workspace}")
-    own = settings.settings_file
-    yield Finding("settings", OK, f"{own}" if own.exists() else "none of your own: all as by default")
-    seen = list(open_to_others(workspace))
-    if seen:
-        shown = f"{seen[0]}" + (f" and {len(seen) - 1} more" if len(seen) > 1 else "")
-        yield Finding(
-            "permissions",
-            WARNING,
-            f"others on this machine may look into {shown}",
-            f"chmod -R go-rwx {_quoted(workspace)}",
-            lambda: _make_private(seen),
-        )
+    yield _ok("workspace", f"{workspace}")
+    yield _ok("settings", f"{own}" if own.exists() else "none of your own: all as by default")
+    if seen := list(open_to_others(workspace)):
+        said = f"others on this machine may look into {seen[0]}" + (f" and {len(seen) - 1} more" if seen[1:] else "")
+        yield _warning("permissions", said, f"chmod -R go-rwx {_quoted(workspace)}", partial(_make_private, seen))
     else:
-        yield Finding("permissions", OK, "the workspace and its files are for their owner only")
-    with suppress(DamagedTableError):  # reported with the tables
+        yield _ok("permissions", "the workspace and its files are for their owner only")
+    with suppress(DamagedTableError):  # it is among the tables
         if loss := memory_loss(Lake.from_settings(settings), settings.memory_file):
-            yield Finding("MEMORY.md", PROBLEM, loss, "put it back as it says")
+            yield _problem("MEMORY.md", loss, "put it back as it says")
 
 
 def _make_private(paths: Sequence[Path]) -> None:
@@ -148,231 +151,214 @@ def _make_private(paths: Sequence[Path]) -> None:
 
 
 def _space(settings: Settings) -> Iterator[Finding]:
-    standing = next(p for p in (settings.workspace, *settings.workspace.parents) if p.exists())
-    free = shutil.disk_usage(standing).free
-    level: Level = PROBLEM if free < MIN_FREE_BYTES else WARNING if free < MANY_FREE_BYTES else OK
-    said = f"{free / 1e9:,.1f} GB are free on the disk of {standing}"
-    if level != OK:
-        said += f"; a run needs {MIN_FREE_BYTES / 1e9:.2f}"
-    yield Finding("disk", level, said, "" if level == OK else f"make room; `du -sh {_quoted(standing)}/*` says where")
+    place = next(p for p in (settings.workspace, *settings.workspace.parents) if p.exists())
+    free = shutil.disk_usage(place).free
+    said = f"{free / 1e9:,.1f} GB are free on the disk of {place}"
+    if free >= MANY_FREE_BYTES:
+        yield _ok("disk", said)
+        return
+    level: Level = PROBLEM if free < MIN_FREE_BYTES else WARNING
+    needed = f"{said}; a run needs {MIN_FREE_BYTES / 1e9:.2f}"
+    yield Finding("disk", level, needed, f"make room; `du -sh {_quoted(place)}/*` says where")
 
 
 def _marks(settings: Settings) -> Iterator[Finding]:
     zone = kept_zone(settings.workspace)
-    yield Finding("time zone", OK, f"{zone or settings.timezone}" + ("" if zone else ", kept by the first run"))
-    lake, copies = settings.lake_dir, settings.backups / "marks"
+    yield _ok("time zone", f"{zone or settings.timezone}" + ("" if zone else ", kept by the first run"))
     for name in (ZONE, FIRST_DAY, SALT):
-        if (copies / name).exists() and not (lake / name).exists():
-            yield Finding("marks", WARNING, f"{lake / name} is gone; the next run puts its copy back", "memory run")
+        path = settings.lake_dir / name
+        if (settings.backups / "marks" / name).exists() and not path.exists():
+            yield _warning("marks", f"{path} is gone; the next run puts its copy back", "memory run")
 
 
 def _sessions(settings: Settings, lake: Lake) -> Iterator[Finding]:
+    about, now = "session files", datetime.now(UTC)
     try:
-        read = roots(settings)
+        folders = roots(settings)
     except SettingError as error:
-        yield Finding("session files", PROBLEM, f"{error}", "memory settings set session_dirs DIR")
+        yield _problem(about, f"{error}", "memory settings set session_dirs DIR")
         return
     known = lake.read("files", columns=["path", "reason", "side_file_of"])
-    for folder in read:
+    for folder in folders:
         is_folder = folder.is_dir()  # or a database that a variable names
         own = known.filter(pl.col("path").str.starts_with(f"{folder}{os.sep if is_folder else '#'}"))
-        unread = own.filter(IS_NOT_READ).height
         if not os.access(folder, os.R_OK | (os.X_OK if is_folder else 0)):
             fix = f"chmod u+r{'x' if is_folder else ''} {_quoted(folder)}"
-            yield Finding("session files", WARNING, f"{folder} cannot be read, so its sessions are missing", fix)
+            yield _warning(about, f"{folder} cannot be read, so its sessions are missing", fix)
         elif not own.is_empty():
-            said = f"{folder}: {own['reason'].null_count()} files read"
-            yield Finding("session files", OK, said + (f", {unread} not: `memory status` names them" if unread else ""))
+            unread = own.filter(IS_NOT_READ).height
+            more = f", {unread} not: `memory status` names them" if unread else ""
+            yield _ok(about, f"{folder}: {own['reason'].null_count()} files read{more}")
         elif not is_folder or any(folder.iterdir()):
-            yield Finding("session files", WARNING, f"{folder}: nothing of it is read yet", "memory run")
+            yield _warning(about, f"{folder}: nothing of it is read yet", "memory run")
         else:
-            yield Finding("session files", OK, f"{folder} is empty: its agent has kept no session on this machine yet")
-    now = datetime.now(UTC)
-    if soon := expiring(Catalogue(lake, settings), find_sources(read), now):
-        yield Finding("transcripts", WARNING, soon.sentence(now), "memory run --all")
+            yield _ok(about, f"{folder} is empty: its agent has kept no session on this machine yet")
+    if soon := expiring(Catalogue(lake, settings), find_sources(folders), now):
+        yield _warning("transcripts", soon.sentence(now), "memory run --all")
     if settings.default_session_dirs:
-        folders = default_roots()
-        there = {agent for folder, agent in folders.items() if folder.exists()}
-        absent = sorted(set(folders.values()) - there)
+        agents = default_roots()
+        absent = sorted(set(agents.values()) - {agent for folder, agent in agents.items() if folder.exists()})
         if absent:
-            yield Finding("session files", OK, f"agents without a folder here: {', '.join(absent)}")
-    if not read:
-        fix = "memory settings set session_dirs DIR"
-        yield Finding("session files", WARNING, "no folder of a coding agent was found", fix)
+            yield _ok(about, f"agents without a folder here: {', '.join(absent)}")
+    if not folders:
+        yield _warning(about, "no folder of a coding agent was found", "memory settings set session_dirs DIR")
 
 
 def _locks(settings: Settings) -> Iterator[Finding]:
-    home, backups = settings.dagster_home, settings.backups
+    own = [settings.dagster_home / name for name in ("run.lock", "instance.lock")]
     held = []
-    for path in (
-        home / "run.lock",
-        home / "instance.lock",
-        *backups.glob("*.lock"),
-        *settings.index_dir.glob("*.lock"),
-    ):
-        if path.exists():
-            try:
-                with FileLock(path, timeout=0):
-                    pass
-            except Timeout:
-                holder = _holder(path)
-                held.append(f"{path.name} by " + (f"process {holder}" if holder else "another process"))
-            except LocksUnsupportedError as error:
-                yield Finding("locks", PROBLEM, f"{error}", "as it says")
-                return
-            except OSError as error:
-                yield Finding("locks", PROBLEM, f"{path} cannot be used: {error}", f"ls -l {_quoted(path)}")
-    said = f"in use: {'; '.join(held)}" if held else "none is held; one of a process that ended holds nothing"
-    yield Finding("locks", OK, said)
+    for path in (*own, *settings.backups.glob("*.lock"), *settings.index_dir.glob("*.lock")):
+        if not path.exists():
+            continue
+        try:
+            with FileLock(path, timeout=0):
+                pass
+        except Timeout:
+            holder = _holder(path)
+            held.append(f"{path.name} by " + (f"process {holder}" if holder else "another process"))
+        except LocksUnsupportedError as error:
+            yield _problem("locks", f"{error}", "as it says")
+            return
+        except OSError as error:
+            yield _problem("locks", f"{path} cannot be used: {error}", f"ls -l {_quoted(path)}")
+    yield _ok("locks", f"in use: {'; '.join(held)}" if held else "none is held")
 
 
 def _holder(path: Path) -> int | None:
-    """The process that holds it, where the system tells."""
+    """The process that holds a lock, where the system tells."""
     try:
-        status = path.stat()
-        lines = Path("/proc/locks").read_text("ascii").splitlines()
+        inode = f":{path.stat().st_ino}"
+        lines = [line.split() for line in Path("/proc/locks").read_text("ascii").splitlines()]
     except OSError:
         return None
-    inode = f":{status.st_ino}"
-    return next((int(line.split()[4]) for line in lines if line.split()[5].endswith(inode)), None)
+    return next((int(line[4]) for line in lines if line[5].endswith(inode)), None)
 
 
 def _left_behind(settings: Settings) -> Iterator[Finding]:
-    """By processes that were killed, and quarantined damaged files."""
+    """Findings on files that killed processes left."""
     if leftovers := find_temporary_files(settings.workspace, but_in=settings.dagster_home):
-        hours = f"{TEMPORARY_FILE_SECONDS / 3600:.0f} h"
-        yield Finding(
-            "temporary files",
-            WARNING,
-            f"{len(leftovers)} of killed processes, older than {hours}: {leftovers[0]} …",
-            "memory run",
-            lambda: remove_temporary_files(settings.workspace, but_in=settings.dagster_home),
+        said = (
+            f"{len(leftovers)} of killed processes, older than {TEMPORARY_FILE_SECONDS / 3600:.0f} h: {leftovers[0]} …"
         )
+        remove = partial(remove_temporary_files, settings.workspace, but_in=settings.dagster_home)
+        yield _warning("temporary files", said, "memory run", remove)
     try:
-        begun = unfinished(settings)
+        if unfinished(settings):
+            yield _problem("forgetting", "a `memory forget` was begun and did not end", "memory forget")
     except MemoryPipelineError as error:
-        yield Finding("forgetting", PROBLEM, f"{error}", "memory forget")
-        return
-    if begun:
-        yield Finding("forgetting", PROBLEM, "a `memory forget` was begun and did not end", "memory forget")
+        yield _problem("forgetting", f"{error}", "memory forget")
 
 
 def _tables(workspace: Workspace) -> Iterator[Finding]:
-    lake, whole = workspace.lake, 0
+    whole = 0
     for table in TABLES:
         try:
-            lake.read(table)
+            workspace.lake.read(table)
             whole += 1
         except DamagedTableError as error:
-            yield Finding("tables", PROBLEM, f"{error}", TABLES[table].fix)
+            yield _problem("tables", f"{error}", TABLES[table].fix)
     if whole == len(TABLES):
-        yield Finding("tables", OK, f"all {whole} can be read")
+        yield _ok("tables", f"all {whole} can be read")
     if aside := set_aside_files(workspace):
         fix = f"memory run --all, then rm -r {_quoted(*map(Path, aside))}"
-        yield Finding("set aside", WARNING, f"damaged files: {', '.join(map(str, aside))}", fix)
+        yield _warning("set aside", f"damaged files: {', '.join(map(str, aside))}", fix)
 
 
 def _vectors(workspace: Workspace) -> Iterator[Finding]:
     if is_made_elsewhere(workspace):
-        yield Finding("index", OK, "none here: another machine makes memory of what this one sends to the bucket")
+        yield _ok("index", "none here: another machine makes memory of what this one sends to the bucket")
         return
     problems = vector_problems(workspace)
     for problem in problems:
-        yield Finding("index", PROBLEM, problem, _command_in(problem) or "memory admin index rebuild")
+        named = (part for part in problem.split("`")[1::2] if part.startswith("memory "))
+        yield _problem("index", problem, next(named, "memory admin index rebuild"))
     if not problems:
-        yield Finding("index", OK, f"every row has its point; vectors of {workspace.settings.embedding_model}")
-
-
-def _command_in(sentence: str) -> str:
-    """The command that it names."""
-    parts = sentence.split("`")
-    return next((part for part in parts[1::2] if part.startswith("memory ")), "")
+        yield _ok("index", f"every row has its point; vectors of {workspace.settings.embedding_model}")
 
 
 def _models(settings: Settings) -> Iterator[Finding]:
     named = {"observer": observer_model(settings), "reflector": reflector_model(settings)}
     if not any(named.values()):
-        yield Finding("language model", OK, "none is set: observations are quotes; `memory setup` chooses one")
+        yield _ok("language model", "none is set: observations are quotes; `memory setup` chooses one")
     for role, config in named.items():
         if config:
             yield _model(role, config)
 
 
 def _model(role: str, config: ModelConfig) -> Finding:
-    """Whether it could be asked; it is not."""
+    """Whether the model could be asked; it is not."""
+    about = "language model"
     if config.is_command:
         program = shlex.split(config.model)[0]
         if shutil.which(program):
-            return Finding("language model", OK, f"{role}: {program} is there")
-        return Finding("language model", PROBLEM, f"{role}: there is no command {program!r}", "memory setup")
+            return _ok(about, f"{role}: {program} is there")
+        return _problem(about, f"{role}: there is no command {program!r}", "memory setup")
     provider = next((p for p in PROVIDERS if config.model.startswith(f"{p.name}:")), None)
     if provider and not config.base_url and not any(os.environ.get(name, "").strip() for name in provider.variables):
         wanted = " or ".join(provider.variables)
-        return Finding("language model", PROBLEM, f"{role}: {config.model} needs {wanted}", f"export {wanted}=…")
-    return Finding("language model", OK, f"{role}: {config.model} can be asked")
+        return _problem(about, f"{role}: {config.model} needs {wanted}", f"export {wanted}=…")
+    return _ok(about, f"{role}: {config.model} can be asked")
 
 
 def _agents(settings: Settings) -> Iterator[Finding]:
     try:
         told = [*told_of_agents(settings).items(), *told_of_hooks(settings).items()]
     except (CannotConnectError, OSError) as error:
-        yield Finding("agents", PROBLEM, f"{error}", "memory agents connect")
+        yield _problem("agents", f"{error}", "memory agents connect")
         return
     for name, how in told:
-        is_wrong = "lost it" in how or "no longer" in how or "silent" in how
-        fix = f"memory {'agents hooks install' if 'hooks' in how else 'agents connect'} {name}"
-        yield Finding("agents", PROBLEM if is_wrong else OK, f"{name}: {how}", fix if is_wrong else "")
+        if "lost it" in how or "no longer" in how or "silent" in how:
+            command = "hooks install" if "hooks" in how else "connect"
+            yield _problem("agents", f"{name}: {how}", f"memory agents {command} {name}")
+        else:
+            yield _ok("agents", f"{name}: {how}")
     if not told:
-        yield Finding("agents", OK, "none is shown the memory; `memory agents connect` lists them")
+        yield _ok("agents", "none is shown the memory; `memory agents connect` lists them")
 
 
 def _review(lake: Lake) -> Iterator[Finding]:
-    try:
+    with suppress(DamagedTableError):  # it is among the tables
         verdict = judge_attention(ProposalLog(lake), datetime.now(UTC))
-    except DamagedTableError:  # it is among the tables
-        return
-    if verdict.passed:
-        yield Finding("review", OK, verdict.sentence)
-    else:
-        yield Finding("review", WARNING, verdict.sentence, "memory review")
+        yield (
+            _ok("review", verdict.sentence) if verdict.passed else _warning("review", verdict.sentence, "memory review")
+        )
 
 
 def _automation(known: Automation | None, close_dead: Callable[[], object]) -> Iterator[Finding]:
     if known is None:
-        yield Finding("Dagster", OK, "nothing is recorded yet")
+        yield _ok("Dagster", "nothing is recorded yet")
         return
+    about = "schedules and sensors"
     if known.dead:
         said = f"{len(known.dead)} are recorded as running and their process is gone: {', '.join(known.dead)}"
-        yield Finding("runs", WARNING, said, "memory run", close_dead)
-    off = sorted(name for name, is_on in known.switches.items() if not is_on)
-    if off:
-        fix = "memory ui, then Automation: switch them on"
-        yield Finding("schedules and sensors", WARNING, f"off: {', '.join(off)}", fix)
+        yield _warning("runs", said, "memory run", close_dead)
+    if off := sorted(name for name, is_on in known.switches.items() if not is_on):
+        yield _warning(about, f"off: {', '.join(off)}", "memory ui, then Automation: switch them on")
     else:
-        yield Finding("schedules and sensors", OK, f"all {len(known.switches)} are on")
+        yield _ok(about, f"all {len(known.switches)} are on")
     for said in known.silent.values():
-        yield Finding("schedules and sensors", PROBLEM, said, "memory ui, then Automation: its ticks say more")
+        yield _problem(about, said, "memory ui, then Automation: its ticks say more")
     if known.is_on:
-        yield Finding("daemon", OK, "it runs: new sessions are read by themselves")
+        yield _ok("daemon", "it runs: new sessions are read by themselves")
     elif since := stopped_since(known, datetime.now(UTC)):
         said = f"it does not run since {since:%Y-%m-%d %H:%M} UTC, and nothing was made after that"
-        yield Finding("daemon", PROBLEM, said, "memory ui, or memory admin service install to have it run always")
+        yield _problem("daemon", said, "memory ui, or memory admin service install to have it run always")
     else:
-        yield Finding("daemon", WARNING, "it does not run, so nothing is read by itself", "memory ui")
-    made = {name: at for name, at in known.succeeded.items() if at}
-    newest = max(made.values(), default=None)
+        yield _warning("daemon", "it does not run, so nothing is read by itself", "memory ui")
+    newest = max(filter(None, known.succeeded.values()), default=None)
     for name, at in known.succeeded.items():
-        if at is None:
-            yield Finding("stages", WARNING if made else OK, f"{name} was never made", "memory run" if made else "")
-        elif newest and newest - at > LATE:
+        if at is None and newest:
+            yield _warning("stages", f"{name} was never made", "memory run")
+        elif at and newest and newest - at > LATE:
             said = f"{name} was last made on {at:%Y-%m-%d %H:%M} UTC, others on {newest:%Y-%m-%d}"
-            yield Finding("stages", WARNING, said, "memory run")
+            yield _warning("stages", said, "memory run")
         else:
-            yield Finding("stages", OK, f"{name} was last made on {at.astimezone(UTC):%Y-%m-%d %H:%M} UTC")
+            made = f"last made on {at.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if at else "never made"
+            yield _ok("stages", f"{name} was {made}")
 
 
 def stopped_since(known: Automation, now: datetime) -> datetime | None:
-    """When a daemon that ran reported last, if nothing was made for a day since either: whoever calls `memory run`
+    """The last report of a daemon that stopped, if nothing was made for a day since either: whoever calls `memory run`
     instead needs none."""
     signs = [known.last_beat, *known.succeeded.values()]
     newest = max(filter(None, signs), default=None)

@@ -31,6 +31,6 @@ def test_a_run_leaves_nothing_to_mend_and_what_is_broken_is_told(tmp_path: Path)
         path.write_bytes(b"no table")
     told = memory(tmp_path, "doctor", "--fix")
     assert told.returncode == 1, told.stdout
-    assert "mended   permissions" in told.stdout
+    assert "fixed    permissions" in told.stdout
     assert f"problem  tables: {broken}" in told.stdout
     assert (workspace / "REVIEW.md").stat().st_mode & 0o777 == 0o600
