@@ -68,7 +68,7 @@ def setup(
 
 
 def _named(name: str, found: list[Choice]) -> Choice:
-    """What was found by that name, else a model that is only named."""
+    """The choice of that name, else a model that is only named."""
     for choice in found:
         if name in (choice.name, choice.model):
             return choice
@@ -103,11 +103,11 @@ def _show(settings: Settings, offered: list[Choice]) -> None:
         if choice.missing:
             say(f"     {'':<{width}}{choice.missing}", "yellow")
         if isinstance(outlook, Outlook):
-            say(f"     {'':<{width}}{outlook.with_model(_with(settings, choice), choice)}")
+            say(f"     {'':<{width}}{outlook.cost(_with(settings, choice))}")
 
 
 def _ask(offered: list[Choice]) -> Choice | None:
-    """The one that the user names by its number; None for none."""
+    """The choice that the user names by its number; None for none."""
     while True:
         said = typer.prompt("\nWhich one? Its number, or Enter for none", default="", show_default=False).strip()
         if said in ("", "0"):
@@ -148,7 +148,7 @@ def _set_up(settings: Settings, choice: Choice) -> None:
 
 
 def _refuse_small(choice: Choice, context: int | None) -> None:
-    """End it where the server gives the model less than the least request takes."""
+    """Refuse a server that gives the model less context than the smallest request takes."""
     if context is not None and context < LEAST_CONTEXT:
         raise fail(
             f"{choice.evidence} gives {choice.name} {context:,} tokens at once, and {LEAST_CONTEXT:,} are needed, "
@@ -188,7 +188,7 @@ def _with(settings: Settings, choice: Choice) -> Settings:
 
 
 def _compare(settings: Settings, choice: Choice, trial: Trial) -> None:
-    """What both made of the example."""
+    """Print the facts of both for the example."""
     for title, facts in (("Quotes, without a model", trial.quotes), (choice.name, trial.facts)):
         say(f"\n{title}: {len(facts)} of one session", "bold")
         for fact in facts[:SHOWN]:

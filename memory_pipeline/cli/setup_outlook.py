@@ -1,4 +1,4 @@
-"""What a day and the backlog would cost with a model, before it is asked for the first time."""
+"""The cost of a day and of the backlog with a model, before it is asked for the first time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from memory_pipeline.cli.estimate import OBSERVING, costs_of, days_needed, money
 from memory_pipeline.defs.runs import only_run
 from memory_pipeline.errors import TryAgainLaterError
 from memory_pipeline.llm.config import observer_model
-from memory_pipeline.llm.found import Choice, Kind
 from memory_pipeline.llm.ledger import cost_of
 from memory_pipeline.observations.estimate import Estimate
 from memory_pipeline.planning import Stages
@@ -20,48 +19,25 @@ from memory_pipeline.settings import ObserverSettings, SettingError, Settings
 from memory_pipeline.settings.extras import is_installed
 
 NOBODY = "nobody {prompt}"
-"""A model that is never asked: with it, the tokens are counted that any would take."""
-
-
-@dataclass(frozen=True)
-class Speed:
-    """How fast a kind of model is taken to be. Assumed, not measured; the try measures."""
-
-    start: float
-    """Seconds of each call before the first token."""
-    tokens_in: float
-    """Tokens a second that it reads."""
-    tokens_out: float
-    """Tokens a second that it writes."""
-    at_once: bool
-    """Whether several calls at once are as fast as one."""
-
-
-PROVIDER = Speed(1.0, 5_000, 60, at_once=True)
-SPEEDS: dict[Kind, Speed] = {
-    "agent": Speed(6.0, 5_000, 60, at_once=True),
-    "key": PROVIDER,
-    "server": Speed(0.0, 400, 20, at_once=False),
-    "named": PROVIDER,
-}
+"""A model that is never asked, to count the tokens that any model would take."""
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """What observing would take with any model, by its tokens."""
+    """The tokens of observing, with any model."""
 
     day: Estimate
     """The mean of the days that were looked at."""
     looked_at: int
     days: int
-    """All that have sessions."""
+    """Days with sessions."""
 
     @property
     def backlog(self) -> Estimate:
         return _times(self.day, self.days)
 
     def tokens(self) -> str:
-        """What is the same whichever model is chosen."""
+        """One sentence on the tokens of a day and of the backlog."""
         day, backlog = self.day, self.backlog
         exact = "" if self.looked_at == self.days else f", by the last {self.looked_at} of them"
         return (
@@ -69,13 +45,12 @@ class Outlook:
             f"out, all of them {backlog.input_tokens:,} and {backlog.output_tokens:,}{exact}."
         )
 
-    def with_model(self, settings: Settings, choice: Choice) -> str:
-        """Money and minutes of a day and of the backlog."""
+    def cost(self, settings: Settings) -> str:
+        """The cost of a day and of the backlog with the model of these settings."""
         parts = []
         for name, found in (("a day", self.day), ("all days", self.backlog)):
-            priced = _priced(settings, found)
-            asked = "price not known" if priced.cost_usd is None else _usd(priced.cost_usd)
-            parts.append(f"{name}: {asked}, about {minutes(_seconds(settings, choice, found))}")
+            usd = _priced(settings, found).cost_usd
+            parts.append(f"{name}: {'price not known' if usd is None else _usd(usd)}")
         needed = days_needed(settings, _priced(settings, self.backlog))
         if needed is None:
             parts.append("never within the daily budget")
@@ -85,29 +60,23 @@ class Outlook:
 
 
 def outlook_of(settings: Settings) -> Outlook | str:
-    """The outlook, or why there is none. Messages are read on the way, which the next run need not do again."""
+    """The outlook, or a sentence why there is none. It reads messages, which the next run need not do again."""
     with one_sentence(SettingError, code=MISUSED):
         sources = list(find_sources(roots(settings)))
     if not sources:
-        return "There are no sessions of a coding agent yet, so what observing would cost cannot be told."
+        return "There are no sessions of a coding agent yet, so what observing would cost is not known."
     try:
         with only_run(settings):
             catalogue = look(settings, sources)
             days = catalogue.days()
             if not days:
-                return "No session was said on a day that is kept, so what observing would cost cannot be told."
+                return "No session was said on a day that is kept, so what observing would cost is not known."
             probe = catalogue.settings.model_copy(update={"observer": ObserverSettings(model=NOBODY)})
             recent = days[-RECENT_DAYS:]
             observed = costs_of(Stages.from_settings(probe, catalogue, datetime.now(UTC)), recent).stages[OBSERVING]
     except TryAgainLaterError as busy:
-        return f"What observing would cost cannot be told now: {busy}"
+        return f"What observing would cost is not known now: {busy}"
     return Outlook(_times(observed, 1 / len(recent)), len(recent), len(days))
-
-
-def minutes(seconds: float) -> str:
-    if seconds < 90:
-        return "a minute"
-    return f"{round(seconds / 60)} minutes" if seconds < 5_400 else f"{seconds / 3_600:.0f} hours"
 
 
 def _usd(usd: float) -> str:
@@ -124,10 +93,3 @@ def _priced(settings: Settings, estimate: Estimate) -> Estimate:
     if config is None or not (config.is_command or config.price or is_installed("models")):
         return estimate
     return replace(estimate, cost_usd=cost_of(config, estimate.input_tokens, estimate.output_tokens))
-
-
-def _seconds(settings: Settings, choice: Choice, estimate: Estimate) -> float:
-    speed = SPEEDS[choice.kind]
-    seconds = estimate.calls * speed.start
-    seconds += estimate.input_tokens / speed.tokens_in + estimate.output_tokens / speed.tokens_out
-    return seconds / settings.model_concurrency if speed.at_once else seconds

@@ -32,12 +32,12 @@ DAY = date(2026, 3, 2)
 
 @dataclass(frozen=True)
 class Trial:
-    """What a model made of the example, and what quoting did."""
+    """The facts of a model and of quoting for the example."""
 
     quotes: Sequence[Fact]
     facts: Sequence[Fact]
     failure: str = ""
-    """Why it cannot be used; empty where it can."""
+    """The reason why it cannot be used; empty where it can."""
     seconds: float = 0.0
     used: Usage | None = None
 
@@ -83,12 +83,12 @@ def _example(settings: Settings, place: Path) -> Job:
 
 
 def _facts(segments: Iterable[Segment]) -> list[Fact]:
-    """The weightiest first, otherwise in their order."""
+    """The facts by priority, otherwise in their order."""
     return sorted((f for s in segments for f in s.facts), key=lambda fact: PRIORITIES.index(fact.priority))
 
 
 def _useless(segments: Sequence[Segment]) -> str:
-    """Why nothing can be made of an answer that came."""
+    """The reason why an answer is of no use; empty where it is."""
     if problem := next((segment.problem for segment in segments if not segment.parsed), None):
         return f"It answered, but not so that it can be used: {problem}"
     if not any(segment.facts for segment in segments):
