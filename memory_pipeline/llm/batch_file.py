@@ -1,4 +1,4 @@
-"""The pending batch at a provider: `batch.json` of the workspace.
+"""The batch that is out at a provider: `batch.json` of the workspace.
 
 It is written before the batch is sent and again when its id is known, so that a process that is killed in between pays
 for nothing twice: the next one searches the provider for a batch with these requests.
@@ -27,7 +27,7 @@ class SentRequest(BaseModel):
     ledger_day: date
     call_id: str
     input_tokens: int
-    """Input tokens as estimated, for a provider that does not count them."""
+    """The estimate, for a provider that does not count them."""
 
     @property
     def place(self) -> Reservation:
@@ -40,9 +40,9 @@ class OpenBatch(BaseModel):
     model: str
     sent_at: datetime
     group: str
-    """The key by which the client library recognises its own batch: hashes of the address and the key, the model."""
+    """The client library's mark of its own batches: hashes of the address and the key, and the model."""
     handle: dict[str, Any] | None = None
-    """The batch in the form of the client library; None while it is unknown whether it was sent."""
+    """The batch as the client library knows it; None before it is known whether it was sent."""
     requests: list[SentRequest]
 
     @property
@@ -55,8 +55,7 @@ class BatchFile(BaseModel):
 
     open: OpenBatch | None = None
     refused: dict[str, str] = {}
-    """Requests that a batch did not answer and another would not either, by key, with the reason. The ordinary run asks
-    them."""
+    """Reasons by the key of a request that batches do not answer; the ordinary run asks it."""
 
 
 class DamagedBatchFileError(CannotGoOnError):
@@ -68,7 +67,7 @@ def batch_path(settings: Settings) -> Path:
 
 
 def read_batch_file(settings: Settings) -> BatchFile:
-    """Raises `DamagedBatchFileError`."""
+    """The contents of the file. Raises `DamagedBatchFileError`."""
     path = batch_path(settings)
     try:
         return BatchFile.model_validate_json(path.read_bytes())
@@ -89,6 +88,6 @@ def write_batch_file(settings: Settings, content: BatchFile) -> None:
 
 
 def open_batch_of(settings: Settings, key: str) -> OpenBatch | None:
-    """The batch in which the request is, if it is in one."""
+    """The batch that holds the request, if one does."""
     batch = read_batch_file(settings).open
     return batch if batch and any(sent.key == key for sent in batch.requests) else None

@@ -1,20 +1,20 @@
-"""Asking in batches: one batch of a workspace at a time. Nothing waits: each call does what can be done now.
+"""Batches of a workspace's observer, one at a time. Nothing waits: each call does what can be done now.
 
-The answers are kept where those of single calls are kept, so the run that follows finds them and pays nothing. A
-killed process pays for nothing twice: see `batch_file.py`.
+Answers are kept where those of single calls are kept, so the run that follows finds them and pays nothing. A killed
+process pays for nothing twice: see `batch_file.py`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import reduce
 
-from memory_pipeline.llm.backends.batches import BatchBackend, Limits, NotReplied, Parcel
+from memory_pipeline.llm.backends.batches import BatchBackend, NotReplied, Parcel
 from memory_pipeline.llm.backends.opening import Reply
-from memory_pipeline.llm.batch_file import OpenBatch, SentRequest, read_batch_file, write_batch_file
+from memory_pipeline.llm.batch_file import BatchFile, OpenBatch, SentRequest, read_batch_file, write_batch_file
 from memory_pipeline.llm.client import Client, tokens_of
 from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.errors import ModelMisconfiguredError, RequestRefusedError, TransientError
@@ -24,7 +24,8 @@ from memory_pipeline.workspace.workspace import Workspace
 
 STAGE = "observations"
 CLOCKS = timedelta(minutes=10)
-"""Maximum lag of the provider's clock behind ours."""
+"""The most that the provider's clock may be behind ours."""
+NOTHING = Usage(0, 0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -34,15 +35,15 @@ class Asked:
     request: Request
     for_day: date
     answer: int = 0
-    """Tokens of its answer, as expected."""
+    """Expected tokens of its answer."""
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """The requests chosen for a batch."""
+    """Requests that go into a batch."""
 
-    asked: list[Asked] = field(default_factory=list)
-    at_most: Usage = field(default_factory=lambda: Usage(0, 0, 0.0))
+    asked: list[Asked]
+    at_most: Usage
     is_all: bool = True
     """Whether nothing is left for later."""
 
@@ -58,33 +59,29 @@ class StillOut:
 
 @dataclass(frozen=True)
 class TakenIn:
-    """The result of collecting a batch."""
+    """The result of a batch."""
 
     batch: OpenBatch
     answered: int = 0
-    cost: Usage = field(default_factory=lambda: Usage(0, 0, 0.0))
+    cost: Usage = NOTHING
     later: Counter[str] = field(default_factory=Counter)
     """Reasons of requests that the next batch asks again."""
     refused: Counter[str] = field(default_factory=Counter)
-    """Reasons of those that are left to the ordinary run."""
+    """Reasons of requests that are left to the ordinary run."""
     failed: str = ""
-    """Why the provider did nothing of it."""
+    """The reason why the provider answered none of it."""
 
 
 class Batching:
-    """The batches of a workspace's observer. Callers ensure that there is one at a time."""
+    """The batches of a workspace's observer. Callers hold the lock of runs."""
 
     def __init__(self, workspace: Workspace, config: ModelConfig, redact: Callable[[str], str]) -> None:
         self._workspace, self._settings, self._redact = workspace, workspace.settings, redact
         self.config = replace(config, in_batch=True)
 
     def take_in(self) -> TakenIn | StillOut | None:
-        """Keep the answers of the batch that is out; None where none is.
-
-        Raises what a backend raises: nothing is changed then.
-        """
-        content = read_batch_file(self._settings)
-        if not (batch := content.open):
+        """Keep the answers of the batch that is out; None where none is. It changes nothing if a backend raises."""
+        if not (batch := read_batch_file(self._settings).open):
             return None
         backend = self._backend(batch.model)
         if batch.handle is None:
@@ -93,20 +90,18 @@ class Batching:
             if unclear:
                 return StillOut(batch, unclear)
             if batch.handle is None:
-                self._forget(batch, "it was never sent")
+                self._give_up(batch, "it was never sent")
                 return None
-            write_batch_file(self._settings, content)
+            self._save(batch)
         handle = batch.handle = backend.look(batch.handle)
         if handle["status"] != "ended":
             return StillOut(batch)
         replies = backend.replies(handle)
         if isinstance(replies, str):
-            self._forget(batch, replies)
+            self._give_up(batch, replies)
             return TakenIn(batch, failed=self._redact(replies))
         taken = self._keep(batch, replies)
-        content = read_batch_file(self._settings)
-        content.open = None
-        write_batch_file(self._settings, content)
+        self._save(None)
         backend.clear(handle)
         return taken
 
@@ -115,25 +110,24 @@ class Batching:
 
         Raises `BudgetReachedError` if the first does not fit, `ModelMisconfiguredError` if the model has no batches.
         """
-        limits, client = self._backend(self.config.model).limits(), self._client(self.config.model)
+        most, client = self._backend(self.config.model).max_requests(), self._client(self.config.model)
         spent = client.ledger.spent()
-        chosen = Chosen()
-        size = 0
+        found, total = list[Asked](), NOTHING
         for one in asked:
             worst = client.at_most(one.request)
-            size += _size(one.request)
-            if not chosen.asked:
+            with_it = _sum(total, worst)
+            if not found:
                 client.ledger.require_room(worst)
-            elif not self._has_room(spent, chosen.at_most, worst) or _is_full(limits, chosen.asked, size):
-                return replace(chosen, is_all=False)
-            chosen.asked.append(one)
-            chosen = replace(chosen, at_most=_sum(chosen.at_most, worst))
-        return chosen
+            elif len(found) >= most or not self._has_room(_sum(spent, with_it)):
+                return Chosen(found, total, is_all=False)
+            found.append(one)
+            total = with_it
+        return Chosen(found, total)
 
     def expected(self, asked: Sequence[Asked]) -> Usage:
-        """The expected tokens and cost of these requests."""
+        """The expected usage of these requests."""
         each = [(tokens_of(one.request), one.answer) for one in asked]
-        return reduce(_sum, (Usage(*tokens, cost_of(self.config, *tokens)) for tokens in each), Usage(0, 0, 0.0))
+        return reduce(_sum, (Usage(*tokens, cost_of(self.config, *tokens)) for tokens in each), NOTHING)
 
     def send(self, asked: Sequence[Asked]) -> OpenBatch:
         """Send these requests, or as many of the first as there is room for.
@@ -160,39 +154,38 @@ class Batching:
                 for one, place in zip(asked, places, strict=False)
             ],
         )
-        content = read_batch_file(self._settings)
-        content.open = batch
-        write_batch_file(self._settings, content)
+        self._save(batch)
         try:
             batch.handle = backend.submit(Parcel(parcel.group, parcel.requests[: len(places)]))
         except (RequestRefusedError, ModelMisconfiguredError) as error:
-            self._forget(batch, str(error))
+            self._give_up(batch, str(error))
             raise
         except TransientError as error:
             raise TransientError(
                 f"{str(error).rstrip('.')}. Whether the batch was taken is not known; `memory admin batch` looks for "
                 "it before it sends another."
             ) from None
-        write_batch_file(self._settings, content)
+        self._save(batch)
         return batch
 
     def cancel(self) -> OpenBatch | None:
-        """Have the provider end the batch that is out; what it has done by then is taken in all the same."""
+        """Have the provider end the batch that is out; what it has done by then can still be taken in."""
         batch = read_batch_file(self._settings).open
         if batch and batch.handle:
             self._backend(batch.model).cancel(batch.handle)
         return batch
 
-    def _has_room(self, *used: Usage) -> bool:
-        total = reduce(_sum, used)
-        return (
-            total.tokens <= self._settings.daily_budget_tokens
-            and (total.cost_usd or 0.0) <= self._settings.daily_budget_usd
-        )
+    def _has_room(self, total: Usage) -> bool:
+        budget = self._settings
+        return total.tokens <= budget.daily_budget_tokens and (total.cost_usd or 0.0) <= budget.daily_budget_usd
+
+    def _save(self, batch: OpenBatch | None, refused: Mapping[str, str] | None = None) -> None:
+        content = read_batch_file(self._settings)
+        write_batch_file(self._settings, BatchFile(open=batch, refused=content.refused | dict(refused or {})))
 
     def _keep(self, batch: OpenBatch, replies: dict[str, Reply | NotReplied]) -> TakenIn:
         client = self._client(batch.model)
-        taken, settled, total = TakenIn(batch), [], Usage(0, 0, 0.0)
+        taken, settled, total = TakenIn(batch), [], NOTHING
         refused: dict[str, str] = {}
         for sent in batch.requests:
             reply = replies.get(sent.key) or TransientError("the batch ended without a word on this request")
@@ -212,21 +205,16 @@ class Batching:
                     refused[sent.key] = error
             settled.append((sent.place, usage, error))
             total = _sum(total, usage)
-        if refused:
-            content = read_batch_file(self._settings)
-            content.refused |= refused
-            write_batch_file(self._settings, content)
+        self._save(batch, refused)
         client.ledger.settle_all(settled, 0.0)
         answered = len(batch.requests) - taken.later.total() - taken.refused.total()
         return replace(taken, answered=answered, cost=total)
 
-    def _forget(self, batch: OpenBatch, why: str) -> None:
-        """Remove a batch that was not processed and costs nothing."""
-        nothing, ledger = Usage(0, 0, 0.0), self._client(batch.model).ledger
-        ledger.settle_all([(sent.place, nothing, self._redact(why)) for sent in batch.requests], 0.0)
-        content = read_batch_file(self._settings)
-        content.open = None
-        write_batch_file(self._settings, content)
+    def _give_up(self, batch: OpenBatch, why: str) -> None:
+        """Settle a batch of which nothing was done or billed."""
+        ledger = self._client(batch.model).ledger
+        ledger.settle_all([(sent.place, NOTHING, self._redact(why)) for sent in batch.requests], 0.0)
+        self._save(None)
 
     def _backend(self, model: str) -> BatchBackend:
         return BatchBackend(replace(self.config, model=model))
@@ -239,17 +227,3 @@ class Batching:
 def _sum(one: Usage, other: Usage) -> Usage:
     cost = None if one.cost_usd is None or other.cost_usd is None else one.cost_usd + other.cost_usd
     return Usage(one.input_tokens + other.input_tokens, one.output_tokens + other.output_tokens, cost)
-
-
-def _size(request: Request) -> int:
-    """Bytes of a request as it goes out, about."""
-    return (
-        len(request.system)
-        + len(request.schema)
-        + len(request.said)
-        + sum(len(image.data) for image in request.images) * 4 // 3
-    )
-
-
-def _is_full(limits: Limits, found: Sequence[Asked], size: int) -> bool:
-    return len(found) >= limits.requests or (limits.bytes is not None and size > limits.bytes)

@@ -28,15 +28,15 @@ LinkState = Literal[
 
 @dataclass(frozen=True)
 class CheckedPath:
-    """What a file or a link is found to be."""
+    """A file or a link with its state."""
 
     path: Path
     state: FileState | LinkState
     is_broken: bool
     detail: str = ""
-    """Where it leads, or what is wrong with it."""
+    """The target of a link, or the fault."""
     remedy: str = ""
-    """What to do, of what is broken."""
+    """A sentence on what to do; empty where nothing is broken."""
 
     @property
     def line(self) -> str:
@@ -57,7 +57,7 @@ class Identity:
 
 
 def look_at_identity(settings: Settings, today: date) -> Identity | None:
-    """How the files and links are now; None when no directory is set."""
+    """The current state of files and links; None when no directory is set."""
     directory = settings.identity.directory
     if directory is None:
         return None

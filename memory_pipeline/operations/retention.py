@@ -1,10 +1,8 @@
-"""Letting go of what is old, where a user has set an age for it: the words of messages, with what recall searches of
-them, and rows of tables that nothing else is made from.
+"""Retention: what is older than an age that a user has set is removed, with its points in the index.
 
-Of the words, who said something, when and where stays, and so does all that was made of them: observations,
-reflections, distillations, proposals, MEMORY.md, the logs. A day of which the words are gone is made anew by no later
-run. Of the tables, what was offered to a user stays: the comparison of a new line with one that they rejected needs its
-vector.
+The words of messages go, while who said something, when and where stays, and so does all that was made of them. No
+later run rebuilds a day of which the words are gone. Rows of tables that nothing else is made from go too, except what
+was offered to a user: a new line is compared with those that they rejected by its vector.
 """
 
 from __future__ import annotations
@@ -28,12 +26,12 @@ PASSING = tuple(name for name, table in TABLES.items() if table.passes)
 
 @dataclass(frozen=True)
 class Retired:
-    """What came of an age: days of a table."""
+    """The days of a table that an age applies to."""
 
     days: list[date]
-    """Of which what is too old is gone now."""
+    """Days whose old rows or words are gone now."""
     waiting: list[date]
-    """Old enough, but not up to date: what is to be made of them has not been."""
+    """Days that are old enough, but whose stages are not up to date."""
 
 
 def retire(settings: Settings, today: date) -> dict[str, Retired]:
@@ -55,7 +53,7 @@ def retire_words(settings: Settings, today: date) -> Retired:
     done = [day for day in due if lake.is_retired(WORDS, day) or stages.is_current(day)]
     for day in done:
         lake.retire(WORDS, without_words(lake.read(WORDS, [day]), settings.retention.keep_last, ended[day]), day)
-    # after the words: a day that has them would have its points made anew
+    # after the words: a day that has them would get its points again
     points = lake.read(SEARCHED, done)["point_id"].to_list()
     if points:
         remove_points(settings, points, lambda payload: False)
@@ -144,6 +142,6 @@ def _left(rows: pl.DataFrame, offered: list[str]) -> pl.DataFrame:
 
 
 def retired_days(lake: Lake) -> dict[str, list[date]]:
-    """The days of each table of which something was let go of."""
+    """The days of each table from which something was removed."""
     found = {table: [day for day in lake.days(table) if lake.is_retired(table, day)] for table in (WORDS, *PASSING)}
     return {table: days for table, days in found.items() if days}

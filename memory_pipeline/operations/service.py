@@ -22,7 +22,7 @@ from memory_pipeline.settings.sources import settings_of
 
 NAME = "memory-pipeline"
 LABEL = "io.memory-pipeline"
-"""By which launchd knows it."""
+"""The name of the launchd agent."""
 
 
 class NoServiceManagerError(MemoryPipelineError):
@@ -31,14 +31,14 @@ class NoServiceManagerError(MemoryPipelineError):
 
 @dataclass(frozen=True)
 class Service:
-    """A file that a service manager reads, and the commands that it learns of it by."""
+    """A file for a service manager, and the commands that load it."""
 
     file: Path
     content: str
     start: tuple[tuple[str, ...], ...]
     stop: tuple[tuple[str, ...], ...]
     log: str
-    """How its output is read."""
+    """The command that shows its output."""
     variables: dict[str, str]
     """The environment that it runs in."""
 
@@ -94,7 +94,7 @@ WantedBy=default.target
 
 
 def _quoted(word: str) -> str:
-    """As systemd reads it: it takes `%` and `$` for its own, and blanks part words."""
+    """The word escaped for systemd, which interprets `%`, `$` and blanks."""
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return f'"{escaped}"' if any(c in word for c in " \t'\"\\;") else escaped
 

@@ -1,13 +1,13 @@
 """Batches at a provider: many requests sent together, answered within a day, for half the price.
 
-OpenAI, Anthropic and Gemini have them, at their own servers; pydantic-ai speaks to all three, and makes of a request
-what it sends for it alone. What it lacks is added: a batch whose id was lost is found again by its requests' keys, and
-what lies at the provider is deleted once the answers are here.
+OpenAI, Anthropic and Gemini have them, at their own servers, and pydantic-ai speaks to all three. Added here: a batch
+whose id was lost is found by the keys of its requests, and files at the provider are deleted once the answers are here.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -28,20 +28,12 @@ NotReplied = TransientError | RequestRefusedError | ModelMisconfiguredError
 
 
 _WITHOUT_RESULTS = ("JOB_STATE_FAILED", "JOB_STATE_CANCELLED", "JOB_STATE_EXPIRED")
-"""States in which Gemini ends a batch that may have no results."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Limits of one batch."""
-
-    requests: int
-    bytes: int | None
+"""States in which a batch of Gemini may have no results."""
 
 
 @dataclass(frozen=True)
 class Parcel:
-    """Requests to send; fewer than were given if they exceed a batch."""
+    """Requests as they are sent; fewer than were given where a batch takes no more."""
 
     group: str
     requests: Sequence[EncodedBatchRequest]
@@ -55,25 +47,24 @@ class BatchBackend(ProviderBackend):
             raise ModelMisconfiguredError(f"{config.role}_MODEL is a command, and {_NO_BATCHES}")
         super().__init__(config)
 
-    def limits(self) -> Limits:
-        """Raises `ModelMisconfiguredError` where the model has no batches."""
-        model = self._model()
-        if model.batch_max_requests is None:
+    def max_requests(self) -> int:
+        """The most requests of a batch. Raises `ModelMisconfiguredError` where the model has no batches."""
+        most = self._model().batch_max_requests
+        if most is None:
             raise self._misconfigured(f"is asked where there are no batches, and {_NO_BATCHES.rstrip('.')}")
-        return Limits(model.batch_max_requests, model.batch_max_bytes)
+        return most
 
     def encode(self, requests: Sequence[Request]) -> Parcel:
         """The first of these requests that go into one batch, at least one."""
-        limits = self.limits()
+        most = self.max_requests()
 
         async def encoded(model: Model) -> Parcel:
             found: list[EncodedBatchRequest] = []
-            left = limits.bytes
-            for request in requests[: limits.requests]:
+            left = math.inf if model.batch_max_bytes is None else model.batch_max_bytes
+            for request in requests[:most]:
                 one = await _encode(model, request)
-                if left is not None and (left := left - model.batch_request_size(one)) < 0:
-                    break
-                if found and found[0].group != one.group:
+                left -= model.batch_request_size(one)
+                if found and (left < 0 or found[0].group != one.group):
                     break
                 found.append(one)
             return Parcel(found[0].group, found)
@@ -85,14 +76,14 @@ class BatchBackend(ProviderBackend):
         return self._run(lambda model: model.batch_create(parcel.requests), _dumped)
 
     def look(self, handle: dict[str, Any]) -> dict[str, Any]:
-        """The handle as it is now; `status` is "ended" when the answers are there."""
+        """The current handle; its `status` is "ended" when the answers are there."""
         return self._run(lambda model: model.batch_status(_loaded(handle)), _dumped)
 
     def cancel(self, handle: dict[str, Any]) -> None:
         self._run(lambda model: model.batch_cancel(_loaded(handle)), _dumped)
 
     def replies(self, handle: dict[str, Any]) -> dict[str, Reply | NotReplied] | str:
-        """The replies by the key of the request, for a batch that has ended; or the reason why it failed as a whole."""
+        """The replies of an ended batch by the keys of its requests, or why it failed as a whole."""
         from pydantic_ai.exceptions import AgentRunError
 
         details = handle.get("provider_details") or {}
@@ -112,8 +103,8 @@ class BatchBackend(ProviderBackend):
         return self._run(read, lambda replies: replies)
 
     def find(self, group: str, since: datetime, keys: Collection[str]) -> tuple[dict[str, Any] | None, list[str]]:
-        """The batch created since then that contains one of these keys; else the ids of batches whose content is
-        unknown until they end."""
+        """The batch made since then that holds one of these keys, else the ids of those that may hold one, which shows
+        when they have ended."""
 
         async def found(model: Model) -> tuple[dict[str, Any] | None, list[str]]:
             unclear = []
@@ -131,8 +122,7 @@ class BatchBackend(ProviderBackend):
         return self._run(found, lambda pair: pair)
 
     def clear(self, handle: dict[str, Any]) -> None:
-        """Delete what lies at the provider, as far as it lets us: it would keep it for weeks."""
-
+        """Delete the batch's files at the provider, as far as it allows: it would keep them for weeks."""
         details = handle.get("provider_details") or {}
 
         async def cleared(model: Model) -> None:
@@ -174,7 +164,7 @@ _NO_BATCHES = (
 
 
 async def _encode(model: Model, request: Request) -> EncodedBatchRequest:
-    """The request as it would go out alone."""
+    """The request as it would be sent alone."""
     from pydantic_ai.messages import InstructionPart
     from pydantic_ai.models.batch import BatchRequest
 
@@ -192,7 +182,7 @@ async def _encode(model: Model, request: Request) -> EncodedBatchRequest:
 
 
 async def _listed(model: Model, provider: str) -> AsyncIterator[tuple[str, datetime]]:
-    """Ids of the account's batches, with when they were made."""
+    """The ids of the account's batches, with the times of their creation."""
     client: Any = cast(Any, model).client
     if provider == "anthropic":
         async for batch in client.messages.batches.list():
