@@ -6,7 +6,6 @@ The file is only read. A line that nobody said is no fault: people write files b
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -21,6 +20,7 @@ from memory_pipeline.lake.rows import distinct
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.markdown.blocks import split_lines
 from memory_pipeline.markdown.safe_write import encode
+from memory_pipeline.operations.audit_project import repository_around
 from memory_pipeline.operations.audit_sources import USER, Said, Transcripts
 from memory_pipeline.operations.memory_text import HiddenSecret, UnreadableMemoryError, read_text, without_secrets
 from memory_pipeline.proposals.memory_file import lines_of
@@ -49,7 +49,6 @@ MIN_REPEATED = 6
 """Content words of a duplicate below another heading: a shorter line may well hold for both."""
 MIN_NUANCED = 8
 """Content words from which one word more says nothing else."""
-GIT_SECONDS = 10
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s")
 _DATED = re.compile(r"\s*(?:[-*+]\s+)?(?:~~)?\((\d{4}-\d\d-\d\d)\)")
 _ORDERED = re.compile(r"\b(?:before|after|then|than|from|to|into|over)\b", re.I)
@@ -57,10 +56,6 @@ _PLACE = re.compile(r"\blines? \d|\([^)]*\d[^)]*\)", re.I)
 _NUMBERED = re.compile(r"\d")
 _POLAR = content_words("never always only must should avoid without stop don't isn't can't cannot won't doesn't")
 """Words that say whether, and not what."""
-_NAMED_PATH = re.compile(r"[`(]((?:\./)?(?:[\w.@+-]+/)+[\w.@+-]*)[`)]")
-_OVER = re.compile(
-    r"\b(?:no longer|removed|deleted|gone|moved|renamed|replaced|dropped|retired|was|were|used to|not)\b"
-)
 
 
 class Finding(NamedTuple):
@@ -126,7 +121,7 @@ def audit(settings: Settings, path: Path) -> Audit:
         line.said = said or _promoted_from(settings, line, redactor)
     _find_pairs(lines)
     _find_replaced(lines, lake, path, redactor)
-    _find_deleted_paths(lines, path)
+    _find_missing_names(lines, path)
     for line in lines:
         if reason := _why_junk(line):
             line.findings.append(Finding(JUNK, reason))
@@ -215,27 +210,13 @@ def _find_replaced(lines: Sequence[AuditedLine], lake: Lake, path: Path, redacto
                     line.findings.append(Finding(kind, f"you said on {day}{where}: “{quoted}”"))
 
 
-def _find_deleted_paths(lines: Sequence[AuditedLine], path: Path) -> None:
-    """Lines that name a file of their repository which git says was deleted."""
-    folder = path.resolve().parent
-    root = _git(folder, "rev-parse", "--show-toplevel").strip()
-    tracked = "\0/" + _git(Path(root), "ls-files", "-z").replace("\0", "\0/") if root else ""
-    for line in lines if root else ():
-        for named in _NAMED_PATH.findall(line.text) if not _OVER.search(line.text) else ():
-            plain = named.removeprefix("./").rstrip("/")
-            if not (folder / plain).exists() and f"/{plain}" not in tracked:
-                day = _git(folder, "log", "-1", "--diff-filter=D", "--format=%cs", "--", f":/{plain}", plain).strip()
-                if day:
-                    line.findings.append(Finding(STALE, f"{named} was deleted on {day}"))
-
-
-def _git(folder: Path, *words: str) -> str:
-    """The answer of git; empty where it has none."""
-    try:
-        done = subprocess.run(["git", "-C", f"{folder}", *words], capture_output=True, timeout=GIT_SECONDS, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else ""
+def _find_missing_names(lines: Sequence[AuditedLine], path: Path) -> None:
+    """Lines that name a file or a command which the repository around the memory file no longer has."""
+    if (repository := repository_around(path.resolve().parent)) is None:
+        return
+    for line in lines:
+        if reason := repository.missing(line.text):
+            line.findings.append(Finding(STALE, reason))
 
 
 def _find_pairs(lines: Sequence[AuditedLine]) -> None:
