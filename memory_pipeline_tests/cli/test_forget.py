@@ -177,7 +177,7 @@ def test_a_line_goes_with_the_words_that_carry_it(home: Path) -> None:
 
 
 STEPS = ("_leave_hashes", "remove_points", "markdown_changes", "clean_tables", "reconcile", "file_changes")
-STEPS += ("database_changes", "_replace_versions")
+STEPS += ("database_changes", "_clean_versions")
 
 
 @pytest.mark.slow

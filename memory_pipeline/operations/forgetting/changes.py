@@ -59,6 +59,16 @@ def redact(value: Any, request: ForgetRequest) -> Any:
     return value
 
 
+def first_line(value: Any, request: ForgetRequest) -> str:
+    """The first line that says it, of a text or a value of JSON; empty where none does."""
+    if isinstance(value, str):
+        if value[:1] in ("{", "[") and isinstance(inner := _loaded(value), dict | list):
+            return first_line(inner, request)
+        return next((line for line in value.split("\n") if says(line, request)), "")
+    inside = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return next(filter(None, (first_line(one, request) for one in inside)), "")
+
+
 def _redact_line(line: str, request: ForgetRequest) -> str:
     line = request.wanted.without(line)
     return MARK if says(line, request) else line

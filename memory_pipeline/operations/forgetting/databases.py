@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from memory_pipeline.errors import TryAgainLaterError
-from memory_pipeline.operations.forgetting.changes import Change, redact, says
+from memory_pipeline.operations.forgetting.changes import Change, first_line, redact, says
 from memory_pipeline.operations.forgetting.files import log_change
 from memory_pipeline.operations.forgetting.request import ForgetRequest
 from memory_pipeline.settings import Settings
@@ -38,19 +38,21 @@ class _Cell(NamedTuple):
 
 
 def database_changes(settings: Settings, request: ForgetRequest) -> Iterator[Change]:
-    """The changes of each database and each file of text in Dagster's home. Applying one raises `TryAgainLaterError`
-    while another process holds the database, and opening Postgres raises `RecordUnavailableError`."""
+    """The changes of each database and each file of text in Dagster's home. Raises `TryAgainLaterError` while another
+    process holds a database, also when one is applied, and `RecordUnavailableError` without Postgres."""
     for path in sorted(settings.dagster_home.rglob("*")):
         if path.is_file() and not path.is_symlink() and not path.name.endswith(_NOT_LOOKED_AT):
             if not _is_database(path):
                 yield from log_change(PLACE, path, request)
                 continue
             with _sqlite(path) as connection:
-                cells = list(_cells(connection, request))
-                yield Change(PLACE, _shown(path.name, cells), partial(_clean_sqlite, path, connection, cells))
+                with _in_use_told(path):
+                    cells = list(_cells(connection, request))
+                apply = partial(_clean_sqlite, path, connection, cells)
+                yield Change(PLACE, _shown(path.name, cells, request), apply)
     with _postgres(settings) as server:
         if server and (cells := list(_cells(server, request))):
-            yield Change(PLACE, _shown("Postgres", cells), partial(_replace, server, cells))
+            yield Change(PLACE, _shown("Postgres", cells, request), partial(_replace, server, cells))
 
 
 @contextmanager
@@ -81,10 +83,21 @@ def _postgres(settings: Settings) -> Iterator[Connection | None]:
         raise
 
 
-def _clean_sqlite(path: Path, connection: Connection, cells: Sequence[_Cell]) -> None:
+@contextmanager
+def _in_use_told(path: Path) -> Iterator[None]:
     from sqlalchemy.exc import OperationalError
 
     try:
+        yield
+    except OperationalError as error:
+        raise TryAgainLaterError(
+            f"{path} is in use ({error.orig}). Stop `memory ui` and other runs, then call `memory forget` again: "
+            "it continues where it stopped."
+        ) from error
+
+
+def _clean_sqlite(path: Path, connection: Connection, cells: Sequence[_Cell]) -> None:
+    with _in_use_told(path):
         connection.exec_driver_sql("PRAGMA secure_delete = ON")
         if cells:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
@@ -94,11 +107,6 @@ def _clean_sqlite(path: Path, connection: Connection, cells: Sequence[_Cell]) ->
         if cells:
             connection.exec_driver_sql("VACUUM")
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
-    except OperationalError as error:
-        raise TryAgainLaterError(
-            f"{path} is in use ({error.orig}). Stop `memory ui` and other runs, then call `memory forget` again: "
-            "it continues where it stopped."
-        ) from error
 
 
 def _cells(connection: Connection, request: ForgetRequest) -> Iterator[_Cell]:
@@ -128,8 +136,8 @@ def _replace(connection: Connection, cells: Sequence[_Cell]) -> None:
         connection.execute(text(update), {"new": cell.new, "old": cell.old})
 
 
-def _shown(database: str, cells: Sequence[_Cell]) -> list[str]:
-    return [f"{database}: {cell.table}: {cell.old}" for cell in cells]
+def _shown(database: str, cells: Sequence[_Cell], request: ForgetRequest) -> list[str]:
+    return [f"{database}: {cell.table}: {first_line(cell.old, request)}" for cell in cells]
 
 
 def _is_database(path: Path) -> bool:

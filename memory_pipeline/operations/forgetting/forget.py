@@ -10,6 +10,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from memory_pipeline.lake.rows import ForgottenRow
 from memory_pipeline.lake.storage import SUFFIX
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.lake.versions import keep_version, versions_of
+from memory_pipeline.lake.versions import keep_version
 from memory_pipeline.llm.batch_file import read_batch_file
 from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.safe_write import LOCK_SECONDS, write_atomically
@@ -31,7 +32,7 @@ from memory_pipeline.operations.forgetting.databases import database_changes
 from memory_pipeline.operations.forgetting.files import file_changes
 from memory_pipeline.operations.forgetting.markdown import markdown_changes
 from memory_pipeline.operations.forgetting.request import CannotForgetError, ForgetRequest, request_for
-from memory_pipeline.operations.forgetting.rows import clean_tables, find_rows
+from memory_pipeline.operations.forgetting.rows import clean_tables, cleaned, find_rows, repeats
 from memory_pipeline.proposals.events import OpenLog
 from memory_pipeline.proposals.remembering import REMEMBERED_LOCK
 from memory_pipeline.proposals.review import reconcile
@@ -80,7 +81,7 @@ def forget(settings: Settings, request: ForgetRequest, now: datetime) -> None:
     reconcile(workspace, now)  # REVIEW.md and what connected agents are shown
     _apply(file_changes(settings, request))
     _apply(database_changes(settings, request))
-    _replace_versions(settings)
+    _clean_versions(settings, request)
     _apply(markdown_changes(settings, request))  # once more: the backups of what was written now
     if hasattr(os, "sync"):  # a power cut may bring back what was not written out, when nobody knows of it any more
         os.sync()
@@ -131,20 +132,26 @@ def _leave_hashes(workspace: Workspace, request: ForgetRequest, now: datetime) -
     lake.update("forgotten", lambda before: pl.concat([before, made]).unique(key, keep="first", maintain_order=True))
 
 
-def _replace_versions(settings: Settings) -> None:
-    """Keep one version of each table's file, that of now: older ones and files that were set aside may say it."""
+def _clean_versions(settings: Settings, request: ForgetRequest) -> None:
+    """Remove the versions of tables that have a row which goes; the file of now gets a version of its own."""
     storage = storage_of(settings)
     if storage.is_far:
         storage.remove(storage.put_aside())
         shutil.rmtree(kept_objects(settings), ignore_errors=True)
     earlier_events.remove_backups(storage)
-    for table in TABLES:
-        versions = storage.backups.files(table, suffix=f"{SUFFIX}.")
-        for key in sorted({version.key.partition(f"{SUFFIX}.")[0] + SUFFIX for version in versions}):
-            now = storage.state(key)
-            if now:
-                keep_version(storage, key, storage.read(now))
-            storage.backups.remove([old.key for old in versions_of(storage, key)[1 if now else 0 :]])
+    for table, about in TABLES.items():
+        for version in storage.backups.files(table, suffix=f"{SUFFIX}.") if table != "forgotten" else ():
+            try:
+                frame = pl.read_parquet(BytesIO(storage.backups.read(version)))
+            except (pl.exceptions.PolarsError, OSError):
+                storage.backups.remove([version.key])
+                continue
+            absent = [(name, kind) for name, kind in about.columns.items() if name not in frame.columns]
+            frame = frame.with_columns(pl.lit(None, dtype=kind).alias(name) for name, kind in absent)
+            if repeats(table, frame, request) or not cleaned(table, frame, request).equals(frame):
+                storage.backups.remove([version.key])
+                if now := storage.state(version.key.partition(f"{SUFFIX}.")[0] + SUFFIX):
+                    keep_version(storage, now.key, storage.read(now))
 
 
 def _journal(settings: Settings) -> Path:

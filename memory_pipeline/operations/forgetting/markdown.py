@@ -13,19 +13,15 @@ from memory_pipeline.markdown.blocks import body_of, keys_in, put_block, remove_
 from memory_pipeline.markdown.safe_write import decode, encode, update_file, write_atomically
 from memory_pipeline.operations.forgetting.changes import Change
 from memory_pipeline.operations.forgetting.request import ForgetRequest
-from memory_pipeline.proposals.memory_file import PROPOSAL_ID
+from memory_pipeline.proposals.memory_file import PROPOSAL_ID, lines_of
 from memory_pipeline.redaction.forgotten import SESSION
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.daily_log.render import OBSERVATIONS
 
 _STAMPED = re.compile(r"(?P<name>.+)\.\d{8}T\d{6}\.\d{6}Z")
-_GENERATED = re.compile(
-    r"<!--[^>]*?\b(?P<memory>[pf]-\d{8}-\d{3,})(?!\d)[^>]*?-->|- \[[ xX-]\] `(?P<review>[pf]-\d{8}-\d{3,})` "
-)
-"""A line of MEMORY.md or an item of REVIEW.md that we wrote, with the id of its proposal."""
-_ALONE = re.compile(r"#{1,6}\s|\s*(?:```|~~~)|<!--\s*/?\s*memory:")
-"""A heading, a fence, or a marker of a generated block."""
-_ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s")
+_MEMORY_LINE = re.compile(r"<!--[^>]*?\b(?P<id>[pf]-\d{8}-\d{3,})(?!\d)[^>]*?-->")
+"""The comment with the id of its proposal after a line of MEMORY.md that we wrote."""
+_REVIEW_ITEM = re.compile(r"- \[[ xX-]\] `(?P<id>[pf]-\d{8}-\d{3,})` ")
 
 
 class Cut(NamedTuple):
@@ -41,15 +37,15 @@ _CutText = Callable[[str, ForgetRequest], Cut]
 
 def markdown_changes(settings: Settings, request: ForgetRequest) -> Iterator[Change]:
     """The changes of all Markdown files of a workspace and of their backups."""
-    for path in (settings.memory_file, settings.review_file):
-        yield from _change(path.name, path, cut_items, request, settings.backups)
-    yield from _change("backups", settings.review_shown, cut_items, request)
+    yield from _change("MEMORY.md", settings.memory_file, cut_memory, request, settings.backups)
+    yield from _change("REVIEW.md", settings.review_file, cut_review, request, settings.backups)
+    yield from _change("backups", settings.review_shown, cut_review, request)
     for path in sorted(settings.log_dir.rglob("*.md")):
         yield from _change("daily logs", path, cut_log, request, settings.backups)
+    known = {settings.memory_file.name: cut_memory, settings.review_file.name: cut_review}
     for path in sorted(settings.backups.rglob("*")):
         if path.is_file() and (found := _STAMPED.fullmatch(path.name)) and ".parquet" not in path.name:
-            is_log = found["name"] not in (settings.memory_file.name, settings.review_file.name)
-            yield from _change("backups", path, cut_log if is_log else cut_items, request)
+            yield from _change("backups", path, known.get(found["name"], cut_log), request)
     for path in sorted(settings.workspace.glob("*.md")):  # a fix may have been written into one
         if path not in (settings.memory_file, settings.review_file):
             yield from _change(path.name, path, cut_log, request, settings.backups)
@@ -79,44 +75,71 @@ def _overwrite(path: Path, text: str) -> None:
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
-def cut_items(text: str, request: ForgetRequest) -> Cut:
-    """MEMORY.md or REVIEW.md. Generated lines go with their proposal; of another proposal in REVIEW.md the words go,
-    and its line in MEMORY.md as a whole. All other lines are a user's."""
-    out, kept, taken, left = request.ids("proposals"), list[str](), list[str](), list[str]()
-    for unit in _units(text):
-        generated, says_it = _GENERATED.search(unit), request.wanted.are_in(unit)
-        if generated and (generated["memory"] or generated["review"]) in out:
-            taken.append(unit.strip())
-        elif not says_it:
-            kept.append(unit)
-        elif generated and generated["review"]:
-            taken.append(unit.strip())
-            kept.append(request.wanted.without(unit))
-        elif generated or request.by_hand:
-            taken.append(unit.strip())
+class _Cutter:
+    """The parts of a text that stay and those that go."""
+
+    def __init__(self, request: ForgetRequest) -> None:
+        self._request = request
+        self._kept, self._taken, self._left = list[str](), list[str](), list[str]()
+
+    def take(self, part: str, instead: str = "") -> None:
+        """Take a generated part out, or put another in its place."""
+        self._taken.append(part.strip())
+        self._kept.append(instead)
+
+    def take_by_hand(self, part: str) -> None:
+        """Take a user's part out if it has the words and the user agreed; keep it otherwise."""
+        if self._request.wanted.are_in(part):
+            if self._request.by_hand:
+                self.take(part)
+                return
+            self._left.append(part.strip())
+        self._kept.append(part)
+
+    @property
+    def cut(self) -> Cut:
+        return Cut("".join(self._kept), self._taken, self._left)
+
+
+def cut_memory(text: str, request: ForgetRequest) -> Cut:
+    """MEMORY.md without the lines that go: those with the id of a proposal are generated, all others a user's."""
+    out, cutter = request.ids("proposals"), _Cutter(request)
+    lines = split_lines(text)
+    sizes = {item.line_number - 1: item.lines for item in lines_of(encode(text))}
+    index = 0
+    while index < len(lines):
+        size = sizes.get(index, 1)
+        part = "".join(lines[index : index + size])
+        generated = _MEMORY_LINE.search(part)
+        if generated and (generated["id"] in out or request.wanted.are_in(part)):
+            cutter.take(part)
         else:
-            left.append(unit.strip())
-            kept.append(unit)
-    return Cut("".join(kept), taken, left)
+            cutter.take_by_hand(part)
+        index += size
+    return cutter.cut
 
 
-def _units(text: str) -> Iterator[str]:
-    """Items and paragraphs with the lines that continue them, and all other lines one by one."""
-    unit = ""
+def cut_review(text: str, request: ForgetRequest) -> Cut:
+    """REVIEW.md without the proposals that go, and with marks for the words in the items and evidence of others."""
+    out, cutter = request.ids("proposals"), _Cutter(request)
+    goes = False
     for line in split_lines(text):
-        begins = not line.strip() or _ITEM.match(line) or _ALONE.match(line)
-        if unit and (begins or not unit.strip() or _ALONE.match(unit)):
-            yield unit
-            unit = ""
-        unit += line
-    if unit:
-        yield unit
+        item = _REVIEW_ITEM.match(line)
+        if item or not line.startswith((" ", "\t")):
+            goes = item is not None and item["id"] in out
+        if goes:
+            cutter.take(line)
+        elif (item or line.lstrip().startswith(("_", ">"))) and request.wanted.are_in(line):
+            cutter.take(line, instead=request.wanted.without(line))
+        else:
+            cutter.take_by_hand(line)
+    return cutter.cut
 
 
 def cut_log(text: str, request: ForgetRequest) -> Cut:
     """A daily log: its generated blocks lose the lines that say it or name what goes. A block that a user edited is
     theirs, as is every line outside of blocks."""
-    taken = list[str]()
+    taken, cutter = list[str](), _Cutter(request)
     for key in keys_in(text, ""):
         body = body_of(text, key)
         if body is None:
@@ -130,8 +153,10 @@ def cut_log(text: str, request: ForgetRequest) -> Cut:
         elif gone:
             text = put_block(text, key, "\n".join(line for line in lines if line not in gone)).text
         taken += gone
-    rest = cut_items(text, request)
-    return Cut(rest.text, [*taken, *rest.taken], rest.left)
+    for line in split_lines(text):
+        cutter.take_by_hand(line)
+    rest = cutter.cut
+    return rest._replace(taken=[*taken, *rest.taken])
 
 
 def _goes(line: str, request: ForgetRequest, *, is_touched: bool) -> bool:

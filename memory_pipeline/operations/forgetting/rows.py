@@ -211,6 +211,11 @@ def cleaned(table: str, frame: pl.DataFrame, request: ForgetRequest) -> pl.DataF
     return _without_words(table, frame, request)
 
 
+def repeats(table: str, frame: pl.DataFrame, request: ForgetRequest) -> bool:
+    """Whether a row repeats a stretch of it, as older versions may, whose rows have other ids."""
+    return any(request.repeated.are_in(text) for row in frame.iter_rows(named=True) for text in _words_of(table, row))
+
+
 def clean_tables(lake: Lake, request: ForgetRequest) -> None:
     """Take out what goes, table by table, each day's file at once. Doing it again changes nothing."""
     for table, about in TABLES.items():

@@ -199,6 +199,9 @@ def _is_there(path: Path, *, unknown: bool = True) -> bool:
     """Whether the path exists; ``unknown`` where its folder may not be entered, so that its reader says what is
     wrong."""
     try:
-        return path.exists()
+        path.stat()  # `exists` is False for a folder that may not be entered, in newer versions of Python
+    except (FileNotFoundError, NotADirectoryError):
+        return False
     except OSError:
         return unknown
+    return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from memory_pipeline.markdown.blocks import body_of, put_block
-from memory_pipeline.operations.forgetting.markdown import cut_items, cut_log
+from memory_pipeline.operations.forgetting.markdown import cut_log, cut_memory, cut_review
 from memory_pipeline.operations.forgetting.request import TEXT, ForgetRequest
 from memory_pipeline.redaction.forgotten import SESSION
 
@@ -28,7 +28,7 @@ def request(**more: Any) -> ForgetRequest:
 
 
 def test_our_lines_go_and_a_users_stay() -> None:
-    cut = cut_items(MEMORY, request())
+    cut = cut_memory(MEMORY, request())
     assert cut.text == MEMORY.replace(
         "- (2026-03-02) i feed the zebra at noon\n  and at six <!-- p-20260302-001 -->\n", ""
     )
@@ -36,16 +36,16 @@ def test_our_lines_go_and_a_users_stay() -> None:
 
 
 def test_with_consent_they_go_too() -> None:
-    cut = cut_items(MEMORY, request(by_hand=True))
+    cut = cut_memory(MEMORY, request(by_hand=True))
     assert "zebra" not in cut.text
     assert cut.left == []
     assert "* another of mine\n" in cut.text
-    assert cut_items(cut.text, request(by_hand=True)).text == cut.text
+    assert cut_memory(cut.text, request(by_hand=True)).text == cut.text
 
 
 def test_a_line_goes_by_its_id_however_it_was_reworded() -> None:
     reworded = MEMORY.replace("i feed the zebra at noon", "i feed it")
-    cut = cut_items(reworded, ForgetRequest(SESSION, "s", rows={"proposals": {"p-20260302-001"}}))
+    cut = cut_memory(reworded, ForgetRequest(SESSION, "s", rows={"proposals": {"p-20260302-001"}}))
     assert "i feed it" not in cut.text
     assert "my zebra, by hand" in cut.text
 
@@ -77,7 +77,7 @@ def test_a_proposal_goes_with_its_evidence() -> None:
         "# Review\n\n## Proposed for: User\n- [ ] `p-20260302-001` gone\n  _evidence of it_\n"
         "- [ ] `p-20260302-002` stays\n  _you in “zebra talk”_\n"
     )
-    cut = cut_items(review, request(rows={"proposals": {"p-20260302-001"}}))
+    cut = cut_review(review, request(rows={"proposals": {"p-20260302-001"}}))
     assert cut.text == (
         "# Review\n\n## Proposed for: User\n- [ ] `p-20260302-002` stays\n  _you in “[forgotten] talk”_\n"
     )
@@ -87,3 +87,20 @@ def test_what_a_reflection_quotes_of_a_session_goes_too() -> None:
     log = put_block("", "reflection", "title\n\nNew: “the kiln must stay below cone six”\n* other").text
     cut = cut_log(log, ForgetRequest(SESSION, "s", sessions={"s"}, told=["the kiln must stay below cone six today"]))
     assert body_of(cut.text, "reflection") == "title\n\n* other"
+
+
+def test_what_a_user_wrote_beside_a_proposal_is_theirs() -> None:
+    item = "- [ ] `p-20260302-001` feed the zebra\n"
+    notes = "  my note on the zebra\n  _you in “zebra talk”_\n"
+    stays = cut_review(f"{item}{notes}", request())
+    assert stays.text == (
+        "- [ ] `p-20260302-001` feed the [forgotten]\n  my note on the zebra\n  _you in “[forgotten] talk”_\n"
+    )
+    assert stays.left == ["my note on the zebra"]
+    goes = cut_review(f"{item}{notes}mine, not indented\n", request(rows={"proposals": {"p-20260302-001"}}))
+    assert goes.text == "mine, not indented\n"
+
+
+def test_a_rule_below_a_line_of_ours_stays() -> None:
+    memory = "- (2026-03-02) the zebra <!-- p-20260302-001 -->\n---\n<!--\nmy comment\n-->\n"
+    assert cut_memory(memory, request()).text == "---\n<!--\nmy comment\n-->\n"
