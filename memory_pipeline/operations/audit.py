@@ -6,6 +6,7 @@ The file is only read. A line that nobody said is no fault: people write files b
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -15,10 +16,9 @@ from typing import NamedTuple
 import polars as pl
 
 from memory_pipeline.friction.messages import is_claim
-from memory_pipeline.friction.rules import MIN_WORDS, promotion_days
+from memory_pipeline.friction.rules import memory_lines, promotion_days
 from memory_pipeline.lake.rows import distinct
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.markdown.blocks import split_lines
 from memory_pipeline.markdown.safe_write import encode
 from memory_pipeline.operations.audit_project import repository_around
 from memory_pipeline.operations.audit_sources import USER, Said, Transcripts
@@ -50,10 +50,12 @@ MIN_REPEATED = 6
 MIN_NUANCED = 8
 """Content words from which one word more says nothing else."""
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s")
-_DATED = re.compile(r"\s*(?:[-*+]\s+)?(?:~~)?\((\d{4}-\d\d-\d\d)\)")
+_GOES_ON = re.compile(r"\s*[a-zà-ÿ`(\"“]|\s+\S")
 _ORDERED = re.compile(r"\b(?:before|after|then|than|from|to|into|over)\b", re.I)
 _PLACE = re.compile(r"\blines? \d|\([^)]*\d[^)]*\)", re.I)
 _NUMBERED = re.compile(r"\d")
+_WHOLE_QUESTION = re.compile(r"[^:：\"“”'‘«»?？]+[?？][)*_` ]*")
+"""A question that is not quoted by a rule, as in 'ask "Is it simple?"'."""
 _POLAR = content_words("never always only must should avoid without stop don't isn't can't cannot won't doesn't")
 """Words that say whether, and not what."""
 
@@ -67,7 +69,7 @@ class Finding(NamedTuple):
 
 @dataclass
 class AuditedLine:
-    """A list item or paragraph without bullet, date, project and id, with its sources and its findings."""
+    """A sentence without bullet, date, project and id, with its sources and its findings."""
 
     number: int
     """The number of the line in the file, from 1."""
@@ -75,6 +77,9 @@ class AuditedLine:
     headings: tuple[str, ...] = ()
     """The headings above it, from the outermost."""
     is_item: bool = False
+    """Whether it is the whole of a list item."""
+    is_alone: bool = True
+    """Whether its item or paragraph has no other sentence."""
     proposal_id: str | None = None
     since: date | None = None
     """The day since which it stands in the file, where that is known."""
@@ -122,8 +127,8 @@ def audit(settings: Settings, path: Path) -> Audit:
     _find_pairs(lines)
     _find_replaced(lines, lake, path, redactor)
     _find_missing_names(lines, path)
-    for line in lines:
-        if reason := _why_junk(line):
+    for i, line in enumerate(lines):
+        if reason := _why_junk(line, [*lines[max(0, i - 1) : i], *lines[i + 1 : i + 2]]):
             line.findings.append(Finding(JUNK, reason))
         if transcripts.count and not line.said and not line.proposal_id:
             line.findings.append(Finding(UNSOURCED, "nobody said it in what was read"))
@@ -134,23 +139,19 @@ def audit(settings: Settings, path: Path) -> Audit:
 
 
 def _lines(text: str, promoted: Mapping[str, date]) -> Iterator[AuditedLine]:
-    rows = split_lines(text)
-    for line in lines_of(encode(text)):
-        row = rows[line.line_number - 1]
-        if line.is_struck or line.text.startswith("|") or len(content_words(line.text)) < MIN_WORDS:
-            continue
-        since = promoted.get(line.proposal_id or line.text) or _date_of(row)
-        above = tuple(_headings_above(rows, line.line_number))
-        is_item = _ITEM.match(row) is not None
-        yield AuditedLine(line.line_number, line.text, above, is_item, line.proposal_id, since, line.project)
-
-
-def _date_of(row: str) -> date | None:
-    found = _DATED.match(row)
-    try:
-        return date.fromisoformat(found[1]) if found else None
-    except ValueError:  # 2026-02-31
-        return None
+    """The sentences of the text, also those that are wrapped."""
+    rows = text.split("\n")
+    items = [item for item in lines_of(encode(text)) if not item.text.startswith("|")]
+    above = (row for item in items for row in range(item.line_number - 1, item.line_number + item.lines - 2))
+    wrapped = {row for row in above if _GOES_ON.match(rows[row + 1])}
+    unwrapped = "".join(row + (" " if index in wrapped else "\n") for index, row in enumerate(rows))
+    found = [(unwrapped.rfind("\n", 0, line.start) + 1, line) for line in memory_lines(unwrapped, promoted)]
+    sentences = Counter(begin for begin, _ in found)
+    for begin, line in found:
+        number, is_alone = text.count("\n", 0, line.start) + 1, sentences[begin] == 1
+        is_item = is_alone and _ITEM.match(unwrapped, begin) is not None
+        headings, since = tuple(_headings_above(rows, number)), line.promoted or line.dated
+        yield AuditedLine(number, line.text, headings, is_item, is_alone, line.proposal_id, since, line.project)
 
 
 def _headings_above(rows: Sequence[str], number: int) -> list[str]:
@@ -166,10 +167,15 @@ def _headings_above(rows: Sequence[str], number: int) -> list[str]:
 
 def _with_secrets(lines: Sequence[AuditedLine], secrets: Sequence[HiddenSecret]) -> list[AuditedLine]:
     """The lines with those that are none but hold a secret, as in code or a table."""
-    by_number = {line.number: line for line in lines}
+    shown = list(lines)
     for number, kind in secrets:
-        by_number.setdefault(number, AuditedLine(number, NOT_SHOWN)).findings.append(Finding(SECRET, kind))
-    return sorted(by_number.values(), key=lambda line: line.number)
+        found = [line for line in shown if line.number == number]
+        if not found:
+            found = [AuditedLine(number, NOT_SHOWN)]
+            shown += found
+        for line in found:
+            line.findings.append(Finding(SECRET, kind))
+    return sorted(shown, key=lambda line: line.number)
 
 
 def _promoted_from(settings: Settings, line: AuditedLine, redactor: Redactor) -> list[Said]:
@@ -232,6 +238,8 @@ def _find_pairs(lines: Sequence[AuditedLine]) -> None:
             quoted = f"line {earlier.number} says “{clip(earlier.text, MAX_QUOTED)}”"
             if related and (breaking[i] or breaking[j]) and _contradict(earlier.text, later.text):
                 later.findings.append(Finding(CONTRADICTING, quoted))
+            elif not (earlier.is_alone and later.is_alone):
+                continue  # all items of a list may end with the same sentence
             elif (related or len(stems[j]) >= MIN_REPEATED) and _same(earlier.text, later.text, stems[i], stems[j]):
                 later.findings.append(Finding(DUPLICATE, quoted))
                 break
@@ -277,14 +285,15 @@ def _other_number(one: str, other: str) -> bool:
     return len(mine) > 1 and mine == theirs
 
 
-def _why_junk(line: AuditedLine) -> str:
+def _why_junk(line: AuditedLine, neighbours: Sequence[AuditedLine]) -> str:
     """The reason why a line does not belong into a memory; a sentence of a paragraph leans on the others."""
     if hidden := without_hidden(line.text)[1]:
         return f"it has {hidden} characters that nobody sees, but a model reads"
     left_out = why_left_out(line.text, ()) if line.is_item else None
-    if left_out == QUESTION and (line.said or line.proposal_id) and not re.search(r"[:\"“].", line.text):
-        return "it asks and tells nothing"
-    if left_out == HYPOTHETICAL and supposes(" ".join(line.text.split()[:2])):
+    if left_out == QUESTION and (line.said or line.proposal_id) and _WHOLE_QUESTION.fullmatch(line.text):
+        in_list = any(other.text.rstrip("*_ ").endswith(("?", "？", ":", "：")) for other in neighbours)
+        return "" if in_list else "it asks and tells nothing"  # a list of what to ask oneself is a rule
+    if left_out == HYPOTHETICAL and _supposes_first(line.text):
         return "it weighs what could be"
     quoted = next((said for said in line.said if said.is_verbatim), None)
     if not line.is_item or quoted is None or orders(line.text):
@@ -294,3 +303,11 @@ def _why_junk(line: AuditedLine) -> str:
     if quoted.role != USER and reports_success(line.text) and kind_of_model(line.text) == "progress":
         return f"it is an agent's news of {quoted.day}"
     return ""
+
+
+def _supposes_first(text: str) -> bool:
+    """Whether it begins with "maybe" or "what if"; within a rule these words say less."""
+    first, second = [*text.split()[:2], "", ""][:2]
+    if first.lower() in ("if", "in"):
+        return False
+    return supposes(first) or (supposes(f"{first} {second}") and not supposes(second))

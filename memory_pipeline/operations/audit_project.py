@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 GIT_SECONDS = 10
-_QUOTED = re.compile(r"`([^`\n]+)`|\]\(([^)\s]+)\)")
+_QUOTED = re.compile(r"`([^`\n]+)`")
 _PATH = re.compile(r"(?:\./)?(?:[\w.@+-]+/)+[\w.@+-]*")
 _MAKE = re.compile(r"make ([a-z][\w-]*)")
 _SCRIPT = re.compile(r"(?:npm|pnpm|yarn|bun) run ([a-z][\w:.-]*)")
@@ -39,10 +39,9 @@ class Repository:
         """The reason why a line is stale: it names a deleted file or an undefined command. Empty for any other."""
         if _OVER.search(line):
             return ""
-        return next(filter(None, (self._missing(found[1] or found[2]) for found in _QUOTED.finditer(line))), "")
+        return next(filter(None, (self._missing(named.strip()) for named in _QUOTED.findall(line))), "")
 
-    def _missing(self, quoted: str) -> str:
-        named = quoted.strip()
+    def _missing(self, named: str) -> str:
         if _PATH.fullmatch(named) and (day := self._deleted_on(named.removeprefix("./").rstrip("/"))):
             return f"{named} was deleted on {day}"
         target, script = _MAKE.fullmatch(named), _SCRIPT.fullmatch(named)

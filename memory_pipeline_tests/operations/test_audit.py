@@ -149,6 +149,15 @@ def test_a_wrapped_item_is_one_line(settings: Settings, tmp_path: Path) -> None:
     ]
 
 
+def test_each_sentence_of_an_item_has_its_own_place_and_sources(settings: Settings, tmp_path: Path) -> None:
+    text = "- Dashboards refresh hourly for everyone. Always squash-merge\n  pull requests into main.\n"
+    of = audited(settings, tmp_path, text)
+    assert [(a.number, a.text, len(a.said)) for a in of.lines] == [
+        (1, "Dashboards refresh hourly for everyone.", 0),
+        (1, "Always squash-merge pull requests into main.", 1),
+    ]
+
+
 def repository(root: Path, files: dict[str, str], deleted: str) -> Path:
     """A git repository with these files, and one more that its second commit deletes."""
 
@@ -177,13 +186,15 @@ def test_a_file_that_git_says_was_deleted_and_a_target_that_no_makefile_has(sett
     assert found(settings, tmp_path, text) == []  # not in that repository
 
 
-def test_scripts_that_no_package_defines_and_links_to_what_was_deleted(settings: Settings, tmp_path: Path) -> None:
+def test_scripts_that_no_package_defines_and_names_that_a_line_says_are_over(
+    settings: Settings, tmp_path: Path
+) -> None:
     packages = {"package.json": '{"scripts": {"test:unit": "x"}}', "web/package.json": '{"scripts": {"serve": "x"}}'}
     root = repository(tmp_path / "repo", packages, deleted="docs/style.md")
     text = (
         "- Check with `npm run lint` first\n- Check with `npm run test:unit` first\n"
         "- The server starts by `yarn run serve`\n- The check `npm run lint` no longer runs in CI\n"
-        "- Die Prüfung `npm run lint` läuft nicht in CI\n- Names follow the [style guide](docs/style.md)\n"
+        "- Die Prüfung `npm run lint` läuft nicht in CI\n- Names follow the guide `docs/style.md`\n"
     )
     assert found(settings, root, text) == [(1, "stale"), (6, "stale")]
     of = audited(settings, root, text)
