@@ -176,8 +176,10 @@ def test_a_line_goes_with_the_words_that_carry_it(home: Path) -> None:
     assert not Lake(lake.root).read("proposals")["text"].str.contains(row["text"], literal=True).any()
 
 
-STEPS = ("_leave_hashes", "remove_points", "markdown_changes", "clean_tables", "reconcile", "file_changes")
-STEPS += ("database_changes", "_clean_versions")
+STEPS = (
+    *("_leave_hashes", "remove_points", "markdown_changes", "clean_tables", "reconcile", "file_changes"),
+    *("database_changes", "_clean_versions"),
+)
 
 
 @pytest.mark.slow
