@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common import GOLD, parser
-from benchmarks.fitting import HIGH, OBSERVER, PENALTY, WEIGHT_OF_HIGH, Labelled, fit, labelled, weights_of
+from benchmarks.fitting import OBSERVER, PENALTY, WEIGHT_OF_HIGH, Labelled, fit, labelled, weights_of
 from benchmarks.labels import label_folder
 from benchmarks.observing import BASELINES, baseline, heading, line, rows, score, sessions
 from memory_pipeline.observations.quotes import candidates as shipped
@@ -131,9 +131,9 @@ def write(written: dict[str, Any], stories: dict[str, Any], files: Sequence[str]
     how = (
         f"benchmarks/fit_observer.py: logistic regression with a ridge of {PENALTY} and an offset for each session on "
         "whether the scorer finds a labelled fact in a unit, high facts counted "
-        f"{WEIGHT_OF_HIGH:g} times; `high` is {HIGH}. Figures: fitted on the labels of this repository and scored on "
+        f"{WEIGHT_OF_HIGH:g} times. Figures: fitted on the labels of this repository and scored on "
         "the gold sessions; and on sessions, and on projects, that the weights had not seen. The features and cues "
-        "were chosen on the gold sessions, the rule of what is high on the others."
+        "were chosen on the gold sessions."
     )
     fitted = {"how": how, "when": str(date.today()), "sessions": sorted(files)}
     before = json.loads(target.read_text("utf-8")) if target.exists() else {}

@@ -21,8 +21,6 @@ from memory_pipeline.observations.types import Fact, Segment
 from memory_pipeline.text.encoder import Encoder
 
 WEIGHT_OF_HIGH = 2.0
-HIGH = 0.6
-"""Probability of what may be high. From 0.5 to 0.75 does as well: HIGH_SHARE and MAX_HIGHS of the observer bound it."""
 PENALTY, PENALTY_OF_SESSION = 0.1, 1.0
 """Of the ridge, on weights and on the sessions' offsets. A third or three times as much does as well."""
 COST, REDUNDANCY = 0.3, 0.8
@@ -116,9 +114,9 @@ def fit(data: Sequence[Labelled]) -> np.ndarray:
     return beta[:weights]
 
 
-def weights_of(beta: np.ndarray, names: Sequence[str], high: float = HIGH) -> Weights:
+def weights_of(beta: np.ndarray, names: Sequence[str]) -> Weights:
     features = {name: round(float(value), 4) for name, value in zip(names, beta, strict=False)}
-    return Weights(round(float(beta[-1]), 4), features, COST, REDUNDANCY, high)
+    return Weights(round(float(beta[-1]), 4), features, COST, REDUNDANCY)
 
 
 def goodness(data: Labelled, segments: Iterable[Segment]) -> np.ndarray:

@@ -24,8 +24,8 @@ from memory_pipeline.observations.observing import (
 )
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
 from memory_pipeline.observations.rows import Origin, Rows, better, log_window, rows_of
-from memory_pipeline.observations.short_sessions import OBSERVER as RULES_OBSERVER
-from memory_pipeline.observations.short_sessions import rules_in
+from memory_pipeline.observations.short_sessions import OBSERVER as SHORT_OBSERVER
+from memory_pipeline.observations.short_sessions import facts_in
 from memory_pipeline.observations.types import EXTRACTIVE, Observer
 from memory_pipeline.redaction import redactor_of
 from memory_pipeline.stages import Built, fallback_notes, waiting_notes
@@ -107,11 +107,11 @@ class ObservationsStage:
         return {session: Origin(*place, self.settings.owner) for session, place in self._places(day).items()}
 
     def _short(self, day: date, origins: Mapping[str, Origin]) -> Iterator[tuple[Job, Rows]]:
-        """The user's rules in sessions that are otherwise too short."""
+        """What the user said in sessions that are too short to be observed as a whole."""
         for job in short_jobs_of(self.lake, day):
-            if segments := rules_in(job.messages):
+            if segments := facts_in(job.messages):
                 origin = origins[job.window["session_id"]]
-                yield job, rows_of(job.window, segments, RULES_OBSERVER.name, self.settings.zone, origin)
+                yield job, rows_of(job.window, segments, SHORT_OBSERVER.name, self.settings.zone, origin)
 
     def _rows(self, outcomes: list[WindowOutcome], origins: Mapping[str, Origin]) -> Iterator[tuple[Job, Rows]]:
         """The rows of each window, in the place where its session was."""

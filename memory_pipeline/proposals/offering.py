@@ -1,8 +1,7 @@
-"""Selection of lines to offer: the notable ones of a model, and of quotes only certain ones.
+"""Selection of lines to offer: the notable ones of a model, and of quotes only what a person laid down.
 
-Without a model a line is somebody's words as they were typed, and cues are its only features. Of thirty such lines a
-reader kept six to twelve. So only the user's own rules, preferences, decisions and corrections that stand alone are
-offered, and what was said in two sessions. All else stays an observation.
+Without a model a line is somebody's words as they were typed. Only what is explicit is offered: what the user laid down
+in words that say so, and that stand alone. All else stays an observation, however often it was said.
 """
 
 from __future__ import annotations
@@ -12,13 +11,10 @@ from collections.abc import Sequence
 from memory_pipeline.lake.rows import ReflectionRow, SourceRow
 from memory_pipeline.observations.answering import words_of
 from memory_pipeline.observations.types import EXTRACTIVE
-from memory_pipeline.text.kinds import NORMATIVE
-from memory_pipeline.text.lines import is_self_contained, tells_what
+from memory_pipeline.text.lines import stands_alone
 from memory_pipeline.text.priorities import HIGH, MEDIUM
 
 LASTING = ("rule", "preference", "decision", "correction", "root_cause", "convention")
-NOTABLE_SESSIONS = 2
-"""Sessions that a line must have been said in to be offered, where it is not offered by itself."""
 MAX_OF_SESSION = 5
 """Maximum lines of a model per session and day that are offered, the best: more are not read. Quotes are few by
 themselves, and each is a rule of the user's that would be lost."""
@@ -26,19 +22,9 @@ themselves, and each is a rule of the user's that would be lost."""
 
 def is_offered(line: ReflectionRow, sources: Sequence[SourceRow]) -> bool:
     """Whether the line may become a proposal; ``sources`` are what it rests on, the one with the words first."""
-    if line["priority"] not in (HIGH, MEDIUM):
-        return False
     if is_quoted(line, sources):
-        is_own = sources[0]["trust"] == "user" and line["kind"] in NORMATIVE and _is_clear(line["text"], line["kind"])
-        return is_own or line["sessions"] >= NOTABLE_SESSIONS
-    return line["priority"] == HIGH or line["kind"] in LASTING or line["sessions"] >= NOTABLE_SESSIONS
-
-
-def _is_clear(text: str, kind: str) -> bool:
-    """Whether the user's words say what is to hold. What they chose of the answers that an agent offered was for its
-    task, as a rule: read by eye, none of seven such lines was worth keeping as it stood."""
-    words = words_of(text)
-    return is_self_contained(words, kind) and (words == text or tells_what(words))
+        return line["priority"] == HIGH and sources[0]["trust"] == "user" and stands_alone(words_of(line["text"]))
+    return line["priority"] == HIGH or (line["priority"] == MEDIUM and line["kind"] in LASTING)
 
 
 def is_quoted(line: ReflectionRow, sources: Sequence[SourceRow]) -> bool:

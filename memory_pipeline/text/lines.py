@@ -21,6 +21,8 @@ MIN_WORDS = 2
 """Minimum content words that name a thing and what applies to it: "answer in English"."""
 LONG = 70
 """Tokens from which it is a paragraph of which a user would keep a part."""
+MAX_STATEMENT = 150
+"""Tokens of a statement with what qualifies it."""
 _REACTION = re.compile(
     r"^\W*(?:(?:(?:yes|yeah|ok(?:ay)?|hm+|oh|ah|well|so|and|but|also|alright|actually|please|omg|omfg|wtf|ffs|"
     r"(?:my )?dude|sorry)\b|(?:no|nope|wrong|stop|wait|again|then|now)\b(?=[,.:;!-]))[\s,.:;!-]*)+",
@@ -109,6 +111,18 @@ def is_self_contained(text: str, kind: str) -> bool:
     if _POINTS_FIRST.match(named) or _NO_SUBJECT.match(named) or _is_pointing(named):
         return False
     return kind != "correction" or tells_what(said) or len(content_words(named)) >= SAYS_WHAT
+
+
+def stands_alone(text: str) -> bool:
+    """Whether a statement in explicit words says of what it is meant: it names a thing, and points at nothing that was
+    said before it."""
+    said = _REACTION.sub("", text)
+    if estimate(text) > MAX_STATEMENT or len(content_words(said)) < MIN_WORDS or _ABOVE.search(said):
+        return False
+    named = _HERE.sub("", said)
+    return cues_of(text) is not english() or not (
+        _POINTS_FIRST.match(named) or _NO_SUBJECT.match(named) or _is_pointing(named)
+    )
 
 
 def tells_what(text: str) -> bool:

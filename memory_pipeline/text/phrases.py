@@ -11,8 +11,8 @@ A file has a table for each role of `Cues`, and in it lists of phrases by where 
     only    the sentence has nothing but these
     except  no occurrence of any of these: "never mind"
 
-In a phrase `*` is any ending of a word, `_` any word and `…` a few words; `(a/b)` is one of the two, `[a/b]` one of
-them or nothing, and a comma may stand at any space. In the roles `gives_up` and `refuses`, `X` is what is given up or
+In a phrase `*` is any ending of a word, `_` any word, `{do}` a word of the list `do` and `…` a few words; `(a/b)` is one
+of the two, `[a/b]` one of them or nothing, and a comma may stand at any space. In the roles `gives_up` and `refuses`, `X` is what is given up or
 refused. Upper and lower case are the same, and so are both apostrophes.
 """
 
@@ -28,7 +28,7 @@ from typing import Any
 
 LANGUAGES = ("english", "german", "french", "spanish", "japanese", "chinese")
 """Names of the files."""
-WORD_LISTS = ("grammar", "using", "wanting", "closing")
+WORD_LISTS = ("grammar", "using", "wanting", "closing", "do")
 """Lists of single words in a file, beside its roles."""
 NEVER = re.compile(r"(?!)")
 MAX_BETWEEN = 60
@@ -52,6 +52,9 @@ _ELSE = {
     "request": "momentary",
     "rejection": "correction",
     "lasting": "rule",
+    "sets_rule": "rule",
+    "sets_preference": "preference",
+    "sets_decision": "decided",
     "passing": "for_now",
     "success": "progress",
 }
@@ -118,6 +121,18 @@ class Cues:
     """A reply that does not let the model's words stand."""
     retraction: re.Pattern[str] = NEVER
     """The speaker was wrong."""
+    sets_rule: re.Pattern[str] = NEVER
+    """A user lays down a rule in explicit words; narrower than `rule`."""
+    sets_preference: re.Pattern[str] = NEVER
+    sets_decision: re.Pattern[str] = NEVER
+    remembers: re.Pattern[str] = NEVER
+    """A user asks to remember something."""
+    unsettled: re.Pattern[str] = NEVER
+    """Words with which a sentence lays nothing down: about one case, a past one or a possible one."""
+    qualifies: re.Pattern[str] = NEVER
+    """How a sentence begins that belongs to the one before: "except ...", "then ..."."""
+    chooses: re.Pattern[str] = NEVER
+    """A question that offers things to choose from, or asks which one."""
     takes_back: re.Pattern[str] = NEVER
     """A user retracts what they have just said."""
     changes_mind: re.Pattern[str] = NEVER
@@ -150,7 +165,7 @@ class Cues:
 def load(name: str) -> Cues:
     """The cues of the language with this file; raises `ValueError` for an unknown role or place."""
     data = {key: value for key, value in _read(name).items() if key not in WORD_LISTS}
-    language = _Language(spaced=data.pop("spaced", True), fillers=data.pop("fillers", ()))
+    language = _Language(data.pop("spaced", True), data.pop("fillers", ()), tuple(_read(name).get("do", ())))
     known = {each.name for each in fields(Cues)}
     if unknown := set(data) - known:
         raise ValueError(f"{name}.toml: no such role: {', '.join(sorted(unknown))}")
@@ -173,6 +188,8 @@ class _Language:
     spaced: bool
     """Whether there are spaces between words."""
     fillers: Sequence[str]
+    do: Sequence[str]
+    """Verbs of what an agent is told to do, in the form of an instruction."""
 
     def role(self, role: str, places: Mapping[str, Sequence[str]]) -> Any:
         if group := _THING.get(role):
@@ -217,6 +234,7 @@ class _Language:
         return f"(?:{'|'.join(map(self._pattern, phrases))})" if phrases else ""
 
     def _pattern(self, phrase: str) -> str:
+        phrase = phrase.replace("{do}", f"({'/'.join(self.do)})")
         pattern = "".join(_SIGNS.get(character) or re.escape(character) for character in phrase)
         return re.sub(r"(?:,\?\\s\+)?…(?:,\?\\s\+)?", lambda _: self._few_words, pattern)
 

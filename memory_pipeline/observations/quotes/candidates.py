@@ -21,14 +21,8 @@ from memory_pipeline.observations.quotes.features import Conversation, novelty, 
 from memory_pipeline.observations.quotes.reversals import reversed_units, reversing_units
 from memory_pipeline.observations.quotes.units import Unit, answers, units
 from memory_pipeline.text.encoder import Encoder
-from memory_pipeline.text.kinds import (
-    is_momentary_question,
-    is_momentary_step,
-    is_question,
-    kind_of_model,
-    kind_of_user,
-)
-from memory_pipeline.text.languages.cues import cues_of, english
+from memory_pipeline.text.kinds import is_momentary_question, is_question, kind_of_model, kind_of_user
+from memory_pipeline.text.languages.cues import cues_of
 from memory_pipeline.text.sentences import squeeze
 from memory_pipeline.text.similarity import content_words
 from memory_pipeline.text.tokens import estimate
@@ -48,8 +42,6 @@ class Weights:
     """Exponent of the tokens in worth per cost: a small one lets a whole sentence win over a fragment of it."""
     redundancy: float
     """Share of its worth that a unit loses when all its words have been kept already."""
-    high: float
-    """Probability from which what may be high is."""
 
     def probability(self, row: Sequence[float]) -> float:
         """The probability that a unit with these features, in the order of `features`, is worth keeping."""
@@ -66,16 +58,12 @@ def load(name: str) -> Weights:
 
 KEEP = 0.1
 """Probability below which nothing is kept, even where the budget has room."""
-REPORTED_AS_FACT = ("root_cause", "state_change", "decision", "convention", "statement")
-"""Kinds of the model's words that can be high. Rules are for people, and progress is stale tomorrow. A statement has no
-cue to go by, but what makes it likely tells as much: without statements a tenth less of the high facts were high on
-labelled sessions, with as much junk."""
 CHOSEN = 0.9
 """Probability that a choice is worth keeping: the model stopped to ask. Not fitted: no labelled session has one."""
+EXPLICIT = 1.0
+"""The same for what a user laid down in explicit words, which is kept whatever the budget."""
 SAYS_NOTHING_NEW = 0.85
 """Share of a unit's words, by their rarity, that one kept unit has already, from which it is left out."""
-SAYS_WHAT = 4
-"""Minimum content words of a correction that says what is right: "no, leave it" is about the moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +75,7 @@ class Candidate:
     trust: str
     probability: float
     is_firm: bool
-    """May be high: a user's own words without doubt, or the model's that the user or a result confirmed."""
+    """May be high: a user laid it down in explicit words, or chose it when they were asked."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +93,7 @@ class Measured:
 def measured(window: Conversation, encoder: Encoder | None = None) -> Measured:
     answered = answers(window.messages, language=window.language["user"])
     joined = {unit.position for unit in answered}  # alone they would mean less, and cost less
-    found = [unit for unit in units(window.messages) if unit.form != "whole" or unit.position not in joined]
+    found = [u for u in units(window.messages) if u.form not in ("whole", "explicit") or u.position not in joined]
     found += answered
     values = rows(found, window)
     if encoder:
@@ -133,6 +121,8 @@ def candidates(found: Measured, weights: Weights) -> list[Candidate]:
         judged_unit = _judge(unit, found.window)
         if unit.form == "choice" and judged_unit.kind != "question":
             probability = max(probability, CHOSEN)
+        if unit.sets and judged_unit.is_firm:
+            probability = EXPLICIT
         if probability >= KEEP:
             answer.append(replace(judged_unit, probability=probability))
     return answer
@@ -168,24 +158,19 @@ def _proposed(unit: Unit, window: Conversation) -> str:
 
 def _judge_said(unit: Unit, window: Conversation) -> Candidate:
     if unit.form == "said":
-        return _judge_model(unit, window)
+        return Candidate(unit, kind_of_model(unit.text), "assistant", 0.0, False)
+    if unit.sets:
+        return Candidate(unit, unit.sets, "user", 0.0, True)
     if unit.form == "answer":
-        return Candidate(unit, "decision", "user", 0.0, not cues_of(unit.text).doubt.search(unit.text))
+        return Candidate(unit, "decision", "user", 0.0, False)
     if unit.form == "choice":
         return _judge_choice(unit, window)
-    cues = cues_of(unit.text)
     kind = kind_of_user(unit.text) if window.has_cues("user") or is_question(unit.text) else "statement"
     if kind in ("statement", "preference", "decision") and (window.messages[unit.position].answer_to or "").startswith(
         "refused"
     ):
         kind = "correction"  # whatever the language: they stopped the model and said this instead
-    is_lasting = kind not in ("question", "progress")
-    if kind == "correction" and len(content_words(unit.text)) < SAYS_WHAT:
-        says_what = (cues.reason, cues.decided, cues.decision, cues.obligation, cues.contrast)
-        is_lasting = any(c.search(unit.text) for c in says_what)
-    doubts = (cues.doubt, cues.for_now, cues.later, cues.open, cues.complaint)
-    is_firm = unit.form in ("whole", "dense") and is_lasting
-    return Candidate(unit, kind, "user", 0.0, is_firm and not any(c.search(unit.text) for c in doubts))
+    return Candidate(unit, kind, "user", 0.0, False)
 
 
 def _judge_choice(unit: Unit, window: Conversation) -> Candidate:
@@ -204,15 +189,9 @@ def _judge_choice(unit: Unit, window: Conversation) -> Candidate:
     return Candidate(unit, kind, "user", 0.0, is_firm)
 
 
-def _judge_model(unit: Unit, window: Conversation) -> Candidate:
-    kind = kind_of_model(unit.text)
-    cues = english()
-    doubts = (cues.hedge, cues.verdict, cues.for_now, cues.proposal)
-    # in other languages the cues do not tell results from plans well enough: a fifth more of the highs were junk
-    is_firm = kind in REPORTED_AS_FACT and window.is_english("assistant") and window.is_confirmed(unit.position)
-    if kind == "statement" and any(map(is_momentary_step, unit.parts)):  # steps of a plan
-        is_firm = False
-    return Candidate(unit, kind, "assistant", 0.0, is_firm and not any(c.search(unit.text) for c in doubts))
+def overlap(one: tuple[int, int, int], other: tuple[int, int, int]) -> bool:
+    """Whether two spans, each of a position, start and end, have words in common."""
+    return one[0] == other[0] and one[1] < other[2] and other[1] < one[2]
 
 
 class Selection:
@@ -256,7 +235,7 @@ class Selection:
 def select(
     pool: Sequence[Candidate], weights: Weights, rarity: Mapping[str, float], token_budget: float
 ) -> list[Candidate]:
-    """The best that fit, in the order in which they were said.
+    """What is explicit, and the best of the rest that fit, in the order in which they were said.
 
     What is kept makes others that repeat it worth less. Values only fall, so a heap with values that may be too high
     is enough: what stays on top when it is looked at again is the best.
@@ -269,6 +248,10 @@ def select(
     heapify(heap)
     repeated, looked_at = [0.0] * len(pool), [0] * len(pool)  # so that no two are compared twice
     least = min(costs, default=0)
+    for i, candidate in enumerate(pool):
+        if candidate.probability == EXPLICIT and not chosen.overlaps(candidate):
+            chosen.add(candidate, words[i])
+            token_budget -= costs[i]
     while heap and token_budget >= least:
         value, i = heappop(heap)
         if costs[i] > token_budget or chosen.overlaps(pool[i]):

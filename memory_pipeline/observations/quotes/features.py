@@ -175,7 +175,7 @@ def _of_words(unit: Unit, window: Conversation) -> dict[str, float]:
 
 def _of_user(unit: Unit, window: Conversation) -> dict[str, float]:
     values = {
-        "whole": unit.form in ("whole", "answer", "choice"),
+        "whole": unit.form in ("whole", "answer", "choice", "explicit"),
         "user_claim": unit.form in ("answer", "choice"),
         "pasted": unit.form == "paste",
         "first_wish": unit.position == window.first_wish,

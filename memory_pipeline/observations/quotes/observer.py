@@ -20,6 +20,7 @@ from memory_pipeline.observations.narrative import VERSION as NARRATIVE_VERSION
 from memory_pipeline.observations.narrative import narrative
 from memory_pipeline.observations.quotes.candidates import (
     ENCODED,
+    EXPLICIT,
     LEXICAL,
     Candidate,
     Measured,
@@ -28,6 +29,7 @@ from memory_pipeline.observations.quotes.candidates import (
     judged,
     load,
     measured,
+    overlap,
     select,
 )
 from memory_pipeline.observations.quotes.features import Conversation
@@ -36,8 +38,8 @@ from memory_pipeline.observations.quotes.units import Unit
 from memory_pipeline.observations.types import Context, EvidenceSpan, Fact, Segment, WindowMessage
 from memory_pipeline.text.condense import condense
 from memory_pipeline.text.encoder import Encoder
-from memory_pipeline.text.kinds import NORMATIVE, is_passing, is_prose
-from memory_pipeline.text.languages.cues import cues_of, english
+from memory_pipeline.text.kinds import is_passing, is_prose
+from memory_pipeline.text.languages.cues import english
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM
 from memory_pipeline.text.sentences import sentences, squeeze
 from memory_pipeline.text.specifics import CODE
@@ -75,14 +77,6 @@ def _sentences(window: Conversation) -> Iterator[Unit]:
                     yield Unit(position, sentence.start, sentence.end, words, form, (words,))
 
 
-HIGH_SHARE = 0.6
-"""Share of a window's facts that can be high: who finds nearly everything marked looks at nothing. Without it short
-windows, which may use more of their words, have three quarters of their facts high. On the labelled sessions .5 costs
-an eighth of the high facts that are high and saves a quarter of the junk among them; .6 has most of both."""
-HIGHS, MAX_HIGHS = 3, 5
-"""High facts that a window may have, however few facts it has, and however many that no user laid down. Readers found
-1 to 12 in a session, four in the median. Without a bound one long session of small steps had sixty, and .46 of the
-highs on sessions of strangers carried no labelled fact; with it .27 (`benchmarks/strangers.py`)."""
 LIKELY = 0.3
 """Probability below which what is kept matters for hours only."""
 
@@ -121,7 +115,7 @@ class ExtractiveObserver:
         """The segments with the facts that these weights choose; `vectors` tell where the topic shifts."""
         messages, window = found.window.messages, found.window
         kept = self._kept(found, weights)
-        facts = [_fact(c, priority, window) for c, priority in zip(kept, _priorities(kept, weights.high), strict=True)]
+        facts = [_fact(candidate, priority_of(candidate), window) for candidate in kept]
         positions = [c.unit.position for c in kept]
         segments = []
         for start, end in pairwise([*segment_starts(messages, vectors), len(messages)]):
@@ -138,9 +132,14 @@ class ExtractiveObserver:
 
     def _kept(self, found: Measured, weights: Weights) -> list[Candidate]:
         tokens = token_budget(found.window.messages, self.budget, self.min_budget)
-        if is_talk(found.window):
-            return judged(rarest(found.window, tokens), found.window, load(LEXICAL))
-        return select(candidates(found, weights), weights, found.window.rarity(), tokens)
+        pool = candidates(found, weights)
+        if not is_talk(found.window):
+            return select(pool, weights, found.window.rarity(), tokens)
+        chosen = select([c for c in pool if c.probability == EXPLICIT], weights, found.window.rarity(), tokens)
+        spans = {span for c in chosen for span in c.unit.places}
+        others = judged(rarest(found.window, tokens), found.window, load(LEXICAL))
+        others = [c for c in others if not any(overlap(span, other) for span in spans for other in c.unit.places)]
+        return sorted([*chosen, *others], key=lambda c: (c.unit.position, c.unit.start))
 
 
 def _fact(candidate: Candidate, priority: str, window: Conversation) -> Fact:
@@ -158,34 +157,8 @@ def _fact(candidate: Candidate, priority: str, window: Conversation) -> Fact:
     )
 
 
-def priority_of(candidate: Candidate, high: float) -> str:
-    """High is what is likely and may be; a question and what others say are never more than low."""
+def priority_of(candidate: Candidate) -> str:
+    """High is only what a user laid down; a question and what others say are never more than low."""
     if candidate.kind == "question" or candidate.trust not in SIDES or candidate.probability < LIKELY:
         return LOW
-    return HIGH if candidate.is_firm and candidate.probability >= high else MEDIUM
-
-
-def _priorities(kept: Sequence[Candidate], high: float) -> list[str]:
-    """The priority of each; if too many would be high, those of the lowest rank are medium."""
-    priorities = [priority_of(candidate, high) for candidate in kept]
-    highs = [i for i, priority in enumerate(priorities) if priority == HIGH]
-    highs.sort(key=lambda i: _rank(kept[i]))
-    laid_down = sum(_is_laid_down(kept[i]) for i in highs)
-    for i in highs[min(max(MAX_HIGHS, laid_down), max(HIGHS, int(HIGH_SHARE * len(kept)))) :]:
-        priorities[i] = MEDIUM
-    return priorities
-
-
-def _is_laid_down(candidate: Candidate) -> bool:
-    """Whether it is a user's rule, preference, correction or decision."""
-    return candidate.trust == "user" and candidate.kind in NORMATIVE
-
-
-def _rank(candidate: Candidate) -> tuple[bool, bool, bool, float]:
-    """The rank: what a user set comes first, questions after statements with a reason or decision; then by
-    probability."""
-    is_normative = _is_laid_down(candidate)
-    cues = cues_of(candidate.unit.text)
-    tells_why = any(cue.search(candidate.unit.text) for cue in (cues.reason, cues.decided))
-    was_asked = candidate.unit.form == "choice"
-    return not was_asked, not (is_normative and tells_why), not is_normative, -candidate.probability
+    return HIGH if candidate.is_firm else MEDIUM

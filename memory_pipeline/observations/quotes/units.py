@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from memory_pipeline.harnesses.model import CHOICES
 from memory_pipeline.observations.answering import choice_line
 from memory_pipeline.observations.types import WindowMessage
+from memory_pipeline.text.explicit import answers_question, statements
 from memory_pipeline.text.kinds import is_momentary_offer, is_noise, is_passing, is_prose, is_question, length_of
 from memory_pipeline.text.languages.cues import cues_in, cues_of, english, has_cues
 from memory_pipeline.text.languages.identify import ENGLISH
@@ -44,10 +45,13 @@ class Unit:
     text: str
     form: str
     """`whole`: a user's short message; `own`: their words around a paste; `dense`: a message of many lines;
-    `answer`: acceptance with its proposal; `choice`: of what a tool asked; `paste`; `said`: by the model."""
+    `answer`: acceptance with its proposal; `choice`: of what a tool asked; `explicit`: what they laid down in explicit
+    words; `paste`; `said`: by the model."""
     parts: tuple[str, ...] = ()
     before: tuple[int, int, int] | None = None
-    """Position, start and end of the proposal that an answer answers; its words stand first in `text`."""
+    """Position, start and end of the proposal or question that an answer answers; its words stand first in `text`."""
+    sets: str | None = None
+    """The kind of what is laid down in explicit words: rule, preference or decision."""
 
     @property
     def places(self) -> tuple[tuple[int, int, int], ...]:
@@ -63,6 +67,7 @@ def units(messages: Sequence[WindowMessage]) -> Iterator[Unit]:
             yield choice
         elif message.role == "user":
             yield from _of_user(position, message)
+            yield from _explicit(position, message)
             yield from _of_paste(position, message)
         elif message.role == "assistant":
             yield from _of_assistant(position, message)
@@ -79,6 +84,13 @@ def _of_user(position: int, message: WindowMessage) -> Iterator[Unit]:
         words = squeeze(text[found.start : found.end])
         if is_prose(words) and not is_passing(words):
             yield Unit(position, found.start, found.end, words, form, (words,))
+
+
+def _explicit(position: int, message: WindowMessage) -> Iterator[Unit]:
+    """What a user laid down, wherever it stands in their message, with the sentences that qualify it."""
+    for found in statements(message.own):
+        words = squeeze(message.text[found.start : found.end])
+        yield Unit(position, found.start, found.end, words, "explicit", (words,), sets=found.kind)
 
 
 def _choice_unit(position: int, message: WindowMessage) -> Unit | None:
@@ -176,6 +188,8 @@ def _follows(text: str, one: Sentence, other: Sentence) -> bool:
 
 SHORT_ANSWER = 40
 """Characters, of which a Chinese one counts for three, of an answer that means nothing alone."""
+MAX_ANSWER = 240
+"""Characters of an answer that goes with its question."""
 SAYS_WHAT = 4
 """Words of content from which a question alone says what it proposes; "shall I go ahead?" does not."""
 CHARACTERS = 3
@@ -198,11 +212,40 @@ def answers(messages: Sequence[WindowMessage], *, language: str) -> list[Unit]:
             proposing = position
         elif message.role == "user" and proposing >= 0:
             answered = None if message.answer_to else messages[proposing].text
-            unit = _answer(position, message, proposing, answered, language) if answered else None
+            unit = _answered(position, message, proposing, answered, language) if answered else None
             if unit:
                 found.append(unit)
             proposing = -1
     return found
+
+
+def _answered(position: int, message: WindowMessage, proposing: int, text: str, language: str) -> Unit | None:
+    """The answer that lays something down, else the acceptance."""
+    return _laid_down(position, message, proposing, text) or _answer(position, message, proposing, text, language)
+
+
+def _laid_down(position: int, message: WindowMessage, proposing: int, text: str) -> Unit | None:
+    """A short answer to the model's question, with the question: alone it would not say of what."""
+    own = message.own
+    start, end = len(own) - len(own.lstrip()), len(own.rstrip())
+    words, asked = squeeze(own[start:end]), _last_question(text)
+    if not words or len(words) > MAX_ANSWER or asked is None or is_question(words):
+        return None
+    question = squeeze(text[asked.start : asked.end])
+    explicit = next(statements(words), None)
+    if explicit is None and not answers_question(question, words):
+        return None
+    place = (proposing, asked.start, asked.end)
+    joined = f"{question} {words}"
+    kind = explicit.kind if explicit else "decision"
+    return Unit(position, start, end, joined, "explicit", (joined,), before=place, sets=kind)
+
+
+def _last_question(text: str) -> Sentence | None:
+    """The question with which the model's message ends, if a sentence behind it at most says more."""
+    found = [s for s in sentences(text) if s.kind != "heading"][-2:]
+    asking = [s for s in found if text.endswith(("?", "？"), s.start, s.end)]
+    return asking[-1] if asking else None
 
 
 def _answer(position: int, message: WindowMessage, proposing: int, text: str, language: str) -> Unit | None:
