@@ -55,7 +55,7 @@ class ObservationsStage:
     def fingerprint(self, day: date) -> str:
         inputs = [self.lake.digest(table, [day]) for table in ("messages", "windows")]
         return fingerprint_of(
-            VERSION, self.observer.version, RULES_OBSERVER.version, *inputs, sorted(self._places(day).items())
+            VERSION, self.observer.version, SHORT_OBSERVER.version, *inputs, sorted(self._places(day).items())
         )
 
     def build(self, day: date) -> Built:

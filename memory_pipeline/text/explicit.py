@@ -8,11 +8,13 @@ restriction to the moment. Without such words a sentence is never a rule here, h
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memory_pipeline.text.kinds import is_momentary_question, is_prose, is_question
-from memory_pipeline.text.languages.cues import cues_of
+from memory_pipeline.text.languages.cues import cues_in, cues_of
+from memory_pipeline.text.languages.identify import ENGLISH, language_of
 from memory_pipeline.text.phrases import Cues
 from memory_pipeline.text.sentences import Sentence, sentences, squeeze
 from memory_pipeline.text.similarity import content_words
@@ -25,6 +27,7 @@ _SETS = (
 )
 """Roles in the order in which they are looked for, each with the kind of what it lays down."""
 _TAKES_OUT = ("open", "doubt", "guess", "supposes", "for_now", "complaint", "offer", "unsettled")
+_CLAUSE_END = re.compile(r"[,;:](?=\s)|[，；：、]|\s[-–—]\s")
 MAX_STATEMENT = 600
 """Maximum characters of a statement with what qualifies it."""
 
@@ -39,20 +42,33 @@ class Statement:
     """`rule`, `preference` or `decision`."""
 
 
-def explicit_kind(sentence: str) -> str | None:
-    """The kind of what this sentence lays down; None if it lays nothing down."""
-    cues = cues_of(sentence)
-    kind = next((kind for role, kind in _SETS if getattr(cues, role).search(sentence)), None)
-    return None if kind is None or leaves_open(sentence) else kind
+def explicit_kind(sentence: str, language: str = ENGLISH) -> str | None:
+    """The kind of what this sentence lays down; None if it lays nothing down. ``language`` is the speaker's, for a few
+    words do not always tell theirs."""
+    return _kind(sentence, cues_of(sentence)) or (_kind(sentence, cues_in(language)) if language != ENGLISH else None)
 
 
-def statements(text: str) -> Iterator[Statement]:
-    """Everything that a message lays down, in order, each with the sentences behind it that qualify it."""
+def _kind(sentence: str, cues: Cues) -> str | None:
+    """The same by the words of one language. Words that take it out count up to the end of the clause in which it is
+    laid down: "..., I guess that broke it" behind it says nothing about it."""
+    found = [(match, kind) for role, kind in _SETS if (match := getattr(cues, role).search(sentence))]
+    for match, kind in found:
+        end = _CLAUSE_END.search(sentence, match.end())
+        is_last = end is None or not sentence[end.end() :].strip()
+        if not _leaves_open(sentence if is_last or end is None else sentence[: end.start()], cues):
+            return kind
+    return None
+
+
+def statements(text: str, language: str = "") -> Iterator[Statement]:
+    """Everything that a message lays down, in order, each with the sentences behind it that qualify it. ``language`` is
+    the speaker's, if it is known."""
+    language = language or language_of(text)
     found: Statement | None = None
     last: Sentence | None = None
     for sentence in sentences(text):
         words = squeeze(text[sentence.start : sentence.end])
-        kind = explicit_kind(words) if sentence.kind != "heading" and is_prose(words) else None
+        kind = explicit_kind(words, language) if sentence.kind != "heading" and is_prose(words) else None
         if found and last and _goes_on(found, last, sentence, words, kind):
             found = Statement(found.start, sentence.end, found.kind)
         else:
@@ -78,7 +94,10 @@ def answers_question(question: str, answer: str) -> bool:
 
 def leaves_open(words: str) -> bool:
     """Whether the words leave open what they say."""
-    cues = cues_of(words)
+    return _leaves_open(words, cues_of(words))
+
+
+def _leaves_open(words: str, cues: Cues) -> bool:
     return is_question(words) or any(getattr(cues, role).search(words) for role in _TAKES_OUT)
 
 

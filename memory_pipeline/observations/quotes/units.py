@@ -60,14 +60,14 @@ class Unit:
         return (self.before, own) if self.before else (own,)
 
 
-def units(messages: Sequence[WindowMessage]) -> Iterator[Unit]:
-    """Every span of the window that might be kept, in order."""
+def units(messages: Sequence[WindowMessage], language: str) -> Iterator[Unit]:
+    """Every span of the window that might be kept, in order; ``language`` is the user's."""
     for position, message in enumerate(messages):
         if choice := _choice_unit(position, message):
             yield choice
         elif message.role == "user":
             yield from _of_user(position, message)
-            yield from _explicit(position, message)
+            yield from _explicit(position, message, language)
             yield from _of_paste(position, message)
         elif message.role == "assistant":
             yield from _of_assistant(position, message)
@@ -86,9 +86,9 @@ def _of_user(position: int, message: WindowMessage) -> Iterator[Unit]:
             yield Unit(position, found.start, found.end, words, form, (words,))
 
 
-def _explicit(position: int, message: WindowMessage) -> Iterator[Unit]:
+def _explicit(position: int, message: WindowMessage, language: str) -> Iterator[Unit]:
     """What a user laid down, wherever it stands in their message, with the sentences that qualify it."""
-    for found in statements(message.own):
+    for found in statements(message.own, language):
         words = squeeze(message.text[found.start : found.end])
         yield Unit(position, found.start, found.end, words, "explicit", (words,), sets=found.kind)
 

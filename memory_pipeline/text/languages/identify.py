@@ -36,7 +36,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 _LATIN_WORD = re.compile(r"[A-Za-zÀ-ÖØ-öø-ɏ]+")
 _KANA = re.compile(r"[\u3041-\u30ff]")
 _HANGUL = re.compile(r"[\u1100-\u11ff\u3130-\u318f\uac00-\ud7af]")
-_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\[(?:redacted|image):[^\]\n]*\]|\S*[/\\_=<>{}]\S*", re.S)
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\[(?:redacted|image):[^\]\n]*\]|[!-~]*[/\\_=<>{}][!-~]*", re.S)
 _ENGLISH = frozenset(
     """
     a about after all also an and any are as at be because been but by can could did do does don for from get had has
