@@ -28,6 +28,8 @@ _SETS = (
 """Roles in the order in which they are looked for, each with the kind of what it lays down."""
 _TAKES_OUT = ("open", "doubt", "guess", "supposes", "for_now", "complaint", "offer", "unsettled")
 _CLAUSE_END = re.compile(r"[,;:](?=\s)|[，；：、]|\s[-–—]\s")
+MAX_TYPED = 2500
+"""Characters of one message above which it reads as a prompt that was pasted: nobody types so much."""
 MAX_STATEMENT = 600
 """Maximum characters of a statement with what qualifies it."""
 
@@ -51,6 +53,8 @@ def explicit_kind(sentence: str, language: str = ENGLISH) -> str | None:
 def _kind(sentence: str, cues: Cues) -> str | None:
     """The same by the words of one language. Words that take it out count up to the end of the clause in which it is
     laid down: "..., I guess that broke it" behind it says nothing about it."""
+    if sentence.rstrip("\"')”’*_` ").endswith(("?", "？")):
+        return None
     found = [(match, kind) for role, kind in _SETS if (match := getattr(cues, role).search(sentence))]
     for match, kind in found:
         end = _CLAUSE_END.search(sentence, match.end())
@@ -63,6 +67,8 @@ def _kind(sentence: str, cues: Cues) -> str | None:
 def statements(text: str, language: str = "") -> Iterator[Statement]:
     """Everything that a message lays down, in order, each with the sentences behind it that qualify it. ``language`` is
     the speaker's, if it is known."""
+    if len(text) > MAX_TYPED:
+        return
     language = language or language_of(text)
     found: Statement | None = None
     last: Sentence | None = None

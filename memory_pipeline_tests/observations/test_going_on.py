@@ -152,14 +152,15 @@ def test_a_day_that_fell_short_is_paid_once_and_its_other_sessions_not_again(by_
         machine.write("short.jsonl", *short)
         machine.run()
         before = observed(machine)
-        assert {row["session_id"] for row in before.values()} == {"other"} and len(server.requests) == 1
+        assert len(server.requests) == 1  # what is said in the short session is quoted
         machine.write("short.jsonl", *short, user("2025-03-10T09:00", "The fifth printer stands in hall 5.", "p5"))
         machine.run()
         shown = [("label printer 0" in asked.prompt, "fifth printer" in asked.prompt) for asked in server.requests]
         assert sorted(shown[1:]) == [(False, True), (True, False)]
         assert machine.due() == []
     after = observed(machine)
-    assert {key: row for key, row in after.items() if row["session_id"] == "other"} == before
+    others = [{k: row for k, row in rows.items() if row["session_id"] == "other"} for rows in (before, after)]
+    assert others[0] == others[1]
     assert {row["session_id"] for row in after.values()} == {"other", "short"}
 
 

@@ -46,18 +46,19 @@ def supports(work: Work) -> dict[str, list[str]]:
 
 
 @each(
-    ("text", "sessions", "is_shown"),
+    ("text", "fields", "is_shown"),
     [
-        ('Asked "What should the product optimize for": "Winning the hackathon"', 1, False),
-        ('Asked "What should the product optimize for": "Winning the hackathon"', 2, True),
-        ('Asked "Which store": "Use Postgres, never Redis."', 1, True),
-        ('Asked "Welcher Speicher": "Nimm immer Postgres statt Redis."', 1, True),
-        ("Use Postgres, never Redis.", 1, True),
+        ('Asked "Which store": "Use Postgres, never Redis."', {}, True),
+        ('Asked "Welcher Speicher": "Nimm immer Postgres statt Redis."', {}, True),
+        ("Use Postgres, never Redis.", {}, True),
+        ("Tidy up the parser when you have time.", {"sessions": 6, "priority": "medium"}, False),
+        ("it must never be higher than that", {}, False),  # than what?
+        ("Use Postgres, never Redis.", {"trust": "assistant"}, False),
     ],
 )
-def test_a_choice_is_offered_where_the_words_say_what_is_to_hold(text: str, sessions: int, is_shown: bool) -> None:
-    line = reflection(text, kind="decision", sessions=sessions, reflector="extractive-1")
-    source = {"trust": "user", "observer": "extractive-3"}
+def test_of_quotes_what_a_person_laid_down_is_offered(text: str, fields: dict[str, Any], is_shown: bool) -> None:
+    source = {"trust": fields.pop("trust", "user"), "observer": "extractive-3"}
+    line = reflection(text, **({"kind": "decision"} | fields), reflector="extractive-1")
     assert is_offered(line, [source]) is is_shown  # type: ignore[arg-type, list-item]
 
 

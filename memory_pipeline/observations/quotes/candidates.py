@@ -60,8 +60,6 @@ KEEP = 0.1
 """Probability below which nothing is kept, even where the budget has room."""
 CHOSEN = 0.9
 """Probability that a choice is worth keeping: the model stopped to ask. Not fitted: no labelled session has one."""
-EXPLICIT = 1.0
-"""The same for what a user laid down in explicit words, which is kept whatever the budget."""
 SAYS_NOTHING_NEW = 0.85
 """Share of a unit's words, by their rarity, that one kept unit has already, from which it is left out."""
 
@@ -76,6 +74,11 @@ class Candidate:
     probability: float
     is_firm: bool
     """May be high: a user laid it down in explicit words, or chose it when they were asked."""
+
+    @property
+    def is_explicit(self) -> bool:
+        """Whether it is kept whatever the budget."""
+        return self.unit.sets is not None and self.is_firm
 
 
 @dataclass(frozen=True)
@@ -121,8 +124,8 @@ def candidates(found: Measured, weights: Weights) -> list[Candidate]:
         judged_unit = _judge(unit, found.window)
         if unit.form == "choice" and judged_unit.kind != "question":
             probability = max(probability, CHOSEN)
-        if unit.sets and judged_unit.is_firm:
-            probability = EXPLICIT
+        if judged_unit.is_explicit:
+            probability = 1.0
         if probability >= KEEP:
             answer.append(replace(judged_unit, probability=probability))
     return answer
@@ -160,7 +163,8 @@ def _judge_said(unit: Unit, window: Conversation) -> Candidate:
     if unit.form == "said":
         return Candidate(unit, kind_of_model(unit.text), "assistant", 0.0, False)
     if unit.sets:
-        return Candidate(unit, unit.sets, "user", 0.0, True)
+        was_refused = (window.messages[unit.position].answer_to or "").startswith("refused")
+        return Candidate(unit, "correction" if was_refused else unit.sets, "user", 0.0, True)
     if unit.form == "answer":
         return Candidate(unit, "decision", "user", 0.0, False)
     if unit.form == "choice":
@@ -248,8 +252,11 @@ def select(
     heapify(heap)
     repeated, looked_at = [0.0] * len(pool), [0] * len(pool)  # so that no two are compared twice
     least = min(costs, default=0)
+    laid_down: set[str] = set()
     for i, candidate in enumerate(pool):
-        if candidate.probability == EXPLICIT and not chosen.overlaps(candidate):
+        said = candidate.unit.text.casefold()
+        if candidate.is_explicit and said not in laid_down and not chosen.overlaps(candidate):
+            laid_down.add(said)
             chosen.add(candidate, words[i])
             token_budget -= costs[i]
     while heap and token_budget >= least:

@@ -20,7 +20,6 @@ from memory_pipeline.observations.narrative import VERSION as NARRATIVE_VERSION
 from memory_pipeline.observations.narrative import narrative
 from memory_pipeline.observations.quotes.candidates import (
     ENCODED,
-    EXPLICIT,
     LEXICAL,
     Candidate,
     Measured,
@@ -135,7 +134,7 @@ class ExtractiveObserver:
         pool = candidates(found, weights)
         if not is_talk(found.window):
             return select(pool, weights, found.window.rarity(), tokens)
-        chosen = select([c for c in pool if c.probability == EXPLICIT], weights, found.window.rarity(), tokens)
+        chosen = select([c for c in pool if c.is_explicit], weights, found.window.rarity(), tokens)
         spans = {span for c in chosen for span in c.unit.places}
         others = judged(rarest(found.window, tokens), found.window, load(LEXICAL))
         others = [c for c in others if not any(overlap(span, other) for span in spans for other in c.unit.places)]

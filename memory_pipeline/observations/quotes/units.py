@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from memory_pipeline.harnesses.model import CHOICES
 from memory_pipeline.observations.answering import choice_line
 from memory_pipeline.observations.types import WindowMessage
-from memory_pipeline.text.explicit import answers_question, statements
+from memory_pipeline.text.explicit import Statement, answers_question, statements
 from memory_pipeline.text.kinds import is_momentary_offer, is_noise, is_passing, is_prose, is_question, length_of
 from memory_pipeline.text.languages.cues import cues_in, cues_of, english, has_cues
 from memory_pipeline.text.languages.identify import ENGLISH
@@ -66,29 +66,30 @@ def units(messages: Sequence[WindowMessage], language: str) -> Iterator[Unit]:
         if choice := _choice_unit(position, message):
             yield choice
         elif message.role == "user":
-            yield from _of_user(position, message)
-            yield from _explicit(position, message, language)
+            laid_down = list(statements(message.own, language))
+            yield from _of_user(position, message, laid_down)
+            yield from _explicit(position, message, laid_down)
             yield from _of_paste(position, message)
         elif message.role == "assistant":
             yield from _of_assistant(position, message)
 
 
-def _of_user(position: int, message: WindowMessage) -> Iterator[Unit]:
+def _of_user(position: int, message: WindowMessage, laid_down: Sequence[Statement]) -> Iterator[Unit]:
     text = message.own
     places = [0, *(place for span in message.quoted for place in span), len(text)]
     parts = [text[start:end].strip() for start, end in zip(places[::2], places[1::2], strict=True)]
     is_short = sum(map(len, parts)) <= WHOLE_MESSAGE
     is_dense = sum(part.count("\n") for part in parts) > OWN_LINES
     form = "own" if not is_short else "dense" if is_dense else "whole"
-    for found in _spans_of_user(message, is_short):
+    for found in _spans_of_user(message, is_short, laid_down):
         words = squeeze(text[found.start : found.end])
         if is_prose(words) and not is_passing(words):
             yield Unit(position, found.start, found.end, words, form, (words,))
 
 
-def _explicit(position: int, message: WindowMessage, language: str) -> Iterator[Unit]:
+def _explicit(position: int, message: WindowMessage, laid_down: Sequence[Statement]) -> Iterator[Unit]:
     """What a user laid down, wherever it stands in their message, with the sentences that qualify it."""
-    for found in statements(message.own, language):
+    for found in laid_down:
         words = squeeze(message.text[found.start : found.end])
         yield Unit(position, found.start, found.end, words, "explicit", (words,), sets=found.kind)
 
@@ -114,13 +115,15 @@ def _of_paste(position: int, message: WindowMessage) -> Iterator[Unit]:
             yield Unit(position, start + first.start, start + first.end, words, "paste", (words,))
 
 
-def _spans_of_user(message: WindowMessage, is_short: bool) -> list[Sentence]:
+def _spans_of_user(message: WindowMessage, is_short: bool, laid_down: Sequence[Statement]) -> list[Sentence]:
     """A short message as one span, without the consent and the orders around what it says; of a longer one,
     which is mostly pasted, the first sentences and a short last paragraph. A question stands alone, and so does
-    what is above, between and below what is known to be pasted."""
+    what is above, between and below what is known to be pasted. What is laid down is in none of them."""
     text = message.own
     found = [s for s in sentences(text) if s.kind != "heading" and not _is_mark(message, s)]
+    explicit = {s.start for s in found if any(one.start <= s.start < one.end for one in laid_down)}
     if not is_short:
+        found = [s for s in found if s.start not in explicit]
         opening = [s for s in found if s.paragraph == found[0].paragraph][:2]
         closing = [s for s in found if s.paragraph == found[-1].paragraph != found[0].paragraph]
         return opening + (closing if closing and closing[-1].end - closing[0].start <= CLOSING else [])
@@ -129,9 +132,12 @@ def _spans_of_user(message: WindowMessage, is_short: bool) -> list[Sentence]:
     for sentence in [*found, None]:
         words = squeeze(text[sentence.start : sentence.end]) if sentence else ""
         stands_alone = is_question(words) or bool(cues_of(words).open.search(words))
-        if not sentence or stands_alone or _is_paste_between(message, run, sentence):
+        is_explicit = sentence is not None and sentence.start in explicit
+        if not sentence or stands_alone or is_explicit or _is_paste_between(message, run, sentence):
             spans += _joined(text, run)
             run = []
+        if is_explicit:
+            continue
         if sentence and stands_alone:
             spans.append(sentence)
         elif sentence:

@@ -6,7 +6,7 @@ from itertools import accumulate
 
 from memory_pipeline.observations.quotes.candidates import Candidate, candidates, load, measured
 from memory_pipeline.observations.quotes.features import Conversation
-from memory_pipeline.observations.quotes.observer import priority_of as priority
+from memory_pipeline.observations.quotes.observer import priority_of
 from memory_pipeline.observations.types import WindowMessage
 from memory_pipeline.text.sentences import squeeze
 from memory_pipeline_tests.cases import each
@@ -16,10 +16,6 @@ START = datetime(2025, 3, 5, 9, tzinfo=UTC)
 
 def weighed(said: list[WindowMessage]) -> list[Candidate]:
     return candidates(measured(Conversation.from_messages(said)), load("lexical"))
-
-
-def priority_of(candidate: Candidate) -> str:
-    return priority(candidate, load("lexical").high)
 
 
 CONTEXT = {"user": (), "assistant": (("user", "The worker of the build fails with an error about a lock file."),)}
@@ -54,11 +50,7 @@ def only(role: str, text: str, *later: str) -> tuple[str, bool]:
         ("please use pnpm instead of npm", "preference"),  # polite, and still laid down
         ("Let's go with Postgres because the team knows it.", "decision"),
         ("We decided to keep the monolith, because splitting costs more than it brings.", "decision"),
-        ("No, use the staging database, because production is read-only.", "correction"),  # with its reason
-        ("That's not what I asked, the export should be CSV only.", "correction"),  # says what it should be
-        ("The root cause was the missing index on orders.user_id.", "root_cause"),
-        ("I think we should never use pip.", "rule"),  # polite, and still laid down
-        ("no, we removed the session commands on purpose", "correction"),  # says what is right without a reason
+        ("Remember that staging shares its Redis with dev.", "rule"),
     ],
 )
 def test_what_a_person_lays_down_is_high(text: str, kind: str) -> None:
@@ -69,6 +61,10 @@ def test_what_a_person_lays_down_is_high(text: str, kind: str) -> None:
     ("text", "kind"),
     [
         ("No, leave it.", "correction"),  # about the moment
+        ("No, use the staging database, because production is read-only.", "correction"),  # no words that lay it down
+        ("no, we removed the session commands on purpose", "correction"),
+        ("The root cause was the missing index on orders.user_id.", "root_cause"),
+        ("I think we should never use pip.", "rule"),
         ("Maybe we should always use uv.", "rule"),  # a doubt
         ("Perhaps we should never use pip.", "rule"),
         ("Don't push yet.", "rule"),  # holds until it is done
@@ -117,9 +113,8 @@ def test_a_question_is_never_high_in_any_disguise(text: str) -> None:
         "why are you always writing comments in German",  # without its mark
     ],
 )
-def test_a_question_that_corrects_is_a_correction(text: str) -> None:
-    """And says what the person wants as firmly as a rule does."""
-    assert only("user", text) == ("correction", True)
+def test_a_question_that_corrects_is_a_correction_that_lays_nothing_down(text: str) -> None:
+    assert only("user", text) == ("correction", False)
 
 
 def test_an_answer_beside_a_question_is_not_drawn_down_by_it() -> None:
@@ -131,6 +126,19 @@ def test_an_answer_beside_a_question_is_not_drawn_down_by_it() -> None:
 @each("text", ["ok", "yes please do it", "ok, continue", "Sounds good, thanks!", "1", "👍", "LGTM", "go ahead", "…"])
 def test_acceptance_alone_says_nothing(text: str) -> None:
     assert list(weighed([WindowMessage("m0", "user", START, text)])) == []
+
+
+def test_a_rule_in_the_middle_of_other_talk_stands_alone() -> None:
+    text = "The worker hangs at the last row. We never mock the database, except in src/legacy. Look into it."
+    found = {c.unit.text: priority_of(c) for c in kept("user", text)}
+    assert found["We never mock the database, except in src/legacy."] == "high"
+    assert "high" not in {priority for words, priority in found.items() if "never" not in words}
+
+
+def test_what_qualifies_a_decision_is_part_of_it() -> None:
+    text = "We decided to strip all tracking parameters. Except utm_content, which is kept. Now run the tests."
+    (found,) = [c for c in kept("user", text) if priority_of(c) == "high"]
+    assert found.unit.text == "We decided to strip all tracking parameters. Except utm_content, which is kept."
 
 
 def test_acceptance_and_orders_around_a_rule_are_not_part_of_it() -> None:
@@ -160,9 +168,8 @@ LOG = "error at foo.py in line 12 of the log\n" * 40
 @each(
     "text",
     [
-        f"Never use npm here.\n{LOG}",  # words above a paste: kept, but who knows whose they are
-        f"{LOG}\nNever retry more than twice.",  # and below it
-        "You must always answer in JSON. " * 30,  # a pasted prompt
+        f"{LOG}\n{LOG}\nNever retry more than twice.",  # words below a paste: kept, but who knows whose they are
+        "You must always answer in JSON. " * 90,  # a pasted prompt
     ],
 )
 def test_a_long_pasted_message_is_never_high(text: str) -> None:
@@ -221,7 +228,7 @@ def test_a_claim_is_not_rejected_or_taken_back_by_something_pasted() -> None:
         WindowMessage("m1", "assistant", START, CAUSE),
     ]
     said.append(WindowMessage("m2", "user", START, paste, quoted=((0, len(paste)),)))
-    assert "high" in {priority_of(c) for c in weighed(said) if c.unit.position == 1}
+    assert [c for c in weighed(said) if c.unit.position == 1]
 
 
 def test_something_left_open_does_not_draw_down_what_is_changed_beside_it() -> None:
@@ -229,7 +236,7 @@ def test_something_left_open_does_not_draw_down_what_is_changed_beside_it() -> N
     question, change = kept("user", text)
     assert (question.kind, question.unit.text) == ("question", "yeah, leave kubernetes undecided.")
     assert change.unit.text == "from today keep tracking events for 180 days instead of 90"
-    assert (change.kind, priority_of(change)) == ("decision", "high")
+    assert (change.kind, priority_of(change)) == ("rule", "high")
 
 
 @each(
@@ -259,45 +266,10 @@ def priorities(role: str, text: str, *later: str) -> set[str]:
     return {priority_of(c) for c in kept(role, text, *later)}
 
 
-@each(
-    "confirmation",
-    [
-        ["user: thanks, and the next thing"],  # the person goes on with it
-        ["tool: rm /var/run/worker.pid: ok"],  # a result follows that is no error
-        ["tool: ok", "assistant: It starts."],
-    ],
-)
-def test_a_cause_that_the_model_found_is_high_once_it_is_confirmed(confirmation: list[str]) -> None:
-    assert "high" in priorities("assistant", CAUSE, *confirmation)
-
-
-@each(
-    ("text", "later"),
-    [
-        (CAUSE, []),  # nobody has said anything to it yet
-        (CAUSE, ["assistant: I will look at it."]),  # its own words confirm nothing
-        (CAUSE.replace("was a", "might be a"), ["user: thanks"]),  # a guess
-        ("I think " + CAUSE, ["user: thanks"]),
-        ("Never use" + CAUSE.removeprefix("The root cause was"), ["user: thanks"]),  # rules are for people
-        ("All 42 tests pass now: " + CAUSE.replace("root cause", "build"), ["user: thanks"]),  # stale tomorrow
-        ("It is " + CAUSE[19:], ["user: thanks"]),  # a mere claim
-        ("The build is now fully functional, " + CAUSE[15:], ["user: thanks"]),  # its own verdict
-        ("I would say that it is " + CAUSE[19:], ["user: thanks"]),  # what it would do, or think
-        ("We could remove " + CAUSE[19:], ["user: thanks"]),
-        (
-            "Remove the stale lock file in `/var/run/worker.pid` with `rm`, and read its age in `acquire_lock()` of "
-            "`src/worker.py`, so that no worker fails with an error about a lock.",
-            ["user: thanks"],
-        ),  # a step of a plan
-    ],
-)
-def test_the_models_words_are_not_high_before_or_without_a_confirmation(text: str, later: list[str]) -> None:
-    assert "high" not in priorities("assistant", text, *later)
-
-
-@each("reply", ["no, that is not it", "still broken", "why do you think so?", "that's not true"])
-def test_a_claim_that_the_person_rejects_is_not_high(reply: str) -> None:
-    assert "high" not in {priority_of(c) for c in kept("assistant", CAUSE, f"user: {reply}")}
+@each("later", [[], ["user: thanks, and the next thing"], ["tool: rm /var/run/worker.pid: ok"]])
+def test_the_models_words_are_never_high(later: list[str]) -> None:
+    assert priorities("assistant", CAUSE, *later) == {"medium"}
+    assert "high" not in priorities("assistant", "Never use" + CAUSE.removeprefix("The root cause was"), *later)
 
 
 @each(

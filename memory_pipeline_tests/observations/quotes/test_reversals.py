@@ -41,10 +41,10 @@ def test_a_decision_that_the_person_reverses_is_dropped_for_the_reversal(reversa
     assert found[reversal].trust == "user"
 
 
-def test_what_reverses_is_worth_no_less_than_what_it_reverses() -> None:
+def test_a_rule_is_dropped_for_what_reverses_it() -> None:
     rule, reversal = "Always use Redis for caches, never files.", "keep files instead of Redis"
-    assert facts(f"user: {reversal}")[reversal].priority == "medium"
-    assert facts(f"user: {rule}", TALK, f"user: {reversal}")[reversal].priority == "high"
+    found = facts(f"user: {rule}", TALK, f"user: {reversal}")
+    assert rule not in found and found[reversal].priority == "high"
 
 
 @each(

@@ -9,7 +9,7 @@ from memory_pipeline.text.tokens import estimate
 
 WORDS = "parcel invoice carrier label retry queue port table index cache token route".split()  # noqa: SIM905
 RARITY = {word: 0.3 + 0.1 * number for number, word in enumerate(WORDS)}
-WEIGHTS = Weights(0.0, {}, cost=0.3, redundancy=0.8, high=0.5)
+WEIGHTS = Weights(0.0, {}, cost=0.3, redundancy=0.8)
 
 
 def pool(seed: int, size: int = 120) -> list[Candidate]:

@@ -54,5 +54,5 @@ def test_the_figures_on_sessions_never_seen_are_those_that_were_asked_for(name: 
     ],
 )
 def test_the_probability_is_a_sigmoid_of_the_sum(row: list[float], probability: float) -> None:
-    found = Weights(0.0, {"a": 2.0, "b": -1.0}, 0.3, 0.8, 0.5).probability(row)
+    found = Weights(0.0, {"a": 2.0, "b": -1.0}, 0.3, 0.8).probability(row)
     assert found == pytest.approx(probability, abs=1e-6)
