@@ -44,9 +44,7 @@ AROUND = (
 
 
 def window(turns: Sequence[tuple[str, str]]) -> list[WindowMessage]:
-    return [
-        WindowMessage(f"m{i}", role, NINE + timedelta(minutes=i), text) for i, (role, text) in enumerate(turns)
-    ]
+    return [WindowMessage(f"m{i}", role, NINE + timedelta(minutes=i), text) for i, (role, text) in enumerate(turns)]
 
 
 def observed(turns: Sequence[tuple[str, str]], *, is_long: bool) -> list[Fact]:
@@ -94,9 +92,7 @@ def by_kind(message: dict[str, Any]) -> bool:
 def sde() -> tuple[int, int, int, int]:
     """Decoys with a high, decoys, deciding turns that are observed, deciding turns."""
     data = json.loads(SDE.read_text("utf-8"))
-    high = sum(
-        any(fact.priority == HIGH for fact in _of_chat(decoy["turns"])) for decoy in data["decoys"]
-    )
+    high = sum(any(fact.priority == HIGH for fact in _of_chat(decoy["turns"])) for decoy in data["decoys"])
     decided = [
         any(s.message_id == f"m{turn}" for fact in _of_chat(chat) for s in fact.evidence)
         for task in data["tasks"]

@@ -34,6 +34,7 @@ from memory_pipeline.embeddings.opening import (
 )
 from memory_pipeline.embeddings.sparse import numbers_of, weigh_query
 from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.recall.amended import amending, newest_first
 from memory_pipeline.recall.approved import approved_lines
 from memory_pipeline.recall.fusion import CANDIDATES, EVERYTHING, Filters, Ranked, rank, substance
 from memory_pipeline.recall.remembered import Remembered
@@ -204,11 +205,22 @@ class Searcher:
         coverage = _coverage(messages, ranked, weight)
         cosines = [ranked.meaning.get(name, 0.0) for name, _ in ranked.passages[:AMONG_THE_BEST]]
         likeness = max(cosines, default=0.0) if vector is not None and opened.model == BUNDLED_MODEL else None
-        hits = _merged([*said, *observed, *lines])[:limit]
+        amended_at = amending(said, wanted)
+        hits = newest_first(
+            _merged([*said, *observed, *lines]), amended_at, _session_of, lambda h: h.score, lambda h: h.timestamp
+        )[:limit]
+        times = {hit.session_id: hit.timestamp for hit in reversed(said)}
+        sessions = newest_first(
+            ranked.sessions[: max(limit, 10)],
+            amended_at,
+            lambda s: s[0],
+            lambda s: s[1],
+            lambda s: times.get(s[0], "~"),
+        )
         return Results(
             text,
             tuple(hits),
-            tuple(session for session, _ in ranked.sessions[: max(limit, 10)]),
+            tuple(session for session, _ in sessions),
             bool(lines) or (bool(hits) and is_likely(coverage, likeness)),
             tuple(filter(None, (*opened.notes, note or opened.partly, without))),
             coverage,
@@ -436,6 +448,10 @@ def _says_the_same(hit: Found, other: Found) -> bool:
         return False
     short, long = sorted((" ".join(hit.text.split()), " ".join(other.text.split())), key=len)
     return short in long
+
+
+def _session_of(hit: Found) -> str:
+    return hit.session_id
 
 
 def _sessions_of(hits: Sequence[Found]) -> tuple[str, ...]:

@@ -28,6 +28,8 @@ _SETS = (
 """Roles in the order in which they are looked for, each with the kind of what it lays down."""
 _TAKES_OUT = ("open", "doubt", "guess", "supposes", "for_now", "complaint", "offer", "unsettled")
 _CLAUSE_END = re.compile(r"[,;:](?=\s)|[，；：、]|\s[-–—]\s")
+MIN_WORDS = 2
+"""Content words that name a thing and what applies to it: "answer in English"."""
 MAX_TYPED = 2500
 """Characters of one message above which it reads as a prompt that was pasted: nobody types so much."""
 MAX_STATEMENT = 600
@@ -74,8 +76,8 @@ def statements(text: str, language: str = "") -> Iterator[Statement]:
     last: Sentence | None = None
     for sentence in sentences(text):
         words = squeeze(text[sentence.start : sentence.end])
-        kind = explicit_kind(words, language) if sentence.kind != "heading" and is_prose(words) else None
-        if found and last and _goes_on(found, last, sentence, words, kind):
+        kind = explicit_kind(words, language) if sentence.kind != "heading" and _says_what(words) else None
+        if found and last and _goes_on(found, last, squeeze(text[last.start : last.end]), sentence, words, kind):
             found = Statement(found.start, sentence.end, found.kind)
         else:
             if found:
@@ -107,9 +109,17 @@ def _leaves_open(words: str, cues: Cues) -> bool:
     return is_question(words) or any(getattr(cues, role).search(words) for role in _TAKES_OUT)
 
 
-def _goes_on(found: Statement, last: Sentence, sentence: Sentence, words: str, kind: str | None) -> bool:
+def _says_what(words: str) -> bool:
+    return is_prose(words) and len(content_words(words)) >= MIN_WORDS
+
+
+def _goes_on(
+    found: Statement, last: Sentence, last_words: str, sentence: Sentence, words: str, kind: str | None
+) -> bool:
     """Whether a sentence qualifies the statement before it: in its paragraph, and no question."""
     if sentence.paragraph != last.paragraph or sentence.end - found.start > MAX_STATEMENT or is_question(words):
         return False
     cues: Cues = cues_of(words)
+    if cues_of(last_words).amends.search(last_words):
+        return True  # it only announces what is said now
     return bool(cues.qualifies.search(words)) and (kind is not None or not cues.momentary.search(words))

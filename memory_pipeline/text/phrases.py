@@ -11,9 +11,9 @@ A file has a table for each role of `Cues`, and in it lists of phrases by where 
     only    the sentence has nothing but these
     except  no occurrence of any of these: "never mind"
 
-In a phrase `*` is any ending of a word, `_` any word, `{do}` a word of the list `do` and `…` a few words; `(a/b)` is one
-of the two, `[a/b]` one of them or nothing, and a comma may stand at any space. In the roles `gives_up` and `refuses`, `X` is what is given up or
-refused. Upper and lower case are the same, and so are both apostrophes.
+In a phrase `*` is any ending of a word, `_` any word, `{do}` a word of the list `do` and `…` a few words; `(a/b)` is
+one of the two, `[a/b]` one of them or nothing, and a comma may stand at any space. In the roles `gives_up` and
+`refuses`, `X` is what is given up or refused. Upper and lower case are the same, and so are both apostrophes.
 """
 
 from __future__ import annotations
@@ -131,6 +131,8 @@ class Cues:
     """Words with which a sentence lays nothing down: about one case, a past one or a possible one."""
     qualifies: re.Pattern[str] = NEVER
     """How a sentence begins that belongs to the one before: "except ...", "then ..."."""
+    amends: re.Pattern[str] = NEVER
+    """A user announces that they change what was settled; what follows says how."""
     chooses: re.Pattern[str] = NEVER
     """A question that offers things to choose from, or asks which one."""
     takes_back: re.Pattern[str] = NEVER

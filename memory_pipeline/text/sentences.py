@@ -20,6 +20,11 @@ _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no)|\s[A-Za-z]|\
 _GOES_ON = ".!?…:;,。！？)\"'”’"
 """Ends of a line that the next one continues."""
 MAX_ABBREVIATION = 8
+_EMPHASIS = re.compile(
+    r"(?<![\w(*])\*\*(?=[^\s*])([^*\n]{1,300}?)(?<!\s)\*\*(?!\w)"
+    r"|(?<!\w)__(?=[^\s_])([^_\n]{1,300}? [^_\n]{1,300}?)__(?!\w)"
+)
+"""Bold text, and not the power in "1000**3", the arguments "**kwargs" or the name `__init__`."""
 _LINK = re.compile(r"!?\[([^\]\[]{0,500})\]\([^)\s]*\)")
 # with what joined them
 _DECORATION = re.compile(r"[\U0001F300-\U0001FAFF\u2600-\u27BF\u2B00-\u2BFF](?:\uFE0F?\u200D)?|\uFE0F")
@@ -79,7 +84,7 @@ def _trimmed(text: str, start: int, end: int, kind: str, paragraph: int) -> Sent
 
 def squeeze(text: str) -> str:
     """The words on one line, without Markdown emphasis, bullets, emoji and link targets; items of a list in a row."""
-    text = _DECORATION.sub("", _LINK.sub(r"\1", text)).replace("**", "").replace("__", "")
+    text = _EMPHASIS.sub(r"\1\2", _DECORATION.sub("", _LINK.sub(r"\1", text)))
     return " ".join(_NEXT_ITEM.sub(lambda end: ": " if end[1] else "; ", _BULLET.sub("", text)).split())
 
 

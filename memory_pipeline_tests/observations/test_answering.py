@@ -112,7 +112,7 @@ def test_the_check_tells_a_question_that_nobody_asked(tmp_path: Path) -> None:
     row = {
         "text": 'Asked "a": "b"',
         "evidence": [{"message_id": "m", "start": 0, "end": 1}],
-        "observer": "extractive-3",
+        "observer": "extractive-4",
     }
     assert missing_evidence(row, {"m": "b"}, {"m": ("question", "a?")}) is None
     assert missing_evidence(row, {"m": "b"}, {"m": ("question", "c?")}) == "its text is not what its evidence says"

@@ -56,7 +56,7 @@ def test_the_rows_of_a_day(work: Work) -> None:
         "high",
         "rule",
         "user",
-        "extractive-3-lexical",
+        "extractive-4-lexical",
     )
     assert (rule["session_id"], rule["day"]) == ("s1", DAY)
     assert rule["evidence"] == [{"message_id": "s1-05-09:00-0", "start": 0, "end": 62}]

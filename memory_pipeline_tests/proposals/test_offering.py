@@ -57,7 +57,7 @@ def supports(work: Work) -> dict[str, list[str]]:
     ],
 )
 def test_of_quotes_what_a_person_laid_down_is_offered(text: str, fields: dict[str, Any], is_shown: bool) -> None:
-    source = {"trust": fields.pop("trust", "user"), "observer": "extractive-3"}
+    source = {"trust": fields.pop("trust", "user"), "observer": "extractive-4"}
     line = reflection(text, **({"kind": "decision"} | fields), reflector="extractive-1")
     assert is_offered(line, [source]) is is_shown  # type: ignore[arg-type, list-item]
 

@@ -96,7 +96,11 @@ class Measured:
 def measured(window: Conversation, encoder: Encoder | None = None) -> Measured:
     answered = answers(window.messages, language=window.language["user"])
     joined = {unit.position for unit in answered}  # alone they would mean less, and cost less
-    found = [u for u in units(window.messages, window.language["user"]) if u.form not in ("whole", "explicit") or u.position not in joined]
+    found = [
+        u
+        for u in units(window.messages, window.language["user"])
+        if u.form not in ("whole", "explicit") or u.position not in joined
+    ]
     found += answered
     values = rows(found, window)
     if encoder:

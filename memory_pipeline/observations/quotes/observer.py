@@ -91,7 +91,7 @@ class ExtractiveObserver:
 
     @property
     def name(self) -> str:
-        return f"extractive-3-{ENCODED if self.encoder else LEXICAL}"
+        return f"extractive-4-{ENCODED if self.encoder else LEXICAL}"
 
     at_once = 1
     goes_on = False

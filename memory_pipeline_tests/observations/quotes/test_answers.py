@@ -28,7 +28,7 @@ def decisions(said: list[WindowMessage]) -> list[Fact]:
     texts = {m.message_id: m.text for m in said}
     for fact in found:
         evidence = [{"message_id": s.message_id, "start": s.start, "end": s.end} for s in fact.evidence]
-        row = {"text": fact.text, "evidence": evidence, "observer": "extractive-3-lexical"}
+        row = {"text": fact.text, "evidence": evidence, "observer": "extractive-4-lexical"}
         assert missing_evidence(row, texts) is None
         assert (fact.kind, fact.trust) == ("decision", "user")
     return found

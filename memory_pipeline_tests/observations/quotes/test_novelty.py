@@ -52,7 +52,7 @@ def test_nothing_to_weigh_loads_no_model() -> None:
 
 def test_the_observer_says_by_its_name_whether_it_had_vectors() -> None:
     with_vectors = ExtractiveObserver(encoder=cast(Encoder, Axes()))
-    assert (ExtractiveObserver().name, with_vectors.name) == ("extractive-3-lexical", "extractive-3-encoded")
+    assert (ExtractiveObserver().name, with_vectors.name) == ("extractive-4-lexical", "extractive-4-encoded")
     said = [
         WindowMessage("m0", "user", START, "Never use npm here."),
         WindowMessage("m1", "assistant", START, "I will look at it. " * 9),
