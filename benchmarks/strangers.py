@@ -3,19 +3,20 @@
     python -m benchmarks.strangers [--looked-at] [--list]
 
 Twenty sessions of ten people in `../shared/more-sessions` are labelled in `benchmarks/labels/strangers`, by readers who
-saw nothing but the sessions. The rules for what is high and what is offered were chosen with ten of these in view
-(`labels.is_looked_at`) and with those of `benchmarks/observing.py`. Figures are of the ten others, by six people of
-whom one has a session among the first ten, too; `--looked-at` gives those of the first ten.
+saw nothing but the sessions. Earlier rules for what is high and offered were chosen with ten of these in view
+(`labels.is_looked_at`) and with those of `benchmarks/observing.py`; the words of `text/languages` with none. Figures
+are of the ten others, by six people of whom one has a session among the first ten, too; `--looked-at` gives those of
+the first ten.
 
-All go through `memory run --all` into an empty workspace, twice: by this package, and by a copy of it that has the rule
-from before, as many highs as are likely, and offered what is high or of a kind that lasts. Lines are held against the
-labels as in `benchmarks/promoted.py`: `junk` is the share that carries no labelled fact.
+All go through `memory run --all` into an empty workspace, twice: by this package, and by commit `BEFORE`. Lines are
+held against the labels as in `benchmarks/promoted.py`: `junk` is the share that carries no labelled fact.
 
 Last, how far two readers of the same five sessions agree: facts of the one that the other has, and as high ones.
 """
 
 import json
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -25,10 +26,8 @@ from benchmarks.common import MORE, ROOT, parser, run_everything
 from benchmarks.labels import SECOND_READER, STRANGERS, is_looked_at, restored, scorer, texts_of
 from benchmarks.promoted import FIGURES, Labelled, Line, Stages, figures
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.observations.quotes import observer
-from memory_pipeline.proposals.offering import LASTING, NOTABLE_SESSIONS
 from memory_pipeline.settings import Settings
-from memory_pipeline.text.priorities import HIGH, MEDIUM
+from memory_pipeline.text.priorities import HIGH
 
 
 def labelled(folder: Path) -> dict[str, Labelled]:
@@ -43,22 +42,15 @@ def labelled(folder: Path) -> dict[str, Labelled]:
     return found
 
 
+BEFORE = "46ebf5e"
+"""The commit that is run beside this one: with a fitted rule of what is high, and offers of what was said twice."""
+
+
 def before(folder: Path) -> Path:
-    """A copy of the package in which all that is likely is high."""
-    for name in ("memory_pipeline", "prompts"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "dagster.yaml", folder)
-    target = folder / Path(observer.__file__).relative_to(ROOT)
-    bound = f"HIGHS, MAX_HIGHS = {observer.HIGHS}, {observer.MAX_HIGHS}"
-    code = target.read_text("utf-8")
-    assert bound in code
-    target.write_text(code.replace(bound, f"HIGHS, MAX_HIGHS = {observer.HIGHS}, 10**6"), "utf-8")
+    """The checkout of the commit before."""
+    archive = subprocess.run(["git", "archive", BEFORE], cwd=ROOT, capture_output=True, check=True).stdout
+    subprocess.run(["tar", "-x", "-C", f"{folder}"], input=archive, check=True)
     return folder
-
-
-def offered_before(line: Mapping[str, Any]) -> bool:
-    is_notable = line["kind"] in LASTING or line["sessions"] >= NOTABLE_SESSIONS
-    return line["kind"] != "progress" and (line["priority"] == HIGH or (line["priority"] == MEDIUM and is_notable))
 
 
 def stages_of(code: Path, files: Iterable[str], folder: Path) -> Stages:
@@ -108,11 +100,10 @@ def main() -> None:
         (folder / "code").mkdir()
         for title, code in (("before", before(folder / "code")), ("now", ROOT)):
             at = stages_of(code, [s.file for s in chosen.values()], folder / title)
-            observed, reflected = at.observations.values(), at.reflections
+            observed = at.observations.values()
             report(f"observed, {title}", chosen, at.lines(observed))
             report(f"high, {title}", chosen, at.lines(o for o in observed if o["priority"] == HIGH))
-            queue = at.queue if title == "now" else [line for line in reflected if offered_before(line)]
-            offered = at.lines(queue)
+            offered = at.lines(at.queue)
             report(f"offered, {title}", chosen, offered)
         if asked.list:
             for name, session in chosen.items():

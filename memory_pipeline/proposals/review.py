@@ -16,6 +16,7 @@ import polars as pl
 from memory_pipeline.days import day_of
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.rows import ProposalState, typed_rows
+from memory_pipeline.llm.config import observer_model
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.markdown.safe_write import LOCK_SECONDS, decode, encode, keep_copy, update_file, write_atomically
 from memory_pipeline.markdown.temporary_files import remove_temporary_files
@@ -158,14 +159,15 @@ def reconcile(
             if AUTO_SURFACE in log.events(DECIDED)["surface"]:
                 automatic = list(dict.fromkeys([*recently_promoted(workspace, log, now), *result.automatic]))
             withdrawn = recently_withdrawn(log, now, settings.proposal_expiry_days)
-            new = with_notices(new, automatic, len(pending) - len(waiting), withdrawn)
+            instead = "" if log.table("proposals").height or fixes else _what_there_is(workspace)
+            new = with_notices(new, automatic, len(pending) - len(waiting), withdrawn, instead)
             # first the copy that has what was shown, then the file: never a line in the file that we do not know of
             _write_shown(settings, new)
             named.clear()
             named.update(PROPOSAL_ID.findall(new))
             return encode(new)
 
-        if settings.review_file.exists() or log.pending():
+        if settings.review_file.exists() or log.pending() or workspace.lake.days("observations"):
             update_file(settings.review_file, edit, backups=settings.backups)
             _record_display(log, shown, named, now)
         else:
@@ -488,6 +490,19 @@ def _promote(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
     ]
     log.add(PROMOTED, made, now)
     return [p.proposal_id for p in promotions]
+
+
+def _what_there_is(workspace: Workspace) -> str:
+    """What a reader of an empty REVIEW.md has instead."""
+    observed = workspace.lake.read("observations", columns=["session_id"])
+    sessions = workspace.lake.read("sessions", columns=["session_id"])["session_id"].n_unique()
+    there = (
+        f"nobody laid down a rule, a preference or a decision in explicit words. {sessions} sessions can be searched "
+        f"(`memory search`), and the daily logs have {observed.height} observations of them."
+    )
+    if observer_model(workspace.settings):
+        return there
+    return f"{there} A model would also offer what needs understanding: `memory setup` lists those that can be used."
 
 
 def _promotion(row: ProposalState) -> Promotion:

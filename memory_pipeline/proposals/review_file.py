@@ -398,15 +398,22 @@ _NOTICES = (
     ),
     re.compile(rf"_Fixed automatically: (?:`f-\d{{8}}-\d{{3,}}`[,.] )+{re.escape(_FIX_ENDING)}_\s*$"),
     re.compile(rf"_Promoted automatically: (?:`p-\d{{8}}-\d{{3,}}`[,.] )+{re.escape(_ENDING)}_\s*$"),
+    re.compile(r"_Nothing is sure enough to be offered: .*_\s*$"),
     re.compile(rf"_The best \d+ of \d+ pending proposals are shown here; the other \d+ wait\. {_ANY_ALL}_\s*$"),
     re.compile(rf"_\d+ more are pending: the best are shown here\. {_ANY_ALL}_\s*$"),  # as 0.2.0 put it
 )
 
 
-def with_notices(text: str, automatic: Sequence[str], waiting: int, withdrawn: Mapping[str, str] | None = None) -> str:
+def with_notices(
+    text: str,
+    automatic: Sequence[str],
+    waiting: int,
+    withdrawn: Mapping[str, str] | None = None,
+    nothing_offered: str = "",
+) -> str:
     """The text with these lines above its last count line, which tells how many proposals there are in all; as it is
     when nothing was promoted, fixed or withdrawn and nothing waits. ``withdrawn``: fixes with the day on which their
-    patterns ended."""
+    patterns ended; ``nothing_offered``: what there is where no proposal was ever made."""
     lines = split_lines(text)
     count = _last_count(lines)
     if count is None:
@@ -422,6 +429,8 @@ def with_notices(text: str, automatic: Sequence[str], waiting: int, withdrawn: M
     if withdrawn:
         told = ", ".join(f"`{p}` on {day}" for p, day in withdrawn.items())
         notices.append(f"_Withdrawn, for it has stopped: {told}. {_WITHDRAWN}_")
+    if nothing_offered:
+        notices.append(f"_Nothing is sure enough to be offered: {nothing_offered}_")
     if waiting > 0:
         shown, total = int(count["count"]), int(count["count"]) + waiting
         notices.append(

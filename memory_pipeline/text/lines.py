@@ -40,7 +40,7 @@ _NO_SUBJECT = re.compile(
     r"^(?:should|must|needs?|has|have|had|is|isn'?t|are|was|were|can|could|would|will|does|looks|seems|still)\b", re.I
 )
 _ABOVE = re.compile(
-    r"\b(?:above|below|previous(?:ly)?|earlier|aforementioned|as (?:i )?said|like before|the same way)\b"
+    r"\b(?:above|below|previous(?:ly)?|earlier|aforementioned|the rest|as (?:i )?said|like before|the same way)\b"
     r"|上述|以上|如上|前述",
     re.I,
 )

@@ -114,7 +114,9 @@ def test_no_word_of_plain_prose_is_lost(text: str) -> None:
         ("see [the docs](https://example.org/a_b) 🔴✅", "see the docs"),
         ("![shot](a.png) of it", "shot of it"),
         ("2 * 3", "2 * 3"),  # single asterisks may be arithmetic
-        ("`__init__` file", "`init` file"),
+        ("`__init__` file", "`__init__` file"),
+        ("exactly 1000**3 bytes", "exactly 1000**3 bytes"),
+        ("call f(**kwargs) once", "call f(**kwargs) once"),
     ],
 )
 def test_squeeze_leaves_the_words(text: str, expected: str) -> None:

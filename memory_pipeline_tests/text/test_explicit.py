@@ -1,0 +1,107 @@
+"""What a person lays down in explicit words, and what only sounds like it."""
+
+from memory_pipeline.text.explicit import answers_question, explicit_kind, statements
+from memory_pipeline.text.lines import stands_alone
+from memory_pipeline_tests.cases import each
+
+
+@each(
+    ("sentence", "kind"),
+    [
+        ("Never push to main directly", "rule"),
+        ("no secrets in the logs please", "rule"),
+        ("Every migration needs a way back.", "rule"),
+        ("I'd rather have small commits", "preference"),
+        ("use pnpm instead of npm", "preference"),
+        ("we settled on Postgres for the events", "decision"),
+        ("keep in mind that staging shares its Redis with dev", "rule"),
+        ("Alle Preise werden ausschließlich in Cent gespeichert", "rule"),
+        ("Lieber kleine Commits als große", "preference"),
+        ("Ne pousse jamais directement sur main", "rule"),
+        ("Hemos decidido usar Postgres para los eventos", "decision"),
+        ("ログには必ずrequest_idを含めること", "rule"),
+        ("提交信息一律用英文写", "rule"),
+    ],
+)
+def test_what_lays_something_down(sentence: str, kind: str) -> None:
+    assert explicit_kind(sentence) == kind
+
+
+@each(
+    "sentence",
+    [
+        "should we never push to main directly?",
+        "the parser always returns None",
+        "you always break the build",
+        "maybe we should use Redis instead of Postgres",
+        "this should never happen",
+        "wait, let us talk first",
+        "tidy up the parser when you have time",
+        "no, the bug is in the parser",
+        "I always forget how that works",
+        "der Job läuft immer zweimal an",
+        "le parseur renvoie toujours une liste vide",
+        "el scraper siempre devuelve la primera página",
+        "パーサーが毎回nullを返してきます",
+        "这个函数每次都返回第一个用户",
+    ],
+)
+def test_what_lays_nothing_down(sentence: str) -> None:
+    assert explicit_kind(sentence) is None
+
+
+def said(text: str) -> list[str]:
+    return [text[found.start : found.end] for found in statements(text)]
+
+
+def test_a_statement_is_found_in_the_middle_of_other_talk() -> None:
+    text = "the build is red again. we never mock the database here. can you have a look at the log?"
+    assert said(text) == ["we never mock the database here."]
+
+
+def test_it_goes_on_with_what_qualifies_it() -> None:
+    text = "We decided to strip tracking parameters. Except utm_content, which is kept. Run the tests now."
+    assert said(text) == ["We decided to strip tracking parameters. Except utm_content, which is kept."]
+
+
+def test_an_announced_amendment_goes_on_with_what_it_says() -> None:
+    text = "An amendment to the policy we agreed on. The cap is 30 seconds."
+    assert said(text) == [text]
+
+
+def test_a_doubt_behind_a_statement_does_not_take_it_back() -> None:
+    assert explicit_kind("we use uv here, never pip, I guess that broke the build") == "rule"
+    assert explicit_kind("I guess we use uv here, never pip") is None
+
+
+def test_a_pasted_prompt_lays_nothing_down() -> None:
+    assert said("You must always answer in JSON. " * 100) == []
+
+
+@each(
+    ("question", "answer", "is_choice"),
+    [
+        ("Should the retry run in the web process or in the worker?", "in the worker", True),
+        ("Which encoding do the exports have?", "utf-8 without bom", True),
+        ("Should the retry run in the web process or in the worker?", "not sure yet", False),
+        ("Should the retry run in the web process or in the worker?", "yes", False),
+        ("Want me to commit this or run the tests first?", "run the tests", False),  # the next step
+        ("Is the lock file there?", "it is in /var/run", False),
+    ],
+)
+def test_an_answer_that_settles_how_things_are_to_be(question: str, answer: str, is_choice: bool) -> None:
+    assert answers_question(question, answer) is is_choice
+
+
+@each(
+    ("text", "is_clear"),
+    [
+        ("Never push to main directly.", True),
+        ("it must never be higher than that", False),
+        ("Don't touch the rest.", False),
+        ("see above, always like that", False),
+        ("Alle Preise werden in Cent gespeichert.", True),
+    ],
+)
+def test_a_statement_stands_alone_if_it_says_of_what(text: str, is_clear: bool) -> None:
+    assert stands_alone(text) is is_clear
