@@ -6,14 +6,17 @@ in words that say so, and that stand alone. All else stays an observation, howev
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from memory_pipeline.lake.rows import ReflectionRow, SourceRow
 from memory_pipeline.observations.answering import words_of
 from memory_pipeline.observations.types import EXTRACTIVE
+from memory_pipeline.text.explicit import statements
 from memory_pipeline.text.lines import stands_alone
 from memory_pipeline.text.priorities import HIGH, MEDIUM
 
+_QUESTION_END = re.compile(r"[?？]\s*")
 LASTING = ("rule", "preference", "decision", "correction", "root_cause", "convention")
 MAX_OF_SESSION = 5
 """Maximum lines of a model per session and day that are offered, the best: more are not read. Quotes are few by
@@ -23,8 +26,16 @@ themselves, and each is a rule of the user's that would be lost."""
 def is_offered(line: ReflectionRow, sources: Sequence[SourceRow]) -> bool:
     """Whether the line may become a proposal; ``sources`` are what it rests on, the one with the words first."""
     if is_quoted(line, sources):
-        return line["priority"] == HIGH and sources[0]["trust"] == "user" and stands_alone(words_of(line["text"]))
+        return line["priority"] == HIGH and sources[0]["trust"] == "user" and _is_clear(line["text"])
     return line["priority"] == HIGH or (line["priority"] == MEDIUM and line["kind"] in LASTING)
+
+
+def _is_clear(text: str) -> bool:
+    """Whether the words say what is to hold. What a user chose of the answers that an agent offered was for its task, as
+    a rule: read by eye, none of seven such lines was worth keeping as it stood."""
+    words = words_of(text)
+    answer = _QUESTION_END.split(words)[-1]
+    return stands_alone(words) and (answer == text or any(statements(answer)))
 
 
 def is_quoted(line: ReflectionRow, sources: Sequence[SourceRow]) -> bool:

@@ -30,6 +30,8 @@ _TAKES_OUT = ("open", "doubt", "guess", "supposes", "for_now", "complaint", "off
 _CLAUSE_END = re.compile(r"[,;:](?=\s)|[，；：、]|\s[-–—]\s")
 MIN_WORDS = 2
 """Content words that name a thing and what applies to it: "answer in English"."""
+MAX_REQUEST = 160
+"""Characters of a sentence that begins with a request, above which it describes a task, whatever words are in it."""
 MAX_TYPED = 2500
 """Characters of one message above which it reads as a prompt that was pasted: nobody types so much."""
 MAX_STATEMENT = 600
@@ -55,7 +57,8 @@ def explicit_kind(sentence: str, language: str = ENGLISH) -> str | None:
 def _kind(sentence: str, cues: Cues) -> str | None:
     """The same by the words of one language. Words that take it out count up to the end of the clause in which it is
     laid down: "..., I guess that broke it" behind it says nothing about it."""
-    if sentence.rstrip("\"')”’*_` ").endswith(("?", "？")):
+    is_long_request = len(sentence) > MAX_REQUEST and cues.momentary.search(sentence)
+    if is_long_request or sentence.rstrip("\"')”’*_` ").endswith(("?", "？")):
         return None
     found = [(match, kind) for role, kind in _SETS if (match := getattr(cues, role).search(sentence))]
     for match, kind in found:
@@ -95,7 +98,7 @@ def answers_question(question: str, answer: str) -> bool:
     if asking.offer.search(question) or is_momentary_question(question) or not asking.chooses.search(question):
         return False
     cues = cues_of(answer)
-    if leaves_open(answer) or cues.acceptance.match(answer) or cues.momentary.search(answer):
+    if leaves_open(answer) or cues.accepting.match(answer) or cues.momentary.search(answer):
         return False
     return bool(content_words(answer)) or answer.strip(" .").isdigit()
 

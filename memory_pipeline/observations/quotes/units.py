@@ -239,7 +239,7 @@ def _laid_down(position: int, message: WindowMessage, proposing: int, text: str)
         return None
     question = squeeze(text[asked.start : asked.end])
     explicit = next(statements(words), None)
-    if explicit is None and not answers_question(question, words):
+    if explicit is None and (_choice(words) or not answers_question(question, words)):
         return None
     place = (proposing, asked.start, asked.end)
     joined = f"{question} {words}"
