@@ -31,8 +31,8 @@ def is_offered(line: ReflectionRow, sources: Sequence[SourceRow]) -> bool:
 
 
 def _is_clear(text: str) -> bool:
-    """Whether the words say what is to hold. What a user chose of an agent's answers was for its task, as a rule: read by
-    eye, none of seven such lines was worth keeping as it stood."""
+    """Whether the words say what is to hold. What a user chose of an agent's answers was for its task, as a rule: read
+    by eye, none of seven such lines was worth keeping as it stood."""
     words = words_of(text)
     answer = _QUESTION_END.split(words)[-1]
     return stands_alone(words) and (answer == text or any(statements(answer)))
