@@ -94,13 +94,21 @@ def statements(text: str, language: str = "") -> Iterator[Statement]:
 def answers_question(question: str, answer: str) -> bool:
     """Whether an answer says what is to hold, to a question about how things are to be: one that offers things to
     choose from, or asks which. A question about the agent's next step asks for leave."""
-    asking = cues_of(question)
+    asking, cues = cues_of(question), cues_of(answer)
+    first = _CLAUSE_END.split(answer, maxsplit=1)[0]
+    if leaves_open(first) or cues.accepting.match(answer) or cues.momentary.search(answer):
+        return False
+    if picks(question, answer):
+        return True
     if asking.offer.search(question) or is_momentary_question(question) or not asking.chooses.search(question):
         return False
-    cues = cues_of(answer)
-    if leaves_open(answer) or cues.accepting.match(answer) or cues.momentary.search(answer):
-        return False
     return bool(content_words(answer)) or answer.strip(" .").isdigit()
+
+
+def picks(question: str, answer: str) -> bool:
+    """Whether an answer takes one of the things that a question names: "with JUnit or with Spock?"."""
+    said = content_words(answer)
+    return bool(said) and said <= content_words(question) and bool(cues_of(question).alternatives.search(question))
 
 
 def leaves_open(words: str) -> bool:

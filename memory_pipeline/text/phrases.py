@@ -133,6 +133,8 @@ class Cues:
     """How a sentence begins that belongs to the one before: "except ...", "then ..."."""
     amends: re.Pattern[str] = NEVER
     """A user announces that they change what was settled; what follows says how."""
+    alternatives: re.Pattern[str] = NEVER
+    """Stands between the things that a question offers."""
     chooses: re.Pattern[str] = NEVER
     """A question that offers things to choose from, or asks which one."""
     takes_back: re.Pattern[str] = NEVER

@@ -136,10 +136,10 @@ def chosen(words: str, to: str = "question", answered: str = STORE, *before: str
 @each(
     ("words", "asked", "expected"),
     [
-        ("uv", "Which installer?", ("high", "decision")),
-        ("No", "Do old repositories get one too?", ("high", "decision")),
+        ("uv", "Which installer?", ("medium", "decision")),
+        ("No", "Do old repositories get one too?", ("medium", "decision")),
         ("always constants, never files", STORE, ("high", "rule")),
-        ("只记日志", "release 失败时要不要也重试？", ("high", "decision")),
+        ("只记日志", "release 失败时要不要也重试？", ("medium", "decision")),
         ("im Code, nicht als Dateien", "Wo liegen die READMEs?", ("high", "decision")),
         ("Postgres", "Should we use Postgres or SQLite?", ("high", "decision")),
         ("Not yet", "Should we commit this now?", ("medium", "decision")),

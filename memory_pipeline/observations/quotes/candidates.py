@@ -21,8 +21,8 @@ from memory_pipeline.observations.quotes.features import Conversation, novelty, 
 from memory_pipeline.observations.quotes.reversals import reversed_units, reversing_units
 from memory_pipeline.observations.quotes.units import Unit, answers, units
 from memory_pipeline.text.encoder import Encoder
+from memory_pipeline.text.explicit import leaves_open, picks, statements
 from memory_pipeline.text.kinds import is_momentary_question, is_question, kind_of_model, kind_of_user
-from memory_pipeline.text.languages.cues import cues_of
 from memory_pipeline.text.sentences import squeeze
 from memory_pipeline.text.similarity import content_words
 from memory_pipeline.text.tokens import estimate
@@ -182,18 +182,14 @@ def _judge_said(unit: Unit, window: Conversation) -> Candidate:
 
 
 def _judge_choice(unit: Unit, window: Conversation) -> Candidate:
-    """A decision, unless the user asks back; firm where it is about more than the next step."""
+    """A decision, unless the user asks back; firm where it takes one of the things that the question names, or is laid
+    down in explicit words. Of ten other answers to an agent's questions of strangers no reader kept one as high."""
     words, message = unit.parts[0], window.messages[unit.position]
     said = kind_of_user(words)
     kind = "question" if is_question(words) else said if said in ("rule", "preference") else "decision"
-    cues = cues_of(words)
-    doubts = (cues.doubt, cues.later, cues.open)
-    is_firm = (
-        kind != "question"
-        and message.answer_to == "question"
-        and not is_momentary_question(squeeze(message.answered or ""))
-        and not any(c.search(words) for c in doubts)
-    )
+    asked = squeeze(message.answered or "")
+    settles = (picks(asked, words) and not is_momentary_question(asked)) or any(statements(words))
+    is_firm = message.answer_to == "question" and kind != "question" and settles and not leaves_open(words)
     return Candidate(unit, kind, "user", 0.0, is_firm)
 
 

@@ -239,7 +239,8 @@ def _laid_down(position: int, message: WindowMessage, proposing: int, text: str)
         return None
     question = squeeze(text[asked.start : asked.end])
     explicit = next(statements(words), None)
-    if explicit is None and (_choice(words) or not answers_question(question, words)):
+    names_an_item = bool(_choice(words)) and any(_mark_of(text, sentence) for sentence in sentences(text))
+    if explicit is None and (names_an_item or not answers_question(question, words)):
         return None
     place = (proposing, asked.start, asked.end)
     joined = f"{question} {words}"
