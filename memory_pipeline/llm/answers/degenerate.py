@@ -6,6 +6,7 @@ Every function takes time linear in the text.
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from memory_pipeline.text.kinds import length_of
 from memory_pipeline.text.sentences import clip
@@ -20,6 +21,9 @@ REPEATS, LOOPED = 4, 24
 """Minimum repetitions of a loop, and the minimum number of words in all of them."""
 COUNTED_REPEATS, COUNTED_LOOPED = 10, 60
 """The same for what differs by its numbers only, like a list that counts on and on."""
+SAID_AGAIN, REPEATED, STILL_REPEATS = 24, 3, 0.9
+"""Minimum length of a sentence that counts as repeated, the time at which it does, and the share of what follows that
+was said before too: sentences come back in traces and narratives of answers that go on."""
 REFUSAL_LOOKED_AT, NOTHING_LOOKED_AT = 400, 200
 """Characters: who refuses begins with it, and who has nothing to say is brief."""
 ECHOES = 3
@@ -33,6 +37,8 @@ _SENTENCE_END = re.compile(r"[.!?…][\"'”’)`*]*(?=\s)|[。！？]")
 _ECHO = re.compile(
     r"\s*\[#\d+(?: \d\d:\d\d| (?:early|later) in session)? (?:user|assistant|tool|injected)\b[^\]\n]{0,40}\]"
 )
+_UNIT = re.compile(r"(?:[^\n\".!?…。！？]|[.!?…](?!\s))+[.!?…。！？]*")
+_MARKS = re.compile(r"\[[^\[\]\n]{0,40}\]|</?[A-Za-z][^<>\n]{0,80}>|\(\d\d:\d\d\)")
 _CANNOT = r"(?:can(?:no|['’])?t|cannot|can not|unable|not able|won['’]?t|will not|not comfortable|must decline)"
 _REFUSALS = re.compile(
     rf"""\W*(?:
@@ -155,6 +161,29 @@ def without_loops(text: str) -> tuple[str, bool]:
         done = next_line if next_line >= 0 else len(text)
     kept.append(text[done:])
     return "".join(kept), bool(loops)
+
+
+def before_repetition(text: str) -> tuple[str, bool]:
+    """The text up to where it only repeats itself, and whether it does.
+
+    From there on a sentence comes for the third time, at least three were said before, whatever their numbers, and so
+    were nine tenths of all. Unlike in a loop, they may come in another order.
+    """
+    starts, seen = list[int](), list[int]()
+    counts: Counter[str] = Counter()
+    for found in _UNIT.finditer(text):
+        said = " ".join(_PLAIN_WORD.findall(_MARKS.sub(" ", found[0]).casefold())).lstrip("0123456789 ")
+        if length_of(said) >= SAID_AGAIN:
+            counts[said] += 1
+            starts.append(found.start())
+            seen.append(counts[said])
+    repeats = most = 0
+    cut = None
+    for left, (start, times) in enumerate(zip(reversed(starts), reversed(seen), strict=True), 1):
+        repeats, most = repeats + (times > 1), max(most, times)
+        if times > 1 and min(repeats, most) >= REPEATED and repeats >= STILL_REPEATS * left:
+            cut = start
+    return (text, False) if cut is None else (text[:cut], True)
 
 
 def _loops(words: list[str], repeats: int, least: int) -> list[tuple[int, int, int]]:

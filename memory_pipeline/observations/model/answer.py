@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from memory_pipeline.llm.answers.cleaning import cleaned, without_thinking
 from memory_pipeline.llm.answers.degenerate import (
+    before_repetition,
     is_echo,
     is_noise_only,
     is_nothing,
@@ -24,6 +25,7 @@ from memory_pipeline.llm.answers.degenerate import (
     without_tags,
 )
 from memory_pipeline.llm.answers.lines import entries, tidy
+from memory_pipeline.llm.answers.placeholders import is_placeholder
 from memory_pipeline.llm.answers.structured import Context, json_values, numbers_in
 from memory_pipeline.observations.model.facts import ParsedFact, fact_for, fact_in_entry, facts_in_paragraphs, key_of
 from memory_pipeline.observations.model.schema import AnswerForm, SegmentForm
@@ -34,10 +36,6 @@ MAX_PROBLEMS = 3
 """Problems that an answer tells."""
 MAX_TITLE, MAX_NARRATIVE, MAX_TASK = 120, 600, 500
 _NONE = re.compile(r"\W*(?:none|n/?a|null|nothing|unknown|无|没有)\W*", re.I)
-_TEMPLATE = (
-    *("up to 8 words", "1 to 3 sentences:", "what the person is working on at the end, one line"),
-    *("what to do or say next when the work goes on", "numbers of earlier observations that", "only if earlier"),
-)
 _TASKS = re.compile(r"\n|(?=\b(?:Primary|Secondary)\s?:)")
 _DONE_TASK = re.compile(r"^\s{0,8}[-*•]?\s?(?:\w{1,20}\s?:)?\s?[✅☑✔]|[✅☑✔]\ufe0f?\s{0,8}$")
 
@@ -81,7 +79,8 @@ def parse_answer(text: str) -> ParsedAnswer:
     if not words.strip():
         return _judged(ParsedAnswer(form="empty"), ["the answer is empty", *problems])
     words, has_loops = without_loops(words)
-    if has_loops:
+    words, repeats = before_repetition(words)
+    if has_loops := has_loops or repeats:
         words += "\n"  # the line in which a loop ended is not cut
     answer = _from_json(words, problems) or _from_tags(words, problems)
     if has_loops:
@@ -252,7 +251,7 @@ def _names(told: Sequence[str]) -> tuple[str, ...]:
 def _told(text: str | None, limit: int) -> str | None:
     """The words on one line; None if they say that there are none, or repeat the instructions."""
     words = tidy(text or "")
-    return None if not words or _NONE.fullmatch(words) or words.startswith(_TEMPLATE) else shortened(words, limit)
+    return None if not words or _NONE.fullmatch(words) or is_placeholder(words) else shortened(words, limit)
 
 
 def _judged(answer: ParsedAnswer, problems: Sequence[str]) -> ParsedAnswer:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from memory_pipeline.llm.answers.degenerate import is_nothing, is_too_little, shortened
 from memory_pipeline.llm.answers.lines import TRACE, Entry, tidy
 from memory_pipeline.llm.answers.marks import leading, trailing
+from memory_pipeline.llm.answers.placeholders import is_placeholder
 from memory_pipeline.text.kinds import PROGRESS, STATEMENT, is_noise
 from memory_pipeline.text.priorities import LOW, MEDIUM
 from memory_pipeline.text.sentences import sentences
@@ -19,7 +20,7 @@ MAX_PARAGRAPHS, MAX_PARAGRAPH = 10, 300
 """Maximum number of facts from a raw answer, and maximum characters of each."""
 MAX_PARAGRAPHS_READ, MAX_CHARACTERS_READ = 100, 2_000
 """Paragraphs of a raw answer, and characters of each, that are looked at."""
-_TEMPLATE_FACT = re.compile(r"\[#(?:NUMBER|N)\b|^(?:the fact\W*$|\{observation\}|MARK kind)", re.I)
+_TEMPLATE_FACT = re.compile(r"\[#(?:NUMBER|N)\b|^\{observation\}", re.I)
 _TRACE_INSIDE = re.compile(
     r"(?:[ ]?[;(][ ]?|(?<=[.!?。])[ ])(?:decision[ _-])?trace:[ ](?=[^\n]{1,600}(?:->|→|=>))", re.I
 )
@@ -82,7 +83,7 @@ def fact_for(
 ) -> ParsedFact | None:
     """The fact as it is kept; None where its words say too little or are those of the instructions."""
     text, named = tidy(words), tuple(dict.fromkeys(refs))
-    if is_too_little(text) or _TEMPLATE_FACT.search(words) or (not named and is_nothing(text)):
+    if is_too_little(text) or is_placeholder(text) or _TEMPLATE_FACT.search(words) or (not named and is_nothing(text)):
         return None
     steps = tuple(shortened(step, MAX_STEP) for part in trace if (step := tidy(part)))
     told = steps[:MAX_STEPS] if len(steps) > 1 else ()  # one alone leads nowhere
@@ -97,6 +98,6 @@ def facts_in_paragraphs(text: str) -> list[ParsedFact]:
         said = (tidy(part[s.start : s.end]) for s in sentences(part) if s.kind != "heading")
         words = " ".join(w for w in said if not (w.endswith((":", "：")) or _CHATTER.match(w) or is_noise(w)))
         fact = ParsedFact(shortened(words, MAX_PARAGRAPH), LOW, STATEMENT, None, ())
-        if not is_too_little(words) and len(facts) < MAX_PARAGRAPHS:
+        if not (is_too_little(words) or is_placeholder(words)) and len(facts) < MAX_PARAGRAPHS:
             facts.setdefault(key_of(fact), fact)
     return list(facts.values())
