@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from memory_pipeline.llm.agents import AGENTS, Agent
+from memory_pipeline.llm.servers import OLLAMA, SERVERS, Server
 from memory_pipeline.settings.extras import is_installed
 
 Kind = Literal["agent", "key", "server", "named"]
@@ -127,17 +128,6 @@ def _keys() -> Iterator[Choice]:
         yield Choice(name, "key", evidence, name, missing=missing)
 
 
-@dataclass(frozen=True)
-class Server:
-    """The default address of a server of models."""
-
-    title: str
-    port: int
-    path: str = "/v1/models"
-
-
-OLLAMA = Server("Ollama", 11434, "/api/tags")
-SERVERS = (OLLAMA, Server("LM Studio", 1234), Server("llama.cpp", 8080), Server("vLLM", 8000))
 SECONDS = 1.0
 """Seconds that a server on loopback may take to list its models."""
 MAX_MODELS = 6

@@ -18,6 +18,7 @@ from memory_pipeline.llm.backends.opening import Reply, quotable
 from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.errors import ModelMisconfiguredError, RequestRefusedError, TransientError
 from memory_pipeline.llm.request import Request
+from memory_pipeline.llm.servers import server_at
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelRequest, ModelResponse, UserContent
@@ -80,6 +81,8 @@ class ProviderBackend:
             # never for instructions that are sent once
             settings["cache"] = {"messages": False}
         self._instructions.add(request.system)
+        if server := server_at(self.url):
+            settings["extra_body"] = server.against_repetition
         return await model_request(
             model,
             [message_of(request)],

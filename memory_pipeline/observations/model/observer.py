@@ -29,11 +29,15 @@ from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.tokens import PROSE, estimate
 
 PROMPTS = ("observer", "priorities", "format_tags", "user_turn", "prior_observations", "observed_before", "ask_again")
-SMALL_PROMPTS = ("observer_small", *PROMPTS[3:])
+SMALL_PROMPTS = ("observer_small", "format_small_tags", *PROMPTS[3:])
 """Prompts for a model with little context, most likely a weak one: short instructions, and one topic per request."""
 TAGS, JSON = "format_tags", "format_json"
+SMALL_TAGS, SMALL_JSON = "format_small_tags", "format_small_json"
 """The format of an answer for models without and with a JSON schema. Both are in the name of the observer, so that the
 choice needs no library of a provider; sizes are calculated with the tags, so that the parts are the same for both."""
+ANSWER, ANSWER_TO_ROOM = 1_500, 4
+"""Maximum tokens of an answer with little context: so many, and for each token that its facts should have. The first
+leaves room for some thinking; a model that thinks at length needs OBSERVER_MAX_OUTPUT_TOKENS."""
 ASK_AGAIN = ("refusal", "empty", "degenerate", "raw")
 """Forms of answers of which another may be better; of a list without its tags, the list is what was wanted."""
 FLAT = ("flat", "lines", "raw")
@@ -71,6 +75,8 @@ class LanguageModelObserver:
     max_images: int = MAX_IMAGES
     is_small: bool = False
     """Whether the model's context is small; see `SMALL_PROMPTS`."""
+    in_proportion: bool = False
+    """Whether an answer may only be as long as what was said asks for; see `ANSWER`."""
 
     goes_on = True
 
@@ -80,7 +86,7 @@ class LanguageModelObserver:
         return self._named(self.client.model)
 
     def _named(self, model: str) -> str:
-        return f"{model}#{hash_of(*(SMALL_PROMPTS if self.is_small else (*PROMPTS, JSON)))}"
+        return f"{model}#{hash_of(*((*SMALL_PROMPTS, SMALL_JSON) if self.is_small else (*PROMPTS, JSON)))}"
 
     @property
     def version(self) -> str:
@@ -165,7 +171,9 @@ class LanguageModelObserver:
 
     def _request(self, chunk: Chunk, window: Sequence[WindowMessage], context: Context, earlier: Earlier) -> Request:
         config, messages = self.client.config, window[chunk.start : chunk.end]
-        has_schema = not self.is_small and takes_schema(config)
+        has_schema, room = takes_schema(config), self.room(chunk, window, context)
+        tags, form = (SMALL_TAGS, SMALL_JSON) if self.is_small else (TAGS, JSON)
+        most = ANSWER + ANSWER_TO_ROOM * room if self.in_proportion else config.max_output_tokens
         first = messages[0].said_at.astimezone(self.zone)
         project = f"The session worked in the folder {context.project}. " if context.project else ""
         # nothing but the words: whatever else is shown would have the rest paid again when it is judged otherwise
@@ -179,22 +187,22 @@ class LanguageModelObserver:
             "prior": prior,
             "fence": chunk.fence,
             "transcript": chunk.text,
-            "budget": f"{round(PROSE * self.room(chunk, window, context), -1):.0f}",
+            "budget": f"{round(PROSE * room, -1):.0f}",
         }
         return Request(
             model=config.model,
-            system=self._instructions(JSON if has_schema else TAGS),
+            system=self._instructions(form if has_schema else tags),
             prompt=filled("user_turn", turn),
             images=tuple(_images(messages, self.max_images)) if sees(config) else (),
             temperature=config.temperature,
-            max_output_tokens=config.max_output_tokens,
-            schema=schema() if has_schema else "",
-            plain_system=self._instructions(TAGS) if has_schema else "",
+            max_output_tokens=min(most, config.max_output_tokens),
+            schema=schema(is_small=self.is_small) if has_schema else "",
+            plain_system=self._instructions(tags) if has_schema else "",
         )
 
     def _instructions(self, form: str) -> str:
         if self.is_small:
-            return text_of("observer_small")
+            return filled("observer_small", {"format": text_of(form).strip()})
         return filled("observer", {"priorities": text_of("priorities").strip(), "format": text_of(form).strip()})
 
     def _segment(

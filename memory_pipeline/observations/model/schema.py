@@ -91,6 +91,24 @@ class AnswerForm(Form):
         return fields
 
 
-def schema() -> str:
+# only what a model with little context is asked for; its answer is read as any other
+class SmallFactForm(Form):
+    priority: Priority
+    kind: FactKind
+    places: Numbers
+    text: Text
+
+
+class SmallSegmentForm(Form):
+    title: Words
+    narrative: Words
+    facts: list[SmallFactForm]
+
+
+class SmallAnswerForm(Form):
+    segments: list[SmallSegmentForm]
+
+
+def schema(*, is_small: bool = False) -> str:
     """The JSON schema of an answer, as text."""
-    return schema_for(AnswerForm)
+    return schema_for(SmallAnswerForm if is_small else AnswerForm)
