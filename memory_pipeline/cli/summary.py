@@ -164,7 +164,8 @@ def print_summary(settings: Settings, summary: dict[str, Any], *, reviews: bool 
     left = f", {windows['left']} left for later" if windows["left"] else ""
     say_pair("windows", f"{windows['observed']} observed{left}, {windows['stored_only']} only stored")
     if unfinished := summary["days_unfinished"]:  # where rows of another observer stand in, no window is left
-        say_pair("not finished", f"{len(unfinished)} days wait for the model or its budget (last {unfinished[-1]})")
+        what = "the model or its budget" if summary["model"] or settings.reflector.model else "another run"
+        say_pair("not finished", f"{len(unfinished)} days wait for {what} (last {unfinished[-1]})")
     if by_words := summary["days_by_words"]:
         say_pair("without vectors", f"{len(by_words)} days, without embeddings (last {by_words[-1]})")
     say_pair("observations", "  ".join(f"{settings.marks[p]} {n} {p}" for p, n in summary["observations"].items()))

@@ -153,7 +153,8 @@ def judge_silent_zero(workspace: Workspace, day: date) -> Verdict:
     offenders = [f"window {key[:12]} was to be observed and has no segment" for key in sorted(unseen)]
     offenders += [f"window {key[:12]} has an answer that could not be used, and no fact" for key in sorted(unusable)]
     if not windows.is_empty() and workspace.lake.fingerprint("observations", day) == INCOMPLETE:
-        offenders.append("the day is not finished: it waits for the model or its budget")
+        awaited = "the model or its budget" if workspace.settings.observer.model else "another run"
+        offenders.append(f"the day is not finished: it waits for {awaited}")
     enough = int(windows["tokens_said"].sum()) >= MIN_TOKENS_SAID
     if enough and not observed and set(windows["dedupe_key"]) - explained and not offenders:
         offenders.append(f"{windows.height} windows were to be observed and none gave an observation")

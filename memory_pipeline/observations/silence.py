@@ -84,7 +84,8 @@ def _why(
         is_open = window["reason"] == STILL_ACTIVE
         return window["reason"] or NOT_YET, f"observed {minutes} minutes after its last message" if is_open else ""
     if not answers:
-        return (WAITS, failures().get(day, again)) if state == INCOMPLETE else (NOT_YET, again)
+        waits = state == INCOMPLETE and catalogue.settings.observer.model
+        return (WAITS, failures().get(day, again)) if waits else (NOT_YET, again)
     problems = [problem or "" for parsed, problem in answers if parsed is False]
     if problems:
         return UNUSABLE, problems[0]

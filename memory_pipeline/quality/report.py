@@ -73,7 +73,7 @@ def make_report(
     lake = workspace.lake
     days = tuple(lake.read("sessions", columns=["day"])["day"].unique().sort())
     figures = figures_of(lake, results, workspace.settings.zone)
-    checked = by_check(results, about)
+    checked = by_check(results, about, has_model=bool(workspace.settings.observer.model))
     worst = worst_days(lake, results, MOST_DAYS)
     changed = changes(checked, days[-1]) if days else []
     return Report(

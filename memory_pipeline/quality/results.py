@@ -38,6 +38,14 @@ ADVICE: Mapping[str, str] = {
     "identity_files": "`memory admin identity` shows which file is missing or where a link leads.",
 }
 """By check, the action that a user can take when it fails."""
+_QUOTES = "No model is set: these are quotes, or of a model that was set before. Run the day again"
+WITHOUT_MODEL: Mapping[str, str] = {
+    "no_silent_zero": "`memory show DAY` says why of each window; run the day again.",
+    "hallucinated_timestamps": f"{_QUOTES}.",
+    "ungrounded_specifics": f"{_QUOTES}.",
+    "regurgitation": f"{_QUOTES}, and look at the lines below.",
+}
+"""The same where no model is set, for the checks whose advice is about one."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +74,8 @@ class Checked:
     name: str
     about: str
     results: Mapping[date | None, Result]
+    has_model: bool = True
+    """Whether a model is set, of which the advice may speak."""
 
     @property
     def failed(self) -> list[Result]:
@@ -80,7 +90,8 @@ class Checked:
 
     @property
     def advice(self) -> str:
-        return ADVICE.get(self.name.rpartition("/")[2], "")
+        name = self.name.rpartition("/")[2]
+        return ADVICE.get(name, "") if self.has_model else WITHOUT_MODEL.get(name, ADVICE.get(name, ""))
 
     def share_passed(self, days: Iterable[date]) -> float | None:
         """The share of these days that passed, if the check has results for any."""
@@ -88,12 +99,12 @@ class Checked:
         return sum(judged) / len(judged) if judged else None
 
 
-def by_check(results: Iterable[Result], about: Mapping[str, str]) -> list[Checked]:
+def by_check(results: Iterable[Result], about: Mapping[str, str], *, has_model: bool = True) -> list[Checked]:
     """The results in the order of ``about``, which has a sentence for each check's name; the latest result is last."""
     found: dict[str, dict[date | None, Result]] = defaultdict(dict)
     for result in results:
         found[result.name][result.day] = result
-    return [Checked(name, about[name], found.get(name, {})) for name in about]
+    return [Checked(name, about[name], found.get(name, {}), has_model) for name in about]
 
 
 def changes(checked: Iterable[Checked], last: date) -> list[str]:
