@@ -63,7 +63,8 @@ def batch(
             _say_taken(found)
         stages = Stages.from_settings(settings, catalogue, datetime.now(UTC))
         observer = stages.observations.observer
-        assert isinstance(observer, LanguageModelObserver)
+        if not isinstance(observer, LanguageModelObserver):
+            raise fail("The model failed its examination and is not asked: `memory status` says why.")
         days = [day for day in days_in(catalogue, span, everything) if day < today(settings.zone)]
         refused = read_batch_file(settings).refused
         chosen = batching.choose(_asked(stages, observer, days, refused))

@@ -34,7 +34,7 @@ SECTIONS = {
         "mcp": "Serve agents over MCP on stdin and stdout.",
     },
     "Set up and look after": {
-        "setup": "Choose a model, try it and set it.",
+        "setup": "Choose a model, examine it and set it.",
         "settings": "Show the settings with their sources, and change them.",
         "doctor": "Check the workspace and suggest fixes.",
         "backfill": "Bring all days of a range up to date, month by month.",

@@ -19,6 +19,7 @@ from memory_pipeline.cli.choosing import (
 )
 from memory_pipeline.cli.console import err
 from memory_pipeline.cli.estimate import print_estimate
+from memory_pipeline.cli.examining import examine_before_a_run
 from memory_pipeline.cli.running import due_by_level, report_outcome, rerun_after_repair, running
 from memory_pipeline.defs.runs import interrupts, only_run
 from memory_pipeline.embeddings.health import vector_problems
@@ -57,6 +58,7 @@ def run(
         return
     span, began = span_of(first, last, everything), datetime.now(UTC)
     settings, catalogue = sessions_of_call(sessions, with_examples=review)
+    examine_before_a_run(settings, as_json=as_json)
     days, has_run = list[date](), False
 
     def work() -> str | None:

@@ -1,4 +1,4 @@
-"""`memory setup`: which models this machine has, one of them chosen, tried and set."""
+"""`memory setup`: which models this machine has, one of them chosen, examined and set."""
 
 import os
 import shutil
@@ -10,9 +10,9 @@ import typer
 from pydantic import ValidationError
 
 from memory_pipeline.cli.console import FAILED, MISUSED, err, fail, printable, say, say_pair
+from memory_pipeline.cli.examining import WHAT_ELSE, Trial, examined
 from memory_pipeline.cli.settings import rows_of, shown, write
 from memory_pipeline.cli.setup_outlook import Outlook, outlook_of
-from memory_pipeline.cli.setup_trial import Trial, try_model
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.llm.agents import BY_NAME
 from memory_pipeline.llm.found import Choice, choices, loaded_context
@@ -38,19 +38,27 @@ def setup(
         typer.Option("--model", metavar="NAME", help="An agent, provider:model, or a command with its arguments."),
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Ask nothing; try the model that --model names and set it.")
+        bool, typer.Option("--yes", help="Ask nothing; examine the model that --model names and set it.")
     ] = False,
+    exam: Annotated[
+        str | None, typer.Option("--exam", metavar="NAME", help="Only examine this model, and keep the result.")
+    ] = None,
 ) -> None:
-    """Choose a model, try it and set it.
+    """Choose a model, examine it and set it.
 
-    Shows the agents, keys and local servers of this machine with what each would cost, asks which, tries it on a
-    bundled example and sets it. Nothing is set where the try fails. Without a terminal it shows the choices;
+    Shows the agents, keys and local servers of this machine with what each would cost, asks which, examines it on a
+    bundled session and sets it, unless it is of less use than no model. Without a terminal it shows the choices;
     --yes --model NAME then sets one.
     """
     if yes and not model:
         raise fail("--yes needs --model NAME: a model must be named.", MISUSED)
     settings = settings_of_call()
     found = choices()
+    if exam:
+        choice = _named(exam, found)
+        is_set = choice.model == settings.observer.model
+        _examine(settings, choice, settings if is_set else _with(settings, choice), "")
+        return
     if yes and model:
         _set_up(settings, _named(model, found))
         return
@@ -59,7 +67,7 @@ def setup(
     if not offered:
         return
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        say(f"\nNothing is set. `memory setup --yes --model {model or 'NAME'}` tries one and sets it.")
+        say(f"\nNothing is set. `memory setup --yes --model {model or 'NAME'}` examines one and sets it.")
         return
     if chosen := _ask(offered):
         _set_up(settings, chosen)
@@ -118,7 +126,7 @@ def _ask(offered: list[Choice]) -> Choice | None:
 
 
 def _set_up(settings: Settings, choice: Choice) -> None:
-    """Try the model and set it; leave everything as it is where that fails."""
+    """Examine the model and set it; leave everything as it is where that fails."""
     known = settings_of(Settings)
     if above := [known[key].variable for key in _values(settings, choice) if os.environ.get(known[key].variable)]:
         raise fail(
@@ -127,16 +135,9 @@ def _set_up(settings: Settings, choice: Choice) -> None:
     _refuse_small(choice, choice.context)
     if choice.kind == "agent" and not shutil.which(choice.name):
         raise fail(f"{choice.name} is not on PATH; install it first. {UNCHANGED}")
-    asked = _with(settings, choice)
-    if missing := missing_extras(asked):
-        raise fail(" ".join(missing))
-    err.print(f"Asking {choice.name} about a bundled example; nothing of yours is sent.", style="dim")
-    trial = try_model(asked)
+    _examine(settings, choice, _with(settings, choice), UNCHANGED)
     context = choice.context or loaded_context(choice)
     _refuse_small(choice, context)
-    if trial.failure:
-        raise _failed(settings, choice, trial)
-    _compare(settings, choice, trial)
     values = _values(settings, replace(choice, context=context))
     path = write(values)
     say("")
@@ -145,6 +146,19 @@ def _set_up(settings: Settings, choice: Choice) -> None:
             say_pair(key, shown(known[key], value))
     say(f"{path} says so from now on; `memory settings unset observer.model` takes it back.")
     say("`memory run` observes the last days with it, `memory run --all` the rest, within the daily budget.")
+
+
+def _examine(settings: Settings, choice: Choice, asked: Settings, then: str) -> None:
+    """Examine the model with the settings `asked`. Raises `typer.Exit` where it fails, with `then` as the last word."""
+    if missing := missing_extras(asked):
+        raise fail(" ".join(missing))
+    err.print(f"Asking {choice.name} about a bundled example; nothing of yours is sent.", style="dim")
+    trial = examined(asked)
+    if trial.result:
+        _compare(settings, choice, trial)
+        say(f"{choice.name} {trial.result.sentence}")
+    if trial.failure:
+        raise _failed(settings, choice, trial, then)
 
 
 def _refuse_small(choice: Choice, context: int | None) -> None:
@@ -156,11 +170,12 @@ def _refuse_small(choice: Choice, context: int | None) -> None:
         )
 
 
-def _failed(settings: Settings, choice: Choice, trial: Trial) -> typer.Exit:
+def _failed(settings: Settings, choice: Choice, trial: Trial, then: str) -> typer.Exit:
     hint = f" ({choice.missing})" if choice.missing else ""
     if choice.kind == "server" and "no answer within" in trial.failure:
         hint = f" (a slow machine needs more: `memory settings set model_timeout {settings.model_timeout * 4:.0f}`)"
-    return fail(f"{printable(trial.failure)}{hint} {UNCHANGED}", FAILED)
+    instead = WHAT_ELSE if trial.result else ""
+    return fail(" ".join(filter(None, [f"{printable(trial.failure)}{hint}", instead, then])), FAILED)
 
 
 def _values(settings: Settings, choice: Choice) -> dict[str, str | None]:

@@ -12,6 +12,7 @@ from memory_pipeline.agents.connecting import describe as told_of_agents
 from memory_pipeline.agents.hooks import describe as told_of_hooks
 from memory_pipeline.cli.console import MISUSED, one_sentence, print_json, say, say_pair
 from memory_pipeline.cli.dagster_state import dagster_state
+from memory_pipeline.cli.examining import examination_in_words
 from memory_pipeline.cli.summary import SHOWN, say_friction, say_list, say_not_read, say_problems
 from memory_pipeline.cli.workspace import active_settings, shown_model
 from memory_pipeline.days import today
@@ -69,6 +70,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
     data = {
         "workspace": str(settings.workspace),
         "model": shown_model(settings, settings.observer.model),
+        "examination": examination_in_words(settings),
         "reflector": shown_model(settings, settings.reflector.model),
         "session_directories": [str(d) for d in directories],
         "files_still_to_be_read": left,
@@ -234,6 +236,8 @@ def _waiting(lake: Lake) -> dict[str, str]:
 def _print(data: dict[str, Any]) -> None:
     say_pair("workspace", data["workspace"])
     say_pair("model", data["model"] or NO_MODEL)
+    if data["examination"]:
+        say_pair("", data["examination"])
     say_pair("session directories", ", ".join(data["session_directories"]) or "none found")
     read = data["session_files"]
     say_pair("sessions read", f"{sum(read.values())}" if read else "none; `memory run` reads them")

@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import date
 from functools import cached_property
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from memory_pipeline.lake.rows import SessionRow, typed_rows
 from memory_pipeline.lake.store import fingerprint_of
-from memory_pipeline.llm.config import SMALL_CONTEXT, messages_budget, observations_budget, observer_model, token_budget
+from memory_pipeline.llm.config import (
+    SMALL_CONTEXT,
+    ModelConfig,
+    messages_budget,
+    observations_budget,
+    observer_model,
+    token_budget,
+)
 from memory_pipeline.llm.errors import BudgetReachedError, SetAsideError
 from memory_pipeline.observations.going_on import with_basis
 from memory_pipeline.observations.observing import (
@@ -31,6 +38,9 @@ from memory_pipeline.redaction import redactor_of
 from memory_pipeline.stages import Built, fallback_notes, waiting_notes
 from memory_pipeline.workspace.daily_log.render import write_daily_log
 from memory_pipeline.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from memory_pipeline.observations.model.observer import LanguageModelObserver
 
 Places = dict[str, tuple[str | None, str | None]]
 """Folder and project by session."""
@@ -153,10 +163,20 @@ def is_extractive(rows: Rows) -> bool:
 
 
 def observer_of(workspace: Workspace) -> Observer:
-    """The extractive observer, or the one that asks the model of `OBSERVER_MODEL`."""
+    """The observer that asks the model of `OBSERVER_MODEL`; the extractive one without, or if it failed its
+    examination."""
     config = observer_model(workspace.settings)
-    if not config:
-        return ExtractiveObserver(workspace.settings.observation_budget)
+    if config:
+        from memory_pipeline.observations.examination import result_of  # with a model only, as below
+
+        result = result_of(workspace.settings)
+        if not (result and result.reason):
+            return observer_asking(config, workspace)
+    return ExtractiveObserver(workspace.settings.observation_budget)
+
+
+def observer_asking(config: ModelConfig, workspace: Workspace) -> LanguageModelObserver:
+    """The observer that asks this model, whether it was examined or not."""
     # here, because every command that plans would wait for them, most often without a model
     from memory_pipeline.llm.client import IMAGE_TOKENS, client_of
     from memory_pipeline.observations.model.observer import MAX_IMAGES, PROMPTS, SMALL_PROMPTS, LanguageModelObserver
@@ -177,4 +197,5 @@ def observer_of(workspace: Workspace) -> Observer:
         workspace.settings.model_concurrency,
         max(0, min(MAX_IMAGES, (token_budget(workspace.settings, answer, prompts) - shown - prior) // IMAGE_TOKENS)),
         is_small,
+        is_small and "max_output_tokens" not in workspace.settings.observer.model_fields_set,
     )

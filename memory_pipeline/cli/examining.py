@@ -1,23 +1,26 @@
-"""One real request to a model, about a bundled example, beside what quoting makes of the same session."""
+"""Examining a model: real requests about a bundled session, beside what quoting makes of it."""
 
 from __future__ import annotations
 
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from memory_pipeline.cli.workspace import EXAMPLES
+from memory_pipeline.cli.console import err, printable
+from memory_pipeline.cli.workspace import EXAMPLES, shown_model
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.cache import AnswerCache
+from memory_pipeline.llm.config import observer_model
 from memory_pipeline.llm.ledger import Usage
+from memory_pipeline.observations.examination import Result, examine, keep, result_of, session
 from memory_pipeline.observations.flags import UNGROUNDED
-from memory_pipeline.observations.model.observer import LanguageModelObserver
 from memory_pipeline.observations.observing import Job, jobs_of, observe_session
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
-from memory_pipeline.observations.stage import observer_of
+from memory_pipeline.observations.stage import observer_asking
 from memory_pipeline.observations.types import Fact, Segment
 from memory_pipeline.sessions.stage import SessionsStage
 from memory_pipeline.settings import Settings
@@ -25,9 +28,11 @@ from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline.text.priorities import PRIORITIES
 from memory_pipeline.workspace.workspace import Workspace
 
-EXAMPLE = "claude/aa99e079-8775-4d4c-a850-1e2c44dcda6a.jsonl"
-"""Ten prompts in which rules are laid down, one replaced, and something is put off; one window, one request."""
 DAY = date(2026, 3, 2)
+WHAT_ELSE = (
+    "A larger model, an agent that is logged in, or a provider's key may do: `memory setup` lists them. Without a "
+    "model, what was said is quoted."
+)
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,50 @@ class Trial:
     """The reason why it cannot be used; empty where it can."""
     seconds: float = 0.0
     used: Usage | None = None
+    result: Result | None = None
+    """None where no answer came, or none that can be read."""
+
+
+def examined(settings: Settings) -> Trial:
+    """Examine the observer's model of these settings and keep the result. No result is kept of a model that cannot be
+    reached."""
+    trial = try_model(settings)
+    if trial.result:
+        keep(settings, trial.result)
+    return trial
+
+
+def examine_before_a_run(settings: Settings, *, as_json: bool) -> None:
+    """Examine a model that was set by hand, before the first run with it at a terminal; say where one has failed.
+
+    Other runs ask nothing of their own: those who set them up know what they cost and how long they take.
+    """
+    if not settings.observer.model:
+        return
+    result, is_watched = result_of(settings), sys.stdin.isatty() and sys.stdout.isatty() and not as_json
+    if result is None and is_watched:
+        err.print("This model was not examined yet. Asking it about a bundled example first.", style="dim")
+        trial = examined(settings)
+        result = trial.result
+        said = result.sentence if result else trial.failure
+        err.print(printable(f"{shown_model(settings, settings.observer.model)}: {said}"), soft_wrap=True)
+    if result and result.reason:
+        err.print(
+            f"The model failed its examination and is not asked; what was said is quoted. {result.reason} {WHAT_ELSE} "
+            "`memory setup --exam MODEL` examines it again.",
+            style="yellow",
+            soft_wrap=True,
+        )
+
+
+def examination_in_words(settings: Settings) -> str | None:
+    """What is known of the model by its examination; None without a model."""
+    if not settings.observer.model:
+        return None
+    result = result_of(settings)
+    if result is None:
+        return "not examined: `memory setup --exam MODEL`"
+    return f"{result.sentence}. {result.reason} It is not asked." if result.reason else result.sentence
 
 
 def try_model(settings: Settings) -> Trial:
@@ -47,14 +96,15 @@ def try_model(settings: Settings) -> Trial:
     with tempfile.TemporaryDirectory(prefix="memory-setup-") as folder:
         place = Path(folder)
         (place / "sessions").mkdir()
-        shutil.copy(EXAMPLES / EXAMPLE, place / "sessions")
+        shutil.copy(EXAMPLES / session(), place / "sessions")
         job = _example(settings, place)
         (quoted,) = observe_session([job], ExtractiveObserver(settings.observation_budget))
         quotes = _facts(quoted.segments)
         alone = settings.observer.model_copy(update={"fallback_model": None})  # it would answer instead
         once = settings.model_copy(update={"model_retries": 0, "observer": alone})
-        observer = observer_of(Workspace(once, Lake.from_settings(once)))
-        assert isinstance(observer, LanguageModelObserver)
+        config = observer_model(once)
+        assert config
+        observer = observer_asking(config, Workspace(once, Lake.from_settings(once)))
         observer.client.cache = AnswerCache(place / "answers")  # what was answered before would prove nothing
         (outcome,) = observe_session([job], observer)
         if outcome.left:
@@ -67,8 +117,15 @@ def try_model(settings: Settings) -> Trial:
         sum(answer.output_tokens for answer in answers),
         None if None in costs else sum(cost or 0.0 for cost in costs),
     )
-    seconds = sum(answer.seconds for answer in answers)
-    return Trial(quotes, _facts(outcome.segments), _useless(outcome.segments), seconds, used)
+    seconds, facts = sum(answer.seconds for answer in answers), _facts(outcome.segments)
+    if not answers:  # it refused
+        return Trial(quotes, facts, _useless(outcome.segments))
+    model = shown_model(settings, settings.observer.model) or ""
+    result = examine(model, facts, [answer.text for answer in answers], quotes)
+    # what it does to the format says more than that the rest cannot be used
+    reason = result.reason if result.repeats or result.reason.startswith("It copies") else ""
+    result = result.model_copy(update={"reason": reason or _useless(outcome.segments) or result.reason})
+    return Trial(quotes, facts, result.reason, seconds, used, result)
 
 
 def _example(settings: Settings, place: Path) -> Job:
@@ -89,8 +146,8 @@ def _facts(segments: Iterable[Segment]) -> list[Fact]:
 
 def _useless(segments: Sequence[Segment]) -> str:
     """The reason why an answer is of no use; empty where it is."""
-    if problem := next((segment.problem for segment in segments if not segment.parsed), None):
-        return f"It answered, but not so that it can be used: {problem}"
+    if not any(segment.parsed for segment in segments):
+        return f"It answered, but not so that it can be used: {segments[0].problem}"
     if not any(segment.facts for segment in segments):
         return "It answered, but kept nothing of a session in which rules and decisions were laid down."
     if all(UNGROUNDED in fact.flags for segment in segments for fact in segment.facts):
