@@ -60,17 +60,17 @@ def setup(
         _examine(settings, choice, settings if is_set else _with(settings, choice), "")
         return
     if yes and model:
-        _set_up(settings, _named(model, found))
+        set_up(settings, _named(model, found))
         return
     offered = [_named(model, found)] if model else found
-    _show(settings, offered)
+    show_choices(settings, offered)
     if not offered:
         return
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         say(f"\nNothing is set. `memory setup --yes --model {model or 'NAME'}` examines one and sets it.")
         return
     if chosen := _ask(offered):
-        _set_up(settings, chosen)
+        set_up(settings, chosen)
     else:
         say(UNCHANGED)
 
@@ -89,7 +89,8 @@ def _named(name: str, found: list[Choice]) -> Choice:
         raise fail(f"--model {name!r}: {error}, or one of: {known}.", MISUSED) from None
 
 
-def _show(settings: Settings, offered: list[Choice]) -> None:
+def show_choices(settings: Settings, offered: list[Choice]) -> None:
+    """Print the model that is set, and each that could be, with its cost."""
     if settings.observer.model:
         row = next(row for row in rows_of(settings) if row["key"] == "observer.model")
         say_pair("model", f"{row['value']} ({row['from']})")
@@ -125,7 +126,7 @@ def _ask(offered: list[Choice]) -> Choice | None:
         err.print(f"Expected a number from 1 to {len(offered)}, or just Enter.", style="yellow")
 
 
-def _set_up(settings: Settings, choice: Choice) -> None:
+def set_up(settings: Settings, choice: Choice) -> None:
     """Examine the model and set it; leave everything as it is where that fails."""
     known = settings_of(Settings)
     if above := [known[key].variable for key in _values(settings, choice) if os.environ.get(known[key].variable)]:

@@ -1,0 +1,62 @@
+"""The question of `memory run`, once at a terminal where no model is set: whether one of this machine is to be used."""
+
+from __future__ import annotations
+
+import sys
+from datetime import date, timedelta
+
+import typer
+
+from memory_pipeline.cli.console import err, say
+from memory_pipeline.cli.setup import set_up, show_choices
+from memory_pipeline.llm.found import choices
+from memory_pipeline.markdown.safe_write import write_atomically
+from memory_pipeline.settings import Settings
+
+FILE, NEVER = "model_offer", "never"
+"""The file in the workspace with the answer: `never`, or the day of a "not now"."""
+ASK_AGAIN = timedelta(days=30)
+"""The time after which "not now" is asked again."""
+
+
+def offer_model(settings: Settings, today: date) -> None:
+    """Ask which of the models that can answer now is to be set; in a script, or where it was answered, do nothing."""
+    if settings.observer.model or not _is_at_terminal() or not _is_due(settings, today):
+        return
+    offered = [choice for choice in choices() if not choice.missing]
+    if not offered:
+        return
+    say("\nA model would also keep and offer what nobody said in so many words. This machine has:", "bold")
+    show_choices(settings, offered)
+    while True:
+        question = f"\nUse one? Its number, Enter for not now, `{NEVER}` for never"
+        said = typer.prompt(question, default="", show_default=False).strip().lower()
+        if said.isdecimal() and 1 <= int(said) <= len(offered):
+            set_up(settings, offered[int(said) - 1])
+            return
+        if said in ("", NEVER):
+            _keep(settings, said or today.isoformat())
+            say("`memory setup` sets one at any time.", "dim")
+            return
+        err.print(f"Expected a number from 1 to {len(offered)}, `{NEVER}`, or just Enter.", style="yellow")
+
+
+def _is_at_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _is_due(settings: Settings, today: date) -> bool:
+    path = settings.workspace / FILE
+    answer = path.read_text("utf-8").strip() if path.exists() else ""
+    if answer == NEVER:
+        return False
+    try:
+        return today - date.fromisoformat(answer) >= ASK_AGAIN
+    except ValueError:  # never answered, or edited by hand
+        return True
+
+
+def _keep(settings: Settings, answer: str) -> None:
+    path = settings.workspace / FILE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, f"{answer}\n".encode(), expected=path.read_bytes() if path.exists() else None, backups=None)
