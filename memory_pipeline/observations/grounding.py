@@ -74,7 +74,7 @@ class WindowTimes:
         spoken: set[str] = set()
         for said_at, untimed, text in messages:
             moments.add((said_at, untimed is None))
-            # as written, and as observations quote it: "1**2:30**" becomes 12:30
+            # as written, and as observations quote it, without Markdown
             spoken |= clock_times(text) | clock_times(squeeze(text))
             spoken |= set() if untimed else {f"{said_at.astimezone(zone):%H:%M}"}
         return cls(frozenset(moments), frozenset(spoken))

@@ -28,12 +28,12 @@ from memory_pipeline_tests.observations.talking import LONDON, talk
 from memory_pipeline_tests.rows import DAY
 
 WINDOW = talk(
-    "user: The backup runs at 23:15, lunch is at 1**2:30**.",
+    "user: The backup runs at 23:15, lunch is at **12:30**, tea at 2:30.",
     "assistant: Noted, the log says 04:05:06 and src/app.py:10:25.",
     "user: Fine.",
 )
 FACT_CHECK = FactCheck.from_messages(WINDOW, LONDON)
-"""Messages at 09:00, 09:01 and 09:02; 23:15 and 12:30 were said."""
+"""Messages at 09:00, 09:01 and 09:02; 23:15, 12:30 and 2:30 were said."""
 
 
 @each(

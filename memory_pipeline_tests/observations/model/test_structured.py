@@ -112,10 +112,20 @@ def test_the_same_content_gives_the_same_rows_as_in_tags(tmp_path: Path) -> None
     assert structured.lake.read("segments")["parsed"].to_list() == [True]
 
 
-def test_a_small_model_is_asked_for_tags(tmp_path: Path) -> None:
-    work = Work(tmp_path, TAGGED)
-    work.run(effective_context=16_000)
-    assert work.asked and all(asked.schema is None and "<observations>" in asked.system for asked in work.asked)
+def test_a_small_model_is_held_to_a_short_schema_and_asked_for_tags_where_it_is_refused(tmp_path: Path) -> None:
+    held = Work(tmp_path / "a", answer(*FACTS))
+    held.run(effective_context=16_000)
+    assert held.asked and all(asked.schema and "<observations>" not in asked.system for asked in held.asked)
+    full = Work(tmp_path / "b", answer(*FACTS))
+    full.run()
+    assert len(json.dumps(held.asked[0].schema)) < len(json.dumps(full.asked[0].schema))
+
+    def refusing(asked: Asked) -> Fail | str:
+        return Fail(400, "'response_format' is not supported") if asked.schema else TAGGED
+
+    refused = Work(tmp_path / "c", refusing)
+    refused.run(effective_context=16_000)
+    assert refused.asked[-1].schema is None and "<observations>" in refused.asked[-1].system
 
 
 def test_a_server_that_refuses_the_schema_breaks_nothing(tmp_path: Path) -> None:
