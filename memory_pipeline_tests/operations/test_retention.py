@@ -42,6 +42,7 @@ from memory_pipeline.web.reading import session_screen
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.conftest import conversation, user, write_session
+from memory_pipeline_tests.prepared import copied
 from memory_pipeline_tests.rows import MissingEncoder, WordEncoder, changed, day_after, put, use_encoder, workspace
 
 OLD, NEXT, NEW = day_after(0), day_after(1), day_after(20)
@@ -51,27 +52,42 @@ TODAY = NEW
 """A day on which the first two are old, and the third is not."""
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where each test has its sessions and workspace in turn; tables name the paths of sessions."""
+    return tmp_path_factory.mktemp("retained") / "now"
+
+
 @pytest.fixture
-def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """Three days of sessions, all done."""
+def settings(place: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """Three days of sessions, all done; made once by each worker and copied."""
     encoder = WordEncoder()
     use_encoder(monkeypatch, encoder)
     monkeypatch.setattr("memory_pipeline.embeddings.health.encoder_of", lambda name: encoder)
-    for day in (OLD, NEXT, NEW):
-        said = conversation(f"{day}T09:00:00", users=4, topic=f"ticket {day.day}")
-        later = [user(f"{day}T10:00:00", f"{RULE} It is {day:%j}.", f"rule-{day.day}")]
-        later += [user(f"{day}T10:05:00", f"By the way, {TALK} {day.day}.", f"talk-{day.day}")]
-        write_session(tmp_path / "sessions" / f"s{day.day}.jsonl", *said, *later)
-    settings, _ = workspace(tmp_path / "workspace", start_date=OLD, friction_min_points=1, retention_messages=15)
-    run(settings, tmp_path)
+    settings, _ = workspace(place / "workspace", start_date=OLD, friction_min_points=1, retention_messages=15)
+    done = place.with_name("done")
+    shutil.rmtree(place, ignore_errors=True)
+    if not done.exists():
+        for day in (OLD, NEXT, NEW):
+            said = conversation(f"{day}T09:00:00", users=4, topic=f"ticket {day.day}")
+            later = [user(f"{day}T10:00:00", f"{RULE} It is {day:%j}.", f"rule-{day.day}")]
+            later += [user(f"{day}T10:05:00", f"By the way, {TALK} {day.day}.", f"talk-{day.day}")]
+            write_session(place / "sessions" / f"s{day.day}.jsonl", *said, *later)
+        run(settings)
+        place.rename(done)
+    copied(done, place)
     return settings
 
 
-def run(settings: Settings, folder: Path) -> list[tuple[str, date]]:
+def sessions_of(settings: Settings) -> Path:
+    return settings.workspace.with_name("sessions")
+
+
+def run(settings: Settings) -> list[tuple[str, date]]:
     """Bring all up to date; what was made."""
     lake = Lake(settings.lake_dir)
     catalogue = Catalogue(lake, settings)
-    catalogue.refresh(find_sources([folder / "sessions"]))
+    catalogue.refresh(find_sources([sessions_of(settings)]))
     stages = Stages.from_settings(settings, catalogue, datetime(2025, 4, 20, tzinfo=UTC)).all()
     return [(s.tables[-1], day) for s in stages for day in catalogue.days() if bring_up_to_date(s, lake, day)]
 
@@ -101,15 +117,15 @@ def test_old_words_are_gone_and_all_that_was_made_of_them_is_there(settings: Set
     assert not vector_problems(Workspace(settings, lake))
 
 
-def test_no_later_run_makes_anything_anew(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_later_run_makes_anything_anew(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     retire_words(settings, TODAY)
     before = tables(settings)
-    assert run(settings, tmp_path) == []
+    assert run(settings) == []
     assert retire_words(settings, TODAY) == Retired([], [])
     monkeypatch.setattr(observing, "VERSION", "another")
-    path = tmp_path / "sessions" / f"s{OLD.day}.jsonl"
+    path = sessions_of(settings) / f"s{OLD.day}.jsonl"
     path.write_bytes(path.read_bytes() + b"\n")  # read again, and nothing of it stored again
-    made = run(settings, tmp_path)
+    made = run(settings)
     assert ("observations", NEW) in made, "what is kept is observed anew"
     assert not [one for one in made if one[1] in (OLD, NEXT) and one[0] != "proposals"]
     now = tables(settings)
@@ -118,7 +134,7 @@ def test_no_later_run_makes_anything_anew(settings: Settings, tmp_path: Path, mo
     assert len(of_old) == 6 and all(now[name] == before[name] for name in of_old)
 
 
-def test_what_looks_back_over_such_a_day_stays_too(settings: Settings, tmp_path: Path) -> None:
+def test_what_looks_back_over_such_a_day_stays_too(settings: Settings) -> None:
     """Friction looks back a week, and would no longer find what it found."""
     lake = Lake(settings.lake_dir)
     friction = Stages.from_settings(settings).friction_clusters
@@ -128,12 +144,12 @@ def test_what_looks_back_over_such_a_day_stays_too(settings: Settings, tmp_path:
     assert is_current(friction, lake, late)
 
 
-def test_a_day_that_is_not_done_waits(settings: Settings, tmp_path: Path) -> None:
+def test_a_day_that_is_not_done_waits(settings: Settings) -> None:
     lake = Lake(settings.lake_dir)
     lake.path("reflections", OLD).unlink()
     assert retire_words(settings, TODAY) == Retired([NEXT], [OLD])
     assert RULE in "".join(lake.read("messages", [OLD])["text"])
-    run(settings, tmp_path)
+    run(settings)
     assert retire_words(settings, TODAY) == Retired([OLD], [])
 
 
@@ -150,12 +166,12 @@ def test_what_was_killed_on_the_way_is_finished(settings: Settings, monkeypatch:
     assert not vector_problems(Workspace(settings, lake)) and not due_days(settings, lake, TODAY)
 
 
-def test_a_day_comes_back_when_its_file_is_deleted(settings: Settings, tmp_path: Path) -> None:
+def test_a_day_comes_back_when_its_file_is_deleted(settings: Settings) -> None:
     lake = Lake(settings.lake_dir)
     observed, said = lake.read("observations", [OLD]), lake.read("messages", [OLD])
     retire_words(settings, TODAY)
     lake.path("messages", OLD).unlink()
-    made = run(settings, tmp_path)
+    made = run(settings)
     assert {table for table, day in made if day == OLD} >= {"windows", "message_embeddings"}
     assert lake.read("messages", [OLD]).equals(said) and lake.read("observations", [OLD]).equals(observed)
     assert lake.read("message_embeddings", [OLD]).height
@@ -265,24 +281,22 @@ def test_points_go_with_their_rows_and_stay_out_of_a_rebuilt_index(settings: Set
     assert all_right() and not vector_problems(opened)
 
 
-def test_no_later_run_brings_rows_back_or_looks_again(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run(settings, tmp_path)
+def test_no_later_run_brings_rows_back_or_looks_again(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(settings)
     retire_rows(aged(settings, *PASSING), FAR)
     before = tables(settings)
-    assert run(settings, tmp_path) == [] and tables(settings) == before
+    assert run(settings) == [] and tables(settings) == before
     monkeypatch.setattr("memory_pipeline.embeddings.stage.VERSION", "another")
     monkeypatch.setattr("memory_pipeline.embeddings.messages.VERSION", "another")
     monkeypatch.setattr("memory_pipeline.friction.stage.VERSION", "another")
     lake = Lake(settings.lake_dir)
     kept = {table: lake.read(table, [OLD]) for table in PASSING}
-    assert {table for table, day in run(settings, tmp_path) if day == OLD} == set(PASSING)
+    assert {table for table, day in run(settings) if day == OLD} == set(PASSING)
     assert all(lake.read(table, [OLD]).equals(rows) for table, rows in kept.items())
 
 
 def test_a_model_that_went_missing_takes_nothing_that_was_kept(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     retire_rows(aged(settings, "embeddings"), FAR)
     lake = Lake(settings.lake_dir)
