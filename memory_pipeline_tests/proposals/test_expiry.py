@@ -55,21 +55,13 @@ def test_what_waits_in_the_queue_was_not_shown(tmp_path: Path) -> None:
     assert first_shown(story) == {UV: NOW, FRIDAY: NOW, TABS: NOW + timedelta(minutes=5)}
 
 
-@pytest.mark.parametrize(
-    ("days", "told", "state"),
-    [
-        (4, False, PENDING),
-        (5, True, PENDING),
-        (6, True, PENDING),
-        (7, False, EXPIRED),
-    ],
-)
-def test_a_week_from_the_showing_and_a_warning_before(story: Story, days: int, told: bool, state: str) -> None:
-    settled = story.run_daily(days * DAY_IN_MINUTES)
-    assert set(story.status().values()) == {state}
-    assert ("· expires on 2025-03-12_" in story.review.read_text("utf-8")) is told
-    assert settled.expired == (list(TEXTS) if state == EXPIRED else [])
-    assert story.shown() == ([] if state == EXPIRED else list(TEXTS))
+def test_a_week_from_the_showing_and_a_warning_before(story: Story) -> None:
+    for days, told, state in ((4, False, PENDING), (5, True, PENDING), (6, True, PENDING), (7, False, EXPIRED)):
+        settled = story.run_daily(days * DAY_IN_MINUTES)
+        assert set(story.status().values()) == {state}
+        assert ("· expires on 2025-03-12_" in story.review.read_text("utf-8")) is told, f"after {days} days"
+        assert settled.expired == (list(TEXTS) if state == EXPIRED else [])
+        assert story.shown() == ([] if state == EXPIRED else list(TEXTS))
 
 
 def test_the_days_can_be_set(tmp_path: Path) -> None:
