@@ -82,7 +82,7 @@ def test_twenty_decisions_are_needed_whatever_the_bar(
     assert Rate(counted, counted).is_trusted is is_trusted
 
 
-@pytest.mark.parametrize(
+@each(
     ("ends", "good", "counted", "is_trusted"),
     [
         ("r" * 10 + "a" * 50, 50, 50, True),  # of 60 the last 50
@@ -95,18 +95,18 @@ def test_twenty_decisions_are_needed_whatever_the_bar(
         ("act" * 12, 36, 36, True),  # wherever the person decided
     ],
 )
-def test_a_rate_of_the_last_fifty(
-    made: tuple[Settings, Lake], ends: str, good: int, counted: int, is_trusted: bool
-) -> None:
+def test_a_rate_of_the_last_fifty(tmp_path: Path, ends: str, good: int, counted: int, is_trusted: bool) -> None:
+    made = workspace(tmp_path)
     history(made[1], ends)
     rate = standing(made).acceptance
     assert (rate.good, rate.counted, rate.is_trusted) == (good, counted, is_trusted)
 
 
-@pytest.mark.parametrize(("letter", "counted"), [("e", 36), ("m", 36), ("r", 36), ("x", 36), ("s", 35), ("i", 35)])
+@each(("letter", "counted"), [("e", 36), ("m", 36), ("r", 36), ("x", 36), ("s", 35), ("i", 35)])
 def test_what_is_not_taken_as_it_was_offered_counts_against_the_section(
-    made: tuple[Settings, Lake], letter: str, counted: int
+    tmp_path: Path, letter: str, counted: int
 ) -> None:
+    made = workspace(tmp_path)
     history(made[1], "a" * 35 + letter)
     assert standing(made).acceptance == Rate(35, counted)
 
@@ -135,7 +135,7 @@ def test_what_would_have_been_promoted_meets_what_came_of_it(made: tuple[Setting
 LINE = "- (2025-01-04) Run check1 before step7. <!-- p-20250104-001 -->"
 
 
-@pytest.mark.parametrize(
+@each(
     ("edit", "stands"),
     [
         (lambda line: line, True),
@@ -147,9 +147,9 @@ LINE = "- (2025-01-04) Run check1 before step7. <!-- p-20250104-001 -->"
     ],
 )
 def test_a_line_that_the_person_takes_back_is_a_rejection(
-    made: tuple[Settings, Lake], edit: Callable[[str], str], stands: bool
+    tmp_path: Path, edit: Callable[[str], str], stands: bool
 ) -> None:
-    settings, lake = made
+    made = settings, lake = workspace(tmp_path)
     history(lake, "A", shadow=True)
     settings.memory_file.write_text(f"# Memory\n\n## Hard Rules\n\n{edit(LINE)}\n", "utf-8")
     found = standing(made)
