@@ -86,13 +86,15 @@ def test_a_process_of_its_own_prints_what_the_process_of_the_test_prints(home: P
     rules = home / "AGENTS.md"
     rules.write_text(f"# Rules\n\n- {RULE}\n", "utf-8")
     arguments = {
-        **{"agents": ["--json"], "admin audit": [f"{rules}"], "friction": [], "import": [f"{rules}", "--dry-run"]},
+        **{"agents": ["--json"], "admin audit": [f"{rules}"], "context --pack": ["--project", f"{home}"]},
+        **{"friction": [], "import": [f"{rules}", "--dry-run"]},
         **{"recall": ["how hot may the kiln be fired?"], "remember": [RULE], "review": ["--list"]},
         **{"search": ["kiln"], "settings": [], "show": [f"{DAY}"], "sql": ["select text from messages"], "status": []},
         **{"admin team": ["--dry-run"], "why": [observation(RULE)["observation_id"]]},
     }
     assert set(arguments) == IN_PROCESS - {"admin push", "run --estimate"}
     called(home, "remember", RULE)  # each of both then says that it is pending
+    called(home, "context", "--pack", "--project", f"{home}")  # and that the pack is the same
     for command, args in arguments.items():
         words = command.split()
         program, function = Command(home, *words, *args).result(), called(home, *words, *args)
@@ -202,14 +204,14 @@ def test_of_an_empty_workspace_both_say_what_to_do(tmp_path: Path) -> None:
         )
 
 
-@pytest.mark.parametrize("command", ANSWERING)
-def test_without_an_index_words_answer(home: Path, command: str) -> None:
+def test_without_an_index_words_answer(home: Path) -> None:
     shutil.rmtree(index_of(home))
-    out, err = told(home, command, "how hot may the kiln be fired?")
-    assert RULE in out
-    assert err == "Answered by words from the tables: the index is not there; `memory run --all` makes it anew."
-    assert RULE in told(home, command, "kiln fired", "--priority", "high")[0]
-    assert not index_of(home).exists()
+    for command in ANSWERING:
+        out, err = told(home, command, "how hot may the kiln be fired?")
+        assert RULE in out
+        assert err == "Answered by words from the tables: the index is not there; `memory run --all` makes it anew."
+        assert RULE in told(home, command, "kiln fired", "--priority", "high")[0]
+        assert not index_of(home).exists()
 
 
 MISSING = {MESSAGES: "Answered by words from the tables", COLLECTION: "Observations by words from the tables"}
@@ -311,8 +313,8 @@ EMBEDDED = "start it, or check QDRANT_URL, without which the embedded index is u
 NOT_THERE = b'{"result": {"exists": false}, "status": "ok", "time": 0.1}'
 
 
-@pytest.mark.parametrize("is_marked", [True, False], ids=["was indexed", "never indexed"])
-@pytest.mark.parametrize(
+@each("is_marked", [True, False], ids=["was indexed", "never indexed"])
+@each(
     ("server", "sentence"),
     [
         (nobody, "The Qdrant server at {} does not answer as it should ([Errno 111] Connection refused); " + EMBEDDED),
@@ -339,10 +341,11 @@ NOT_THERE = b'{"result": {"exists": false}, "status": "ok", "time": 0.1}'
 def test_a_server_that_does_not_help_is_told_and_words_answer(
     home: Path, server: Callable[[], object], sentence: str, is_marked: bool
 ) -> None:
-    if is_marked:
-        for base, name in NAMES.items():
-            mark = {"name": name, "model": MODEL, "dimension": 384}
-            (index_of(home) / f"{base}.server.searched.json").write_text(json.dumps(mark))
+    for base, name in NAMES.items():
+        mark = index_of(home) / f"{base}.server.searched.json"
+        mark.unlink(missing_ok=True)
+        if is_marked:
+            mark.write_text(json.dumps({"name": name, "model": MODEL, "dimension": 384}))
     name = NAMES[MESSAGES] if is_marked else NAMES[MESSAGES].replace("384", "*")
     with server() as url:  # type: ignore[attr-defined]
         for command in ANSWERING:
