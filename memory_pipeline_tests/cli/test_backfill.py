@@ -23,8 +23,8 @@ from memory_pipeline.cli.backfill import months_of
 from memory_pipeline.defs.quality_history import days_made
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline_tests.cases import nightly
-from memory_pipeline_tests.cli.command import Command, memory
+from memory_pipeline_tests.cases import each, nightly
+from memory_pipeline_tests.cli.command import Command, called, memory
 from memory_pipeline_tests.conftest import Entry, assistant, user, write_session
 from memory_pipeline_tests.llm.openai_server import Say, openai_server
 from memory_pipeline_tests.prepared import made_once
@@ -97,7 +97,7 @@ def test_without_a_word_it_only_says_what_it_would_take(tmp_path: Path) -> None:
     assert not Lake(tmp_path / ".memory-pipeline" / "lake").days("observations")
 
 
-@pytest.mark.parametrize(
+@each(
     ("call", "code", "told"),
     [
         (["--from", "2025-03-05", "--to", "2025-03-01"], 2, "--from 2025-03-05 is after --to 2025-03-01."),
@@ -110,17 +110,17 @@ def test_without_a_word_it_only_says_what_it_would_take(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_call_is_one_sentence(tmp_path: Path, call: list[str], code: int, told: str) -> None:
-    result = memory(tmp_path, "backfill", *call, "--sessions", str(write(tmp_path / "sessions")))
+    result = called(tmp_path, "backfill", *call, "--sessions", str(write(tmp_path / "sessions")))
     assert result.returncode == code and told in result.stderr and "Traceback" not in result.stderr
 
 
 def test_days_before_the_first_one_are_told_with_what_takes_them_in(tmp_path: Path) -> None:
     call = ("backfill", "--sessions", str(write(tmp_path / "sessions")))
     env = {"MEMORY_START_DATE": "2025-02-20"}
-    some = memory(tmp_path, *call, env=env)
+    some = called(tmp_path, *call, env=env)
     told = "2 days with sessions from 2025-01-30 on are before the workspace's first day, 2025-02-20: `memory settings"
     assert some.returncode == 0 and told in some.stderr and "3 with sessions" in some.stderr
-    none = memory(tmp_path, *call, "--to", "2025-01-31", env=env)
+    none = called(tmp_path, *call, "--to", "2025-01-31", env=env)
     assert none.returncode == 1 and "`memory settings set start_date 2025-01-30` takes them in." in none.stderr
 
 
