@@ -31,6 +31,7 @@ from memory_pipeline.defs.web_server import MODULE
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.settings import extras, load_settings
+from memory_pipeline_tests.cases import nightly
 from memory_pipeline_tests.cli.command import memory
 from memory_pipeline_tests.cli.test_backfill import talk
 from memory_pipeline_tests.cli.test_interrupted import wait_for
@@ -180,7 +181,7 @@ def celery_workers(number: int) -> Iterator[None]:
 @pytest.mark.filterwarnings("ignore:Task name 'execute_job' is already registered")
 @pytest.mark.parametrize(
     ("engine", "workers"),
-    [(record_in_files, 0), (record_in_postgres, 0), pytest.param(runs_on_celery, 2, marks=needs_redis)],
+    [(record_in_files, 0), *nightly((record_in_postgres, 0)), pytest.param(runs_on_celery, 2, marks=needs_redis)],
 )
 def test_a_backfill_in_parallel_makes_the_same_tables(
     tmp_path: Path, whole: Path, monkeypatch: pytest.MonkeyPatch, engine: Callable[[Path], Variables], workers: int
