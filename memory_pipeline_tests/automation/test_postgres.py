@@ -30,6 +30,7 @@ from memory_pipeline.settings.dagster_record import (
 from memory_pipeline.settings.extras import missing_extras
 from memory_pipeline_tests.automation.test_pruning import checked, daily, run
 from memory_pipeline_tests.cli.command import memory, memory_json
+from memory_pipeline_tests.cli.test_examples import demo  # noqa: F401 - a fixture
 from memory_pipeline_tests.cli.test_examples import workspace as examples
 from memory_pipeline_tests.postgres import YAML, Postgres, record_in_postgres, running
 from memory_pipeline_tests.prepared import copied
@@ -169,23 +170,25 @@ def test_an_outage_is_a_sentence_and_the_next_run_goes_on(
 
 @pytest.mark.slow
 def test_the_examples_with_the_record_in_postgres(
-    tmp_path: Path, server: Postgres, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    server: Postgres,
+    demo: tuple[Path, str, str],  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The same tables and the same record as in files, which `memory status` reads."""
     home, env = tmp_path / "home", server.database("examples")
-    assert (done := memory(home, "run")).returncode == 0, done.stderr
-    there, tables = recorded(home, {}, monkeypatch), stored(home)
-    root, before = examples(home), tmp_path / "before"
-    root.rename(before)
+    before = copied(demo[0], tmp_path / "before")
+    there, tables = recorded(before, {}, monkeypatch), stored(before, made_in=demo[0])
+    root = examples(home)
     for name in ("sessions", "lake/salt"):  # the same files with the same times, and the same marks of secrets
         (root / name).parent.mkdir(parents=True, exist_ok=True)
-        copied(before / name, root / name)
+        copied(examples(before) / name, root / name)
     (root / "dagster").mkdir()
     shutil.copyfile(YAML, root / "dagster" / "dagster.yaml")
 
     done = memory(home, "run", env=env)
     assert done.returncode == 0, done.stderr
-    found = stored(home)
+    found = stored(home, made_in=home)
     assert found.keys() == tables.keys()
     assert [name for name in found if found[name] != tables[name]] == []
     assert recorded(home, env, monkeypatch) == there and len(there["runs"]) == 5
@@ -194,17 +197,18 @@ def test_the_examples_with_the_record_in_postgres(
     assert not list(root.glob("dagster/**/*.db"))
 
 
-def stored(home: Path) -> dict[str, bytes]:
-    """The rows of all tables as bytes, but for what says when a run was.
+def stored(home: Path, *, made_in: Path) -> dict[str, bytes]:
+    """The rows of all tables as bytes, but for what says when and in which home a run was.
 
     Files also have a mark of what they were made from, which names this very index: no two workspaces share it.
     """
     lake = examples(home) / "lake"
     paths = (path for path in sorted(lake.rglob("*.parquet")) if path.parent.name not in WHEN)
-    return {f"{path.relative_to(lake)}": _rows(path) for path in paths}
+    return {f"{path.relative_to(lake)}": _rows(path, made_in) for path in paths}
 
 
-def _rows(path: Path) -> bytes:
+def _rows(path: Path, home: Path) -> bytes:
     bare = io.BytesIO()
-    pl.read_parquet(path).drop("happened_at", strict=False).write_parquet(bare)
+    rows = pl.read_parquet(path).drop("happened_at", strict=False)
+    rows.with_columns(pl.col(pl.String).str.replace_all(f"{home}", "~", literal=True)).write_parquet(bare)
     return bare.getvalue()
