@@ -76,7 +76,7 @@ def test_it_keeps_to_its_budget(opened: tuple[Settings, Lake]) -> None:
 
 
 def test_a_session_is_raw_until_it_is_twice_the_working_tier(opened: tuple[Settings, Lake], tmp_path: Path) -> None:
-    settings, _ = opened
+    settings = changed(opened[0], pack_session_tokens=5_000)  # each message is a rule, and all are kept
     short = context_pack(settings, KILN, talked(tmp_path / "s.jsonl", 10))
     assert (short.rebuilt, short.within, short.is_due) == (FIRST, [], False)
     due = context_pack(settings, KILN, talked(tmp_path / "s.jsonl", 30))
