@@ -46,7 +46,7 @@ CELERY = Path(__file__).parents[2] / "deploy/dagster.celery.yaml"
 DAYS = tuple(today(UTC) - timedelta(days=back) for back in (30, 20, 19))
 WITH_CLOCK = ("events", "ledger")
 """Tables that tell when a run was."""
-SECONDS = 300.0
+SECONDS = 900.0
 
 needs_redis = pytest.mark.skipif(not shutil.which("redis-server"), reason="no redis-server; `make redis` installs it")
 Variables = AbstractContextManager[dict[str, str]]
