@@ -81,10 +81,8 @@ def examine_before_a_run(settings: Settings, *, as_json: bool) -> None:
         )
 
 
-def examination_in_words(settings: Settings) -> str | None:
-    """What is known of the model by its examination; None without a model."""
-    if not settings.observer.model:
-        return None
+def examination_in_words(settings: Settings) -> str:
+    """What is known of the model that is set by its examination."""
     result = result_of(settings)
     if result is None:
         return "not examined: `memory setup --exam MODEL`"

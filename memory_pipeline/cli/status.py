@@ -12,7 +12,6 @@ from memory_pipeline.agents.connecting import describe as told_of_agents
 from memory_pipeline.agents.hooks import describe as told_of_hooks
 from memory_pipeline.cli.console import MISUSED, one_sentence, print_json, say, say_pair
 from memory_pipeline.cli.dagster_state import dagster_state
-from memory_pipeline.cli.examining import examination_in_words
 from memory_pipeline.cli.summary import SHOWN, say_friction, say_list, say_not_read, say_problems
 from memory_pipeline.cli.workspace import active_settings, shown_model
 from memory_pipeline.days import today
@@ -70,7 +69,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
     data = {
         "workspace": str(settings.workspace),
         "model": shown_model(settings, settings.observer.model),
-        "examination": examination_in_words(settings),
+        "examination": _examination(settings),
         "reflector": shown_model(settings, settings.reflector.model),
         "session_directories": [str(d) for d in directories],
         "files_still_to_be_read": left,
@@ -115,6 +114,15 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         print_json(data)
     else:
         _print(data)
+
+
+def _examination(settings: Settings) -> str | None:
+    """What is known of the model by its examination; None without a model."""
+    if not settings.observer.model:
+        return None
+    from memory_pipeline.cli.examining import examination_in_words  # with a model only: it brings what asks one
+
+    return examination_in_words(settings)
 
 
 def _states(log: ProposalLog, *, fixes: bool) -> dict[str, int]:

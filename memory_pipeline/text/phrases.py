@@ -28,8 +28,8 @@ from typing import Any
 
 LANGUAGES = ("english", "german", "french", "spanish", "japanese", "chinese")
 """Names of the files."""
-WORD_LISTS = ("grammar", "using", "wanting", "closing", "do")
-"""Lists of single words in a file, beside its roles."""
+WORDS = "words"
+"""The file with the lists of single words, a table for each language. Every command reads it, so it is small."""
 NEVER = re.compile(r"(?!)")
 MAX_BETWEEN = 60
 """Maximum characters that `…` matches."""
@@ -168,8 +168,8 @@ class Cues:
 @cache
 def load(name: str) -> Cues:
     """The cues of the language with this file; raises `ValueError` for an unknown role or place."""
-    data = {key: value for key, value in _read(name).items() if key not in WORD_LISTS}
-    language = _Language(data.pop("spaced", True), data.pop("fillers", ()), tuple(_read(name).get("do", ())))
+    data = dict(_read(name))
+    language = _Language(data.pop("spaced", True), data.pop("fillers", ()), _read(WORDS).get(name, {}).get("do", ()))
     known = {each.name for each in fields(Cues)}
     if unknown := set(data) - known:
         raise ValueError(f"{name}.toml: no such role: {', '.join(sorted(unknown))}")
@@ -178,8 +178,8 @@ def load(name: str) -> Cues:
 
 
 def word_list(name: str, *languages: str) -> frozenset[str]:
-    """The single words of a list in the files of these languages, or of all."""
-    return frozenset(word for language in languages or LANGUAGES for word in _read(language).get(name, ()))
+    """The single words of a list of these languages, or of all."""
+    return frozenset(word for language in languages or LANGUAGES for word in _read(WORDS)[language].get(name, ()))
 
 
 @cache
