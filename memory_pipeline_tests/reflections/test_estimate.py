@@ -86,14 +86,15 @@ class Work:
         return Estimate(0, ledger.height, 0, *sums)
 
 
-def talk(lake: Lake, day: date) -> None:
-    """A session with rules and decisions among what is said."""
+def talk(lake: Lake, day: date, rules: int = 4) -> None:
+    """A session in which one message of so many lays down a rule."""
     things = ("depot", "courier", "invoice", "label", "parcel", "tracker", "archive", "gateway")
     turns = []
     for n, thing in enumerate(things * 4):
-        turns.append(
-            f"user: Always keep the {thing} of number {day.day}{n} in the bucket {thing}-{n}, never elsewhere."
-        )
+        keeps = (
+            "Always keep" if n % rules == 0 else "Yesterday somebody put"
+        )  # what is laid down is kept beyond the budget
+        turns.append(f"user: {keeps} the {thing} of number {day.day}{n} in the bucket {thing}-{n}.")
         turns.append(f"assistant: I moved the {thing} into its bucket. The cause of error {n} was a stale lock file.")
     say(lake, f"s{day}", *turns, day=day)
 
@@ -129,7 +130,7 @@ def test_days_that_are_observed_are_told_as_they_will_be_asked(tmp_path: Path) -
     with openai_server(answer) as server:
         work = Work(tmp_path, server, chunk_tokens=500)
         for day in DAYS:
-            talk(work.lake, day)
+            talk(work.lake, day, rules=1)
             bring_up_to_date(work.stages[0], work.lake, day)
         said = estimate_reflections(*work.stages, DAYS)
         work.run(DAYS)
