@@ -91,10 +91,9 @@ def talk(lake: Lake, day: date, rules: int = 4) -> None:
     things = ("depot", "courier", "invoice", "label", "parcel", "tracker", "archive", "gateway")
     turns = []
     for n, thing in enumerate(things * 4):
-        keeps = (
-            "Always keep" if n % rules == 0 else "Yesterday somebody put"
-        )  # what is laid down is kept beyond the budget
-        turns.append(f"user: {keeps} the {thing} of number {day.day}{n} in the bucket {thing}-{n}.")
+        # what is laid down is kept beyond the budget
+        does, end = ("Always keep", "never elsewhere") if n % rules == 0 else ("Yesterday somebody put", "as was asked")
+        turns.append(f"user: {does} the {thing} of number {day.day}{n} in the bucket {thing}-{n}, {end}.")
         turns.append(f"assistant: I moved the {thing} into its bucket. The cause of error {n} was a stale lock file.")
     say(lake, f"s{day}", *turns, day=day)
 
