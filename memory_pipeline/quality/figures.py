@@ -19,7 +19,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.events import PENDING, REJECTED, ProposalLog, is_fix
 from memory_pipeline.quality.results import WEEK, Result
 from memory_pipeline.redaction.redactor import MARK
-from memory_pipeline.text.lines import is_self_contained
+from memory_pipeline.text.lines import stands_alone
 from memory_pipeline.text.priorities import HIGH
 from memory_pipeline.text.similarity import content_words, words
 
@@ -133,8 +133,8 @@ def _of_tables(lake: Lake) -> _Values:
 def _not_standing_alone(observed: pl.DataFrame) -> dict[date, float]:
     own = observed.filter((pl.col("priority") == HIGH) & (pl.col("trust") == USER))
     by_day: dict[date, list[bool]] = defaultdict(list)
-    for day, text, kind in own.select("day", "text", "kind").iter_rows():
-        by_day[day].append(not is_self_contained(text, kind))
+    for day, text in own.select("day", "text").iter_rows():
+        by_day[day].append(not stands_alone(text))
     return _shares(by_day)
 
 
