@@ -43,7 +43,7 @@ def test_clock_times(text: str, times: set[str]) -> None:
     ],
 )
 def test_invented_times(text: str, wrong: list[str]) -> None:
-    window = [(NINE, None, "The deployment is at 16:30, lunch at 12**:30**.")]
+    window = [(NINE, None, "The deployment is at 16:30, lunch at **12:30**.")]
     assert (
         invented_times({"text": text, "observed_at": NINE, "untimed": None}, WindowTimes.from_messages(window, LONDON))
         == wrong
