@@ -153,7 +153,6 @@ def test_a_workspace_that_has_read_the_installed_examples_goes_on(home: Path) ->
         "decision: we use Postgres LISTEN/NOTIFY for status events, not Redis, because at 40 changes a minute",
         "always use uv, never pip install",
         "i prefer small commits, and the message says why the change was made",
-        "Root cause of the double mails: the notifier runs uvicorn with `--workers 2`",
         "production migrations always use create index concurrently",
     ],
 )
@@ -167,6 +166,12 @@ def test_what_was_asked_or_guessed_is_no_high_observation(demo: tuple[Path, str,
     assert not any("kubernetes" in text for text in high)
     assert not any(text.rstrip().endswith("?") for text in high)
     assert not any("retries its webhook because our endpoint answers too slowly" in text for text in high)
+
+
+def test_what_the_model_found_is_kept_and_not_high(demo: tuple[Path, str, str]) -> None:
+    cause = "Root cause of the double mails: the notifier runs uvicorn with `--workers 2`"
+    (found,) = rows(demo[0], f"select priority, kind from observations where contains(text, '{cause}')")
+    assert found == {"priority": "medium", "kind": "root_cause"}
 
 
 def test_a_session_over_midnight_lies_in_two_days(demo: tuple[Path, str, str]) -> None:
