@@ -12,6 +12,7 @@ from memory_pipeline.harnesses.model import CHOICES
 from memory_pipeline.lake.rows import ObservationRow, SegmentRow, typed_rows
 from memory_pipeline.observations.flags import UNGROUNDED_SPECIFICS
 from memory_pipeline.observations.grounding import WindowTimes, invented_times, missing_evidence
+from memory_pipeline.observations.types import EXTRACTIVE
 from memory_pipeline.redaction import redactor_of
 from memory_pipeline.stages import INCOMPLETE
 from memory_pipeline.text.priorities import HIGH
@@ -26,6 +27,8 @@ MIN_TOKENS_SAID = 200
 """Below so little said, a ratio means nothing."""
 MAX_UNGROUNDED = 0.1
 """The maximum share of observations with names or numbers that nobody said; above it the observer invents."""
+LAID_DOWN = (pl.col("priority") == HIGH) & (pl.col("trust") == "user") & pl.col("observer").str.starts_with(EXTRACTIVE)
+"""Observations of what a user laid down in explicit words."""
 MAX_HIGH_SHARE, MIN_HIGH_ALLOWED = 2 / 3, 4
 """The maximum share of high observations, and the number that is always allowed. Of 60 days of real sessions and of the
 examples none has more than .63."""
@@ -122,14 +125,19 @@ def judge_compression(workspace: Workspace, day: date) -> Verdict:
 
 def condensed(workspace: Workspace, day: date) -> tuple[int, int]:
     """The tokens of the day's observations, and of the conversation in their windows; without windows of which a model
-    said that nothing is worth keeping, and those of short sessions, of which only rules are kept."""
+    said that nothing is worth keeping, and those of short sessions. What a user laid down in explicit words is kept
+    whatever the budget, and does not count where the band would be left by it."""
     observations = workspace.lake.read("observations", [day])
     nothing_kept = _explained(workspace.lake.read("segments", [day])) - set(observations["dedupe_key"])
     windows = workspace.lake.read("windows", [day]).filter(
         pl.col("observed"), ~pl.col("dedupe_key").is_in(list(nothing_kept))
     )
     of_these = pl.col("dedupe_key").is_in(windows["dedupe_key"].to_list())
-    return int(observations.filter(of_these)["tokens"].sum()), int(windows["tokens_said"].sum())
+    kept, said = observations.filter(of_these), int(windows["tokens_said"].sum())
+    tokens = int(kept["tokens"].sum())
+    if tokens > BAND[1] * said:
+        tokens -= int(kept.filter(LAID_DOWN)["tokens"].sum())
+    return tokens, said
 
 
 def _explained(segments: pl.DataFrame) -> set[str]:
@@ -220,11 +228,9 @@ def judge_regurgitation(workspace: Workspace, day: date) -> Verdict:
 def judge_highs(workspace: Workspace, day: date) -> Verdict:
     """High is rare: at most two thirds of a day's observations, but four may be.
 
-    Fails when a model marks nearly everything as high, or when a day consists of short windows whose few facts are all
-    high, which no observer sees by itself.
+    Fails when a model marks nearly everything as high. What a user laid down in explicit words does not count.
     """
-    short = workspace.lake.read("windows", [day]).filter(~pl.col("observed"))["dedupe_key"]  # only their rules are kept
-    observations = workspace.lake.read("observations", [day]).filter(~pl.col("dedupe_key").is_in(short.to_list()))
+    observations = workspace.lake.read("observations", [day]).filter(~LAID_DOWN)
     high = int((observations["priority"] == HIGH).sum())
     allowed = max(MIN_HIGH_ALLOWED, int(MAX_HIGH_SHARE * observations.height))
     offenders: list[str] = []

@@ -13,11 +13,14 @@ from memory_pipeline.lake.rows import ReflectionRow, SourceRow
 from memory_pipeline.observations.answering import words_of
 from memory_pipeline.observations.types import EXTRACTIVE
 from memory_pipeline.text.explicit import statements
+from memory_pipeline.text.kinds import NORMATIVE
 from memory_pipeline.text.lines import stands_alone
 from memory_pipeline.text.priorities import HIGH, MEDIUM
 
 _QUESTION_END = re.compile(r"[?？]\s*")
 LASTING = ("rule", "preference", "decision", "correction", "root_cause", "convention")
+NOTABLE_SESSIONS = 2
+"""Sessions from which a model's line of medium priority is offered whatever its kind."""
 MAX_OF_SESSION = 5
 """Maximum lines of a model per session and day that are offered, the best: more are not read. Quotes are few by
 themselves, and each is a rule of the user's that would be lost."""
@@ -26,8 +29,10 @@ themselves, and each is a rule of the user's that would be lost."""
 def is_offered(line: ReflectionRow, sources: Sequence[SourceRow]) -> bool:
     """Whether the line may become a proposal; ``sources`` are what it rests on, the one with the words first."""
     if is_quoted(line, sources):
-        return line["priority"] == HIGH and sources[0]["trust"] == "user" and _is_clear(line["text"])
-    return line["priority"] == HIGH or (line["priority"] == MEDIUM and line["kind"] in LASTING)
+        is_explicit = line["priority"] == HIGH and line["kind"] in NORMATIVE and sources[0]["trust"] == "user"
+        return is_explicit and _is_clear(line["text"])
+    is_notable = line["kind"] in LASTING or line["sessions"] >= NOTABLE_SESSIONS
+    return line["priority"] == HIGH or (line["priority"] == MEDIUM and is_notable)
 
 
 def _is_clear(text: str) -> bool:

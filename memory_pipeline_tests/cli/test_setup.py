@@ -143,7 +143,7 @@ def test_a_run_and_the_status_say_in_one_line_what_no_model_costs(file: Path, mo
         return [line for line in text.splitlines() if line.startswith("model ") and "`memory setup`" in line]
 
     (line,) = lines(CliRunner().invoke(app, ["status"]).stdout)
-    assert all(f"{figure} %" in line for figure in (58, 28, 88, 13))
+    assert all(f"{figure} %" in line for figure in (58, 88))
     monkeypatch.setenv("OBSERVER_MODEL", "ask --key ghp_Ab3dEf6hIj9lMn2pQr5tUv8xYz1bCd4fGh7j")
     told = CliRunner().invoke(app, ["status"]).stdout
     assert lines(told) == [] and "model                   ask --key " in told and "Ab3dEf6hIj9l" not in told
