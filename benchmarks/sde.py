@@ -51,7 +51,7 @@ class Conversation:
                 "parentUuid": parent,
                 "sessionId": self.session,
                 "timestamp": (self.at + timedelta(minutes=number)).isoformat().replace("+00:00", "Z"),
-                "cwd": f"/work/{self.project}",
+                "cwd": f"/src/{self.project}",
                 "version": "2.0.0",
                 "message": {"role": role, "content": content},
             }
@@ -74,7 +74,7 @@ def conversations(data: dict[str, Any]) -> list[Conversation]:
 
 def write(found: list[Conversation], folder: Path) -> None:
     for one in found:
-        target = folder / f"-work-{one.project}" / f"{one.session}.jsonl"
+        target = folder / f"-src-{one.project}" / f"{one.session}.jsonl"
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text("".join(json.dumps(record) + "\n" for record in one.records()), "utf-8")
 

@@ -1,4 +1,4 @@
-"""What can go wrong, as far as somebody can do something about it. Each message says what it is and what to do.
+"""Errors that somebody can do something about. Each message says what it is and what to do.
 
 ::
 

@@ -1,4 +1,4 @@
-"""What Dagster has on record, for `memory status`: failing checks, last successes, what is switched on.
+"""The record of Dagster, for `memory status`: failing checks, last successes, what is switched on.
 
 Dagster takes seconds to load, so the answer is stored in a file beside its databases and used until one of them
 changes. While the daemon runs it is not stored: whether a schedule ticks depends on the time.

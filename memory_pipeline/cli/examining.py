@@ -82,7 +82,7 @@ def examine_before_a_run(settings: Settings, *, as_json: bool) -> None:
 
 
 def examination_in_words(settings: Settings) -> str:
-    """What is known of the model that is set by its examination."""
+    """The result of the examination of the model that is set, in a sentence."""
     result = result_of(settings)
     if result is None:
         return "not examined: `memory setup --exam MODEL`"

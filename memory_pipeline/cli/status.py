@@ -117,7 +117,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
 
 
 def _examination(settings: Settings) -> str | None:
-    """What is known of the model by its examination; None without a model."""
+    """The result of the model's examination, in a sentence; None without a model."""
     if not settings.observer.model:
         return None
     from memory_pipeline.cli.examining import examination_in_words  # with a model only: it brings what asks one

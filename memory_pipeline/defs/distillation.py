@@ -67,7 +67,7 @@ def _of_level(judge: Callable[[DistillationStage, date], Verdict], level: int) -
 
 
 def judge_recall(stage: DistillationStage, day: date) -> Verdict:
-    """What was high is still said: in a line made from it that is whole and has all of its words in their order.
+    """Highs are still said: each in a line made from it that is whole and has all of its words in their order.
 
     Fails when highs of the period have no line any more, or only one that lost words, a "never" or a number.
     """

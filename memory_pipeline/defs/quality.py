@@ -25,7 +25,7 @@ def quality_assets(definitions: Callable[[], dg.Definitions]) -> dg.AssetsDefini
 
     @dg.asset(deps=["memory_file", "friction_clusters"], group_name=GROUP, kinds={"html"})
     def quality_report(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> dg.MaterializeResult[Any]:
-        """What every check found by day, the figures of quality over time, and what to do about what failed, as one
+        """The results of every check by day, the figures of quality over time, and what to do about what failed, as one
         page.
 
         It judges nothing itself: the results are those that the checks' last runs stored. `memory admin report` makes

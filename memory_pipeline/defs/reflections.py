@@ -82,7 +82,7 @@ def reflection_assets(settings: Settings) -> dg.AssetsDefinition:
     retry_policy=MODEL_RETRY,
 )
 def pool_reflections(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> dg.MaterializeResult[Any]:
-    """What the reflections of all days but the last three come down to, in rows of 150 to 600 tokens.
+    """The reflections of all days but the last three, condensed, in rows of 150 to 600 tokens.
 
     Materialize it by hand and alone, about once a week, or launch `pool_reflect_job`: together with other assets and in
     a backfill it does nothing and says so, as a model may have to be paid. Each time adds what was reflected on since,

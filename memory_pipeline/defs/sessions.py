@@ -78,7 +78,7 @@ def session_assets(settings: Settings) -> dg.AssetsDefinition:
 
 
 def not_read(catalogue: Catalogue, keys: Collection[str]) -> dict[str, Any]:
-    """What could not be read of these files and what may not be stored: how much of each, and all but the hidden
+    """The parts of these files that could not be read, or may not be stored: how much of each, and all but the hidden
     characters as a table.
     """
     rows = [catalogue.rows[key] for key in sorted(keys)]

@@ -70,7 +70,7 @@ def lines_for(rules: Sequence[Rule], remarks: Sequence[FrictionEvent]) -> list[R
 
 
 def _likeness(texts: Sequence[str], others: Sequence[str]) -> list[float]:
-    """For each text, the largest share of words that it has in common with one of the others."""
+    """The largest share of words, for each text, that it has in common with one of the others."""
     compared = [content_words(other) for other in others]
     return [max((overlap(words, other) for other in compared), default=0.0) for words in map(content_words, texts)]
 

@@ -11,7 +11,7 @@ from memory_pipeline.lake.rows import FrictionRow
 
 
 def numbered(day: date, patterns: Sequence[Pattern], known: Sequence[FrictionRow]) -> list[FrictionRow | str]:
-    """For each pattern the newest row that it continues, else a new id of the day.
+    """The newest row that each pattern continues, else a new id of the day.
 
     ``known`` are the newest rows of open patterns, and the rows that the day had before, so that a rebuilt day keeps
     its ids.

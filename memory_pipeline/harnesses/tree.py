@@ -24,7 +24,7 @@ def below(parents: Mapping[str, str], *entries: str) -> set[str]:
 
 
 def last_below(parents: Mapping[str, str], positions: Mapping[str, int]) -> dict[str, int]:
-    """For every entry the greatest position among it and all that come after it."""
+    """The greatest position, for every entry, among it and all that come after it."""
     last = {entry: positions[entry] for entry in parents}
     children = Counter(parents.values())
     waiting = [entry for entry in parents if not children[entry]]

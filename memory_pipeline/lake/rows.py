@@ -51,7 +51,7 @@ class EvidenceRow(TypedDict):
 
 
 class ImageRow(TypedDict):
-    """Where an image stands in a session file."""
+    """The place of an image in a session file."""
 
     line: int
     block: int
@@ -351,7 +351,7 @@ class SegmentRow(TypedDict):
 
 
 class SourceRow(TypedDict):
-    """What a line can be made from: an observation, or a note in the same shape."""
+    """A row that a line can be made from: an observation, or a note in the same shape."""
 
     day: Day
     observation_id: ObservationId

@@ -20,7 +20,7 @@ def choice_line(answer_to: str, answered: str, words: str) -> str:
 
 
 def words_of(line: str) -> str:
-    """What the user said in such a line; any other line whole."""
+    """The user's words in such a line; any other line whole."""
     choice = _LINE.fullmatch(line)
     return choice["words"] if choice else line
 

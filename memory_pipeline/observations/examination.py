@@ -40,7 +40,7 @@ TOO_HIGH, MIN_TOO_HIGH = 0.75, 3
 
 @dataclass(frozen=True)
 class Score:
-    """What a list of facts is worth."""
+    """The worth of a list of facts."""
 
     recall: float
     """The share of the labels that are found."""

@@ -117,7 +117,7 @@ class ObservationsStage:
         return {session: Origin(*place, self.settings.owner) for session, place in self._places(day).items()}
 
     def _short(self, day: date, origins: Mapping[str, Origin]) -> Iterator[tuple[Job, Rows]]:
-        """What the user said in sessions that are too short to be observed as a whole."""
+        """Observations of sessions that are too short to be observed as a whole."""
         for job in short_jobs_of(self.lake, day):
             if segments := facts_in(job.messages):
                 origin = origins[job.window["session_id"]]

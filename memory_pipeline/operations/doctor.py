@@ -85,7 +85,7 @@ def _problem(about: str, said: str, fix: str) -> Finding:
 
 @dataclass(frozen=True)
 class Automation:
-    """What Dagster has on record; times in UTC."""
+    """The record of Dagster; times in UTC."""
 
     is_on: bool
     """Whether its daemon reported within the last minutes."""

@@ -1,4 +1,4 @@
-"""What is done once to a workspace that an earlier version made, before anything else is written to it.
+"""Changes that are made once to a workspace of an earlier version, before anything else is written to it.
 
 A workspace has a number, its format (`lake/format`; none is 0), and the functions of `MIGRATIONS` bring it from each
 number to the next. They are named for what they do and are append-only: a released one is never changed or removed, and

@@ -38,7 +38,7 @@ class AutoFixes:
 def automatic_fixes(
     workspace: Workspace, log: ProposalLog, now: datetime, *, unread: Collection[str] = ()
 ) -> AutoFixes:
-    """What would be applied without asking, and the decisions to take now.
+    """Fixes that would be applied without asking, and the decisions to take now.
 
     ``unread`` may have been decided on a surface that nobody has looked at yet.
     """
@@ -62,7 +62,7 @@ def candidates(workspace: Workspace, log: ProposalLog) -> list[ProposalState]:
 
 
 def report(workspace: Workspace, log: ProposalLog, now: datetime) -> list[str]:
-    """What was applied lately, and what would be; nothing where there is neither."""
+    """Sentences on the fixes that were applied lately, and that would be; nothing where there is neither."""
     is_on, dry = workspace.settings.auto_fix, _dry_until(log, now)
     since = now - timedelta(days=workspace.settings.proposal_expiry_days)
     recent = log.frame.filter(pl.col("surface") == AUTO_SURFACE, pl.col("decided_at").is_between(since, now))

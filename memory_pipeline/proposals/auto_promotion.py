@@ -84,7 +84,7 @@ class Rate:
 
 @dataclass
 class Standing:
-    """What a section has earned: the rate of its last decisions, and how its shadow fared."""
+    """The trust that a section has earned: the rate of its last decisions, and how its shadow fared."""
 
     acceptance: Rate = Rate(0, 0)
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -122,7 +122,7 @@ def standings(workspace: Workspace, log: ProposalLog) -> dict[str, Standing]:
 
 
 def retracted(workspace: Workspace, log: ProposalLog) -> set[str]:
-    """What was promoted automatically and stands no more in MEMORY.md in its words: deleted, struck through, edited.
+    """Lines that were promoted automatically and are deleted, struck through or edited in MEMORY.md, by id.
 
     A line whose place another one took with the user's approval was not taken back.
     """
@@ -138,7 +138,7 @@ def retracted(workspace: Workspace, log: ProposalLog) -> set[str]:
 
 
 def _end(row: ProposalState, back: set[str]) -> str:
-    """What the user made of a decided proposal; nothing where it was not they who ended it."""
+    """The end that a decided proposal came to; nothing where it was not the user who ended it."""
     if row["status"] == EXPIRED:
         return IGNORED
     if row["surface"] == AUTO_SURFACE:
@@ -176,7 +176,7 @@ class AutoPromotions:
 def automatic_promotions(
     workspace: Workspace, log: ProposalLog, now: datetime, *, unread: Collection[str] = ()
 ) -> AutoPromotions:
-    """What would be promoted without asking, and the decisions to take now, where the section is `on`.
+    """Proposals that would be promoted without asking, and the decisions to take now, where the section is `on`.
 
     ``unread`` may have been decided on a surface that nobody has looked at yet.
     """
@@ -298,7 +298,7 @@ def _why_in_shadow(standing: Standing) -> str | None:
 
 
 def recently_promoted(workspace: Workspace, log: ProposalLog, now: datetime) -> list[str]:
-    """What was promoted automatically within the time that a proposal is shown for, and still stands."""
+    """Lines that were promoted automatically within the time that a proposal is shown for, and still stand."""
     since = now - timedelta(days=workspace.settings.proposal_expiry_days)
     in_time = (pl.col("decided_at") > since) & (pl.col("decided_at") <= now)  # a clock may have been wrong
     recent = log.frame.filter(pl.col("surface") == AUTO_SURFACE, in_time)

@@ -59,7 +59,7 @@ def contexts(lake: Lake, days: Iterable[date], message_ids: Collection[str]) -> 
 
 
 def conversations(lake: Lake, days: Iterable[date], message_ids: Collection[str], around: int) -> dict[str, list[Turn]]:
-    """By message, the message with this number of turns before and after it, oldest first; tools and withdrawn turns
+    """The message, by its id, with this number of turns before and after it, oldest first; tools and withdrawn turns
     are left out."""
     if not message_ids:
         return {}

@@ -1,4 +1,4 @@
-"""What happens to proposals: rows of `events` that are only ever added, and the log that they make.
+"""Events of proposals: rows of `events` that are only ever added, and the log that they make.
 
 `ProposalLog` is one snapshot of the tables. A status is a join over it (`joined.py`); nothing is updated in place.
 Whoever adds rows does so through a log that was opened for it, under a lock, so that what it read is what there is.
@@ -145,7 +145,7 @@ class ProposalLog:
 
     @property
     def status(self) -> Mapping[str, str]:
-        """Of each proposal by id."""
+        """The status of each proposal, by id."""
         return dict(self.frame.select("proposal_id", "status").iter_rows())
 
     def rows(self, ids: Iterable[str]) -> dict[str, ProposalState]:
@@ -154,8 +154,8 @@ class ProposalLog:
         return {row["proposal_id"]: row for row in typed_rows(found, ProposalState)}
 
     def pending(self) -> list[ProposalState]:
-        """By score: the line's own and its sessions, then its support, then what was said last. Fixes come last, the
-        most severe first."""
+        """The pending proposals, best first: by score and sessions, then by support, then by what was said last. Fixes
+        come last, the most severe first."""
         return sorted(typed_rows(self.frame.filter(pl.col("status") == PENDING), ProposalState), key=sort_key)
 
     def after(self, decisions: Sequence[Decision], now: datetime) -> ProposalLog:
@@ -200,7 +200,7 @@ def _with(rows: pl.DataFrame, fresh: pl.DataFrame, key: Sequence[str]) -> pl.Dat
 
 
 def proposal_id(day: date, number: int) -> str:
-    """Of the proposal with this number, from 1, among those of a day."""
+    """The id of the proposal with this number, from 1, among those of a day."""
     return f"p-{day:%Y%m%d}-{number:03d}"
 
 

@@ -1,4 +1,4 @@
-"""What became of a proposal, in order: from the day that it was offered for to how its line stands in MEMORY.md."""
+"""The history of a proposal, in order: from the day that it was offered for to how its line stands in MEMORY.md."""
 
 from __future__ import annotations
 
@@ -92,14 +92,14 @@ def _applied(log: ProposalLog, proposal_id: str) -> Iterator[Event]:
 
 
 def _left_to_do(log: ProposalLog, row: ProposalState) -> Iterator[Event]:
-    """Of a friction fix that is approved and that we do not write."""
+    """The step that is left to the user for an approved friction fix that we do not write."""
     fix = log.fixes.get(row["proposal_id"])
     if fix and not fix["place"] and row["status"] == APPROVED:
         yield _event(None, "to be made by you", to_make(fix, row["decided_text"] or row["text"]))
 
 
 def _before(log: ProposalLog, proposal_id: str) -> Iterator[Event]:
-    """What happened to it while it waited, and how often it was said after it was made."""
+    """The events of a proposal while it waited, and how often it was said after it was made."""
     own = pl.col("proposal_id") == proposal_id
     for r in typed_rows(log.table("supports").filter(own), SupportRow):
         times = len(r["sources"])
@@ -140,7 +140,7 @@ def _promoted(promotion: EventRow | None) -> Iterator[Event]:
 
 
 def _now(settings: Settings, promotion: EventRow, by: str | None) -> list[Event]:
-    """What a user did to its line since; nothing where it stands as we left it."""
+    """The user's changes to its line since; nothing where it stands as we left it."""
     path = settings.memory_file
     if not path.exists():
         return [_event(None, "gone", "there is no MEMORY.md")]
@@ -158,7 +158,7 @@ def _now(settings: Settings, promotion: EventRow, by: str | None) -> list[Event]
 
 
 def _line_of(lines: Sequence[MemoryLine], promotion: EventRow) -> MemoryLine | None:
-    """By its id, or by its words where a user had them there before us."""
+    """The line in MEMORY.md, by its id, or by its words where a user had them there before us."""
     words = normalised(promotion["text"] or "") if promotion["already_there"] else None
     return next(
         (x for x in lines if x.proposal_id == promotion["proposal_id"] or (words and normalised(x.text) == words)), None

@@ -43,7 +43,7 @@ def fixes_as_proposals(fixes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _all_of(column: str) -> pl.Expr:
-    """What stands in any of the lists."""
+    """The entries of all lists of a column."""
     return pl.col(column).list.explode(keep_nulls=False, empty_as_null=False)
 
 

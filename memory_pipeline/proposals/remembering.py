@@ -183,7 +183,7 @@ def _line(settings: Settings, text: str) -> str:
 def _known(
     settings: Settings, log: ProposalLog, line: str, project: str | None, *, is_agent: bool
 ) -> Remembered | None:
-    """What says the same by its words and makes the line needless; never what it may be meant to end."""
+    """The line that says the same by its words and makes this one needless; never what it may be meant to end."""
     path = settings.memory_file
     lines = [x for x in lines_of(path.read_bytes() if path.exists() else None) if not x.is_struck]
     there = {x.proposal_id for x in lines}

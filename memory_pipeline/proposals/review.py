@@ -493,7 +493,7 @@ def _promote(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
 
 
 def _what_there_is(workspace: Workspace) -> str:
-    """What a reader of an empty REVIEW.md has instead."""
+    """A sentence on what a reader of an empty REVIEW.md has instead."""
     observed = workspace.lake.read("observations", columns=["session_id"])
     sessions = workspace.lake.read("sessions", columns=["session_id"])["session_id"].n_unique()
     there = (

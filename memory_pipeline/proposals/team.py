@@ -1,4 +1,4 @@
-"""What two people of a team have each approved for themselves, offered to the memory of the team.
+"""Lines that two people of a team have each approved for themselves, offered to the memory of the team.
 
 Nobody's sessions are read: of each person's table `events` only the promotions, the lines that they let into their own
 MEMORY.md. The team's workspace is one like any other. What is found is a row of `remembered` there, and somebody of the
@@ -26,7 +26,7 @@ MIN_PEOPLE = 2
 
 @dataclass
 class Agreed:
-    """What is approved by several: the text as it was worded last."""
+    """A line that several people approved: the text as it was worded last."""
 
     text: str
     section: str
@@ -48,7 +48,7 @@ class Offered:
 
 
 def agreed_lines(workspace: Workspace, people: Mapping[str, Lake]) -> list[Agreed]:
-    """What at least two of these people, by name, have approved, the oldest first. Two lines say the same as in
+    """Lines that at least two of these people, by name, have approved, the oldest first. Two lines say the same as in
     reviewing, by their words and by vectors where the workspace's model is on this machine, and
     never with another number or the contrary: nobody of the team has seen both."""
     columns = ["happened_at", "proposal_id", "section", "text"]

@@ -68,7 +68,7 @@ def invalid(workspace: Workspace, log: ProposalLog, approvals: Mapping[str, str]
 
 
 def _unfit(workspace: Workspace, fix: FixRow, row: ProposalState, text: str, known: Known) -> str | None:
-    """Of a friction fix, where it changes MEMORY.md; what to make of another file its user knows."""
+    """The reason why a fix of MEMORY.md is invalid; what to make of another file its user knows."""
     if fix["place"] != workspace.settings.memory_file.name:
         return None
     over = normalised(fix["replaces"] or "")

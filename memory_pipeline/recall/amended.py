@@ -21,7 +21,7 @@ of sde-bench's visible half have .60 to .99, other sessions that amend something
 
 
 class Hit(Protocol):
-    """What is needed of a hit."""
+    """The parts of a hit that the order needs."""
 
     @property
     def session_id(self) -> str: ...

@@ -57,7 +57,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Briefing:
-    """What `memory context` prints and logs."""
+    """The text that `memory context` prints, with what it logs."""
 
     text: str
     """Empty where there is nothing to tell."""

@@ -221,7 +221,7 @@ def _by_session(hits: Sequence[Hit]) -> dict[str, float]:
 
 
 def _beside(near: Mapping[str, float], payloads: Mapping[str, dict[str, Any]]) -> dict[str, float]:
-    """By passage, the similarity of the nearer of its two neighbours."""
+    """The similarity of the nearer of a passage's two neighbours, by passage."""
     return {
         name: max(near.get(payload["before"], 0.0), near.get(payload["after"], 0.0))
         for name, payload in payloads.items()

@@ -76,8 +76,8 @@ def memory_bytes(settings: Settings) -> bytes | None:
 
 
 class Settled(NamedTuple):
-    """What is no news: the words of MEMORY.md and of decided lines, and the ids of the rows that these were made
-    from."""
+    """Things that are no news: the words of MEMORY.md and of decided lines, and the ids of the rows that these were
+    made from."""
 
     words: set[str]
     ids: set[str]

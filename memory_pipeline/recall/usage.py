@@ -74,12 +74,12 @@ def log_use(
 
 
 def last_cited(settings: Settings) -> dict[str, date]:
-    """By id, the newest day on which an answer cited it."""
+    """The newest day on which an answer cited each, by id."""
     return _last_days(settings)[1]
 
 
 def last_seen(settings: Settings) -> dict[str, date]:
-    """By id, the newest day on which it was shown or cited."""
+    """The newest day on which each was shown or cited, by id."""
     shown, cited = _last_days(settings)
     return {i: max(days) for i in {*shown, *cited} if (days := [d[i] for d in (shown, cited) if i in d])}
 
@@ -127,7 +127,7 @@ def usage_dir(settings: Settings) -> Path:
 
 
 def _last_days(settings: Settings) -> tuple[dict[str, date], dict[str, date]]:
-    """By id, the newest days on which it was shown, and on which it was cited."""
+    """The newest days on which each was shown, and cited, by id."""
     shown, cited = dict[str, date](), dict[str, date]()
     for day, use in uses(settings):  # a later day is written over an earlier one
         shown |= dict.fromkeys(_texts(use["shown"]), day)

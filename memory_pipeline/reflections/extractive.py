@@ -86,7 +86,7 @@ def _lines(
     texts = {i: o.text for i, o in by_id.items()}
 
     def is_of_another_project(i: str, leader: str) -> bool:
-        """What one project refuses and another does are two rules, however alike."""
+        """Rules that one project refuses and another follows are two, however alike."""
         return are_apart(by_id[i].projects, by_id[leader].projects)
 
     for ids in groups(list(by_id), texts, vectors, OBSERVED, is_of_another_project):

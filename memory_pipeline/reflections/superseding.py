@@ -19,7 +19,7 @@ TRUSTED = ("user", "assistant")
 
 
 def superseded_by(observed: Sequence[Observation]) -> dict[str, str]:
-    """For each replaced observation, by its id, the id of the newest one in the chain that replaces it."""
+    """The id of the newest observation in the chain that replaces each, by the id of the replaced one."""
     by_word: dict[str, list[Observation]] = defaultdict(list)
     for o in observed:
         if o.kind in STATE:

@@ -1,4 +1,4 @@
-"""What the rows of the catalogue say of all sessions, without a look at any file."""
+"""The sessions that the rows of the catalogue know, without a look at any file."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from memory_pipeline.lake.rows import FilePartRow, FileRow
 
 
 def withdrawn(rows: Iterable[FileRow]) -> dict[str, int]:
-    """By key of each file with reverted records, the number of the first one."""
+    """The number of the first reverted record of each file that has one, by its key."""
     sessions: dict[tuple[str | None, str | None], dict[str, FilePartRow]] = defaultdict(dict)
     for row in rows:
         if part := row["part"]:
@@ -47,7 +47,7 @@ def without_withdrawn(session: ParsedSession, first: int | None) -> ParsedSessio
 
 
 def _ends(parts: dict[str, FilePartRow]) -> dict[str, int | None]:
-    """For the parts that the newest one builds on, the last record that is continued, None for all."""
+    """The last record that is continued of each part that the newest one builds on; None for all."""
     newest = max(parts.values(), key=_age)
     ends: dict[str, int | None] = {newest["name"]: None}
     part = newest

@@ -41,7 +41,7 @@ def _lines(text: str) -> Lines:
 
 
 def _of_output(text: str, lines: Lines) -> list[int]:
-    """For each line the start of its pasted part, -1 if it has none."""
+    """The start of each line's pasted part, -1 if it has none."""
     clipped = [text[start : min(end, start + MAX_WIDTH)] for start, end in lines]
     columns = [-1] * len(clipped)
     for i, column in _fenced(clipped):

@@ -1,5 +1,5 @@
-"""What the words of a line give away: that it supposes, orders, guesses, reports or points at something, and whether it
-is understood, and can be followed, without what was said around it.
+"""Signs in the words of a line that it supposes, orders, guesses, reports or points at something, and whether it is
+understood, and can be followed, without what was said around it.
 
 A line is a sentence that a user said or an observer or a reflector wrote, which may become one of MEMORY.md. "no,
 that's horrible" is a correction, and "should be dimmer" a rule, and neither says of what. In doubt a line is not

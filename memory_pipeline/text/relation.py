@@ -75,7 +75,7 @@ MIN_STEM = 3
 def relation(
     newer: str, older: str, like: Likeness = OFFERED, *, cosine: float | None = None, cautious: bool = False
 ) -> Relation | None:
-    """What the newer sentence does to the older one.
+    """The effect of the newer sentence on the older one.
 
     `cosine` is that of their vectors, where both have one. With `cautious`, to refuse anything that the other sentence
     says is to contradict it: for lines of different projects, and where a wrong "same" would lose a user's words.
@@ -359,7 +359,7 @@ def _about(text: str) -> tuple[str, ...]:
 
 
 def _phrase_ends(bare: str, about: Sequence[str]) -> tuple[bool, ...]:
-    """For each of these words, whether the clause continues with another word or ends."""
+    """Whether the clause continues with another word or ends, for each of these words."""
     every = [stem(word) for word in words(bare)]
     ends, at = [], 0
     for word in about:

@@ -89,8 +89,8 @@ def _is_said(specific: str, said: Words) -> bool:
 
 
 def _in_parts(specific: str) -> Iterator[list[str]]:
-    """What stands for a name when all of it was said: the words of a command, alternatives like "patch/major", a folder
-    and the file below it, a member and its owner. Of a path, the last two parts must have been said together."""
+    """Parts that stand for a name when all were said: the words of a command, alternatives like "patch/major", a
+    folder and the file below it, a member and its owner. Of a path, the last two parts must have been said together."""
     if inner := _INNER.findall(specific):
         if inner != [specific]:
             yield inner

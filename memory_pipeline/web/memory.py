@@ -65,7 +65,7 @@ def _lines(session: ReviewSession) -> list[MemoryLine]:
 
 
 def _replaced_by(session: ReviewSession, ids: Sequence[str]) -> dict[str, str]:
-    """By proposal, the approved one that replaced it."""
+    """The approved proposal that replaced each, by the replaced one."""
     log, wanted = session.cache.log(), set(ids)
     approved = log.frame.filter(status=APPROVED).drop_nulls("supersedes").select("proposal_id", "supersedes")
     return {old: new for new, olds in approved.iter_rows() for old in olds if old in wanted}

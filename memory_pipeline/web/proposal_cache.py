@@ -110,7 +110,7 @@ class ProposalCache:
         return found
 
     def _said_again(self, proposal_ids: Collection[str]) -> dict[str, list[str]]:
-        """By proposal, the texts of the reflections that were merged into it, newest first."""
+        """The texts of the reflections that were merged into each proposal, newest first, by proposal."""
         mine = pl.col("proposal_id").is_in(list(proposal_ids))
         merged = self._current().table("supports").filter(mine).sort("said_at", descending=True)
         if merged.is_empty():

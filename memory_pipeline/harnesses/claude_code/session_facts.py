@@ -1,4 +1,4 @@
-"""What the records of a Claude Code file say of the session itself: its id, title, folder and branch."""
+"""Facts about a session in the records of its Claude Code file: its id, title, folder and branch."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class SessionFacts:
 
 
 def evidence_in(record: Record, origin: object) -> Evidence:
-    """What a record tells of who typed; `origin` is its own or that of its attachment."""
+    """The evidence of a record for who typed; `origin` is its own or that of its attachment."""
     return Evidence(
         agent="claude_code",
         entrypoint=text_of(record.entrypoint),

@@ -239,7 +239,7 @@ class Selection:
 def select(
     pool: Sequence[Candidate], weights: Weights, rarity: Mapping[str, float], token_budget: float
 ) -> list[Candidate]:
-    """What is explicit, and the best of the rest that fit, in the order in which they were said.
+    """The explicit ones, and the best of the rest that fit, in the order in which they were said.
 
     What is kept makes others that repeat it worth less. Values only fall, so a heap with values that may be too high
     is enough: what stays on top when it is looked at again is the best.

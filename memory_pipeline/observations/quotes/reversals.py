@@ -36,7 +36,7 @@ class Reversal:
 
 
 def reversed_units(found: Sequence[Unit], window: Conversation) -> dict[int, Reversal]:
-    """For each unit that is retracted later, by its number: what retracts it first."""
+    """The first retraction of each unit that is retracted later, by the number of the unit."""
     by_stem: dict[str, list[Reversal]] = defaultdict(list)
     by_message: dict[int, Reversal] = {}
     for reversal in _reversals(window):
@@ -60,7 +60,7 @@ def reversed_units(found: Sequence[Unit], window: Conversation) -> dict[int, Rev
 
 
 def reversing_units(found: Sequence[Unit], reversals: Iterable[Reversal]) -> dict[Reversal, int]:
-    """For each of these, where there is one, the number of the smallest unit that holds its sentence."""
+    """The number of the smallest unit that holds the sentence of each of these, where there is one."""
     by_position: dict[int, list[int]] = defaultdict(list)
     for i, unit in enumerate(found):
         by_position[unit.position].append(i)
@@ -103,7 +103,7 @@ def _reversals(window: Conversation) -> Iterator[Reversal]:
 
 
 def _retracting(unit: Unit, shared: Counter[Reversal]) -> list[Reversal]:
-    """What says that this claim of the model was wrong."""
+    """The statements that this claim of the model was wrong."""
     if kind_of_claim(unit.text) not in CLAIMS:
         return []
     size = len(statement(unit.text).words)
@@ -111,7 +111,7 @@ def _retracting(unit: Unit, shared: Counter[Reversal]) -> list[Reversal]:
 
 
 def _replacing(unit: Unit, shared: Iterable[Reversal]) -> list[Reversal]:
-    """What a user set in place of what they wanted, or agreed to."""
+    """The statements by which a user set something in place of what they wanted, or agreed to."""
     if unit.form != "answer" and kind_of_user(unit.text) not in NORMATIVE:
         return []
     said = statement(unit.text)

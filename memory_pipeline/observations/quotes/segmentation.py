@@ -61,7 +61,7 @@ def deep_places(likeness: Sequence[float], clear: float) -> list[int]:
 
 
 def _faded(units: Sequence[Any], fade: float) -> list[Any]:
-    """For each item the sum of it and those before it, each weighted by `fade` relative to the next one."""
+    """The sum of each item and those before it, each weighted by `fade` relative to the next one."""
     return list(accumulate(units, lambda total, unit: fade * total + unit))
 
 
@@ -73,7 +73,7 @@ def _cosine(one: Any, other: Any) -> float:
 
 
 def _peaks(likeness: Sequence[float]) -> list[float]:
-    """For each value the peak that is reached by going back while values do not fall."""
+    """The peak, for each value, that is reached by going back while values do not fall."""
     peaks: list[float] = []
     for i, here in enumerate(likeness):
         peaks.append(peaks[-1] if i and likeness[i - 1] >= here else here)

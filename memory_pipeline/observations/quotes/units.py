@@ -88,14 +88,14 @@ def _of_user(position: int, message: WindowMessage, laid_down: Sequence[Statemen
 
 
 def _explicit(position: int, message: WindowMessage, laid_down: Sequence[Statement]) -> Iterator[Unit]:
-    """What a user laid down, wherever it stands in their message, with the sentences that qualify it."""
+    """Statements of a user, wherever they stand in their message, with the sentences that qualify them."""
     for found in laid_down:
         words = squeeze(message.text[found.start : found.end])
         yield Unit(position, found.start, found.end, words, "explicit", (words,), sets=found.kind)
 
 
 def _choice_unit(position: int, message: WindowMessage) -> Unit | None:
-    """What a user chose, with what a tool had asked; the span is that of their words."""
+    """The user's choice, with the question of the tool; the span is that of their words."""
     if message.role != "user" or message.answer_to not in CHOICES or not message.answered:
         return None
     start, end = len(message.text) - len(message.text.lstrip()), len(message.text.rstrip())
@@ -159,7 +159,7 @@ def _is_mark(message: WindowMessage, sentence: Sentence) -> bool:
 
 
 def _joined(text: str, run: Sequence[Sentence]) -> list[Sentence]:
-    """From the first to the last sentence that says something lasting; all of them when none does."""
+    """The sentences from the first to the last that says something lasting; all of them when none does."""
     said = [i for i, s in enumerate(run) if not is_passing(squeeze(text[s.start : s.end]))]
     kept = run[said[0] : said[-1] + 1] if said else run
     return [Sentence(kept[0].start, kept[-1].end, "prose", kept[0].paragraph)] if kept else []

@@ -124,7 +124,7 @@ def _judged(rows: Sequence[str], lines: Sequence[MemoryLine]) -> Iterator[tuple[
 
 
 class _Context:
-    """What the items of a list lean on: their introduction, the item above them, the heading. "Never" above a list is
+    """The context of the items of a list: their introduction, the item above them, the heading. "Never" above a list is
     said with each of its items, or they would say the contrary."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""What a proposal is as a task: its line, where it comes from, and a mark by which it is known again.
+"""Proposals as tasks: the line, where it comes from, and a mark by which the task is known again.
 
 The mark names the workspace, so that two workspaces can share an account. What was shown as which task is an
 event; the mark finds the tasks of which no row tells, because an answer or this process was lost.

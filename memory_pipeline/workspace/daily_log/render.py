@@ -43,7 +43,7 @@ class LogSegment:
 
 @dataclass(frozen=True)
 class LogWindow:
-    """What one window contributes to a day's log; ``key`` is its dedupe_key, ``time`` "HH:MM"."""
+    """The part of one window in a day's log; ``key`` is its dedupe_key, ``time`` "HH:MM"."""
 
     key: str
     session_name: str
