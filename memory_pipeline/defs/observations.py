@@ -51,7 +51,7 @@ def observation_assets(settings: Settings) -> dg.AssetsDefinition:
                 version=version,
                 description="Facts with priority, time and the spans that carry them: quotes, or what the model of "
                 "OBSERVER_MODEL wrote and what was said bears out. Only windows marked `observed` have "
-                "rows, and those marked `rules_only` where the user set something. Also written to the day's log, "
+                "rows, and those marked `rules_only` where the user said something. Also written to the day's log, "
                 "memory/YYYY-MM-DD.md.",
             ),
         ],

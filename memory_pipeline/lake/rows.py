@@ -313,9 +313,7 @@ class WindowRow(TypedDict):
     files_modified: FilesModified
     schema_version: Annotated[int, "version of the window's columns"]
     untimed: Untimed | None
-    rules_only: Annotated[
-        bool | None, "whether only the user's rules and corrections are observed, because the session is short"
-    ]
+    rules_only: Annotated[bool | None, "whether only what the user said is observed, because the session is short"]
 
 
 class SegmentRow(TypedDict):

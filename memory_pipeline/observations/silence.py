@@ -78,7 +78,7 @@ def _why(
             return NOT_YET, again
         least = catalogue.settings.min_user_messages
         typed = max(catalogue.typed(window["session_id"]), window["user_messages"])
-        return f"{window['reason']}, and no rule or correction in it", f"{typed} of {least}"
+        return f"{window['reason']}, and nothing worth keeping in what its user said", f"{typed} of {least}"
     if not window["observed"]:
         minutes = catalogue.settings.idle_minutes
         is_open = window["reason"] == STILL_ACTIVE

@@ -7,70 +7,53 @@ first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from memory_pipeline.text.languages.cues import cues_of, english
 from memory_pipeline.text.languages.identify import is_plainly_english
 from memory_pipeline.text.terms import query_terms
 
-Item = TypeVar("Item")
 NEAR = 0.55
 """Share of the score of the older one that the newer one needs: both are about what was asked. The three amended tasks
 of sde-bench's visible half have .60 to .99, other sessions that amend something mostly less (`benchmarks/sde.py`)."""
 
 
-class Hit(Protocol):
-    """The parts of a hit that the order needs."""
+class Place(NamedTuple):
+    """A hit, or a session, in an order with the best first."""
 
-    @property
-    def session_id(self) -> str: ...
-    @property
-    def score(self) -> float: ...
-    @property
-    def role(self) -> str: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def timestamp(self) -> str: ...
+    session_id: str
+    score: float
+    said_at: str
+    """ISO time; empty if it has none."""
+    role: str = ""
+    text: str = ""
 
 
-def amending(hits: Sequence[Hit], asked: Sequence[str]) -> dict[str, str]:
+def amending(hits: Iterable[Place], asked: Sequence[str]) -> dict[str, str]:
     """The sessions in which a user says that they amend something that the question names, each with the time at which
     they said it; ``asked`` are the terms of the question."""
     found: dict[str, str] = {}
     terms = set(asked)
     for hit in hits:
         cues = english() if is_plainly_english(hit.text) else cues_of(hit.text)
-        announces = hit.role == "user" and hit.timestamp and cues.amends.search(hit.text)
+        announces = hit.role == "user" and hit.said_at and cues.amends.search(hit.text)
         if announces and not terms.isdisjoint(query_terms(hit.text)):
-            found.setdefault(hit.session_id, hit.timestamp)
+            found.setdefault(hit.session_id, hit.said_at)
     return found
 
 
-def newest_first(
-    ranked: Sequence[Item],
-    amended_at: dict[str, str],
-    session: Callable[[Item], str],
-    score: Callable[[Item], float],
-    said_at: Callable[[Item], str],
-) -> list[Item]:
-    """The items, best first, with the best of each amending session before those of earlier sessions that are not
-    nearly twice as good."""
-    order = list(ranked)
+def amended_order(places: Sequence[Place], amended_at: Mapping[str, str]) -> list[int]:
+    """The numbers of the places, with the best of each amending session before those of earlier sessions whose score
+    is less than 1 / `NEAR` times as high."""
+    order = list(range(len(places)))
     for name, at in amended_at.items():
-        place = next((i for i, item in enumerate(order) if session(item) == name), None)
-        if place is None:
+        newer = next((number for number in order if places[number].session_id == name), None)
+        if newer is None:
             continue
-        newer = order[place]
-        before = next(
-            (
-                i
-                for i, item in enumerate(order[:place])
-                if session(item) != name and said_at(item) < at and score(newer) >= NEAR * score(item)
-            ),
-            None,
-        )
-        if before is not None:
-            order.insert(before, order.pop(place))
+        ahead = order[: order.index(newer)]
+        older = (n for n in ahead if places[n].said_at < at and places[newer].score >= NEAR * places[n].score)
+        if (first := next(older, None)) is not None:
+            order.remove(newer)
+            order.insert(order.index(first), newer)
     return order

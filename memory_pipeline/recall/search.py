@@ -34,7 +34,7 @@ from memory_pipeline.embeddings.opening import (
 )
 from memory_pipeline.embeddings.sparse import numbers_of, weigh_query
 from memory_pipeline.errors import MemoryPipelineError
-from memory_pipeline.recall.amended import amending, newest_first
+from memory_pipeline.recall.amended import Place, amended_order, amending
 from memory_pipeline.recall.approved import approved_lines
 from memory_pipeline.recall.fusion import CANDIDATES, EVERYTHING, Filters, Ranked, rank, substance
 from memory_pipeline.recall.remembered import Remembered
@@ -62,6 +62,8 @@ which it was not chosen on, on 3 of 4 and 2 of 34."""
 MIN_COVERAGE, ALL_BUT_SAID = 0.45, 0.8
 """The minimum share of the query that a hit contains in words: without a cosine, and without a near one."""
 AMONG_THE_BEST = 5
+NEVER = "~"
+"""A time after every other, for a session of which no passage is among the best."""
 FIELDS_SHOWN = (
     *("record", "source_id", "text", "timestamp", "session_id", "session_name", "project", "harness", "role"),
     *("priority", "kind", "start", "end"),
@@ -205,22 +207,17 @@ class Searcher:
         coverage = _coverage(messages, ranked, weight)
         cosines = [ranked.meaning.get(name, 0.0) for name, _ in ranked.passages[:AMONG_THE_BEST]]
         likeness = max(cosines, default=0.0) if vector is not None and opened.model == BUNDLED_MODEL else None
-        amended_at = amending(said, wanted)
-        hits = newest_first(
-            _merged([*said, *observed, *lines]), amended_at, _session_of, lambda h: h.score, lambda h: h.timestamp
-        )[:limit]
+        amended_at = amending(map(_place, said), wanted)
+        merged = _merged([*said, *observed, *lines])
+        hits = [merged[number] for number in amended_order([*map(_place, merged)], amended_at)][:limit]
         times = {hit.session_id: hit.timestamp for hit in reversed(said)}
-        sessions = newest_first(
-            ranked.sessions[: max(limit, 10)],
-            amended_at,
-            lambda s: s[0],
-            lambda s: s[1],
-            lambda s: times.get(s[0], "~"),
-        )
+        best = ranked.sessions[: max(limit, 10)]
+        places = [Place(session, score, times.get(session, NEVER)) for session, score in best]
+        sessions = [places[number].session_id for number in amended_order(places, amended_at)]
         return Results(
             text,
             tuple(hits),
-            tuple(session for session, _ in sessions),
+            tuple(sessions),
             bool(lines) or (bool(hits) and is_likely(coverage, likeness)),
             tuple(filter(None, (*opened.notes, note or opened.partly, without))),
             coverage,
@@ -450,8 +447,8 @@ def _says_the_same(hit: Found, other: Found) -> bool:
     return short in long
 
 
-def _session_of(hit: Found) -> str:
-    return hit.session_id
+def _place(hit: Found) -> Place:
+    return Place(hit.session_id, hit.score, hit.timestamp, hit.role, hit.text)
 
 
 def _sessions_of(hits: Sequence[Found]) -> tuple[str, ...]:

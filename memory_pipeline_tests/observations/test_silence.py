@@ -20,7 +20,7 @@ from memory_pipeline_tests.sessions.machine import Machine
 
 DAY = date(2025, 3, 3)
 NINE = "2025-03-03T09:00"
-SHORT = "its session has fewer than 5 user messages, and no rule or correction in it"
+SHORT = "its session has fewer than 5 user messages, and nothing worth keeping in what its user said"
 
 
 def reasons(machine: Machine) -> list[tuple[str, str]]:
