@@ -156,7 +156,7 @@ def a_listing_is_copied(bad: Bad) -> None:
     bad.observed(facts(f"🟡 progress [#3] {OUTPUT}"))
 
 
-def short_windows_of_highs(bad: Bad) -> None:
+def all_that_a_model_says_is_high(bad: Bad) -> None:
     rules = (
         "Never push to main without a review.",
         "Always run the tests before you commit.",
@@ -166,9 +166,8 @@ def short_windows_of_highs(bad: Bad) -> None:
     )
     for table in ("messages", "windows"):
         bad.replace(table, bad.lake.read(table, [DAY])[:0])
-    for number, rule in enumerate(rules):
-        say(bad.lake, f"short{number}", f"user: {rule} {rules[number - 1]}", *TURNS[-4:])
-    bad.observed_extractively()
+    say(bad.lake, "highs", *(f"user: {rule}" for rule in rules), *TURNS[-4:])
+    bad.observed(facts(*(f"🔴 rule [#{number}] {rule}" for number, rule in enumerate(rules, 1))))
 
 
 def a_passage_is_lost(bad: Bad) -> None:
@@ -251,7 +250,7 @@ CASES: dict[str, Callable[[Bad], None]] = {
     "observations:compression_ratio": one_line_of_a_long_day,
     "observations:ungrounded_specifics": names_that_nobody_said,
     "observations:regurgitation": a_listing_is_copied,
-    "observations:high_is_rare": short_windows_of_highs,
+    "observations:high_is_rare": all_that_a_model_says_is_high,
     "embeddings:points_equal_rows": the_index_is_gone,
     "friction_clusters:evidence_is_stored": a_pattern_of_other_words,
     "summary_embeddings:points_equal_rows": the_index_is_gone,

@@ -218,7 +218,9 @@ def test_the_output_of_another_window_does_not_count(tmp_path: Path) -> None:
 def test_high_is_rare(tmp_path: Path, high: int, of: int, passed: bool) -> None:
     settings, lake = workspace(tmp_path)
     priorities = ["high" if i < high else "medium" for i in range(of)]
-    put(lake, "observations", *(observation(f"rule {i}", priority=p) for i, p in enumerate(priorities)))
+    laid_down = observation("Never deploy on a Friday.")  # does not count, since the extractive observer quoted a user
+    rules = (observation(f"rule {i}", priority=p, observer="openai:gpt#1") for i, p in enumerate(priorities))
+    put(lake, "observations", laid_down, *rules)
     verdict = judge_highs(Workspace(settings, lake), DAY)
     assert verdict.passed is passed
     assert verdict.numbers == {"observations": of, "high": high, "allowed": max(4, of * 2 // 3)}

@@ -150,7 +150,7 @@ def test_nor_do_documents_import_more_than_torch() -> None:
 def test_a_query_reads_a_sample_of_the_weights_and_documents_all(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[Path] = []
     whole = encoders._hash
-    monkeypatch.setattr(encoders, "_hash", lambda file: read.append(file) or whole(file))
+    monkeypatch.setattr(encoders, "_hash", lambda file, changed_at: read.append(file) or whole(file, changed_at))
     encoder = Encoder()
     encoder.encode_query("which port?")
     assert read == []
