@@ -242,7 +242,11 @@ def _proposal(settings: Settings, log: ProposalLog, row: ProposalState, evidence
 def _offered(
     workspace: Workspace, log: ProposalLog, rows: Sequence[ProposalState], on_file: Collection[str], now: datetime
 ) -> list[Proposal]:
-    """Pending proposals for the file, without evidence for those in it: the user may have edited theirs."""
+    """Pending proposals for the file, without evidence for those in it: the user may have edited theirs.
+
+    They are on display from now on, also one that came back, so that another run on the same day writes the same file.
+    """
+    rows = [{**row, "on_display": True} for row in rows]
     new = as_offered(workspace, log, [r for r in rows if r["proposal_id"] not in on_file], now=now)
     evidence = {proposal.proposal_id: proposal.evidence for proposal in new}
     return [_proposal(workspace.settings, log, r, evidence.get(r["proposal_id"], ""), now) for r in rows]
