@@ -207,9 +207,14 @@ class Statement:
         return self.stems - self.denied - _VERB_STEMS
 
     @cached_property
+    def about(self) -> tuple[str, ...]:
+        """The stems of what it is about, in order."""
+        return _about(self.text)
+
+    @cached_property
     def subject(self) -> frozenset[str]:
-        """The stems of what it is about; a text that takes it back has one of them at least."""
-        return frozenset(_about(self.text))
+        """The same without an order; a text that takes this one back has one of them at least."""
+        return frozenset(self.about)
 
     @cached_property
     def is_open(self) -> bool:
@@ -279,7 +284,7 @@ def _takes_back(new: Statement, old: Statement) -> bool:
         return False
     if old.is_open or (old.is_lasting and not (new.is_lasting or new.turns)):
         return False
-    size = len(_about(old.text))
+    size = len(old.about)
     return any(
         after.wants and after.refuses != before.refuses and _is_within(after, before, size)
         for after in new.clauses
