@@ -234,6 +234,8 @@ def third_sunday_has_passed(weeks: ThreeWeeks) -> None:
     assert weeks.kept.most_waiting > SHOWN_AT_ONCE, (
         "nobody was in danger of being buried, so nothing shows they are not"
     )
+    late = [p for p, seen in weeks.kept.first_seen.items() if seen.date() > day_of(p) + timedelta(days=1)]
+    assert late, "no proposal ever waited its turn, so nothing shows that its week begins when it is shown"
 
 
 def a_line_leads_to_the_words_that_were_said(weeks: ThreeWeeks, capsys: pytest.CaptureFixture[str]) -> None:

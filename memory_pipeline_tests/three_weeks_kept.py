@@ -17,7 +17,7 @@ from memory_pipeline.settings import Settings
 
 ENDS = ("approved", "rejected", "expired", "invalid", "superseded")
 WEEK, WARNED = timedelta(days=7), timedelta(days=5)
-SHOWN_AT_ONCE = 16
+SHOWN_AT_ONCE = 9
 _ITEM = re.compile(r"^- \[ \] `(p-\d{8}-\d{3})` (.*)\n  _(.*)_$", re.MULTILINE)
 _COUNT = re.compile(r"^_Last updated: .* \| (\d+)(?: shown of (\d+))? proposals pending_$", re.MULTILINE)
 _OURS = re.compile(r"^- .* <!-- (p-\d{8}-\d{3}) -->\n", re.MULTILINE)
