@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from memory_pipeline.text.languages.cues import cues_of, english
 from memory_pipeline.text.languages.identify import is_plainly_english
+from memory_pipeline.text.phrases import LANGUAGES, load
 from memory_pipeline.text.terms import query_terms
 
 NEAR = 0.55
@@ -36,11 +37,19 @@ def amending(hits: Iterable[Place], asked: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     terms = set(asked)
     for hit in hits:
-        cues = english() if is_plainly_english(hit.text) else cues_of(hit.text)
-        announces = hit.role == "user" and hit.said_at and cues.amends.search(hit.text)
-        if announces and not terms.isdisjoint(query_terms(hit.text)):
+        if hit.role != "user" or not hit.said_at or terms.isdisjoint(query_terms(hit.text)):
+            continue
+        if _announces(hit.text):
             found.setdefault(hit.session_id, hit.said_at)
     return found
+
+
+def _announces(text: str) -> bool:
+    """Whether the text, in its own language, says that it amends something."""
+    if is_plainly_english(text):
+        return bool(english().amends.search(text))
+    # of few texts the language matters, and the model that tells it takes longer than the rest of a search
+    return any(load(name).amends.search(text) for name in LANGUAGES) and bool(cues_of(text).amends.search(text))
 
 
 def amended_order(places: Sequence[Place], amended_at: Mapping[str, str]) -> list[int]:

@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -60,109 +60,134 @@ _ELSE = {
 }
 """Roles for which a language without words of its own uses those of another role."""
 _THING = {"gives_up": "old", "refuses": "words"}
+_PLACES = {
+    "words": "{start}@{found}{behind}",
+    "begins": r"^\W*@{found}{behind}",
+    "opens": r"^\W*(?:{fillers}[,.!:，。]?{space})*@{found}{behind}",
+    "clause": r"(?:^|[.,;:!?，。；：]\s*)(?:{fillers}{space})*@{found}{behind}",
+    "ends": r"@{found}[。．.!！\s]*$",
+    "short": r"^\W*@{found}{behind}[^.。]{{0,{max_behind}}}[.!,。！]?\s*$",
+    "only": r"^(?:@{found}|\d|[abc]|\W)+$",
+}
+_EXCEPT = "except"
 
 
-@dataclass(frozen=True)
 class Cues:
-    """The cues of one language. A role without words never matches."""
+    """The cues of one language; a role without words never matches. A pattern is compiled when it is first used: all
+    of a language take a fifth of a second, and most commands ask for one or two."""
 
-    rule: re.Pattern[str] = NEVER
+    rule: re.Pattern[str]
     """Says what is to hold from now on."""
-    preference: re.Pattern[str] = NEVER
-    decided: re.Pattern[str] = NEVER
+    preference: re.Pattern[str]
+    decided: re.Pattern[str]
     """Says plainly that something was decided."""
-    decision: re.Pattern[str] = NEVER
-    obligation: re.Pattern[str] = NEVER
-    correction: re.Pattern[str] = NEVER
+    decision: re.Pattern[str]
+    obligation: re.Pattern[str]
+    correction: re.Pattern[str]
     """Says that something was wrong: mostly how the sentence begins."""
-    contrast: re.Pattern[str] = NEVER
+    contrast: re.Pattern[str]
     """A contrast of two things: a correction, unless it is a rule or a decision."""
-    asking: re.Pattern[str] = NEVER
+    asking: re.Pattern[str]
     """A question that does without its mark."""
-    correcting_question: re.Pattern[str] = NEVER
-    open: re.Pattern[str] = NEVER
+    correcting_question: re.Pattern[str]
+    open: re.Pattern[str]
     """Statements about something unknown."""
-    momentary: re.Pattern[str] = NEVER
+    momentary: re.Pattern[str]
     """An instruction for this moment, done when it is done."""
-    request: re.Pattern[str] = NEVER
+    request: re.Pattern[str]
     """Narrower: a line that begins with "use" or "run" may be a rule."""
-    accepting: re.Pattern[str] = NEVER
+    accepting: re.Pattern[str]
     """Text that begins with consent."""
-    acceptance: re.Pattern[str] = NEVER
+    acceptance: re.Pattern[str]
     """Text that is only consent, thanks or "go on"."""
-    root_cause: re.Pattern[str] = NEVER
-    state_change: re.Pattern[str] = NEVER
-    convention: re.Pattern[str] = NEVER
-    progress: re.Pattern[str] = NEVER
-    success: re.Pattern[str] = NEVER
+    root_cause: re.Pattern[str]
+    state_change: re.Pattern[str]
+    convention: re.Pattern[str]
+    progress: re.Pattern[str]
+    success: re.Pattern[str]
     """News that something works or is done."""
-    reason: re.Pattern[str] = NEVER
-    plan: re.Pattern[str] = NEVER
+    reason: re.Pattern[str]
+    plan: re.Pattern[str]
     """The model says what it does next."""
-    offer: re.Pattern[str] = NEVER
-    proposal: re.Pattern[str] = NEVER
+    offer: re.Pattern[str]
+    proposal: re.Pattern[str]
     """The model's idea of what to do, which nothing has become of yet."""
-    praise: re.Pattern[str] = NEVER
-    verdict: re.Pattern[str] = NEVER
+    praise: re.Pattern[str]
+    verdict: re.Pattern[str]
     """The model judging its own work, which is no fact about the work."""
-    hedge: re.Pattern[str] = NEVER
+    hedge: re.Pattern[str]
     """The model's doubt."""
-    doubt: re.Pattern[str] = NEVER
+    doubt: re.Pattern[str]
     """A user's doubt; "I think" is only polite."""
-    guess: re.Pattern[str] = NEVER
-    supposes: re.Pattern[str] = NEVER
+    guess: re.Pattern[str]
+    supposes: re.Pattern[str]
     """A line that weighs what could be."""
-    for_now: re.Pattern[str] = NEVER
+    for_now: re.Pattern[str]
     """Words that restrict a rule to this moment."""
-    later: re.Pattern[str] = NEVER
-    complaint: re.Pattern[str] = NEVER
+    later: re.Pattern[str]
+    complaint: re.Pattern[str]
     """About what happened, or what does not matter: nothing normative."""
-    rejection: re.Pattern[str] = NEVER
+    rejection: re.Pattern[str]
     """A reply that does not let the model's words stand."""
-    retraction: re.Pattern[str] = NEVER
+    retraction: re.Pattern[str]
     """The speaker was wrong."""
-    sets_rule: re.Pattern[str] = NEVER
+    sets_rule: re.Pattern[str]
     """A user lays down a rule in explicit words; narrower than `rule`."""
-    sets_preference: re.Pattern[str] = NEVER
-    sets_decision: re.Pattern[str] = NEVER
-    remembers: re.Pattern[str] = NEVER
+    sets_preference: re.Pattern[str]
+    sets_decision: re.Pattern[str]
+    remembers: re.Pattern[str]
     """A user asks to remember something."""
-    unsettled: re.Pattern[str] = NEVER
+    unsettled: re.Pattern[str]
     """Words with which a sentence lays nothing down: about one case, a past one or a possible one."""
-    qualifies: re.Pattern[str] = NEVER
+    qualifies: re.Pattern[str]
     """How a sentence begins that belongs to the one before: "except ...", "then ..."."""
-    amends: re.Pattern[str] = NEVER
+    amends: re.Pattern[str]
     """A user announces that they change what was settled; what follows says how."""
-    alternatives: re.Pattern[str] = NEVER
+    alternatives: re.Pattern[str]
     """Stands between the things that a question offers."""
-    chooses: re.Pattern[str] = NEVER
+    chooses: re.Pattern[str]
     """A question that offers things to choose from, or asks which one."""
-    takes_back: re.Pattern[str] = NEVER
+    takes_back: re.Pattern[str]
     """A user retracts what they have just said."""
-    changes_mind: re.Pattern[str] = NEVER
+    changes_mind: re.Pattern[str]
     """A user sets something else than before."""
-    wishes: re.Pattern[str] = NEVER
-    turns: re.Pattern[str] = NEVER
+    wishes: re.Pattern[str]
+    turns: re.Pattern[str]
     """The speaker turns away from what was so far."""
-    lasting: re.Pattern[str] = NEVER
+    lasting: re.Pattern[str]
     """Words that make a wish apply from now on, which a request of the moment does not end."""
-    passing: re.Pattern[str] = NEVER
+    passing: re.Pattern[str]
     """A clause for the moment, or under a condition."""
-    again: re.Pattern[str] = NEVER
+    again: re.Pattern[str]
     """Says in passing that it was said before."""
-    interjection: re.Pattern[str] = NEVER
+    interjection: re.Pattern[str]
     """The beginning of a repeated correction, which does not say what was wanted."""
-    thanks: re.Pattern[str] = NEVER
-    finished: re.Pattern[str] = NEVER
+    thanks: re.Pattern[str]
+    finished: re.Pattern[str]
     """A piece of work is done."""
-    next_thing: re.Pattern[str] = NEVER
+    next_thing: re.Pattern[str]
     """A user turns to another thing: "now let's ..."."""
-    orders: re.Pattern[str] = NEVER
+    orders: re.Pattern[str]
     """An instruction to somebody."""
-    gives_up: tuple[re.Pattern[str], ...] = ()
+    gives_up: tuple[re.Pattern[str], ...]
     """Something that is no longer used, as the group `old`."""
-    refuses: tuple[re.Pattern[str], ...] = ()
+    refuses: tuple[re.Pattern[str], ...]
     """Something that is refused, as the group `words`."""
+
+    def __init__(self, language: _Language, roles: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
+        self._language, self._roles = language, roles
+
+    def __getattr__(self, role: str) -> Any:
+        """The compiled pattern of a role, which is an attribute of its own from then on."""
+        if role not in Cues.__annotations__:
+            raise AttributeError(role)
+        places = self._roles.get(role)
+        if places is None and role in _ELSE:
+            found = getattr(self, _ELSE[role])
+        else:
+            found = self._language.role(role, places or {})
+        setattr(self, role, found)
+        return found
 
 
 @cache
@@ -170,11 +195,11 @@ def load(name: str) -> Cues:
     """The cues of the language with this file; raises `ValueError` for an unknown role or place."""
     data = dict(_read(name))
     language = _Language(data.pop("spaced", True), data.pop("fillers", ()), _read(WORDS).get(name, {}).get("do", ()))
-    known = {each.name for each in fields(Cues)}
-    if unknown := set(data) - known:
+    if unknown := data.keys() - Cues.__annotations__.keys():
         raise ValueError(f"{name}.toml: no such role: {', '.join(sorted(unknown))}")
-    found = {role: language.role(role, places) for role, places in data.items()}
-    return Cues(**{role: found[other] for role, other in _ELSE.items() if other in found} | found)
+    if unknown := {place for places in data.values() for place in places} - {*_PLACES, _EXCEPT}:
+        raise ValueError(f"{name}.toml: no such place in a sentence: {', '.join(sorted(unknown))}")
+    return Cues(language, data)
 
 
 def word_list(name: str, *languages: str) -> frozenset[str]:
@@ -197,33 +222,22 @@ class _Language:
 
     def role(self, role: str, places: Mapping[str, Sequence[str]]) -> Any:
         if group := _THING.get(role):
-            return tuple(self._with_thing(phrase, group) for phrase in places["words"])
-        exceptions = self._any(places.get("except", ()))
-        parts = [self._place(place, phrases) for place, phrases in places.items() if phrases and place != "except"]
+            return tuple(self._with_thing(phrase, group) for phrase in places.get("words", ()))
+        exceptions = self._any(places.get(_EXCEPT, ()))
+        parts = [self._place(place, phrases) for place, phrases in places.items() if phrases and place != _EXCEPT]
         lookahead = f"(?!{exceptions}{self._behind})" if exceptions else ""
         return re.compile("|".join(part.replace("@", lookahead, 1) for part in parts), re.I) if parts else NEVER
 
     def _place(self, place: str, phrases: Sequence[str]) -> str:
         """The pattern, with @ where an exception must not begin."""
-        found = self._any(phrases)
-        fillers = self._any(self.fillers)
-        match place:
-            case "words":
-                start = r"(?:(?<!\w)|(?=\W))" if self.spaced else ""  # a phrase may begin with a comma
-                return f"{start}@{found}{self._behind}"
-            case "begins":
-                return rf"^\W*@{found}{self._behind}"
-            case "opens":
-                return rf"^\W*(?:{fillers}[,.!:，。]?{self._space})*@{found}{self._behind}"
-            case "clause":
-                return rf"(?:^|[.,;:!?，。；：]\s*)(?:{fillers}{self._space})*@{found}{self._behind}"
-            case "ends":
-                return rf"@{found}[。．.!！\s]*$"
-            case "short":
-                return rf"^\W*@{found}{self._behind}[^.。]{{0,{MAX_BEHIND}}}[.!,。！]?\s*$"
-            case "only":
-                return rf"^(?:@{found}|\d|[abc]|\W)+$"
-        raise ValueError(f"no such place in a sentence: {place}")
+        return _PLACES[place].format(
+            found=self._any(phrases),
+            fillers=self._any(self.fillers),
+            start=r"(?:(?<!\w)|(?=\W))" if self.spaced else "",  # a phrase may begin with a comma
+            behind=self._behind,
+            space=self._space,
+            max_behind=MAX_BEHIND,
+        )
 
     def _with_thing(self, phrase: str, group: str) -> re.Pattern[str]:
         """`X` reaches to the end of the clause, or to what follows it in the phrase."""

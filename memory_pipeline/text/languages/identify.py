@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
+from copy import copy
+from functools import cache, lru_cache
 from typing import Any
 
 from memory_pipeline.text.similarity import CJK, COMMON_ELSEWHERE
@@ -116,12 +117,17 @@ def _by_script(prose: str) -> str:
     return "other" if letters > 2 * (sum(map(len, latin)) + len(unspaced)) else ""
 
 
-@lru_cache(maxsize=4)
-def _classifier(languages: tuple[str, ...]) -> Any:
+@cache
+def _model() -> Any:
     # here, because it brings numpy and a model that takes a fifth of a second; most commands ask for no language
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    found = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+
+@cache
+def _classifier(languages: tuple[str, ...]) -> Any:
+    found = copy(_model())
     found.set_languages(list(languages))
     return found
 
