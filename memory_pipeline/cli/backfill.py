@@ -11,7 +11,7 @@ import typer
 
 from memory_pipeline.cli.choosing import FIRST, LAST, SESSIONS, days_in, sessions_of_call, span_of, waiting
 from memory_pipeline.cli.console import MISUSED, err, fail
-from memory_pipeline.cli.estimate import costs_of, days_needed, money
+from memory_pipeline.cli.estimate import costs_of, days_needed, duration, money
 from memory_pipeline.cli.running import DAY_JOB, Running, report_outcome, rerun_after_repair, running
 from memory_pipeline.cli.workspace import shown_model
 from memory_pipeline.days import today
@@ -192,7 +192,7 @@ def _print(settings: Settings, catalogue: Catalogue, plan: Plan) -> None:
         lines["time"] = (
             "nothing was measured yet; told after the first month"
             if pace is None
-            else f"about {_duration(pace * messages)}, at the pace of earlier runs"
+            else f"about {duration(pace * messages)}, at the pace of earlier runs"
         )
     for name, line in lines.items():
         err.print(f"{name:<12}{line}", soft_wrap=True)
@@ -231,7 +231,7 @@ def _run_all(runs: Running, plan: Plan, *, newest_first: bool) -> None:
         if not ranges:
             continue
         pace = seconds / done if done else plan.seconds_per_message
-        still = f", about {_duration(pace * _messages(catalogue, left))} to go" if pace else ""
+        still = f", about {duration(pace * _messages(catalogue, left))} to go" if pace else ""
         err.print(f"{days[0]} to {days[-1]}: {len(left)} days are left{still}", style="dim", soft_wrap=True)
         began, failures = time.monotonic(), len(runs.failures)
         runs.over(ranges)
@@ -252,9 +252,3 @@ def _why_no_further(runs: Running, failures: int) -> str:
     if runs.unfinished.out_of_budget:
         return runs.unfinished.out_of_budget
     return runs.failures[-1] if len(runs.failures) > failures and not runs.unfinished.failed else ""
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return "a minute"
-    return f"{round(seconds / 60)} minutes" if seconds < 5_400 else f"{seconds / 3_600:.0f} hours"

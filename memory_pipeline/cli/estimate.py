@@ -106,6 +106,13 @@ def _as_json(settings: Settings, costs: Costs) -> dict[str, Any]:
     }
 
 
+def duration(seconds: float) -> str:
+    """A duration in words, rounded to minutes or hours."""
+    if seconds < 90:
+        return "a minute"
+    return f"{round(seconds / 60)} minutes" if seconds < 5_400 else f"{seconds / 3_600:.0f} hours"
+
+
 def _print(settings: Settings, costs: Costs) -> None:
     models = {OBSERVING: settings.observer.model, REFLECTING: settings.reflector.model}
     for (stage, model), role in zip(models.items(), ("OBSERVER", "REFLECTOR"), strict=True):

@@ -122,7 +122,9 @@ def try_model(settings: Settings) -> Trial:
     result = examine(model, facts, [answer.text for answer in answers], quotes)
     # what it does to the format says more than that the rest cannot be used
     reason = result.reason if result.repeats or result.reason.startswith("It copies") else ""
-    result = result.model_copy(update={"reason": reason or _useless(outcome.segments) or result.reason})
+    pace = (used.input_tokens + used.output_tokens) / seconds if seconds else None
+    update = {"reason": reason or _useless(outcome.segments) or result.reason, "tokens_per_second": pace}
+    result = result.model_copy(update=update)
     return Trial(quotes, facts, result.reason, seconds, used, result)
 
 

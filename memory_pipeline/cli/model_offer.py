@@ -27,12 +27,12 @@ def offer_model(settings: Settings, today: date) -> None:
     if not offered:
         return
     say("\nA model would also keep and offer what nobody said in so many words. This machine has:", "bold")
-    show_choices(settings, offered)
+    outlook = show_choices(settings, offered)
     while True:
         question = f"\nUse one? Its number, Enter for not now, `{NEVER}` for never"
         said = typer.prompt(question, default="", show_default=False).strip().lower()
         if said.isdecimal() and 1 <= int(said) <= len(offered):
-            set_up(settings, offered[int(said) - 1])
+            set_up(settings, offered[int(said) - 1], outlook)
             return
         if said in ("", NEVER):
             _keep(settings, said or today.isoformat())

@@ -63,14 +63,14 @@ def setup(
         set_up(settings, _named(model, found))
         return
     offered = [_named(model, found)] if model else found
-    show_choices(settings, offered)
+    outlook = show_choices(settings, offered)
     if not offered:
         return
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         say(f"\nNothing is set. `memory setup --yes --model {model or 'NAME'}` examines one and sets it.")
         return
     if chosen := _ask(offered):
-        set_up(settings, chosen)
+        set_up(settings, chosen, outlook)
     else:
         say(UNCHANGED)
 
@@ -89,8 +89,8 @@ def _named(name: str, found: list[Choice]) -> Choice:
         raise fail(f"--model {name!r}: {error}, or one of: {known}.", MISUSED) from None
 
 
-def show_choices(settings: Settings, offered: list[Choice]) -> None:
-    """Print the model that is set, and each that could be, with its cost."""
+def show_choices(settings: Settings, offered: list[Choice]) -> Outlook | None:
+    """Print the model that is set, and each that could be, with its cost. Returns what the costs were counted from."""
     if settings.observer.model:
         row = next(row for row in rows_of(settings) if row["key"] == "observer.model")
         say_pair("model", f"{row['value']} ({row['from']})")
@@ -102,17 +102,19 @@ def show_choices(settings: Settings, offered: list[Choice]) -> None:
         say("  a key in the environment, such as ANTHROPIC_API_KEY or OPENAI_API_KEY")
         say("  a local server: Ollama, LM Studio, llama.cpp or vLLM at its usual port")
         say("Then `memory setup` again. For another one: `memory setup --model NAME`.")
-        return
-    outlook = outlook_of(settings)
-    say(f"\n{outlook.tokens() if isinstance(outlook, Outlook) else outlook}")
+        return None
+    found = outlook_of(settings)
+    outlook = found if isinstance(found, Outlook) else None
+    say(f"\n{outlook.tokens() if outlook else found}")
     say("What is said in your sessions goes, redacted, to the model that you choose; a local server keeps it here.")
     width = max(len(choice.name) for choice in offered) + 2
     for number, choice in enumerate(offered, 1):
         say(f"\n{number:>3}  {choice.name:<{width}}{choice.evidence}")
         if choice.missing:
             say(f"     {'':<{width}}{choice.missing}", "yellow")
-        if isinstance(outlook, Outlook):
+        if outlook:
             say(f"     {'':<{width}}{outlook.cost(_with(settings, choice))}")
+    return outlook
 
 
 def _ask(offered: list[Choice]) -> Choice | None:
@@ -126,8 +128,9 @@ def _ask(offered: list[Choice]) -> Choice | None:
         err.print(f"Expected a number from 1 to {len(offered)}, or just Enter.", style="yellow")
 
 
-def set_up(settings: Settings, choice: Choice) -> None:
-    """Examine the model and set it; leave everything as it is where that fails."""
+def set_up(settings: Settings, choice: Choice, outlook: Outlook | None = None) -> None:
+    """Examine the model and set it; leave everything as it is where that fails. With `outlook`, say how long a day and
+    the backlog take at the speed of its answer."""
     known = settings_of(Settings)
     if above := [known[key].variable for key in _values(settings, choice) if os.environ.get(known[key].variable)]:
         raise fail(
@@ -136,7 +139,7 @@ def set_up(settings: Settings, choice: Choice) -> None:
     _refuse_small(choice, choice.context)
     if choice.kind == "agent" and not shutil.which(choice.name):
         raise fail(f"{choice.name} is not on PATH; install it first. {UNCHANGED}")
-    _examine(settings, choice, _with(settings, choice), UNCHANGED)
+    _examine(settings, choice, _with(settings, choice), UNCHANGED, outlook)
     context = choice.context or loaded_context(choice)
     _refuse_small(choice, context)
     values = _values(settings, replace(choice, context=context))
@@ -149,7 +152,7 @@ def set_up(settings: Settings, choice: Choice) -> None:
     say("`memory run` observes the last days with it, `memory run --all` the rest, within the daily budget.")
 
 
-def _examine(settings: Settings, choice: Choice, asked: Settings, then: str) -> None:
+def _examine(settings: Settings, choice: Choice, asked: Settings, then: str, outlook: Outlook | None = None) -> None:
     """Examine the model with the settings `asked`. Raises `typer.Exit` where it fails, with `then` as the last word."""
     if missing := missing_extras(asked):
         raise fail(" ".join(missing))
@@ -157,6 +160,8 @@ def _examine(settings: Settings, choice: Choice, asked: Settings, then: str) -> 
     trial = examined(asked)
     if trial.result:
         _compare(settings, choice, trial)
+        if outlook and trial.result.tokens_per_second:
+            say(f"{outlook.time(trial.result.tokens_per_second).capitalize()}.")
         say(f"{choice.name} {trial.result.sentence}")
     if trial.failure:
         raise _failed(settings, choice, trial, then)

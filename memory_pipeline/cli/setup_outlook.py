@@ -7,12 +7,13 @@ from datetime import UTC, datetime
 
 from memory_pipeline.cli.choosing import RECENT_DAYS, look
 from memory_pipeline.cli.console import MISUSED, one_sentence
-from memory_pipeline.cli.estimate import OBSERVING, costs_of, days_needed, money
+from memory_pipeline.cli.estimate import OBSERVING, costs_of, days_needed, duration, money
 from memory_pipeline.defs.runs import only_run
 from memory_pipeline.errors import TryAgainLaterError
 from memory_pipeline.llm.config import observer_model
 from memory_pipeline.llm.ledger import cost_of
 from memory_pipeline.observations.estimate import Estimate
+from memory_pipeline.observations.examination import result_of
 from memory_pipeline.planning import Stages
 from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.settings import ObserverSettings, SettingError, Settings
@@ -45,8 +46,16 @@ class Outlook:
             f"out, all of them {backlog.input_tokens:,} and {backlog.output_tokens:,}{exact}."
         )
 
+    def time(self, tokens_per_second: float) -> str:
+        """The time that a model of this speed takes for a day and for the backlog, one request after the other."""
+        day, backlog = (
+            duration((found.input_tokens + found.output_tokens) / tokens_per_second)
+            for found in (self.day, self.backlog)
+        )
+        return f"at this speed a day takes about {day}, all days {backlog}"
+
     def cost(self, settings: Settings) -> str:
-        """The cost of a day and of the backlog with the model of these settings."""
+        """The cost of a day and of the backlog with the model of these settings, and their time if it was examined."""
         parts = []
         for name, found in (("a day", self.day), ("all days", self.backlog)):
             usd = _priced(settings, found).cost_usd
@@ -56,6 +65,9 @@ class Outlook:
             parts.append("never within the daily budget")
         elif needed > 1:
             parts.append(f"within the daily budget over {needed} days")
+        result = result_of(settings)
+        if result and result.tokens_per_second:
+            parts.append(self.time(result.tokens_per_second))
         return "; ".join(parts)
 
 

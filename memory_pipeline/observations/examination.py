@@ -63,6 +63,8 @@ class Result(BaseModel):
     copied: int
     """Places of the format and its examples in the answers."""
     repeats: bool
+    tokens_per_second: float | None = None
+    """Tokens in and out per second of its answer; None where it was examined before this was kept."""
     reason: str = ""
     """Why the model is of no use; empty if it passed."""
 

@@ -28,7 +28,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     monkeypatch.setattr(model_offer, "_is_at_terminal", lambda: True)
     monkeypatch.setattr(model_offer, "choices", lambda: [CODEX, BROKEN])
     monkeypatch.setattr(model_offer, "show_choices", lambda settings, offered: made.extend(c.name for c in offered))
-    monkeypatch.setattr(model_offer, "set_up", lambda settings, choice: setattr(made, "chosen", choice))
+    monkeypatch.setattr(model_offer, "set_up", lambda settings, choice, outlook: setattr(made, "chosen", choice))
     return made
 
 

@@ -17,6 +17,7 @@ from memory_pipeline.cli.workspace import EXAMPLES
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm import found
 from memory_pipeline.llm.agents import BY_NAME
+from memory_pipeline.observations.estimate import Estimate
 from memory_pipeline.settings import load_settings
 from memory_pipeline_tests.cli.terminal import Terminal
 from memory_pipeline_tests.llm.loopback import serving
@@ -129,6 +130,12 @@ def test_what_it_would_cost_is_what_the_estimate_says(folder: Path, monkeypatch:
     for name in ("calls", "input_tokens", "output_tokens"):
         assert abs(getattr(outlook.backlog, name) - estimated[name]) <= 4  # of rounding the mean
     assert estimated["input_tokens"] > 10_000
+
+
+def test_the_time_of_a_day_is_that_of_its_tokens() -> None:
+    outlook = Outlook(Estimate(input_tokens=50_000, output_tokens=4_000), looked_at=3, days=10)
+    assert outlook.time(50) == "at this speed a day takes about 18 minutes, all days 3 hours"
+    assert outlook.time(5_000) == "at this speed a day takes about a minute, all days 2 minutes"
 
 
 def test_a_model_that_is_set_is_shown(folder: Path, file: Path) -> None:
@@ -333,7 +340,9 @@ def test_a_file_of_settings_that_is_wrong_costs_no_request(folder: Path, file: P
 
 def at_terminal(tmp_path: Path, folder: Path) -> Terminal:
     env = {"PATH": str(folder), "MEMORY_WORKSPACE": str(tmp_path / "workspace"), "MEMORY_DEFAULT_SESSION_DIRS": "false"}
-    return Terminal(tmp_path / "home", "setup", env=env | {"CODEX_API_KEY": SECRET})
+    return Terminal(
+        tmp_path / "home", "setup", env=env | {"CODEX_API_KEY": SECRET, "MEMORY_SESSION_DIRS": str(EXAMPLES)}
+    )
 
 
 def test_it_asks_once_and_sets_what_was_named(tmp_path: Path, folder: Path, file: Path) -> None:
@@ -345,6 +354,7 @@ def test_it_asks_once_and_sets_what_was_named(tmp_path: Path, folder: Path, file
         terminal.sees("Expected a number from 1 to")
         terminal.sees("Which one?")
         terminal.press("1\n")
+        terminal.sees("At this speed a day takes about")
         terminal.sees("says so from now on")
         assert terminal.process.wait(60) == 0
     assert "codex exec" in file.read_text() and SECRET not in terminal.text
