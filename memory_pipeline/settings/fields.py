@@ -11,8 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from zoneinfo import ZoneInfo, available_timezones
 
 import tzlocal
-from pydantic import Field, ValidationInfo, field_validator
-from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from memory_pipeline.days import today
 from memory_pipeline.settings import marks as workspace_marks
@@ -34,11 +33,13 @@ from memory_pipeline.settings.sources import (
     FILE_NAME,
     FRONT,
     HIDDEN,
-    SettingsFile,
     Shown,
     Variable,
-    Variables,
+    from_environment,
+    from_file,
+    merged,
     nested,
+    nested_values,
 )
 from memory_pipeline.text.priorities import MARKS
 
@@ -57,10 +58,10 @@ def _default_start_date(known: dict[str, Any]) -> date:
     return workspace_marks.first_day(known["workspace"], today(ZoneInfo(known["timezone"])))
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """All settings of a workspace; attributes of groups are read like `settings.observer.model`."""
 
-    model_config = SettingsConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, validate_default=True)
 
     owner: ClassVar[str] = "me"
     """The value of the column `owner`: a workspace is the memory of one person."""
@@ -184,16 +185,16 @@ class Settings(BaseSettings):
     mcp: Annotated[McpSettings, Variable("MEMORY_MCP_")] = McpSettings()
     pack: Annotated[PackSettings, Variable("MEMORY_PACK_")] = PackSettings()
 
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**self.with_sources(arguments))
+
     @classmethod
-    def settings_customise_sources(
-        cls, settings_cls: type[BaseSettings], *args: PydanticBaseSettingsSource, **kwargs: PydanticBaseSettingsSource
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """The arguments of the call, the environment, settings.toml and memory.json, in order of precedence."""
-        arguments, variables = kwargs["init_settings"], Variables(settings_cls)
-        workspace = workspace_named_by({**variables(), **arguments()})
+    def with_sources(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The values of the call, the environment, settings.toml and memory.json, in order of precedence."""
+        variables = from_environment(cls)
+        workspace = workspace_named_by({**variables, **arguments})
         pi = nested({key: value for key, (value, _) in memory_json.found().items()})
-        file, from_pi = SettingsFile(settings_cls, workspace), InitSettingsSource(settings_cls, pi)
-        return *args, arguments, variables, file, from_pi
+        return merged(arguments, variables, nested_values(from_file(cls, workspace)), pi)
 
     @field_validator("workspace")
     @classmethod

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.settings import marks as workspace_marks
@@ -18,8 +18,8 @@ from memory_pipeline.settings.fixed import shared_marks
 from memory_pipeline.settings.sources import (
     FILE_NAME,
     Given,
-    Variables,
     assignment,
+    from_environment,
     given,
     in_file,
     nested_values,
@@ -62,10 +62,8 @@ class _FileOnly(Settings):
     """Settings that are read from the arguments alone."""
 
     @classmethod
-    def settings_customise_sources(
-        cls, settings_cls: type[BaseSettings], *args: PydanticBaseSettingsSource, **kwargs: PydanticBaseSettingsSource
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return (kwargs["init_settings"],)
+    def with_sources(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(arguments)
 
 
 def check_file(workspace: Path, text: str) -> Settings:
@@ -89,7 +87,7 @@ def check_file(workspace: Path, text: str) -> Settings:
 
 def named_workspace() -> Path:
     """The path of the workspace, also if other settings are wrong."""
-    return workspace_named_by(Variables(Settings)())
+    return workspace_named_by(from_environment(Settings))
 
 
 def _refuse_newer_format(workspace: Path) -> None:

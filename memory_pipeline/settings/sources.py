@@ -18,7 +18,6 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
-from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource
 
 from memory_pipeline.settings import memory_json
 from memory_pipeline.settings.memory_json import WrongFileError
@@ -118,7 +117,7 @@ def written(value: Any) -> str:
 
 
 @cache
-def settings_of(cls: type[BaseSettings]) -> dict[str, Setting]:
+def settings_of(cls: type[BaseModel]) -> dict[str, Setting]:
     """Every setting by its path, such as `observer.model`, in the order of the fields."""
     found = {}
     for name, field in cls.model_fields.items():
@@ -138,13 +137,13 @@ def _key(path: str, field: FieldInfo) -> str:
 
 
 @cache
-def by_key(cls: type[BaseSettings]) -> dict[str, Setting]:
+def by_key(cls: type[BaseModel]) -> dict[str, Setting]:
     """Every setting by its key in settings.toml."""
     return {setting.key: setting for setting in settings_of(cls).values()}
 
 
 @cache
-def by_old_key(cls: type[BaseSettings]) -> dict[str, Setting]:
+def by_old_key(cls: type[BaseModel]) -> dict[str, Setting]:
     """The settings with another key in the last release, by that key."""
     known = by_key(cls)
     moved = {setting.path: setting for key, setting in known.items() if setting.path != key}
@@ -172,42 +171,41 @@ def flat(values: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-class Variables(PydanticBaseSettingsSource):
-    """The environment; an empty variable is an unset one, and upper and lower case are the same."""
-
-    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        """Not used: `settings_of` has the names."""
-        raise NotImplementedError
-
-    def __call__(self) -> dict[str, Any]:
-        given = _environment()
-        return nested({s.path: v for s in settings_of(self.settings_cls).values() if (v := given.get(s.variable))})
-
-
-def _environment() -> dict[str, str]:
-    return {name.upper(): value for name, value in os.environ.items()} | dict(os.environ)
+def merged(*sources: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of all sources, in order of precedence; those of a group are merged one by one."""
+    found: dict[str, Any] = {}
+    for source in sources:
+        for name, value in source.items():
+            before = found.setdefault(name, value)
+            if isinstance(before, dict) and isinstance(value, dict):
+                found[name] = value | before
+    return found
 
 
-class SettingsFile(InitSettingsSource):
-    """A workspace's settings.toml. Raises `WrongFileError` if it cannot be read or has an unknown name."""
-
-    def __init__(self, cls: type[BaseSettings], workspace: Path) -> None:
-        path = workspace / FILE_NAME
-        self.places: Given = {}
-        try:
-            text = path.read_text("utf-8") if path.is_file() else ""
-            self.places = in_file(cls, path, text, tomllib.loads(text))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error
-            raise WrongFileError(f"{path} cannot be read: {reason}. Fix it or remove it.") from None
-        super().__init__(cls, nested_values(self.places))
+def from_environment(cls: type[BaseModel]) -> dict[str, Any]:
+    """The settings in the environment, nested by group; an empty variable is an unset one, and upper and lower case
+    are the same."""
+    given = {name.upper(): value for name, value in os.environ.items()} | dict(os.environ)
+    return nested({s.path: value for s in settings_of(cls).values() if (value := given.get(s.variable))})
 
 
 Given = Mapping[str, tuple[Any, str]]
 """Values by path, each with its source: the name of the variable, or the file, with its line if known."""
 
 
-def in_file(cls: type[BaseSettings], path: Path, text: str, data: Mapping[str, Any]) -> Given:
+def from_file(cls: type[BaseModel], workspace: Path) -> Given:
+    """The settings of a workspace's settings.toml. Raises `WrongFileError` if it cannot be read or has an unknown
+    name."""
+    path = workspace / FILE_NAME
+    try:
+        text = path.read_text("utf-8") if path.is_file() else ""
+        return in_file(cls, path, text, tomllib.loads(text))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise WrongFileError(f"{path} cannot be read: {reason}. Fix it or remove it.") from None
+
+
+def in_file(cls: type[BaseModel], path: Path, text: str, data: Mapping[str, Any]) -> Given:
     """The settings in the text of a settings.toml. Old names are included; a new name takes precedence.
 
     Raises `WrongFileError` for an unknown name and for a setting that the file may not have.
@@ -242,12 +240,12 @@ def _paths(value: Any) -> list[str]:
     return [str(part) for part in parts if str(part).strip()]
 
 
-def given(cls: type[BaseSettings], workspace: Path) -> Given:
+def given(cls: type[BaseModel], workspace: Path) -> Given:
     """All settings that are set in any source, without defaults."""
     known = settings_of(cls)
     pi = {path: (value, str(file)) for path, (value, file) in memory_json.found().items()}
-    variables = {path: (value, known[path].variable) for path, value in flat(Variables(cls)()).items()}
-    return pi | dict(SettingsFile(cls, workspace).places) | variables
+    variables = {path: (value, known[path].variable) for path, value in flat(from_environment(cls)).items()}
+    return pi | dict(from_file(cls, workspace)) | variables
 
 
 def line_number(text: str, key: str) -> int:
@@ -276,7 +274,7 @@ def no_such(name: str, known: Iterable[str]) -> str:
     return f"{name} is no setting" + (f"; the nearest is {near[0]}." if near else ".")
 
 
-def unknown_variables(cls: type[BaseSettings]) -> list[str]:
+def unknown_variables(cls: type[BaseModel]) -> list[str]:
     """A sentence for each variable of the environment that looks like a setting and is unknown."""
     known = {setting.variable for setting in settings_of(cls).values()}
     gone = [name for name in os.environ if name.upper().startswith((*PREFIXES, "QDRANT_")) and reason_gone(name)]
@@ -290,14 +288,14 @@ def unknown_variables(cls: type[BaseSettings]) -> list[str]:
     ]
 
 
-def sentences(cls: type[BaseSettings], error: ValidationError, places: Given) -> str:
+def sentences(cls: type[BaseModel], error: ValidationError, places: Given) -> str:
     """A sentence for each wrong value; defaults that depend on a wrong value are left out."""
     return " ".join(
         _sentence(cls, dict(e), places) for e in error.errors() if e["type"] != "default_factory_not_called"
     )
 
 
-def _sentence(cls: type[BaseSettings], error: dict[str, Any], places: Given) -> str:
+def _sentence(cls: type[BaseModel], error: dict[str, Any], places: Given) -> str:
     known = settings_of(cls)
     path = [str(part) for part in error["loc"]]
     key = next((k for k in (".".join(path[:2]), *path[:1]) if k in known), ".".join(path) or "settings")
@@ -307,7 +305,7 @@ def _sentence(cls: type[BaseSettings], error: dict[str, Any], places: Given) -> 
     return f"{assignment(cls, key, error.get('input'), places)}: {reason}; {way_out} for the default."
 
 
-def assignment(cls: type[BaseSettings], key: str, value: Any, places: Given) -> str:
+def assignment(cls: type[BaseModel], key: str, value: Any, places: Given) -> str:
     """The assignment with its source: `MEMORY_X='y'`, or `…/settings.toml:3: x='y'`."""
     known = settings_of(cls).get(key)
     text = "'…'" if known and known.is_secret else repr(str(value))

@@ -9,7 +9,6 @@ from typing import Any
 import dagster  # noqa: F401
 import dagster_duckdb  # noqa: F401
 import pydantic_ai.models.openai  # noqa: F401
-import pydantic_settings  # noqa: F401
 import rich.progress  # noqa: F401
 import sentence_transformers  # noqa: F401
 import torch
