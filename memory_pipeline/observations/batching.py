@@ -20,14 +20,14 @@ from memory_pipeline.observations.observing import jobs_of, observe_session
 from memory_pipeline.observations.types import Context, WindowMessage
 
 
-class _UntilMissing:
-    """Stands in for a client: tells what was answered before, and ends with the first request that was not."""
+class _CachedClient:
+    """A replacement for the client that answers from the cache and raises at the first request that is not cached."""
 
     def __init__(self, client: Client) -> None:
         self.config, self.model, self._cache = client.config, client.model, client.cache
         self.missing: Request | None = None
         self.room = 0
-        """Tokens of the facts that the last request asks for."""
+        """Token budget for the facts of the last request."""
 
     def complete(self, request: Request, for_day: date) -> Answer:
         if known := self._cache.known(request):
@@ -36,25 +36,25 @@ class _UntilMissing:
         raise NotRecordedError(request.key)
 
 
-class _Watched(LanguageModelObserver):
-    """Tells its client how much room each part has."""
+class _BudgetReportingObserver(LanguageModelObserver):
+    """An observer that reports the token budget of each part to its client."""
 
     def room(self, chunk: Chunk, messages: Sequence[WindowMessage], context: Context) -> int:
         room = super().room(chunk, messages, context)
-        cast(_UntilMissing, self.client).room = room
+        cast(_CachedClient, self.client).room = room
         return room
 
 
 def missing_requests(
     lake: Lake, day: date, observer: LanguageModelObserver, refused: Collection[str] = ()
 ) -> Iterator[Asked]:
-    """The first unanswered request of each session of the day, just as a run would send it: the next one is
-    shown what this one gives. A session is left where its request was refused by a batch."""
-    as_it_is = {field.name: getattr(observer, field.name) for field in fields(observer)}
+    """The first unanswered request of each session of the day, exactly as a run would send it. Later requests of a
+    session contain the answer to this one. A session is skipped if a batch refused its request."""
+    arguments = {field.name: getattr(observer, field.name) for field in fields(observer)}
     for jobs in jobs_of(lake, day):
-        until = _UntilMissing(observer.client)
+        cached = _CachedClient(observer.client)
         with suppress(NotRecordedError):
-            observe_session(jobs, _Watched(**as_it_is | {"client": until}))
-        if until.missing and until.missing.key not in refused:
-            answer = min(until.room + around_facts(until.missing), until.missing.max_output_tokens)
-            yield Asked(until.missing, day, answer)
+            observe_session(jobs, _BudgetReportingObserver(**arguments | {"client": cached}))
+        if cached.missing and cached.missing.key not in refused:
+            answer = min(cached.room + around_facts(cached.missing), cached.missing.max_output_tokens)
+            yield Asked(cached.missing, day, answer)

@@ -1,4 +1,4 @@
-"""Estimate of the cost of observing: the requests to a model, and which of them are answered already."""
+"""Estimate of the cost of observing: the requests to a model, and how many of them the cache answers."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from memory_pipeline.observations.observing import context_of, jobs_of, known_be
 from memory_pipeline.observations.types import Context, Fact, WindowMessage, observation_id
 
 AROUND_FACTS = 300
-"""Tokens of an answer beside its facts: tags, narratives, the task."""
+"""Tokens of an answer in addition to its facts: tags, narratives, the task."""
 AROUND_FACTS_IN_JSON = 470
-"""The same in JSON: 46 recorded answers with 443 facts took 168 more each."""
+"""The same for JSON: 46 recorded answers with 443 facts took 168 tokens more each."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Calls of some days, the tokens of those that would be paid, and their cost in USD (None: not known)."""
+    """The calls for some days, the tokens of those that must be paid for, and their cost in USD (None: unknown)."""
 
     windows: int = 0
     calls: int = 0
     answered: int = 0
-    """Calls whose answer is kept already."""
+    """Calls whose answer is cached."""
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = 0.0
@@ -43,13 +43,13 @@ class Estimate:
         return Estimate(**values)
 
 
-class _Replay:
-    """Stands in for a client: tells what was answered before, and ends with what was not."""
+class _CachedClient:
+    """A replacement for the client that answers from the cache and raises at a request that is not cached."""
 
     def __init__(self, client: Client) -> None:
         self.config, self.model, self._cache = client.config, client.model, client.cache
         self.answered = 0
-        """Parts, not calls: what was asked again belongs to the part."""
+        """Number of parts, not calls: a second attempt belongs to the same part."""
 
     def complete(self, request: Request, for_day: date) -> Answer:
         known = self._cache.known(request)
@@ -62,8 +62,8 @@ class _Replay:
 def estimate_day(lake: Lake, day: date, observer: LanguageModelObserver) -> Estimate:
     """The estimate of a day whose messages and windows are stored.
 
-    What was answered is gone through as a run would; behind the first missing answer of a window each part is counted
-    with as many earlier observations as it may be shown.
+    Cached answers are replayed as in a run. After the first missing answer of a window, each part is assumed to show as
+    many earlier observations as it may.
     """
     total = Estimate()
     for jobs in jobs_of(lake, day):
@@ -78,17 +78,17 @@ def estimate_day(lake: Lake, day: date, observer: LanguageModelObserver) -> Esti
             if known.messages == len(job.messages):
                 total += Estimate(windows=1)
                 continue
-            replay = _Replay(observer.client)
+            replay = _CachedClient(observer.client)
             try:
                 segments = replace(observer, client=replay).observe(job.messages, context)  # type: ignore[arg-type]
             except NotRecordedError:
                 segments = []
             earlier += [(observation_id(window, fact), fact) for segment in segments for fact in segment.facts]
-            total += _of_window(observer, job.messages, context, replay.answered)
+            total += _window_estimate(observer, job.messages, context, replay.answered)
     return total
 
 
-def _of_window(
+def _window_estimate(
     observer: LanguageModelObserver, messages: Sequence[WindowMessage], context: Context, answered: int
 ) -> Estimate:
     client, config = observer.client, observer.client.config
@@ -108,5 +108,5 @@ def _of_window(
 
 
 def around_facts(request: Request) -> int:
-    """Tokens of the answer to a request beside its facts, about."""
+    """Approximate tokens of the answer to a request in addition to its facts."""
     return AROUND_FACTS_IN_JSON if request.schema else AROUND_FACTS

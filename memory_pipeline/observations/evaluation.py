@@ -1,4 +1,4 @@
-"""Faults of a day's observations, which `defs/` reports as checks."""
+"""Checks of a day's observations; `defs/` registers them as asset checks."""
 
 from __future__ import annotations
 
@@ -21,31 +21,30 @@ from memory_pipeline.verdict import Verdict, judge_ratio
 from memory_pipeline.workspace.workspace import Workspace
 
 BAND = (0.002, 0.45)
-"""Tokens of the observations per token said. Below: something was lost; above: it was copied, not observed.
-The upper end is what short windows may use, see `budget.SHORT_SHARE`."""
+"""Allowed range of tokens of the observations per token said. Below it facts were lost; above it text was copied.
+The upper end allows for short windows, see `budget.SHORT_SHARE`."""
 MIN_TOKENS_SAID = 200
-"""Below so little said, a ratio means nothing."""
+"""Minimum tokens said for which the ratio is checked."""
 MAX_UNGROUNDED = 0.1
-"""The maximum share of observations with names or numbers that nobody said; above it the observer invents."""
+"""Maximum share of observations with names or numbers that nobody said."""
 LAID_DOWN = (pl.col("priority") == HIGH) & (pl.col("trust") == "user") & pl.col("observer").str.starts_with(EXTRACTIVE)
-"""Observations of what a user laid down in explicit words."""
+"""Observations of rules, preferences and decisions that a user stated explicitly."""
 MAX_HIGH_SHARE, MIN_HIGH_ALLOWED = 2 / 3, 4
-"""The maximum share of high observations, and the number that is always allowed. Of 60 days of real sessions and of the
-examples none has more than .63."""
+"""Maximum share of high observations, and the number that is always allowed. The highest share on 60 days of real
+sessions and the examples is .63."""
 SLIPS, MAX_INVENTED_TIMES = 1, 0.1
-"""Invented clock times of a model that are tolerated on a day: one, or this share. A model that misreads one among
-forty slips; one that invents one in ten would also give wrong times that some message happens to have, which cannot be
-detected."""
+"""Invented clock times of a model that are tolerated on a day: one, or this share. One misread time in forty is a slip.
+A model that invents one in ten also gives wrong times that match some message by chance, which cannot be detected."""
 NO_TIMES = WindowTimes(frozenset(), frozenset())
 COPIED, STEP = 160, 20
-"""Minimum number of consecutive characters that count as copied from a tool: longer than any error message that is
-needed word for word."""
+"""Minimum number of consecutive characters that count as copied from a tool: longer than any error message that must be
+quoted verbatim."""
 
 
 def judge_invented_times(workspace: Workspace, day: date) -> Verdict:
-    """A model writes hardly a clock time that its window has not; such times are taken out before anything is stored.
+    """A model invents hardly any clock times; those that do not occur in the window are removed before storing.
 
-    Fails when more than one in ten of the times that a model wrote, and more than one in all, were made up.
+    Fails when a model invented more than one time, and more than one in ten of the times that it wrote.
     """
     segments = workspace.lake.read("segments", [day]).filter(pl.col("times_invented").is_not_null())
     written, invented = int(segments["times_written"].sum()), int(segments["times_invented"].sum())
@@ -61,7 +60,7 @@ def judge_invented_times(workspace: Workspace, day: date) -> Verdict:
 
 
 def compared(judge: Callable[[Workspace, date], Verdict]) -> Callable[[Workspace, date], Verdict]:
-    """The judge, which compares with words that were said: it passes a day whose words are no longer kept."""
+    """The check, which passes for a day whose messages are no longer stored: it compares with their texts."""
 
     @wraps(judge)
     def where_kept(workspace: Workspace, day: date) -> Verdict:
@@ -74,10 +73,10 @@ def compared(judge: Callable[[Workspace, date], Verdict]) -> Callable[[Workspace
 
 @compared
 def judge_timestamps(workspace: Workspace, day: date) -> Verdict:
-    """Every time that an observation bears or mentions was recorded or said in its window.
+    """Every time that an observation has or mentions was recorded or said in its window.
 
-    Fails when a row bears the time of no message, or mentions a clock time that nobody said: it was changed after it
-    was made, or its messages were.
+    Fails when the time of a row is that of no message, or the row mentions a clock time that nobody said: the row or
+    its messages changed after it was written.
     """
     windows = {
         key: WindowTimes.from_messages(frame.select("said_at", "untimed", "text").iter_rows(), workspace.settings.zone)
@@ -95,10 +94,10 @@ def judge_timestamps(workspace: Workspace, day: date) -> Verdict:
 
 @compared
 def judge_evidence(workspace: Workspace, day: date) -> Verdict:
-    """Every observation's spans lie in the messages that they name, and carry its words.
+    """Every observation's evidence spans lie in their messages and contain its words.
 
-    Fails when a message that an observation quotes is gone or shorter, when a quote has other words than its spans, or
-    when an observation without evidence is not low and flagged: rows were changed after they were made.
+    Fails when a quoted message is gone or shorter, when a quote differs from its spans, or when an observation without
+    evidence is not low and flagged: rows were changed after they were written.
     """
     messages = workspace.lake.read("messages", [day])
     texts = dict(messages.select("message_id", "text").iter_rows())
@@ -114,21 +113,21 @@ def judge_evidence(workspace: Workspace, day: date) -> Verdict:
 
 
 def judge_compression(workspace: Workspace, day: date) -> Verdict:
-    """Tokens of the observations per token said lie in the band: condensed, and not nothing.
+    """Tokens of the observations per token said are within the allowed range.
 
-    Windows of which a model said that nothing is worth keeping do not count. Fails when the observations of a day come
-    to less than .002 of what was said, or to more than .45: a model that keeps one line of a long day, or copies a
-    short one.
+    Windows for which a model answered that nothing is worth keeping do not count. Fails when the observations of a day
+    take less than .002 or more than .45 of the tokens said: a model keeps one line of a long day, or copies a short
+    one.
     """
     return judge_ratio(*condensed(workspace, day), BAND, MIN_TOKENS_SAID)
 
 
 def condensed(workspace: Workspace, day: date) -> tuple[int, int]:
-    """The tokens of the day's observations, and of the conversation in their windows; without windows of which a model
-    said that nothing is worth keeping, and those of short sessions. What a user laid down in explicit words is kept
-    whatever the budget, and does not count where the band would be left by it."""
+    """The tokens of the day's observations, and of the conversation in their windows. Windows for which a model
+    answered that nothing is worth keeping, and short sessions, are left out. Explicit statements of a user are kept
+    regardless of the budget, so they do not count if they alone would exceed the band."""
     observations = workspace.lake.read("observations", [day])
-    nothing_kept = _explained(workspace.lake.read("segments", [day])) - set(observations["dedupe_key"])
+    nothing_kept = _fully_parsed(workspace.lake.read("segments", [day])) - set(observations["dedupe_key"])
     windows = workspace.lake.read("windows", [day]).filter(
         pl.col("observed"), ~pl.col("dedupe_key").is_in(list(nothing_kept))
     )
@@ -140,22 +139,22 @@ def condensed(workspace: Workspace, day: date) -> tuple[int, int]:
     return tokens, said
 
 
-def _explained(segments: pl.DataFrame) -> set[str]:
-    """Keys of the windows whose every answer was in the format, so that what is missing was left out on purpose."""
+def _fully_parsed(segments: pl.DataFrame) -> set[str]:
+    """Keys of the windows whose answers were all in the format, so that missing facts were left out on purpose."""
     answered = segments.filter(pl.col("parsed") & pl.col("answer").is_not_null())
     return set(answered["dedupe_key"]) - set(segments.filter(~pl.col("parsed"))["dedupe_key"])
 
 
 def judge_silent_zero(workspace: Workspace, day: date) -> Verdict:
-    """A day with windows to observe has observations, or a model that said that there is nothing worth keeping.
+    """A day with windows to observe has observations, or the model answered that nothing is worth keeping.
 
-    Fails when a model refuses, answers what cannot be used or with nothing, when the day waits for the model or its
-    budget, or when nothing was found in windows in which 200 tokens or more were said.
+    Fails when a model refuses or its answer is empty or unusable, when the day waits for the model or its budget, or
+    when nothing was found in windows with 200 or more tokens said.
     """
     windows = workspace.lake.read("windows", [day]).filter(pl.col("observed"))
     segments = workspace.lake.read("segments", [day])
     observed = set(workspace.lake.read("observations", [day])["dedupe_key"]) & set(windows["dedupe_key"])
-    explained = _explained(segments)
+    explained = _fully_parsed(segments)
     unseen = set(windows["dedupe_key"]) - set(segments["dedupe_key"])
     unusable = set(segments.filter(~pl.col("parsed"))["dedupe_key"]) - observed
     offenders = [f"window {key[:12]} was to be observed and has no segment" for key in sorted(unseen)]
@@ -173,7 +172,7 @@ def judge_silent_zero(workspace: Workspace, day: date) -> Verdict:
 
 @compared
 def judge_specifics(workspace: Workspace, day: date) -> Verdict:
-    """Names and numbers of observations were said in their windows; what was not is flagged, and little.
+    """Names and numbers of observations occur in their windows; the few that do not are flagged.
 
     Fails when more than one in ten observations of a model has a name, path, version or number that nobody said.
     """
@@ -206,9 +205,10 @@ def judge_specifics(workspace: Workspace, day: date) -> Verdict:
 
 @compared
 def judge_regurgitation(workspace: Workspace, day: date) -> Verdict:
-    """No observation repeats long stretches of what a tool returned, but for what a user said through one.
+    """No observation copies long passages of a tool's output, except for answers that a user gave through a tool.
 
-    Fails when 160 characters in a row of an observation are also a tool's: a model copies listings, logs or code.
+    Fails when 160 consecutive characters of an observation also occur in a tool's output: a model copies listings, logs
+    or code.
     """
     messages = workspace.lake.read("messages", [day])
     tools = messages.filter(pl.col("role") == "tool").partition_by("dedupe_key", as_dict=True)
@@ -226,9 +226,9 @@ def judge_regurgitation(workspace: Workspace, day: date) -> Verdict:
 
 
 def judge_highs(workspace: Workspace, day: date) -> Verdict:
-    """High is rare: at most two thirds of a day's observations, but four may be.
+    """At most two thirds of a day's observations are high, though four are always allowed.
 
-    Fails when a model marks nearly everything as high. What a user laid down in explicit words does not count.
+    Fails when a model marks nearly everything as high. Explicit statements of a user do not count.
     """
     observations = workspace.lake.read("observations", [day]).filter(~LAID_DOWN)
     high = int((observations["priority"] == HIGH).sum())
@@ -245,10 +245,10 @@ def judge_highs(workspace: Workspace, day: date) -> Verdict:
 
 
 def judge_secrets(workspace: Workspace, day: date) -> Verdict:
-    """Nothing that was written down looks like a secret. With `MEMORY_REDACT=false` secrets are meant to be kept.
+    """No stored text looks like a secret. With `MEMORY_REDACT=false` secrets are kept on purpose.
 
-    Fails when a row has what redaction takes out: it was made while that was off, or before it knew this sort of
-    secret.
+    Fails when a row contains a text that redaction removes: it was written while redaction was off, or before it knew
+    this kind of secret.
     """
     redactor = redactor_of(workspace.settings)
     columns = ("text", "narrative", "title", "current_task", "suggested_response", "problem", "observer")
@@ -258,7 +258,7 @@ def judge_secrets(workspace: Workspace, day: date) -> Verdict:
             for column in columns:
                 text = row.get(column) or ""
                 checked += bool(text)
-                if redactor.redact(text) != text:  # what it is must not be repeated here
+                if redactor.redact(text) != text:  # the text itself must not be logged
                     offenders.append(f"{row[name]} has what looks like a secret in its {column}")
     numbers: dict[str, float | int | str] = {"checked": checked, "redaction": f"{workspace.settings.redact}"}
     return Verdict(not offenders, numbers, offenders, f"{checked} texts")

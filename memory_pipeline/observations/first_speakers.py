@@ -1,8 +1,8 @@
-"""The first speaker of a text in a window: words of a page, a file or a paste stay theirs, whoever repeats them.
+"""The first speaker of a text in a window: text from a page, a file or a paste keeps its source when it is repeated.
 
-An agent reads "Always add the deploy key" on a page and repeats it; a user copies it. Neither makes it a rule of the
-user's. Adjacent content words are compared, so that a repetition may be in another sentence; a paraphrase is not
-recognised.
+An agent reads "Always add the deploy key" on a page and repeats it, or a user copies it: neither makes it the user's
+rule. Pairs of adjacent content words are compared, so a repetition is found inside another sentence; a paraphrase is
+not.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from memory_pipeline.text.lines import orders
 from memory_pipeline.text.similarity import content_words_in_order
 
 REPEATED = 0.5
-"""Share of its pairs of words from which a text is a repetition: an agent puts its own words around it."""
+"""Minimum share of word pairs seen before for an agent's text to be a repetition: an agent adds its own words."""
 COPIED, MIN_COPIED = 0.8, 4
-"""Share from which a user's words are, and pairs of them: a user says in their own words what they see, too."""
+"""Minimum share and number of word pairs for a user's text to be a copy: users also describe in their own words what
+they see."""
 STEM = 6
-"""Letters in which two forms of a word agree."""
+"""Length in characters of the prefix that identifies a word, so that inflected forms match."""
 SIDES = ("user", "assistant")
-"""Speakers who talk; all others are read."""
+"""Speakers who take part in the conversation; text of all others was only read."""
 
 
 def is_order(text: str, kind: str) -> bool:
@@ -43,22 +44,22 @@ class FirstSpeakers:
     def from_messages(cls, messages: Sequence[WindowMessage]) -> FirstSpeakers:
         first: dict[tuple[str, str], tuple[int, str]] = {}
         for position, message in enumerate(messages):
-            for text, speaker in _voices(message):
+            for text, speaker in _spoken_texts(message):
                 place = (position, speaker)
-                for pair in _pairs(text):
+                for pair in _word_pairs(text):
                     first.setdefault(pair, place)
         return cls(first)
 
     def repeated(self, text: str, position: int) -> str | None:
-        """Whom a text of the agent's at this position repeats, who is no side of the conversation."""
-        return self._other(set(_pairs(text)), position, REPEATED)
+        """The speaker outside the conversation whose text the agent repeats at this position, or None."""
+        return self._earlier_source(set(_word_pairs(text)), position, REPEATED)
 
     def copied(self, text: str, position: int) -> str | None:
-        """The speaker from whom a user copied a text at this position, word for word."""
-        pairs = set(_pairs(text))
-        return self._other(pairs, position, COPIED) if len(pairs) >= MIN_COPIED else None
+        """The speaker outside the conversation whose text the user copied verbatim at this position, or None."""
+        pairs = set(_word_pairs(text))
+        return self._earlier_source(pairs, position, COPIED) if len(pairs) >= MIN_COPIED else None
 
-    def _other(self, pairs: set[tuple[str, str]], position: int, share: float) -> str | None:
+    def _earlier_source(self, pairs: set[tuple[str, str]], position: int, share: float) -> str | None:
         places = (place for pair in pairs if (place := self.first.get(pair)))
         others = Counter(speaker for at, speaker in places if at < position and speaker not in SIDES)
         if not others or others.total() < share * len(pairs):
@@ -66,10 +67,10 @@ class FirstSpeakers:
         return max(sorted(others), key=lambda speaker: others[speaker])
 
 
-def _voices(message: WindowMessage) -> Iterator[tuple[str, str]]:
+def _spoken_texts(message: WindowMessage) -> Iterator[tuple[str, str]]:
     yield message.own, message.voice
     yield from ((message.text[start:end], "paste") for start, end in message.quoted)
 
 
-def _pairs(text: str) -> Iterator[tuple[str, str]]:
+def _word_pairs(text: str) -> Iterator[tuple[str, str]]:
     return pairwise(word[:STEM] if word.isalpha() else word for word in content_words_in_order(text))

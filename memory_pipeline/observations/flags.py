@@ -1,4 +1,4 @@
-"""Flags of observations: what is known against one, or of how it was made. Stored in `observations.flags`."""
+"""Flags of observations: reasons to doubt one, and how it was made. Stored in `observations.flags`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ UNGROUNDED, UNGROUNDED_SPECIFICS, UNPARSED, ENDED = "ungrounded", "ungrounded_sp
 """Flags of observations: no evidence in the window; names or numbers that nobody said; taken from an answer in an
 invalid format; settled or made untrue by a later statement."""
 DOUBTED = (UNGROUNDED, UNGROUNDED_SPECIFICS, UNPARSED, ENDED)
-"""Flags with which an observation is never offered, gives a line neither its words nor a high priority, and is not
-distilled."""
+"""Flags that exclude an observation from proposals and distillations, and from the wording and high priority of a
+reflected line."""
 COMPLETED = "completed"
-"""A model marked it as done: what it tells of is not open any more."""
+"""The model marked the fact as done: the matter is closed."""
 TIME_REMOVED = "time_removed"
-"""A model gave it a clock time that its window does not have."""
+"""A clock time that does not occur in the window was removed from a model's fact."""
 NO_CUES = "no_cues"
 """There were no cues for the speaker's language, so kind and priority come from structure alone."""

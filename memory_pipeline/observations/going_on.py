@@ -1,9 +1,9 @@
-"""Incremental observing: of a session that continues, only its new end is requested and paid for.
+"""Incremental observing: when a session continues, only the messages added since are sent to the model.
 
-Each segment of a model has its `basis`: a hash of the messages that it covers, of everything that decides how they are
-observed, and of its observations. The first segments of a window whose basis is unchanged stay, with their ids; what
-follows them is new. So a withdrawn message, and whatever follows it, is observed again, and with another model, prompt
-or setting everything is.
+Each segment of a model has a `basis`: a hash of the messages that it covers, of everything that decides how they are
+observed, and of its observations. The leading segments of a window whose basis is unchanged are kept with their ids;
+the messages after them are new. So everything from a withdrawn message on is observed again, and a change of model,
+prompt or setting observes the whole window again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from memory_pipeline.text.priorities import LOW
 
 @dataclass(frozen=True)
 class Known:
-    """The beginning of a window as it was observed before."""
+    """The leading part of a window that was observed before."""
 
     rows: Rows = field(default_factory=Rows)
     messages: int = 0
@@ -30,25 +30,25 @@ class Known:
 
     @property
     def facts(self) -> tuple[tuple[str, Fact], ...]:
-        return tuple((row["observation_id"], _fact(row)) for row in self.rows.observations)
+        return tuple((row["observation_id"], _fact_of(row)) for row in self.rows.observations)
 
     def continued(self, found: Rows, ended: Collection[str]) -> Rows:
-        """These rows with those of the new end, which may have ended some of them: it was so, and is not any more."""
+        """These rows and those of the new messages; rows in `ended` get the flag `ended` and low priority."""
         known = {row["observation_id"] for row in self.rows.observations}
         offset = len(self.rows.segments)
         return Rows(
             [*self.rows.segments, *(s | {"position": offset + s["position"]} for s in found.segments)],
             [
-                *(_ended(row) if row["observation_id"] in ended else row for row in self.rows.observations),
+                *(_mark_ended(row) if row["observation_id"] in ended else row for row in self.rows.observations),
                 *(row for row in found.observations if row["observation_id"] not in known),
             ],
         )
 
 
 def known_of(before: Rows, messages: Sequence[WindowMessage], version: str, window: str) -> Known:
-    """The observed part of a window with these messages, from the stored rows of its session and day.
+    """The part of a window that was observed before, from the stored rows of its session and day.
 
-    They may be those of another window: a compaction cuts a session differently. Ids stay the same.
+    The rows may belong to another window, as a compaction cuts a session differently. Ids stay the same.
     """
     place = {message.message_id: i for i, message in enumerate(messages)}
     facts_of = _by_segment(before)
@@ -62,7 +62,7 @@ def known_of(before: Rows, messages: Sequence[WindowMessage], version: str, wind
             break
         kept.append(segment)
         end = last + 1
-    if end < len(messages):  # what could not be read is asked for again together with what is new
+    if end < len(messages):  # unparsed answers are requested again, together with the new messages
         good = next((i for i, segment in enumerate(kept) if not segment["parsed"]), len(kept))
         kept = kept[:good]
     while kept:
@@ -76,7 +76,7 @@ def known_of(before: Rows, messages: Sequence[WindowMessage], version: str, wind
 
 
 def with_basis(rows: Rows, messages: Sequence[WindowMessage], version: str) -> Rows:
-    """The rows of a window with these messages, each new segment with its basis."""
+    """The rows of a window with these messages, where each new segment has its basis."""
     place, facts_of = {message.message_id: i for i, message in enumerate(messages)}, _by_segment(rows)
 
     def of(segment: SegmentRow) -> str:
@@ -99,7 +99,7 @@ def _basis(
     messages: Sequence[WindowMessage],
     version: str,
 ) -> str:
-    """A hash of the segment's messages and of its observations, as their table may be lost by itself."""
+    """A hash of the segment's messages and of its observations, as the table of observations may be lost alone."""
     total = hashlib.sha256(version.encode())
     for m in messages:
         shown = (m.message_id, m.role, m.said_at.isoformat(), m.untimed, m.text, m.is_error, m.quoted, m.tool_name)
@@ -108,7 +108,7 @@ def _basis(
     return total.hexdigest()
 
 
-def _fact(row: ObservationRow) -> Fact:
+def _fact_of(row: ObservationRow) -> Fact:
     return Fact(
         text=row["text"],
         priority=row["priority"],
@@ -121,5 +121,5 @@ def _fact(row: ObservationRow) -> Fact:
     )
 
 
-def _ended(row: ObservationRow) -> ObservationRow:
+def _mark_ended(row: ObservationRow) -> ObservationRow:
     return row if ENDED in row["flags"] else row | {"priority": LOW, "flags": [*row["flags"], ENDED]}

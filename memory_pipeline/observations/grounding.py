@@ -1,4 +1,4 @@
-"""Whether observations stand on what was said: their evidence word for word, their clock times too."""
+"""Verification of observations against their messages: evidence verbatim, and clock times."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def missing_evidence(
     texts: Mapping[str, str],
     answered: Mapping[str, tuple[str, str]] = MappingProxyType({}),
 ) -> str | None:
-    """Why the evidence does not carry the observation, or None.
+    """Why the evidence does not support the observation, or None.
 
-    `texts` maps message ids to message texts; `answered` has what some of them answer. Every span must lie in its
-    message, and the text of an extractive observation must be its spans, but for Markdown marks and white space, or a
-    span that is a user's choice with what they were asked. Only what a model wrote may have none, where it is low and
-    flagged for it.
+    `texts` maps message ids to message texts; `answered` maps ids of answers to the kind and text of what they answer.
+    Every span must lie in its message. The text of an extractive observation must equal its spans, except for Markdown
+    marks and white space; the span of a user's choice may be preceded by the question. Only observations of a model may
+    have no evidence, if they are low and flagged.
     """
     if not observation["evidence"]:
         marked = UNGROUNDED in observation["flags"] and observation["priority"] == LOW
@@ -51,7 +51,7 @@ def missing_evidence(
 def _lines(
     observation: ObservationRow, quoted: Sequence[str], answered: Mapping[str, tuple[str, str]]
 ) -> Iterator[str]:
-    """The lines that these quoted words can be."""
+    """The texts that an observation with these quoted words may have."""
     words = squeeze(" ".join(quoted))
     yield words
     if len(quoted) == 1 and (asked := answered.get(observation["evidence"][0]["message_id"])):
@@ -60,16 +60,17 @@ def _lines(
 
 @dataclass(frozen=True)
 class WindowTimes:
-    """The times of a window, read once for all of its observations: a long session has thousands of both."""
+    """The times of a window, computed once for all of its observations: a long session has thousands of messages."""
 
     moments: frozenset[tuple[datetime, bool]]
     """The times of messages in UTC, each with whether it was recorded."""
     spoken: frozenset[str]
-    """Clock times that were said, and the recorded ones of messages in local time."""
+    """Clock times in texts, and the recorded times of messages in local time."""
 
     @classmethod
     def from_messages(cls, messages: Iterable[tuple[datetime, str | None, str]], zone: ZoneInfo) -> Self:
-        """The words and moments of messages, each given as its time, its clock substitute (or None) and its text."""
+        """The times of messages, each given as its time, its substitute for an unrecorded time (or None), and its
+        text."""
         moments: set[tuple[datetime, bool]] = set()
         spoken: set[str] = set()
         for said_at, untimed, text in messages:
@@ -81,10 +82,10 @@ class WindowTimes:
 
 
 def invented_times(observation: ObservationRow, window: WindowTimes) -> list[str]:
-    """Times that the observation has and its window has not.
+    """Times of the observation that do not occur in its window.
 
-    The time that it bears must be that of a message, and recorded where that is; a clock time in its text must be among
-    those of the window.
+    Its own time must be that of a message, and recorded if that one is; a clock time in its text must occur in the
+    window.
     """
     own = (observation["observed_at"], observation["untimed"] is None)
     wrong = [f"{observation['observed_at']:%H:%M} UTC"] if own not in window.moments else []

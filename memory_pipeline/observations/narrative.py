@@ -12,9 +12,9 @@ from memory_pipeline.text.sentences import clip, sentences, squeeze
 
 VERSION = "2"
 MAX_CLIP = 160
-"""Characters of each of the three."""
+"""Maximum characters of each sentence."""
 MIN_ASKED, MIN_TOLD = 12, 20
-"""Characters from which words can tell what was asked, and what came of it."""
+"""Minimum characters of a text that states the request, and of one that states the outcome."""
 STOPS = tuple(".!?…:;。！？")
 """Characters that end a sentence; a full stop is added if there is none."""
 ASKED, DONE, ENDED = "Asked: ", "Done: ", "Ended with: "

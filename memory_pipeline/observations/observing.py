@@ -1,4 +1,5 @@
-"""Observes the windows of a day: those of one session in order, several sessions at once where the observer may."""
+"""Observation of the windows of a day: windows of one session in order, several sessions at once if the observer allows
+it."""
 
 from __future__ import annotations
 
@@ -28,16 +29,16 @@ from memory_pipeline.observations.types import (
 from memory_pipeline.sessions.quoting_cues import IMAGE
 
 VERSION = "13"
-"""Raise it when the same messages would give other observations."""
+"""Increase it when the same messages would give other observations."""
 KINDS: dict[str, Any] = {"segments": SegmentRow, "observations": ObservationRow}
 
 Stopped = BudgetReachedError | ModelMisconfiguredError | ModelUnavailableError
-"""Why an observer may leave a window for later."""
+"""Errors for which an observer postpones a window."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A row of `windows` that is to be observed, with its messages."""
+    """A row of `windows` to be observed, with its messages."""
 
     window: WindowRow
     messages: list[WindowMessage]
@@ -47,7 +48,7 @@ class Job:
 
     @property
     def own_rows(self) -> Rows:
-        """The stored rows of this very window."""
+        """The stored rows of this window only."""
         key = self.window["dedupe_key"]
         segments = [row for row in self.before.segments if row["dedupe_key"] == key]
         return Rows(segments, [row for row in self.before.observations if row["dedupe_key"] == key])
@@ -59,25 +60,26 @@ class WindowOutcome:
 
     job: Job
     segments: list[Segment]
-    """Segments that were not known before."""
+    """Segments of the messages that were not observed before."""
     left: Stopped | None = None
     known: Known = field(default_factory=Known)
 
 
 def jobs_of(lake: Lake, day: date) -> list[list[Job]]:
-    """The windows to be observed of each session, in the order in which they began."""
+    """The windows to be observed, one list per session, in the order in which they began."""
     return _jobs(lake, day, pl.col("observed"))
 
 
 def short_jobs_of(lake: Lake, day: date) -> list[Job]:
-    """The windows of sessions that are too short to be observed for more than rules and corrections."""
+    """The windows of sessions so short that only the user's statements are kept."""
     return [job for jobs in _jobs(lake, day, pl.col("rules_only").fill_null(False)) for job in jobs]
 
 
 def _jobs(lake: Lake, day: date, chosen: pl.Expr) -> list[list[Job]]:
     windows = lake.read("windows", [day]).filter(chosen)
-    standing = lake.read("messages", [day]).filter(~pl.col("voided").fill_null(False))  # what was retracted is no fact
-    messages = standing.partition_by("dedupe_key", as_dict=True)
+    # withdrawn messages give no facts
+    valid = lake.read("messages", [day]).filter(~pl.col("voided").fill_null(False))
+    messages = valid.partition_by("dedupe_key", as_dict=True)
     places = lake.read("sessions", [day], ["session_id", "cwd", "project"]).iter_rows()
     projects = {session: project or Path(cwd or "").name for session, cwd, project in places}
     before: dict[str, Rows] = {}
@@ -96,13 +98,13 @@ def _jobs(lake: Lake, day: date, chosen: pl.Expr) -> list[list[Job]]:
 
 
 def observe(sessions: Sequence[Sequence[Job]], observer: Observer) -> list[WindowOutcome]:
-    """The outcome of every window. An observer that stopped is still asked for cached answers."""
+    """The outcome of every window. After an error the observer is still asked for cached answers."""
     if observer.at_once == 1 or len(sessions) == 1:
         return [outcome for jobs in sessions for outcome in observe_session(jobs, observer)]
     with ThreadPoolExecutor(observer.at_once, thread_name_prefix="observe") as pool:
         try:
             found = list(pool.map(lambda jobs: observe_session(jobs, observer), sessions))
-        except BaseException:  # also an interrupt; the pool waits for its threads
+        except BaseException:  # also an interrupt: the pool waits for its threads
             observer.stop()
             raise
     return [outcome for outcomes in found for outcome in outcomes]
@@ -127,7 +129,7 @@ def observe_session(jobs: Iterable[Job], observer: Observer) -> list[WindowOutco
 
 
 def known_before(job: Job, observer: Observer) -> Known:
-    """The part that the observer need not be asked for."""
+    """The part of the window that need not be observed again."""
     if not observer.goes_on:
         return Known()
     return known_of(job.before, job.messages, basis_version(observer), job.window["dedupe_key"])
@@ -146,7 +148,7 @@ def context_of(job: Job, known: Known, earlier: Iterable[tuple[str, Fact]]) -> C
 
 
 def said(frame: pl.DataFrame) -> list[WindowMessage]:
-    """Rows of `messages` as an observer sees them, in the order in which they were said."""
+    """Rows of `messages` as an observer sees them, in order of time."""
     ordered = frame.sort("said_at", "source_line", maintain_order=True)
     return [_said(row) for row in typed_rows(ordered, MessageRow)]
 

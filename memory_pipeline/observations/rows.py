@@ -1,6 +1,6 @@
-"""Observed windows as rows of `segments` and `observations`, and such rows as the day's log shows them.
+"""Observed windows as rows of `segments` and `observations`, and the same rows as entries of the daily log.
 
-Rows that a model gave before are kept from being replaced by a worse answer (`better`).
+`better` keeps a model's earlier rows from being replaced by a worse answer.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Origin(NamedTuple):
     owner: str | None = None
 
     def of_older(self, row: ObservationRow) -> ObservationRow:
-        """A row that was stored before, which may have been without."""
+        """An earlier row, completed with this origin where it has none."""
         return row | {"cwd": self.cwd, "project": self.project, "owner": row["owner"] or self.owner}
 
 
@@ -47,7 +47,7 @@ UNKNOWN = Origin()
 
 @dataclass
 class Rows:
-    """Rows of one or more windows."""
+    """The rows of one or more windows."""
 
     segments: list[SegmentRow] = field(default_factory=list)
     observations: list[ObservationRow] = field(default_factory=list)
@@ -66,7 +66,7 @@ class Rows:
 def rows_of(
     window: WindowRow, segments: Sequence[Segment], observer: str, zone: ZoneInfo, origin: Origin = UNKNOWN
 ) -> Rows:
-    """The rows of one window, a row of `windows`."""
+    """The rows of one window, which is a row of `windows`."""
     found = Rows()
     for position, segment in enumerate(segments):
         row = _segment_row(window, position, segment, segment.observer or observer)
@@ -153,7 +153,8 @@ def log_window(window: WindowRow, rows: Rows, session: SessionRow, settings: Set
 
 
 def _task(reported: str) -> str:
-    """A model's "Primary: … Secondary: …" for the log: without the label, and without an empty second part."""
+    """The task of a model's "Primary: … Secondary: …" for the log, without the label and without an empty second
+    part."""
     found = _TASKS.fullmatch(reported.strip())
     if not found:
         return reported
@@ -161,10 +162,10 @@ def _task(reported: str) -> str:
 
 
 def better(found: Rows, before: Rows, message_ids: Sequence[str], start: int = 0) -> Rows:
-    """The new rows; for messages with an answer in an invalid format, earlier rows in the valid one.
+    """The new rows; for messages whose answer has an invalid format, earlier rows from a valid answer.
 
     If the session continued since, only the new rows count. `message_ids` are those of the window, in order; the
-    request covered those from `start` on, and a fact of theirs may have evidence in earlier ones too.
+    request covered those from `start` on, and its facts may also have evidence in earlier ones.
     """
     if all(s["parsed"] for s in found.segments):
         return found
@@ -203,25 +204,25 @@ class _Topic:
     facts: Sequence[ObservationRow]
     at: range
     is_good: bool
-    """Whether a model gave it in the format, and all that it points to is still there."""
+    """Whether the model's answer had the format, and all messages that the segment refers to still exist."""
 
     @classmethod
     def from_row(cls, row: SegmentRow, rows: Rows, place: Mapping[str, int]) -> _Topic:
         facts = [o for o in rows.observations if o["segment_id"] == row["segment_id"]]
         ends = (row["first_message_id"], row["last_message_id"])
-        is_there = all(m in place for m in (*ends, *(e["message_id"] for o in facts for e in o["evidence"])))
-        at = range(place[ends[0]], place[ends[1]] + 1) if is_there else range(0)
+        exists = all(m in place for m in (*ends, *(e["message_id"] for o in facts for e in o["evidence"])))
+        at = range(place[ends[0]], place[ends[1]] + 1) if exists else range(0)
         return cls(row, facts, at, bool(row["parsed"] and row["answer"] and at))
 
     def facts_of(self, run: range, place: Mapping[str, int]) -> Iterator[ObservationRow]:
-        """All facts, or those with evidence in a part of the segment."""
+        """All facts, or those with evidence in this part of the segment."""
         for fact in self.facts:
             if run == self.at or any(place[e["message_id"]] in run for e in fact["evidence"]):
                 yield fact
 
 
 def _runs(chosen: Sequence[_Topic], start: int) -> Iterator[tuple[_Topic, range]]:
-    """Neighbouring positions of one segment, the first of them `start`."""
+    """Runs of consecutive positions with the same segment; the first position is `start`."""
     for _, same in groupby(chosen, key=id):
         topics = list(same)
         yield topics[0], range(start, start + len(topics))

@@ -1,7 +1,8 @@
-"""Observations of sessions that are too short to be observed as a whole: what the user said.
+"""Observations of sessions that are too short to be observed as a whole: only the user's statements.
 
-The extractive observer finds them, whichever observer is set: a model would be asked for every short session, most of
-which contain nothing that lasts. What the user laid down is high, as in long ones; the rest is there to be searched.
+The extractive observer finds them, whichever observer is configured: a model would be asked about every short session,
+most of which contain nothing that lasts. Explicit statements of a user are high, as in long sessions; the rest is only
+there to be searched.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from memory_pipeline.observations.types import Segment, WindowMessage
 from memory_pipeline.text.priorities import LOW
 
 OBSERVER = ExtractiveObserver(budget=1.0)
-"""The observer has room for everything: there is little."""
+"""An observer with room for everything, as a short session has little text."""
 
 
 def facts_in(messages: Sequence[WindowMessage]) -> list[Segment]:
-    """The segments with what the user said in them, without questions; none where they only asked or agreed."""
+    """The segments with the user's statements, without questions; none if the user only asked or agreed."""
     found = []
     for segment in OBSERVER.observe(messages):
         facts = tuple(fact for fact in segment.facts if fact.trust == "user" and fact.priority != LOW)

@@ -1,4 +1,4 @@
-"""Why nothing was kept of a window, a session or a day: one reason each, from what the stages stored."""
+"""Why a window, a session or a day has no observations: one reason each, from the data of the stages."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ REPEATED = "other sessions have the same messages, and they count there"
 
 @dataclass(frozen=True)
 class Silence:
-    """A window of which nothing was kept, or a session of which there is no window."""
+    """A window without observations, or a session without windows."""
 
     day: date
     session: str
-    """Its name, or the path of its file where nothing of it is stored."""
+    """The name of the session, or the path of its file if nothing of it is stored."""
     reason: str
-    """The reason, one of a few, so that it can be counted."""
+    """The reason, one of a few constants, so that reasons can be counted."""
     detail: str = ""
     """Details of this window."""
     started_at: datetime | None = None
-    """Time of the window, unless nobody recorded it."""
+    """Time of the window, or None if it was not recorded."""
     is_window: bool = True
 
 
@@ -69,7 +69,7 @@ def _why(
     answers: Sequence[tuple[bool | None, str | None]],
     failures: Callable[[], Mapping[date, str]],
 ) -> tuple[str, str]:
-    """Reason and detail; `answers` are whether each segment was in the format, and what was wrong with it."""
+    """Reason and detail; `answers` holds for each segment whether it was in the format, and its problem."""
     day = window["day"]
     state = lake.fingerprint("observations", day)
     again = f"`memory run --from {day} --to {day}`"
@@ -93,7 +93,7 @@ def _why(
 
 
 def _last_failures(lake: Lake) -> dict[date, str]:
-    """The result of the last call for each day, if it failed."""
+    """The error of the last call for each day, if it failed."""
     calls = lake.read("ledger", columns=["for_day", "stage", "cached", "asked_at", "state", "error"])
     mine = calls.filter(pl.col("stage") == "observations", ~pl.col("cached").fill_null(False))
     last = mine.sort("asked_at").group_by("for_day").last().filter(pl.col("state") == "failed")
@@ -103,7 +103,7 @@ def _last_failures(lake: Lake) -> dict[date, str]:
 def _without_window(
     lake: Lake, catalogue: Catalogue, days: Iterable[date], stored: set[tuple[date, str]]
 ) -> Iterator[Silence]:
-    """Sessions that say something on these days and have no row of it."""
+    """Sessions with messages on these days that have no row in `windows`."""
     for day in days:
         for key in catalogue.files_of(day):
             row = catalogue.rows[key]

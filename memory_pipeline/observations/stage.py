@@ -1,4 +1,4 @@
-"""A day's rows of `segments` and `observations`, and the day's log."""
+"""The stage that writes a day's rows of `segments` and `observations`, and the daily log."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Places = dict[str, tuple[str | None, str | None]]
 
 
 class ObservationsStage:
-    """Observes the windows of a day that are to be observed and writes them into the daily log."""
+    """The stage that observes the windows of a day and writes them into the daily log."""
 
     tables = ("segments", "observations")
 
@@ -56,7 +56,7 @@ class ObservationsStage:
 
     @classmethod
     def from_workspace(cls, workspace: Workspace) -> Self:
-        """A stage with the observer that the settings ask for."""
+        """A stage with the observer of the settings."""
         return cls(workspace, observer_of(workspace))
 
     def days_read(self, day: date) -> list[date]:
@@ -82,29 +82,30 @@ class ObservationsStage:
         warnings += [f"{day}: {note}" for note in notes.values()]
         if not stopped:
             return Built(total.frames(), notes=notes, warnings=tuple(warnings))
-        # why none is answered any more, rather than why a single one was not
+        # report why all requests stopped rather than why a single one failed
         ended = next((error for error in stopped if not isinstance(error, SetAsideError)), stopped[0])
         left = f"{len(stopped)} of {len(outcomes)} windows are left: {ended}"
-        is_one_of_them = isinstance(ended, SetAsideError) and len(stopped) < len(outcomes)
-        waits = isinstance(ended, BudgetReachedError) or is_one_of_them or self.settings.observer.fallback
+        is_partial = isinstance(ended, SetAsideError) and len(stopped) < len(outcomes)
+        is_expected = isinstance(ended, BudgetReachedError) or is_partial or self.settings.observer.fallback
         return Built(
             total.frames(),
             is_complete=False,
             notes=waiting_notes(left, ended) | notes,
             warnings=(f"{day} is not finished: {left}", *warnings),
-            failure=None if waits else ended,
+            failure=None if is_expected else ended,
         )
 
     def _places(self, day: date) -> Places:
         """Folder and project of each session of the day."""
-        return self._places_by_day.get(day, {}) if self.lake.is_for_planning else self._places_of([day]).get(day, {})
+        return self._places_by_day.get(day, {}) if self.lake.is_for_planning else self._read_places([day]).get(day, {})
 
     @cached_property
     def _places_by_day(self) -> dict[date, Places]:
-        """Folders and projects of all days: to read each alone took a third of the time of a plan over a year."""
-        return self._places_of(None)
+        """Folders and projects of all days, read at once: reading each day took a third of the time of a plan over a
+        year."""
+        return self._read_places(None)
 
-    def _places_of(self, days: list[date] | None) -> dict[date, Places]:
+    def _read_places(self, days: list[date] | None) -> dict[date, Places]:
         found: dict[date, Places] = {}
         for day, session, cwd, project in self.lake.read(
             "sessions", days, ["day", "session_id", "cwd", "project"]
@@ -124,13 +125,14 @@ class ObservationsStage:
                 yield job, rows_of(job.window, segments, SHORT_OBSERVER.name, self.settings.zone, origin)
 
     def _rows(self, outcomes: list[WindowOutcome], origins: Mapping[str, Origin]) -> Iterator[tuple[Job, Rows]]:
-        """The rows of each window, in the place where its session was."""
+        """The rows of each window, with the origin of its session."""
         for outcome in outcomes:
-            rows, origin = self._rows_of(outcome), origins[outcome.job.window["session_id"]]
+            rows, origin = self._window_rows(outcome), origins[outcome.job.window["session_id"]]
             yield outcome.job, Rows(rows.segments, [origin.of_older(row) for row in rows.observations])
 
-    def _rows_of(self, outcome: WindowOutcome) -> Rows:
-        """The rows of a window: what was known and what was found now, or what is better of before, or the fallback."""
+    def _window_rows(self, outcome: WindowOutcome) -> Rows:
+        """The rows of a window: known and new ones, with better earlier ones in place of invalid answers; else earlier
+        rows or those of the fallback."""
         job, known = outcome.job, outcome.known
         window, zone, before = job.window, self.settings.zone, job.own_rows
         if not outcome.left:
@@ -140,15 +142,15 @@ class ObservationsStage:
             rows = known.continued(better(found, before, ids, known.messages), ended)
             return with_basis(rows, job.messages, basis_version(self.observer)) if self.observer.goes_on else rows
         if known.rows.segments and not before.segments:
-            return known.rows  # a compaction cut the session anew
+            return known.rows  # a compaction moved the boundaries of the window
         if not self.settings.observer.fallback or not is_extractive(before):
             return before
         fallback = ExtractiveObserver(self.settings.observation_budget)
-        (instead,) = observe_session([job], fallback)
-        return rows_of(window, instead.segments, fallback.name, zone)
+        (fallback_outcome,) = observe_session([job], fallback)
+        return rows_of(window, fallback_outcome.segments, fallback.name, zone)
 
     def _write_log(self, day: date, rows: list[tuple[Job, Rows]]) -> list[str]:
-        """The keys of blocks that a user has changed and that were therefore left alone."""
+        """Write the daily log. Returns the keys of blocks that a user has edited and that were left unchanged."""
         sessions = {s["session_id"]: s for s in typed_rows(self.lake.read("sessions", [day]), SessionRow)}
         windows = [
             log_window(job.window, found, sessions[job.window["session_id"]], self.settings) for job, found in rows
@@ -158,16 +160,16 @@ class ObservationsStage:
 
 
 def is_extractive(rows: Rows) -> bool:
-    """Whether no model made any of these rows; so it is with none."""
+    """Whether no row was made by a model; true if there are none."""
     return all(row["observer"].startswith(EXTRACTIVE) for row in rows.segments)
 
 
 def observer_of(workspace: Workspace) -> Observer:
-    """The observer that asks the model of `OBSERVER_MODEL`; the extractive one without, or if it failed its
+    """The observer that asks the model of `OBSERVER_MODEL`; the extractive one if no model is set, or if it failed its
     examination."""
     config = observer_model(workspace.settings)
     if config:
-        from memory_pipeline.observations.examination import result_of  # with a model only, as below
+        from memory_pipeline.observations.examination import result_of  # needed with a model only, as below
 
         result = result_of(workspace.settings)
         if not (result and result.reason):
@@ -176,8 +178,8 @@ def observer_of(workspace: Workspace) -> Observer:
 
 
 def observer_asking(config: ModelConfig, workspace: Workspace) -> LanguageModelObserver:
-    """The observer that asks this model, whether it was examined or not."""
-    # here, because every command that plans would wait for them, most often without a model
+    """The observer that asks this model, regardless of its examination."""
+    # imported here, because every command that plans would load them, usually without a model
     from memory_pipeline.llm.client import IMAGE_TOKENS, client_of
     from memory_pipeline.observations.model.observer import MAX_IMAGES, PROMPTS, SMALL_PROMPTS, LanguageModelObserver
 

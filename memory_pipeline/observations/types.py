@@ -38,26 +38,26 @@ class WindowMessage:
     images: tuple[ImagePlace, ...] = ()
     """Images that stand in the text as marks."""
     answer_to: str | None = None
-    """The thing that a user answers through a tool; of a tool's result, that they refused it. See
-    `sessions.model.Message`."""
+    """What the user answers through a tool; for a tool's result, that the user refused the call. One of the values of
+    `harnesses.model.Answering`."""
     answered: str | None = None
-    """The question, plan or call that they answer."""
+    """The question, plan or call that the user answers."""
     untimed: str | None = None
-    """The place in the session, if the time was not recorded."""
+    """The position in the session, if the time was not recorded."""
 
     @property
     def is_plan(self) -> bool:
-        """Whether a program passed on a plan of the model's that the user approved."""
+        """Whether the message is a plan of the model that the user approved."""
         return self.role == "injected" and self.text.startswith(APPROVED_PLAN)
 
     @property
     def voice(self) -> str:
-        """The speaker, apart from quotations: its role, and the model for an approved plan."""
+        """The speaker of the text outside quotations: the role, or `assistant` for an approved plan."""
         return "assistant" if self.is_plan else self.role
 
     @property
     def own(self) -> str:
-        """The text with empty lines in place of what is quoted, so that everything else stands where it stood."""
+        """The text with quoted passages replaced by blank lines of the same length, so that offsets stay valid."""
         parts, end = [], 0
         for start, stop in self.quoted:
             parts += [self.text[end:start], "\n" * (stop - start)]
@@ -67,7 +67,7 @@ class WindowMessage:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceSpan:
-    """`text[start:end]` of a message: the words that carry a fact."""
+    """`text[start:end]` of a message: the words that support a fact."""
 
     message_id: str
     start: int
@@ -84,15 +84,15 @@ class Fact:
     """rule, preference, decision, correction, root_cause, state_change, convention, progress, statement or question."""
     observed_at: datetime
     trust: str
-    """The speaker: user, assistant, or paste for text that the user only passed on."""
+    """The speaker: user, assistant, or paste for text that the user passed on."""
     evidence: tuple[EvidenceSpan, ...]
     flags: tuple[str, ...] = ()
-    """`no_cues`: there were none for the speaker's language, so kind and priority come from structure alone.
-    Of a language model also `ungrounded`, `ungrounded_specifics` and `time_removed` (see
-    `model/fact_check.py`), `unparsed`, `completed` where the model marked it as done, and `ended` by what
-    came later in the session."""
+    """`no_cues`: there were no cues for the speaker's language, so kind and priority come from structure alone. Facts
+    of a language model also have `ungrounded`, `ungrounded_specifics` and `time_removed` (see `model/fact_check.py`),
+    `unparsed`, `completed` if the model marked the fact as done, and `ended` if a later statement of the session
+    settled it."""
     untimed: str | None = None
-    """Where in its session the message of `observed_at` was said, if nobody recorded at what time."""
+    """The position in the session of the message of `observed_at`, if its time was not recorded."""
     trace: str | None = None
     """The steps that led to it, with arrows between them."""
 
@@ -107,34 +107,34 @@ class Segment:
     facts: tuple[Fact, ...]
     title: str | None = None
     parsed: bool = True
-    """False where a model's answer was not in the format that it was asked for, and this is what could be saved."""
+    """False if a model's answer was not in the requested format, and this is what could be recovered."""
     answer: str | None = None
-    """Key of the model's answer that it comes from, a file below `answers/`."""
+    """Key of the model's answer, a file in `answers/`."""
     current_task: str | None = None
     suggested_response: str | None = None
     used: tuple[str, ...] = ()
     """Ids of earlier observations that it builds on."""
     ended: tuple[str, ...] = ()
-    """Ids of earlier observations that it settles or makes untrue."""
+    """Ids of earlier observations that it settles or contradicts."""
     problem: str | None = None
-    """Why it is not parsed, in one sentence."""
+    """The reason why it is not parsed, in one sentence."""
     observer: str | None = None
-    """The name of the observer with the model that gave it, where that is known."""
+    """The name of the observer including the model that answered, if known."""
     instead: str = ""
-    """Why the first model did not give it, where the fallback did."""
+    """The reason why the fallback answered instead of the first model."""
     times_written: int | None = None
-    """Clock times in what the model wrote of it; None where no model did."""
+    """Number of clock times that the model wrote; None without a model."""
     times_invented: int | None = None
-    """Clock times among them that are no message's and were not said."""
+    """Number of those that do not occur in the window."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """The observer's knowledge about a window beside its messages."""
+    """The observer's knowledge about a window in addition to its messages."""
 
     day: date
     window: str = ""
-    """Its dedupe_key."""
+    """The `dedupe_key` of the window."""
     project: str = ""
     """Folder that the session worked in."""
     earlier: tuple[tuple[str, Fact], ...] = ()
@@ -142,11 +142,11 @@ class Context:
     observed: int = 0
     """The number of the window's messages that were observed before and are not observed again."""
     known: tuple[tuple[str, Fact], ...] = ()
-    """The facts that they gave, with their ids."""
+    """The facts of those messages, with their ids."""
 
 
 def observation_id(window: str, fact: Fact) -> str:
-    """The same fact of the same window always has the same id."""
+    """A deterministic id: the same fact of the same window always has the same id."""
     spans = [{"message_id": s.message_id, "start": s.start, "end": s.end} for s in fact.evidence]
     return row_id("o", window, spans, fact.text)
 
@@ -156,27 +156,28 @@ def row_id(prefix: str, *parts: object) -> str:
 
 
 class Observer(Protocol):
-    """The observer protocol; `name` goes into `observations.observer`, to distinguish rows of different observers."""
+    """The observer protocol; `name` is stored in `observations.observer`, to distinguish rows of different
+    observers."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def version(self) -> str:
-        """A hash of everything that would change the observations of the same messages: the name, and settings that are
-        not in it."""
+        """A hash of everything that would change the observations of the same messages: the name, and settings that it
+        does not cover."""
 
     @property
     def at_once(self) -> int:
-        """Sessions that it may be given at the same time."""
+        """Maximum number of sessions that it may observe at the same time."""
 
     @property
     def goes_on(self) -> bool:
-        """Whether it can start after what was observed before. Other observers, and those that cost nothing, are given
-        the whole window."""
+        """Whether it can start after the messages that were observed before. Other observers, which cost nothing,
+        receive the whole window."""
 
     def observe(self, messages: Sequence[WindowMessage], context: Context) -> list[Segment]:
         """The segments of one window, in order; together they cover every message that was not observed before."""
 
     def stop(self) -> None:
-        """The run is interrupted: what observes in other threads should give up soon."""
+        """Tell observations in other threads to give up soon, as the run is interrupted."""

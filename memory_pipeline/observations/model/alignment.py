@@ -1,4 +1,4 @@
-"""Alignment of a fact in a model's words: the spans of the window that support it."""
+"""Alignment of a fact in a model's words with the spans of the window that support it."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from memory_pipeline.text.similarity import CJK, COMMON_CHARACTERS, content_word
 
 GROUNDED, NAMED = 0.55, 0.3
 """The minimum share of a fact's words, weighted by rarity, that occur anywhere in the window, or in the messages that
-the model named. Of a careful reader's facts 98 % pass, and 97 % if the messages are named; of the same facts beside
-another session 7 % and 2 %. Set with these figures in view (`benchmarks/grounding.py`)."""
+the model named. 98 % of a careful reader's facts pass, and 97 % if the messages are named; of the same facts compared
+with another session 7 % and 2 % pass. The limits were chosen from these figures (`benchmarks/grounding.py`)."""
 OF_THE_WRITER = frozenset({"person", "agent", "user", "sessio", "transc"})
-"""Names of a model for the speakers."""
+"""Stems of the names that models use for the speakers."""
 MAX_SPANS = 3
 GAIN = 0.08
-"""Minimum share of the words that another span must add."""
+"""Minimum share of the fact's words that each further span must add."""
 SPEAKER_SCORE = {"user": 1.0, "assistant": 0.95, "tool": 0.8, "paste": 0.7, "injected": 0.6}
-"""The closer to a user's own words, the better the evidence."""
+"""Weight of evidence by speaker: the user's own words count most."""
 MAX_SPAN = 600
-"""Characters of one span. A message that is not longer may be one as a whole; longer lines are cut."""
+"""Maximum characters of a span. A message of up to this length may be one span; longer lines are cut."""
 LENGTH = 2000
-"""Characters from which a span counts half: the shortest one that carries as much is the best."""
+"""Length in characters at which a span counts half, so that of two equal spans the shorter one is preferred."""
 STEM = 6
-"""Letters in which two forms of a word agree."""
+"""Length in characters of the prefix that identifies a word, so that inflected forms match."""
 
 _PART = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Aligned:
-    """The spans that carry a fact, best first, with the positions of their messages in the window."""
+    """The spans that support a fact, best first, with the positions of their messages in the window."""
 
     spans: tuple[EvidenceSpan, ...]
     positions: tuple[int, ...]
     coverage: float
-    """Share of the fact's words that the spans have or, where the model named messages, that those have."""
+    """Share of the fact's words that occur in the spans or, if the model named messages, in those messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class _Piece:
     end: int
     words: frozenset[str]
     speaker: str
-    """The voice of its message, or paste."""
+    """The speaker of the message, or `paste`."""
 
 
 class Alignment:
@@ -71,10 +71,10 @@ class Alignment:
                 self._by_word[word].append(number)
 
     def align(self, text: str, within: Collection[int], *, named: bool = False) -> Aligned:
-        """The spans of the messages at these positions that have most of the text's words.
+        """The spans of the messages at these positions that contain most of the text's words.
 
-        With `named` these are the messages that say it, and all of their words count to the coverage: a fact may sum
-        up a list, of which no span has more than a line.
+        With `named` the model named these messages, and the coverage counts all of their words: a fact may summarize a
+        list, and a span holds only one line of it.
         """
         wanted = self._weights(text)
         spans: list[_Piece] = []
@@ -93,20 +93,20 @@ class Alignment:
     def coverage(
         self, text: str, positions: Collection[int], speakers: Collection[str] = tuple(SPEAKER_SCORE)
     ) -> float:
-        """Share of the text's words, by their rarity, that these voices have in the messages at these positions."""
+        """Share of the text's words, weighted by rarity, that these speakers use in the messages at these positions."""
         wanted = self._weights(text)
         said = set().union(*(self._by_speaker.get((p, speaker), ()) for p in positions for speaker in speakers))
         total = sum(wanted.values())
         return sum(weight for word, weight in wanted.items() if word in said) / total if total else 0.0
 
     def share(self, part: str, text: str) -> float:
-        """Share of the text's words, by their rarity, that a part of it has."""
+        """Share of the text's words, weighted by rarity, that occur in a part of it."""
         wanted = self._weights(text)
         total = sum(wanted.values())
         return sum(wanted[word] for word in stems(part) if word in wanted) / total if total else 0.0
 
     def speaker(self, span: EvidenceSpan, position: int) -> str:
-        """The speaker of a span: the voice of its message, or paste."""
+        """The speaker of a span: the one of its message, or `paste`."""
         message = self.messages[position]
         return _speaker(message, span.start, span.end)
 
@@ -132,22 +132,22 @@ class Alignment:
 
 
 def stems(text: str) -> frozenset[str]:
-    """The words that carry content: paths and names in their parts, those of letters alone cut to their beginning."""
+    """The content words of a text: paths and names are split into parts, and alphabetic words are cut to a prefix."""
     parts = (part for word in content_words(text) for part in _parts(word))
     return frozenset(p[:STEM] if p.isalpha() and p.isascii() else p for p in parts if len(p) > 1 or not p.isascii())
 
 
 def _parts(word: str) -> Sequence[str]:
-    """The parts of a word; for two Chinese characters each that carries content, as retelling breaks up pairs."""
+    """The parts of a word; for a pair of Chinese characters each content character, as a paraphrase separates pairs."""
     if CJK.match(word) and len(word) == 2:
         return [character for character in word if character not in COMMON_CHARACTERS]
     return _PART.findall(word)
 
 
 def _pieces(position: int, message: WindowMessage) -> Iterator[_Piece]:
-    """Sentences of what was said, lines of everything else, and whole messages that are short.
+    """Sentences of the user and the model, lines of all other text, and short messages as a whole.
 
-    Code and the output of tools have no sentences; where a message is mostly such, its lines count too.
+    Code and the output of tools have no sentences, so a message that consists mostly of them is also split into lines.
     """
     text, taken = message.text, 0
     if message.role in ("user", "assistant"):
@@ -168,7 +168,7 @@ def _piece(position: int, message: WindowMessage, start: int, end: int) -> Itera
         part = message.text[begin : min(end, begin + MAX_SPAN)]
         if words := stems(part):
             if message.role == "user" and message.answer_to == "question":
-                words |= stems(message.answered or "")  # "yes" says what was asked
+                words |= stems(message.answered or "")  # "yes" means what was asked
             first = begin + len(part) - len(part.lstrip())
             last = begin + len(part.rstrip())
             yield _Piece(position, first, last, words, _speaker(message, first, last))

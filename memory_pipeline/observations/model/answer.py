@@ -1,8 +1,8 @@
 """The answer of the observer: its schema, and the segments and facts of an answer in any format.
 
-An answer is JSON, or has the elements of the format without a schema, or is a list without them; each is tried if the
-one before gives nothing. Anything else is raw: its paragraphs are kept as low facts, marked as not parsed. Nothing
-raises, and time is linear in the answer.
+An answer is JSON, or has the elements of the format without a schema, or is a list without them; each format is tried
+if the previous one gives nothing. Any other answer is raw: its paragraphs become low facts, marked as not parsed.
+Parsing never raises and takes linear time.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from memory_pipeline.observations.model.tagged import Draft, Tagged, read_tagged
 
 MAX_FACTS = 200
 MAX_PROBLEMS = 3
-"""Problems that an answer tells."""
+"""Maximum number of problems that are reported for an answer."""
 MAX_TITLE, MAX_NARRATIVE, MAX_TASK = 120, 600, 500
 _NONE = re.compile(r"\W*(?:none|n/?a|null|nothing|unknown|无|没有)\W*", re.I)
 _TASKS = re.compile(r"\n|(?=\b(?:Primary|Secondary)\s?:)")
@@ -59,11 +59,11 @@ class ParsedAnswer:
     current_task: str | None = None
     suggested_response: str | None = None
     used: tuple[str, ...] = ()
-    """Earlier observations that it builds on, like `o2`."""
+    """Names of earlier observations that it builds on, like `o2`."""
     ended: tuple[str, ...] = ()
-    """Earlier observations that are settled or untrue by now."""
+    """Names of earlier observations that are settled or no longer true."""
     parsed: bool = False
-    """Whether it kept to the format."""
+    """Whether the answer has the requested format."""
     form: str = "empty"
     """The format of the answer: `segments`, `flat` (facts without segments), `lines` (a list beside or without the
     tags), `raw` (anything else), `nothing` (nothing is worth keeping, which is valid), `refusal`, `empty`, or
@@ -73,53 +73,53 @@ class ParsedAnswer:
 
 
 def parse_answer(text: str) -> ParsedAnswer:
-    """The answer of a model, read in the first way that gives something."""
+    """The content of a model's answer, parsed by the first format that gives something."""
     words, problem = without_thinking(cleaned(text))
     problems = [problem] if problem else []
     if not words.strip():
-        return _judged(ParsedAnswer(form="empty"), ["the answer is empty", *problems])
+        return _with_problems(ParsedAnswer(form="empty"), ["the answer is empty", *problems])
     words, has_loops = without_loops(words)
     words, repeats = before_repetition(words)
     if has_loops := has_loops or repeats:
-        words += "\n"  # the line in which a loop ended is not cut
+        words += "\n"  # the line in which the loop was cut off is complete
     answer = _from_json(words, problems) or _from_tags(words, problems)
     if has_loops:
-        return _judged(replace(answer, form="degenerate"), ["the answer says the same again and again"])
+        return _with_problems(replace(answer, form="degenerate"), ["the answer says the same again and again"])
     return answer
 
 
 def _from_json(text: str, problems: Sequence[str]) -> ParsedAnswer | None:
-    """The answer as JSON; None where no JSON in the text has the form of one."""
+    """The answer as JSON; None if no JSON in the text fits the schema."""
     for value, is_damaged in json_values(text):
         counts: Context = {"left_out": 0, "unmarked": 0}
         try:
             form = AnswerForm.model_validate(value, context=counts)
         except ValidationError:
             if is_damaged:
-                return _judged(ParsedAnswer(form="empty"), ["the JSON is cut or damaged"])
+                return _with_problems(ParsedAnswer(form="empty"), ["the JSON is cut or damaged"])
             continue
-        segments, is_full = _limited([*map(_segment_of, form.segments)])
-        answer = _reported(form.current_task, form.suggested_response, form.used, form.ended)
+        segments, is_full = _deduplicated([*map(_segment_of, form.segments)])
+        answer = _answer_without_segments(form.current_task, form.suggested_response, form.used, form.ended)
         if is_refusal(" ".join(filter(None, (s.narrative for s in segments)))) and not any(s.facts for s in segments):
-            return _judged(replace(answer, form="refusal"), ["the model declines to answer"])
+            return _with_problems(replace(answer, form="refusal"), ["the model declines to answer"])
         found = [
-            *(["the JSON is cut or damaged"] if is_damaged else _left_out(counts["left_out"])),
-            *_unmarked(counts["unmarked"], segments),
+            *(["the JSON is cut or damaged"] if is_damaged else _left_out_problems(counts["left_out"])),
+            *_missing_priorities(counts["unmarked"], segments),
             *(["only the first 200 facts are kept"] if is_full else []),
         ]
         is_flat = len(segments) == 1 and not (segments[0].first or segments[0].narrative)
         kind = "flat" if is_flat else "segments" if segments else "empty" if is_damaged else "nothing"
-        return _judged(replace(answer, segments=tuple(segments), form=kind), [*problems, *found])
+        return _with_problems(replace(answer, segments=tuple(segments), form=kind), [*problems, *found])
     return None
 
 
-def _left_out(count: int) -> list[str]:
+def _left_out_problems(count: int) -> list[str]:
     return [f"{count} {'item does' if count == 1 else 'items do'} not fit the schema"] if count else []
 
 
 def _segment_of(form: SegmentForm) -> ParsedSegment:
     facts = (fact_for(f.text, f.priority, f.kind, f.time or None, f.places, f.trace) for f in form.facts)
-    title, narrative = _told(form.title, MAX_TITLE), _told(form.narrative, MAX_NARRATIVE)
+    title, narrative = _clean_text(form.title, MAX_TITLE), _clean_text(form.narrative, MAX_NARRATIVE)
     return ParsedSegment(title, narrative, form.first or None, form.last or None, tuple(filter(None, facts)))
 
 
@@ -128,23 +128,23 @@ def _from_tags(text: str, problems: Sequence[str]) -> ParsedAnswer:
     text = without_cut_tag(text)
     tagged = read_tagged(text)
     task, response = (tagged.texts.get(name) for name in ("current-task", "suggested-response"))
-    used, ended = (numbers_in(_told(tagged.texts.get(name), MAX_TASK) or "") for name in ("used", "ended"))
-    answer = _reported(task, response, [f"o{n}" for n in used], [f"o{n}" for n in ended])
+    used, ended = (numbers_in(_clean_text(tagged.texts.get(name), MAX_TASK) or "") for name in ("used", "ended"))
+    answer = _answer_without_segments(task, response, [f"o{n}" for n in used], [f"o{n}" for n in ended])
     inside, outside = _List(), _List()
     for draft in tagged.inside:
         inside.add(draft)
     outside.add(Draft(lines=tagged.outside))
     has_marks = inside.unmarked + outside.unmarked < inside.count + outside.count
     if not has_marks and (is_refusal(tagged.content) or is_refusal(text)):
-        return _judged(replace(answer, form="refusal"), ["the model declines to answer"])
+        return _with_problems(replace(answer, form="refusal"), ["the model declines to answer"])
     if not has_marks and is_echo(tagged.content or text):
-        return _judged(replace(answer, form="degenerate"), ["the answer repeats the transcript"])
+        return _with_problems(replace(answer, form="degenerate"), ["the answer repeats the transcript"])
     if inside.count or (inside.segments and not outside.count):
         form = "segments" if "segment" in tagged.seen or inside.segments[0].narrative else "flat"
-        return _listed(answer, inside, form, [*problems, *_unclosed(text, tagged, inside)])
+        return _list_answer(answer, inside, form, [*problems, *_unclosed(text, tagged, inside)])
     if outside.count:
         why = "the facts stand outside of the tags" if tagged.seen else "there are no tags"
-        return _listed(answer, outside, "lines", [why, *problems])
+        return _list_answer(answer, outside, "lines", [why, *problems])
     return _raw(text, tagged, answer, problems)
 
 
@@ -160,36 +160,36 @@ def _unclosed(text: str, tagged: Tagged, found: _List) -> list[str]:
     return problems
 
 
-def _listed(answer: ParsedAnswer, found: _List, form: str, problems: Sequence[str]) -> ParsedAnswer:
-    segments, is_full = _limited(found.segments)
-    more = [*_unmarked(found.unmarked, segments), *(["only the first 200 facts are kept"] if is_full else [])]
-    return _judged(replace(answer, segments=tuple(segments), form=form), [*problems, *more])
+def _list_answer(answer: ParsedAnswer, found: _List, form: str, problems: Sequence[str]) -> ParsedAnswer:
+    segments, is_full = _deduplicated(found.segments)
+    more = [*_missing_priorities(found.unmarked, segments), *(["only the first 200 facts are kept"] if is_full else [])]
+    return _with_problems(replace(answer, segments=tuple(segments), form=form), [*problems, *more])
 
 
 def _raw(text: str, tagged: Tagged, answer: ParsedAnswer, problems: Sequence[str]) -> ParsedAnswer:
-    """An answer without a fact in a list: nothing, noise, or text that is kept as it stands."""
+    """An answer without a list of facts: nothing, noise, or paragraphs that are kept unchanged."""
     content, is_closed = tagged.content, not tagged.open
     is_empty_list = "observations" in tagged.seen and is_closed and not content
     if is_empty_list or is_nothing(content or without_tags(text)):
-        return _judged(replace(answer, form="nothing"), problems)
+        return _with_problems(replace(answer, form="nothing"), problems)
     if is_noise_only(text):
-        return _judged(replace(answer, form="degenerate"), ["the answer has no words"])
+        return _with_problems(replace(answer, form="degenerate"), ["the answer has no words"])
     facts = facts_in_paragraphs(content if tagged.seen else without_tags(text))
     if not facts:
-        return _judged(replace(answer, form="empty"), ["there is no fact in the answer", *problems])
+        return _with_problems(replace(answer, form="empty"), ["there is no fact in the answer", *problems])
     segment = ParsedSegment(None, None, None, None, tuple(facts))
-    return _judged(replace(answer, segments=(segment,), form="raw"), ["the answer has no list", *problems])
+    return _with_problems(replace(answer, segments=(segment,), form="raw"), ["the answer has no list", *problems])
 
 
 class _List:
-    """The segments of drafts, with what is not as it was asked for."""
+    """The segments of drafts, and counts of the facts that deviate from the format."""
 
     def __init__(self) -> None:
         self.segments: list[ParsedSegment] = []
         self.unmarked = 0
-        """Facts whose priority is not said; they count as low."""
+        """Number of facts without a priority; they count as low."""
         self.is_last_kept = False
-        """Whether the last line gave the last fact."""
+        """Whether the last line was a fact."""
 
     @property
     def count(self) -> int:
@@ -201,7 +201,7 @@ class _List:
             self.is_last_kept = bool(read) and read[-1] is not None
         facts = [fact for fact, _ in filter(None, read)]
         self.unmarked += sum(not is_marked for _, is_marked in filter(None, read))
-        title, narrative = _told(draft.title, MAX_TITLE), _told(draft.narrative, MAX_NARRATIVE)
+        title, narrative = _clean_text(draft.title, MAX_TITLE), _clean_text(draft.narrative, MAX_NARRATIVE)
         if facts or narrative:
             self.segments.append(ParsedSegment(title, narrative, draft.first, draft.last, tuple(facts)))
 
@@ -212,8 +212,8 @@ class _List:
             self.segments.pop()
 
 
-def _limited(segments: Sequence[ParsedSegment]) -> tuple[list[ParsedSegment], bool]:
-    """The segments that say something, each fact once and at most 200 of them; and whether there were more."""
+def _deduplicated(segments: Sequence[ParsedSegment]) -> tuple[list[ParsedSegment], bool]:
+    """The segments with content, without repeated facts and with at most 200 facts; and whether there were more."""
     seen: set[str] = set()
     kept, left, is_full = [], MAX_FACTS, False
     for segment in segments:
@@ -231,30 +231,39 @@ def _limited(segments: Sequence[ParsedSegment]) -> tuple[list[ParsedSegment], bo
     return kept, is_full
 
 
-def _unmarked(count: int, segments: Iterable[ParsedSegment]) -> list[str]:
+def _missing_priorities(count: int, segments: Iterable[ParsedSegment]) -> list[str]:
     whole = sum(len(segment.facts) for segment in segments)
     return [f"{min(count, whole)} of {whole} facts have no priority"] if count and whole else []
 
 
-def _reported(task: str | None, response: str | None, used: Sequence[str], ended: Sequence[str]) -> ParsedAnswer:
-    """Statements of an answer beside its segments. Of a task, the part that is not marked as done."""
+def _answer_without_segments(
+    task: str | None, response: str | None, used: Sequence[str], ended: Sequence[str]
+) -> ParsedAnswer:
+    """The task, suggested response and references of an answer. Parts of the task that are marked as done are
+    removed."""
     parts = _TASKS.split(task or "")
     task = " ".join(part for part in parts if not _DONE_TASK.search(part)).strip()
-    return ParsedAnswer((), _told(task, MAX_TASK), _told(response, MAX_TASK), _names(used), _names(ended))
+    return ParsedAnswer(
+        (),
+        _clean_text(task, MAX_TASK),
+        _clean_text(response, MAX_TASK),
+        _observation_names(used),
+        _observation_names(ended),
+    )
 
 
-def _names(told: Sequence[str]) -> tuple[str, ...]:
-    """Earlier observations, like `o2`."""
-    return tuple(f"o{number}" for number in numbers_in([name for name in told if _told(name, MAX_TASK)]))
+def _observation_names(mentioned: Sequence[str]) -> tuple[str, ...]:
+    """Names of earlier observations, like `o2`."""
+    return tuple(f"o{number}" for number in numbers_in([name for name in mentioned if _clean_text(name, MAX_TASK)]))
 
 
-def _told(text: str | None, limit: int) -> str | None:
-    """The words on one line; None if they say that there are none, or repeat the instructions."""
+def _clean_text(text: str | None, limit: int) -> str | None:
+    """The text on one line; None if it means "nothing" or repeats the instructions."""
     words = tidy(text or "")
     return None if not words or _NONE.fullmatch(words) or is_placeholder(words) else shortened(words, limit)
 
 
-def _judged(answer: ParsedAnswer, problems: Sequence[str]) -> ParsedAnswer:
-    """The answer with its problems, if any, in a sentence."""
+def _with_problems(answer: ParsedAnswer, problems: Sequence[str]) -> ParsedAnswer:
+    """The answer with its problems, if any, as one sentence."""
     why = "; ".join(dict.fromkeys(problems[:MAX_PROBLEMS]))
     return replace(answer, parsed=not problems, problem=f"{why[:1].upper()}{why[1:]}." if problems else None)

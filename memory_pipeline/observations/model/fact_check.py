@@ -1,4 +1,4 @@
-"""Makes what a model wrote honest: evidence found, times and names checked against what was said, claims capped."""
+"""Verification of a model's facts: evidence is located, times and names are checked, and priorities are capped."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from memory_pipeline.text.spaces import run_together
 from memory_pipeline.text.specifics import Words, missing_specifics, specifics
 
 SURE = 0.2
-"""The sufficient share for a fact whose names all occur in the messages that the model named: it may be in another
-language than the session."""
+"""Minimum share for a fact whose names all occur in the messages that the model named: its language may differ from
+that of the session."""
 SAID_BY = 0.4
-"""The share of a fact's words that attributes it to a speaker: more than any long message has in common with an
-unrelated fact."""
+"""Minimum share of a fact's words that attributes it to a speaker: more than a long message shares with an unrelated
+fact."""
 STEERED = 0.12
-"""Share of a fact's words that shows that the user spoke of it."""
+"""Minimum share of a fact's words that shows that the user mentioned it."""
 MIN_QUOTED = 3
-"""Minimum content words of a quotation that attributes a fact to the message with the same words, whatever surrounds
-them."""
+"""Minimum content words of a quotation that attributes a fact to the quoted message, whatever the rest of the fact
+says."""
 _QUOTATION = re.compile(r'["“„«「『](?P<words>[^"“”„«»「」『』]+)["”“»」』]')
 MAX_PRIORITY = {"tool": MEDIUM, "paste": MEDIUM, "injected": LOW}
-"""Highest priority of a fact in words that nobody said themselves: pasted or read, it may be somebody else's order."""
+"""Highest priority of a fact from text that was pasted or read: it may be somebody else's instruction."""
 SHOWN_BY_RESULTS = ("root_cause", "state_change")
-"""Kinds of facts that a tool result can prove, also one that the user pasted, such as the log of a build. An
-instruction may be anybody's."""
+"""Kinds of facts that a tool's output proves, even if the user pasted it, such as a build log. An instruction in it may
+be anybody's."""
 _BEFORE = (
     r"(?:\b(?:at|by|around|about|from|since|until|till|between|before|after|to|um|ab|bis|von|gegen|à|vers)\s+"
     r"|(?<=\d)T)?"
@@ -55,7 +55,7 @@ _TIMES_IN_WORDS = [
 
 @dataclass(frozen=True)
 class FactCheck:
-    """The data of a window that a model's facts are checked against."""
+    """The data of a window against which a model's facts are checked."""
 
     messages: Sequence[WindowMessage]
     window: Conversation
@@ -83,16 +83,17 @@ class FactCheck:
         )
 
     def check(self, parsed: ParsedFact, within: range) -> Fact:
-        """The fact as it may be stored. `within` are the positions of the part that the model was shown."""
+        """The verified fact, ready to be stored. `within` are the positions of the messages that the model was
+        shown."""
         named = [number - 1 for number in parsed.refs if number - 1 in within]
         text, is_removed = self.without_invented_times(self.without_markup(parsed.text))
         missing = missing_specifics(text, self.said)
         marked = [found.span("words") for found in _QUOTATION.finditer(text)]
-        named, quoted = self._where_quoted(text, named, within, marked, _says_something)
-        aligned = self._aligned(text, named, within, missing)
-        if aligned is None:  # it may quote without marks of quotation
-            named, quoted = self._where_quoted(text, named, within, [(0, len(text))], self._is_mostly)
-            aligned = self._aligned(text, named, within, missing) if quoted else None
+        named, quoted = self._quoted_positions(text, named, within, marked, _is_distinctive)
+        aligned = self._find_evidence(text, named, within, missing)
+        if aligned is None:  # it may quote without quotation marks
+            named, quoted = self._quoted_positions(text, named, within, [(0, len(text))], self._is_mostly)
+            aligned = self._find_evidence(text, named, within, missing) if quoted else None
         flags = [COMPLETED] if parsed.is_done else []
         flags += [UNGROUNDED_SPECIFICS] if missing else []
         if is_removed or (parsed.clock and parsed.clock not in self.times):
@@ -101,28 +102,28 @@ class FactCheck:
             return self._ungrounded(parsed, text, [UNGROUNDED, *flags], named or list(within))
         aligned = _with_quotations(aligned, quoted)
         positions = [p for p in named if p in aligned.positions] or aligned.positions
-        said = self.messages[self._said_at([*positions, *named], parsed.clock)]
+        said = self.messages[self._position_at([*positions, *named], parsed.clock)]
         fact = Fact(
             text=text,
             priority=parsed.priority,
             kind=parsed.kind,
             observed_at=said.said_at,
             trust=self._trust(text, parsed.kind, aligned, named),
-            evidence=(*aligned.spans, *self._consents(named, aligned)),
+            evidence=(*aligned.spans, *self._short_answers(named, aligned)),
             flags=tuple(flags),
             untimed=said.untimed,
             trace=self._trace(parsed.trace, within),
         )
-        return self._cap_priority(_without_orders(fact), aligned, missing)
+        return self._cap_priority(_demoted_order(fact), aligned, missing)
 
     def times_in(self, clocks: Iterable[str | None], texts: Iterable[str | None]) -> tuple[int, int]:
-        """The number of clock times that a model wrote, before facts and in texts, and the number that its window does
-        not have."""
+        """The number of clock times that a model wrote, before facts and in texts, and how many of them do not occur in
+        the window."""
         written = [*filter(None, clocks), *(time for text in texts for time in clock_times(text or ""))]
         return len(written), sum(time not in self.times for time in written)
 
     def _trace(self, steps: Sequence[str], within: range) -> str | None:
-        """The steps that were said somewhere in what the model was shown; one alone leads nowhere."""
+        """The steps that the shown messages support, joined with arrows; None for fewer than two."""
         clean = (self.without_invented_times(self.without_markup(step))[0] for step in steps)
         said = [step for step in clean if step and self._is_said(step, within)]
         return " → ".join(said) if len(said) > 1 else None
@@ -132,25 +133,25 @@ class FactCheck:
         return not missing_specifics(step, self.said) and bool(aligned.spans) and aligned.coverage >= NAMED
 
     def without_markup(self, text: str) -> str:
-        """The text without what only the answer's format added to it."""
+        """The text without markup that the format of the answer added."""
         return without_markup(text, self.texts)
 
     def without_invented_times(self, text: str) -> tuple[str, bool]:
-        """The text without clock times that neither a speaker nor a message has, and whether there were any."""
+        """The text without clock times that do not occur in the window, and whether there were any."""
         if clock_times(text) <= self.times:
             return text, False
-        while not clock_times(text) <= self.times:  # what is left may stand together as another time
+        while not clock_times(text) <= self.times:  # the remaining characters may form another time
             for times in _TIMES_IN_WORDS:
-                text = times.sub(self._unless_said, text)
+                text = times.sub(self._keep_if_said, text)
         return run_together(text), True
 
-    def _unless_said(self, found: re.Match[str]) -> str:
+    def _keep_if_said(self, found: re.Match[str]) -> str:
         if clock_times(found[0]) & self.times:
             return found[0]
-        goes_on = found.string[found.end() : found.end() + 1].isalnum()
-        return " " if goes_on else ""
+        is_followed_by_word = found.string[found.end() : found.end() + 1].isalnum()
+        return " " if is_followed_by_word else ""
 
-    def _where_quoted(
+    def _quoted_positions(
         self,
         text: str,
         named: list[int],
@@ -158,27 +159,27 @@ class FactCheck:
         parts: Sequence[tuple[int, int]],
         is_enough: Callable[[str, Quotation], bool],
     ) -> tuple[list[int], list[Quotation]]:
-        """The messages to hold the fact against, and what these parts of it quote of messages that the model did not
-        name: they come first, and of those that it named stays what the fact tells of. A quotation is where it was
-        said first."""
+        """The positions of the messages to align the fact with, and the quotations in these parts of it from messages
+        that the model did not name. Quoted messages come first; of those that the model named, only the ones that the
+        fact mentions are kept. A quotation belongs to the message that said it first."""
         found, there = (
             [q for start, end in parts for q in self.quotations.of(text, start, end, p) if is_enough(text, q)]
             for p in (within, named)
         )
-        moved = [q for q in found if not any(_covers(other.within, q.within) for other in there)]
-        if not moved:
+        unnamed = [q for q in found if not any(_contains(other.within, q.within) for other in there)]
+        if not unnamed:
             return named, []
-        quoted = list(dict.fromkeys(q.position for q in moved))
+        quoted = list(dict.fromkeys(q.position for q in unnamed))
         kept = [p for p in named if p not in quoted and self.alignment.coverage(text, [p]) >= STEERED]
-        return [*quoted, *kept], moved
+        return [*quoted, *kept], unnamed
 
     def _is_mostly(self, text: str, quotation: Quotation) -> bool:
-        """Whether enough of the fact's words, weighted by rarity, come from the message, so that it is the source
-        without quotation marks."""
+        """Whether the quotation has enough of the fact's words, weighted by rarity, to be its source without quotation
+        marks."""
         return self.alignment.share(text[quotation.within], text) >= NAMED
 
-    def _aligned(self, text: str, named: list[int], within: range, missing: list[str]) -> Aligned | None:
-        """The evidence: in the messages that the model named, else anywhere in the input, else none."""
+    def _find_evidence(self, text: str, named: list[int], within: range, missing: list[str]) -> Aligned | None:
+        """The evidence in the messages that the model named, else anywhere in its input; None if there is none."""
         if named:
             aligned = self.alignment.align(text, frozenset(named), named=True)
             is_sure = not missing and bool(specifics(text))
@@ -188,11 +189,11 @@ class FactCheck:
         return aligned if aligned.spans and aligned.coverage >= GROUNDED else None
 
     def _ungrounded(self, parsed: ParsedFact, text: str, flags: list[str], where: list[int]) -> Fact:
-        said = self.messages[self._said_at(where, parsed.clock)]
+        said = self.messages[self._position_at(where, parsed.clock)]
         return Fact(text, LOW, parsed.kind, said.said_at, "model", (), tuple(flags), said.untimed)
 
-    def _consents(self, named: list[int], aligned: Aligned) -> Iterator[EvidenceSpan]:
-        """The user's short answers that the model named: "ok" has no word of what it agrees to."""
+    def _short_answers(self, named: list[int], aligned: Aligned) -> Iterator[EvidenceSpan]:
+        """Spans of the user's short answers that the model named: "ok" shares no word with what it agrees to."""
         for position in named:
             message = self.messages[position]
             own = message.own
@@ -201,17 +202,17 @@ class FactCheck:
             if message.role == "user" and is_short and position not in aligned.positions:
                 yield EvidenceSpan(message.message_id, start, end)
 
-    def _said_at(self, positions: Sequence[int], clock: str | None) -> int:
-        """The first of these messages whose time the model gave, or simply the first."""
+    def _position_at(self, positions: Sequence[int], clock: str | None) -> int:
+        """The position of the first of these messages with the time that the model gave, else of the first one."""
         said = (self.messages[p] for p in positions)
         times = (clock_of(m.said_at, self.zone, m.untimed) for m in said)
         return next((p for p, time in zip(positions, times, strict=True) if time == clock), positions[0])
 
     def _trust(self, text: str, kind: str, aligned: Aligned, named: list[int]) -> str:
-        """The speaker: the user or the model if their words are a large part of it, else the best source.
+        """The speaker of a fact: the user or the model if their words are a large part of it, else the best source.
 
-        An action of the model on the user's word counts as the model's, though the words may be a tool's; an
-        instruction belongs to whoever gave it first.
+        An action that the user asked for counts as the model's, even if the words are a tool's; an instruction belongs
+        to whoever gave it first.
         """
         if is_order(text, kind) and (other := self.window.first_speakers.repeated(text, len(self.messages))):
             return other
@@ -226,17 +227,17 @@ class FactCheck:
         return self.alignment.speaker(aligned.spans[0], aligned.positions[0])
 
     def _quotes_user(self, text: str, positions: Iterable[int]) -> bool:
-        """Whether it has a sentence of the user's word for word, in marks of quotation."""
+        """Whether the text has a verbatim sentence of the user in quotation marks."""
         users = [p for p in positions if self.messages[p].role == "user"]
         return any(
-            self.alignment.speaker(q.span, q.position) == "user" and _says_something(text, q)
+            self.alignment.speaker(q.span, q.position) == "user" and _is_distinctive(text, q)
             for found in _QUOTATION.finditer(text)
             for q in self.quotations.of(text, *found.span("words"), users)
             if q.within == _words_in(text, found)
         )
 
     def _cap_priority(self, fact: Fact, aligned: Aligned, missing: list[str]) -> Fact:
-        """The fact with the highest priority that it may have."""
+        """The fact with its priority limited to the highest that its source allows."""
         most = MAX_PRIORITY.get(fact.trust)
         if fact.trust in ("tool", "paste") and fact.kind in SHOWN_BY_RESULTS and not is_order(fact.text, fact.kind):
             most = None
@@ -247,7 +248,8 @@ class FactCheck:
         return replace(fact, priority=most) if most and RANK[most] > RANK[fact.priority] else fact
 
     def _is_confirmed(self, aligned: Aligned) -> bool:
-        """Whether the user said some of it too or approved it as a plan, or a result or their reply let it stand."""
+        """Whether the user said some of it or approved it as a plan, or neither a result nor the user's reply rejected
+        it."""
         speakers = set(map(self.alignment.speaker, aligned.spans, aligned.positions))
         return "user" in speakers or any(
             self.messages[p].is_plan or self.window.is_confirmed(p) for p in aligned.positions
@@ -255,23 +257,23 @@ class FactCheck:
 
 
 def _words_in(text: str, quotation: re.Match[str]) -> slice:
-    """The slice from the first to the last of its words."""
+    """The slice from the first to the last word of the quotation."""
     places = list(words(quotation["words"]))
     first = quotation.start("words")
     return slice(first + places[0].start, first + places[-1].end) if places else slice(0, 0)
 
 
-def _says_something(text: str, quotation: Quotation) -> bool:
-    """Whether it is more than the words that anybody says: "yes, please do that now"."""
+def _is_distinctive(text: str, quotation: Quotation) -> bool:
+    """Whether the quotation is more than a common phrase, like "yes, please do that now"."""
     return len(stems(text[quotation.within])) >= MIN_QUOTED
 
 
-def _covers(one: slice, other: slice) -> bool:
+def _contains(one: slice, other: slice) -> bool:
     return bool(one.start <= other.start and other.stop <= one.stop)
 
 
 def _with_quotations(aligned: Aligned, quoted: Sequence[Quotation]) -> Aligned:
-    """The fact with these quotations first among its spans, in place of spans that contain them."""
+    """The aligned spans with these quotations first, without spans that overlap them."""
     spans = [(q.span, q.position) for q in quoted]
     spans += [
         (span, position)
@@ -282,6 +284,6 @@ def _with_quotations(aligned: Aligned, quoted: Sequence[Quotation]) -> Aligned:
     return replace(aligned, spans=tuple(span for span, _ in kept), positions=tuple(p for _, p in kept))
 
 
-def _without_orders(fact: Fact) -> Fact:
-    """The fact as a statement if neither side said it: it is then no rule or decision of theirs."""
+def _demoted_order(fact: Fact) -> Fact:
+    """The fact, as a statement if it is an instruction of neither the user nor the model."""
     return replace(fact, kind="statement") if fact.trust not in SIDES and fact.kind in NORMATIVE else fact

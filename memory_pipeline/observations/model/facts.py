@@ -1,4 +1,4 @@
-"""The facts of an answer: of its list lines, and of the paragraphs of one that has no list."""
+"""The facts of an answer: one for each list line, or for each paragraph if there is no list."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_STEPS, MAX_STEP = 6, 300
 MAX_PARAGRAPHS, MAX_PARAGRAPH = 10, 300
 """Maximum number of facts from a raw answer, and maximum characters of each."""
 MAX_PARAGRAPHS_READ, MAX_CHARACTERS_READ = 100, 2_000
-"""Paragraphs of a raw answer, and characters of each, that are looked at."""
+"""Maximum number of paragraphs of a raw answer that are read, and of characters of each."""
 _TEMPLATE_FACT = re.compile(r"\[#(?:NUMBER|N)\b|^\{observation\}", re.I)
 _TRACE_INSIDE = re.compile(
     r"(?:[ ]?[;(][ ]?|(?<=[.!?。])[ ])(?:decision[ _-])?trace:[ ](?=[^\n]{1,600}(?:->|→|=>))", re.I
@@ -40,11 +40,11 @@ class ParsedFact:
     text: str
     priority: str
     kind: str
-    """One of `KINDS`; `statement` if there was none, or an unknown one."""
+    """One of `KINDS`; `statement` if the kind was missing or unknown."""
     clock: str | None
-    """`HH:MM` as it led the line."""
+    """`HH:MM` from the beginning of the line."""
     refs: tuple[int, ...]
-    """Numbers of messages, in order and without repeats."""
+    """Message numbers, sorted and unique."""
     is_done: bool = False
     """Whether the model marked it as finished."""
     trace: tuple[str, ...] = ()
@@ -52,12 +52,12 @@ class ParsedFact:
 
 
 def key_of(fact: ParsedFact) -> str:
-    """Equal for facts that differ by case, space and punctuation only."""
+    """A key that is equal for facts that differ only in case, space and punctuation."""
     return " ".join(_WORD.findall(fact.text.casefold()))
 
 
 def fact_in_entry(entry: Entry) -> tuple[ParsedFact, bool] | None:
-    """The fact of a list line, and whether its priority was said."""
+    """The fact of a list line, and whether the line gave a priority."""
     first, *below = entry.parts
     marks, words = trailing(*leading(first))
     inside = _TRACE_INSIDE.search(words)
@@ -81,17 +81,17 @@ def fact_in_entry(entry: Entry) -> tuple[ParsedFact, bool] | None:
 def fact_for(
     words: str, priority: str, kind: str, clock: str | None, refs: Iterable[int], trace: Iterable[str]
 ) -> ParsedFact | None:
-    """The fact as it is kept; None where its words say too little or are those of the instructions."""
+    """The cleaned fact; None if the text says too little or repeats the instructions."""
     text, named = tidy(words), tuple(dict.fromkeys(refs))
     if is_too_little(text) or is_placeholder(text) or _TEMPLATE_FACT.search(words) or (not named and is_nothing(text)):
         return None
     steps = tuple(shortened(step, MAX_STEP) for part in trace if (step := tidy(part)))
-    told = steps[:MAX_STEPS] if len(steps) > 1 else ()  # one alone leads nowhere
-    return ParsedFact(shortened(text), priority, kind, clock, named[:MAX_REFS], trace=told)
+    trace_steps = steps[:MAX_STEPS] if len(steps) > 1 else ()  # a single step is no trace
+    return ParsedFact(shortened(text), priority, kind, clock, named[:MAX_REFS], trace=trace_steps)
 
 
 def facts_in_paragraphs(text: str) -> list[ParsedFact]:
-    """A fact of low priority for each paragraph that says something; the answer's talk about itself does not."""
+    """A fact of low priority for each paragraph with content; remarks of the answer about itself are left out."""
     facts: dict[str, ParsedFact] = {}
     for paragraph in re.split(r"\n[ \t]*\n", text)[:MAX_PARAGRAPHS_READ]:
         part = paragraph.strip()[:MAX_CHARACTERS_READ]

@@ -1,6 +1,6 @@
-"""Puts the parts of a window together again: nothing said twice, and within the token budget.
+"""Merging of the parts of a window: repeated facts are removed, and the token budget is applied.
 
-The segments of a model's answer first get their place, so that together they cover every message that it was shown.
+First, segments of an answer are assigned ranges of messages that together cover every message shown to the model.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ NO_SEGMENT = ParsedSegment(None, None, None, None, ())
 def covering(answer: ParsedAnswer, whole: range) -> list[tuple[ParsedSegment, range]]:
     """The segments in order, each with the positions of its messages; at least one.
 
-    One begins where the model says, else with the first message that its facts name, else after the last message that
-    the one before it names. It goes on to where the next begins. A segment that would be left without a message gives
-    its facts to the one before it.
+    A segment begins where the model says, else at the first message that its facts name, else after the last message
+    that the previous segment names, and ends where the next begins. The facts of a segment without messages move to the
+    previous one.
     """
     placed: list[tuple[int, ParsedSegment]] = []
     for segment in answer.segments or (NO_SEGMENT,):
@@ -41,7 +41,8 @@ def covering(answer: ParsedAnswer, whole: range) -> list[tuple[ParsedSegment, ra
 
 
 def _start(segment: ParsedSegment, before: tuple[int, ParsedSegment], whole: range) -> int:
-    """Position of its first message; where it names none that was shown, of that after the segment before it."""
+    """Position of the first message of the segment; if it names no message that was shown, the one after the previous
+    segment."""
     start, previous = before
     numbers = [segment.first, *sorted(ref for fact in segment.facts for ref in fact.refs)]
     shown = (number - 1 for number in numbers if number is not None and number - 1 in whole)
@@ -55,11 +56,11 @@ def _joined(one: ParsedSegment, other: ParsedSegment) -> ParsedSegment:
 
 
 SLACK = 1.5
-"""How far facts may pass the room before some are dropped: a model counts tokens badly."""
+"""Factor by which facts may exceed the token budget before some are dropped: models are bad at counting tokens."""
 
 
 def without_repeats(segments: Iterable[Segment], earlier: Iterable[Fact]) -> list[Segment]:
-    """The segments without facts that say nothing, or stand in an earlier one or in `earlier`; the first stays."""
+    """The segments without empty facts, and without facts that repeat `earlier` or a previous segment."""
     known = [fact.text for fact in earlier]
     found = []
     for segment in segments:
@@ -73,9 +74,10 @@ def without_repeats(segments: Iterable[Segment], earlier: Iterable[Fact]) -> lis
 
 
 def trimmed(segments: Sequence[Segment], token_budget: int) -> list[Segment]:
-    """The segments with as many facts as fit into `SLACK` times the room: lowest priority goes first, then the last.
+    """The segments with as many facts as fit into `SLACK` times the budget: the lowest priority is dropped first, then
+    the last.
 
-    One is kept however long it is, or a short window would be lost.
+    One fact is always kept, or a short window would be lost.
     """
     places = [(s, f) for s, segment in enumerate(segments) for f in range(len(segment.facts))]
     places.sort(key=lambda place: RANK[segments[place[0]].facts[place[1]].priority])  # stable: first said, first kept

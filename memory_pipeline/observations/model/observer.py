@@ -1,4 +1,4 @@
-"""The observer that asks a language model, part by part, and keeps of its answers what stands on what was said."""
+"""The observer that asks a language model, part by part, and keeps the facts that the messages support."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ from memory_pipeline.text.tokens import PROSE, estimate
 
 PROMPTS = ("observer", "priorities", "format_tags", "user_turn", "prior_observations", "observed_before", "ask_again")
 SMALL_PROMPTS = ("observer_small", "format_small_tags", *PROMPTS[3:])
-"""Prompts for a model with little context, most likely a weak one: short instructions, and one topic per request."""
+"""Prompts for a model with a small context, usually a weak one: short instructions, and one topic per request."""
 TAGS, JSON = "format_tags", "format_json"
 SMALL_TAGS, SMALL_JSON = "format_small_tags", "format_small_json"
-"""The format of an answer for models without and with a JSON schema. Both are in the name of the observer, so that the
-choice needs no library of a provider; sizes are calculated with the tags, so that the parts are the same for both."""
+"""The format of an answer for models without and with a JSON schema. The name of the observer covers both, so that it
+can be computed without a provider's library; sizes are computed with the tags, so that both give the same parts."""
 ANSWER, ANSWER_TO_ROOM = 1_500, 4
-"""Maximum tokens of an answer with little context: so many, and for each token that its facts should have. The first
-leaves room for some thinking; a model that thinks at length needs OBSERVER_MAX_OUTPUT_TOKENS."""
+"""Maximum tokens of an answer with a small context: a constant, and a factor for the token budget of the facts. The
+constant leaves room for some reasoning; a model that reasons at length needs OBSERVER_MAX_OUTPUT_TOKENS."""
 ASK_AGAIN = ("refusal", "empty", "degenerate", "raw")
-"""Forms of answers of which another may be better; of a list without its tags, the list is what was wanted."""
+"""Forms of answers for which a second request may give a better one. A list without tags already has the facts."""
 FLAT = ("flat", "lines", "raw")
 """Formats of answers without segments: their facts get no title and no narrative."""
 MAX_LINE = 600
 """Characters of a narrative, a task or a suggested response."""
 MESSAGES_BEFORE = 4
-"""Messages that are shown again before the new end of a window, so that an answer is understood."""
+"""Earlier messages that are shown again before the new ones of a window, as context."""
 MAX_BEFORE = 1_500
-"""Characters shown of each, its last ones: there stands the question."""
+"""Characters shown of each earlier message, taken from its end, where the question is."""
 MAX_IMAGES = 8
-"""Images that go along with one part, the first ones: each costs as much as a page of text."""
+"""Maximum number of images sent with a part, the first ones: each costs as much as a page of text."""
 MAX_IMAGE_BYTES = 4_000_000
-"""Larger images stay behind: providers refuse them."""
+"""Maximum size of an image: providers refuse larger ones."""
 IMAGE_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 
 """Flag of a fact that a later part of its window settles or makes untrue."""
@@ -61,9 +61,10 @@ Earlier = Sequence[tuple[str, Fact]]
 
 @dataclass(frozen=True)
 class LanguageModelObserver:
-    """`budget` is the share of the tokens said that a window's facts should take, as with the extractive observer.
+    """An observer that asks a language model.
 
-    The parts of a window are asked for one after another, because each is shown what the ones before it gave.
+    `budget` is the share of the tokens said that a window's facts should take, as for the extractive observer. The
+    parts of a window are requested one after another, because each request shows the facts of the previous parts.
     """
 
     client: Client
@@ -76,13 +77,13 @@ class LanguageModelObserver:
     is_small: bool = False
     """Whether the model's context is small; see `SMALL_PROMPTS`."""
     in_proportion: bool = False
-    """Whether an answer may only be as long as what was said asks for; see `ANSWER`."""
+    """Whether the maximum length of an answer depends on the budget of its facts; see `ANSWER`."""
 
     goes_on = True
 
     @cached_property
     def name(self) -> str:
-        """The model and a hash over the prompts."""
+        """The name of the model and a hash of the prompts."""
         return self._named(self.client.model)
 
     def _named(self, model: str) -> str:
@@ -92,7 +93,7 @@ class LanguageModelObserver:
     def version(self) -> str:
         """A hash of everything that would change the observations of the same messages."""
         config = self.client.config
-        server = fingerprint_of(config.base_url)[:8] if config.base_url else None  # it may hold a password
+        server = fingerprint_of(config.base_url)[:8] if config.base_url else None  # the address may hold a password
         asked = (server, config.temperature, config.max_output_tokens, sees(config) and self.max_images)
         return repr((self.name, self.budget, self.chunk_tokens, self.prior_tokens, *asked))
 
@@ -100,10 +101,10 @@ class LanguageModelObserver:
         self.client.stop()
 
     def observe(self, messages: Sequence[WindowMessage], context: Context) -> list[Segment]:
-        """The segments of a window, of one that was observed before those of its new end.
+        """The segments of a window; if it was observed before, those of its new messages.
 
-        Raises what `Client.complete` raises, but for a part that the model refuses: that one is empty and says why.
-        Parts that were answered before cost nothing the next time.
+        Raises the errors of `Client.complete`, except for a part that the model refuses: that one is empty and has the
+        reason as its problem. Cached answers cost nothing.
         """
         fact_check = FactCheck.from_messages(messages, self.zone)
         found: list[Segment] = []
@@ -113,17 +114,17 @@ class LanguageModelObserver:
             earlier = _newest([*context.earlier, *(f for f in facts if ENDED not in f[1].flags)], self.prior_tokens)
             segments = self._observe_chunk(chunk, fact_check, context, earlier)
             ended = {observation for segment in segments for observation in segment.ended}
-            found = [_without(segment, ended, context.window) for segment in found]
+            found = [_mark_ended(segment, ended, context.window) for segment in found]
             found += without_repeats(segments, [fact for _, fact in [*context.earlier, *facts]])
         return trimmed(found, model_token_budget(messages[context.observed :], self.budget))
 
     def room(self, chunk: Chunk, messages: Sequence[WindowMessage], context: Context) -> int:
-        """Tokens for the facts of a part: its share of the window's, by messages."""
+        """Token budget for the facts of a part: that of the window, in proportion to the part's messages."""
         new = messages[context.observed :]
         return model_token_budget(new, self.budget) * (chunk.end - chunk.start) // len(new)
 
     def requests(self, messages: Sequence[WindowMessage], context: Context) -> list[tuple[Request, Chunk]]:
-        """The requests, without those that cached answers replace; for estimates."""
+        """The requests for all parts as they would be without earlier facts; for estimates."""
         return [(self._request(chunk, messages, context, ()), chunk) for chunk in self._parts(messages, context)]
 
     def _parts(self, messages: Sequence[WindowMessage], context: Context) -> list[Chunk]:
@@ -141,7 +142,7 @@ class LanguageModelObserver:
         ]
         written, invented = fact_check.times_in([], [parsed.current_task, parsed.suggested_response])
         before = {message.message_id for message in fact_check.messages[shown.start : whole.start]}
-        segments = [_without_known(segment, before) for segment in segments]
+        segments = [_new_facts_only(segment, before) for segment in segments]
         last = replace(
             segments[-1],
             times_written=written + (segments[-1].times_written or 0),
@@ -154,7 +155,7 @@ class LanguageModelObserver:
         return [*segments[:-1], last]
 
     def _ask(self, request: Request, context: Context) -> tuple[ParsedAnswer, Answer]:
-        """The answer, read and as it came. What cannot be used is asked for once more, in fewer words if too long."""
+        """The answer, parsed and raw. An unusable answer is requested once more, a shorter one if it was too long."""
         try:
             answer = self.client.complete(request, context.day)
             parsed = parse_answer(answer.text)
@@ -176,11 +177,12 @@ class LanguageModelObserver:
         most = ANSWER + ANSWER_TO_ROOM * room if self.in_proportion else config.max_output_tokens
         first = messages[0].said_at.astimezone(self.zone)
         project = f"The session worked in the folder {context.project}. " if context.project else ""
-        # nothing but the words: whatever else is shown would have the rest paid again when it is judged otherwise
+        # only the texts: if a priority were shown, its change would change all later requests, which would be paid for
+        # again
         reported = "\n".join(f"o{number} {fact.text}" for number, (_, fact) in enumerate(earlier, 1))
         prior = filled("prior_observations", {"fence": chunk.fence, "observations": reported}) if earlier else ""
         if before := range(_shown_from(chunk, context), chunk.start):
-            shown = "\n\n".join(_end_of(rendered(window[i], i + 1, self.zone)) for i in before)
+            shown = "\n\n".join(_tail_of(rendered(window[i], i + 1, self.zone)) for i in before)
             prior += filled("observed_before", {"fence": chunk.fence, "messages": shown})
         turn = {
             "where": f"{project}It is {first:%A %Y-%m-%d}.\n\n",
@@ -235,21 +237,21 @@ class LanguageModelObserver:
 
 
 def _shown_from(chunk: Chunk, context: Context) -> int:
-    """The first message that is shown with a part: of the new end of a window also some that came before it."""
+    """The first message that is shown with a part; before the new messages of a window some earlier ones are shown."""
     goes_on = context.observed and chunk.start == context.observed
     return max(0, chunk.start - MESSAGES_BEFORE) if goes_on else chunk.start
 
 
-def _end_of(text: str) -> str:
-    """A message shown for what follows it; its first line says who speaks."""
+def _tail_of(text: str) -> str:
+    """The header and the last characters of an earlier message that is shown as context."""
     if len(text) <= MAX_BEFORE:
         return text
     who, _, said = text.partition("\n")
     return f"{who}\n[…] {said[-MAX_BEFORE:]}"
 
 
-def _without_known(segment: Segment, before: Collection[str]) -> Segment:
-    """The segment without facts that rest on nothing but what was observed before."""
+def _new_facts_only(segment: Segment, before: Collection[str]) -> Segment:
+    """The segment without facts whose evidence is only in messages that were observed before."""
     facts = (f for f in segment.facts if not f.evidence or any(s.message_id not in before for s in f.evidence))
     return replace(segment, facts=tuple(facts))
 
@@ -258,8 +260,8 @@ def _facts(parsed: ParsedAnswer) -> int:
     return sum(len(segment.facts) for segment in parsed.segments)
 
 
-def _without(segment: Segment, ended: Collection[str], window: str) -> Segment:
-    """The segment with what has ended marked, and low: it was so, and is not any more."""
+def _mark_ended(segment: Segment, ended: Collection[str], window: str) -> Segment:
+    """The segment in which facts that ended have the flag `ended` and low priority."""
     facts = (
         replace(fact, priority=LOW, flags=(*fact.flags, ENDED))
         if observation_id(window, fact) in ended and ENDED not in fact.flags
@@ -270,10 +272,10 @@ def _without(segment: Segment, ended: Collection[str], window: str) -> Segment:
 
 
 def _newest(earlier: Earlier, cap: int) -> Earlier:
-    """The newest of these within this number of tokens, in their order."""
+    """The newest facts that fit into this number of tokens, in order."""
     kept: list[tuple[str, Fact]] = []
     for observation, fact in reversed(earlier):
-        cap -= estimate(fact.text) + 2  # its number
+        cap -= estimate(fact.text) + 2  # the number before it
         if cap < 0:
             break
         kept.append((observation, fact))
@@ -286,7 +288,7 @@ def _line(text: str | None, fact_check: FactCheck) -> str | None:
 
 
 def _images(messages: Sequence[WindowMessage], left: int) -> Iterator[RequestImage]:
-    """The first images of these messages that can be shown; where one cannot, its mark in the text has to do."""
+    """The first images of these messages that can be shown; others are represented only by their mark in the text."""
     for place in (place for message in messages for place in message.images):
         if not left:
             return

@@ -1,6 +1,6 @@
-"""Verbatim quotations in a fact of a model, in whatever message they are.
+"""Verbatim quotations in a fact of a model, from any message of the window.
 
-Models quote correctly and count badly: the words are in message 14, and the fact names 12.
+Models quote correctly but count badly: the words are in message 14, and the fact names 12.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from memory_pipeline.observations.types import EvidenceSpan, WindowMessage
 from memory_pipeline.text.similarity import CJK
 
 MIN_WORDS = 4
-"""Words that must follow each other; a Chinese, Japanese or Korean character is half of one."""
+"""Minimum number of consecutive words; a Chinese, Japanese or Korean character counts half."""
 _WORD = re.compile(rf"{CJK.pattern}|(?:(?!{CJK.pattern})[^\W_])+")
 
 
 class Word(NamedTuple):
-    """A word of a text, in small letters, with its place."""
+    """A lower-case word of a text with its position."""
 
     word: str
     start: int
@@ -28,7 +28,7 @@ class Word(NamedTuple):
 
 
 class Quotation(NamedTuple):
-    """`text[start:end]` of a message, which stands word for word in the fact at `within`."""
+    """`text[start:end]` of a message, which occurs verbatim in the fact at `within`."""
 
     position: int
     """Position of the message in its window."""
@@ -37,15 +37,15 @@ class Quotation(NamedTuple):
 
 
 class Quotations:
-    """An index of the words of a window's messages for looking up those of a fact."""
+    """An index of the words of a window's messages, for finding quotations in a fact."""
 
     def __init__(self, messages: Sequence[WindowMessage]) -> None:
         self.messages = messages
         self._words = cache(lambda position: list(words(messages[position].text)))
 
     def of(self, fact: str, start: int, end: int, positions: Iterable[int]) -> list[Quotation]:
-        """The quotations in `fact[start:end]` from these messages, the longest first, without overlaps. Words in
-        several messages belong to the first."""
+        """The quotations in `fact[start:end]` from these messages, longest first, without overlaps. Words that occur in
+        several messages belong to the first one."""
         said = [word for word in words(fact) if start <= word.start and word.end <= end]
         longest = self._longest(said, sorted(positions))
         found: list[Quotation] = []
@@ -59,8 +59,8 @@ class Quotations:
         return found
 
     def _longest(self, said: Sequence[Word], positions: Collection[int]) -> Iterator[tuple[int, int, int, int]]:
-        """Every run of words that cannot be made longer: how many, from which of the fact's, in which message, from
-        which of its words."""
+        """Every maximal run of common words: its length, the index of its first word in the fact, the position of the
+        message and the index of its first word there."""
         places: dict[tuple[str, str], list[int]] = defaultdict(list)
         for i in range(len(said) - 1):
             places[said[i].word, said[i + 1].word].append(i)

@@ -1,4 +1,4 @@
-"""The schema that the observer's answer has to fit, and the answer as it fits, with what is left out counted."""
+"""The JSON schema of the observer's answer, and the classes that validate one and count the items left out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MARKED = re.compile(r"\W{0,8}(?:[🔴🟡🟢]|\[#\d)")
 
 
 def _fact_fields(value: Any) -> Any:
-    """The fields of a fact, also of one that is a line; what is left out is unknown."""
+    """The fields of a fact, also if it is given as a line; missing fields are unknown."""
     if isinstance(value, str):
         value = {"text": value}
     if not isinstance(value, dict) or not isinstance(value.get("text"), str):
@@ -45,7 +45,7 @@ def _steps(value: Any) -> list[str]:
     return [str(step) for step in steps] if isinstance(steps, list) else []
 
 
-# the names of these classes and the order of their fields are in the schema, which is a part of a request's key
+# the schema has the names of these classes and the order of their fields, and is a part of a request's cache key
 
 
 class FactForm(Form):
@@ -82,7 +82,7 @@ class AnswerForm(Form):
     @model_validator(mode="before")
     @classmethod
     def _flat(cls, value: Any) -> Any:
-        """Facts without segments are those of one."""
+        """Wrap facts without segments into one segment."""
         fields = {"observations": value} if isinstance(value, list) else value
         if isinstance(fields, dict) and "segments" not in fields:
             facts = fields.get("observations", fields.get("facts"))
@@ -91,7 +91,7 @@ class AnswerForm(Form):
         return fields
 
 
-# only what a model with little context is asked for; its answer is read as any other
+# the smaller schema for a model with a small context; the answer is validated with the classes above
 class SmallFactForm(Form):
     priority: Priority
     kind: FactKind

@@ -1,7 +1,7 @@
-"""The format of an answer without a schema: elements, a list of facts, and list lines with marks.
+"""The format of an answer without a JSON schema: elements, a list of facts, and list lines with marks.
 
-A tag counts if it begins a line or follows another tag; a closing tag also if it ends a line. Any other is part of a
-sentence ("the <title> is missing") and is text. Misspelt tags are text.
+A tag counts if it begins a line or follows another tag; a closing tag also if it ends a line. Any other tag is part of
+a sentence ("the <title> is missing") and counts as text, as do misspelt tags.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ class Draft:
 
 @dataclass(slots=True)
 class Tagged:
-    """An answer by its elements."""
+    """An answer split into its elements."""
 
     inside: list[Draft] = field(default_factory=lambda: [Draft()])
     """The segments within the tags."""
     outside: list[str] = field(default_factory=list)
-    """The lines beside them."""
+    """The lines outside of all segments."""
     texts: dict[str, str] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
     open: list[str] = field(default_factory=list)
-    """The elements that are open, at the end those that were never closed."""
+    """The open elements; after parsing, those that were never closed."""
     is_in_line: bool = False
-    """Whether the last thing was a part of a line."""
+    """Whether the last text did not end its line."""
 
     @property
     def content(self) -> str:
@@ -53,7 +53,7 @@ class Tagged:
 
 
 def without_cut_tag(text: str) -> str:
-    """The text without a tag at its end that was cut."""
+    """The text without an incomplete tag at its end."""
     return _CUT_TAG.sub("", text)
 
 
@@ -106,11 +106,11 @@ def _open(found: Tagged, name: str, tag: re.Match[str]) -> None:
     found.is_in_line = False
     if not tag[4]:
         found.open.append(name)
-        found.texts.pop(name, None)  # the last one counts: others are drafts
+        found.texts.pop(name, None)  # the last one counts; earlier ones are drafts
 
 
 def _close(found: Tagged, name: str) -> None:
-    """Close an element and what is open in it."""
+    """Close an element and all elements that are open in it."""
     while name in found.open:
         element = found.open.pop()
         if element in ("title", "narrative"):

@@ -1,4 +1,4 @@
-"""A window as a language model is shown it: numbered messages with their times, in parts that fit into one call."""
+"""A window as it is shown to a language model: numbered messages with times, in parts that fit into one request."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from memory_pipeline.text.dates import clock_of
 from memory_pipeline.text.tokens import estimate
 
 INJECTED = 300
-"""Characters shown of what a program put in: enough to see what it is."""
+"""Characters shown of text that a program inserted: enough to recognise it."""
 ANSWERED = 400
 """Maximum characters shown of a user's answer through a tool; the call that asked precedes it."""
 PLAN = 6_000
-"""Characters shown of a plan that the user approved: it says what the session is for, and why."""
+"""Characters shown of a plan that the user approved: it states the goal of the session and the reasons."""
 PASTED = 1_500
-"""Characters shown of one thing that a user pasted."""
+"""Characters shown of each text that a user pasted."""
 MIN_FULL = 0.7
-"""Share of the cap that a part has at least where it is cut earlier for a better place."""
+"""Minimum share of the cap that a part fills if it ends early at a natural boundary."""
 MIN_TOPIC = 300
-"""Tokens of a part that ends because its topic does; less is not worth the instructions of a request."""
+"""Minimum tokens of a part that ends with its topic; less is not worth the instructions of a request."""
 FENCE = "transcript"
 
 
@@ -41,12 +41,11 @@ class Chunk:
 def chunks(
     messages: Sequence[WindowMessage], cap: int, zone: ZoneInfo, first: int = 0, topics: Collection[int] = ()
 ) -> list[Chunk]:
-    """The window from its message `first` on in parts of at most `cap` estimated tokens, cut between messages and
-    counted from there.
+    """The messages of the window from `first` on, in parts of at most `cap` estimated tokens, cut between messages.
 
-    So the parts of a window that grows stay as they are, all but the last. A part ends before a message of the user
-    where one is near, else before one of the model, so that a call is not cut from its result. A single message that
-    is longer than the cap loses its middle. Where `topics` begin, a part ends too, unless it has next to nothing.
+    When a window grows, all parts but the last stay the same. A part ends before a message of the user if one is near,
+    else before one of the model, so that a call is not separated from its result. A single message that is longer than
+    the cap loses its middle. A part also ends where one of `topics` begins, unless it is very short.
     """
     shown = [_fitting(m, i + 1, cap, zone) if i >= first else ("", 0) for i, m in enumerate(messages)]
     found: list[Chunk] = []
@@ -66,7 +65,7 @@ def chunks(
 def _natural_end(
     messages: Sequence[WindowMessage], shown: Sequence[tuple[str, int]], start: int, end: int, cap: int
 ) -> int:
-    """The best place to cut a part that may reach to `end`, without wasting much of its room."""
+    """The best position up to `end` at which to end a part, without wasting much of the cap."""
     best, left = end, MIN_FULL * cap
     tokens = sum(cost for _, cost in shown[start:end])
     for i in range(end, start, -1):

@@ -29,19 +29,19 @@ from memory_pipeline.text.tokens import estimate
 
 FILE = "weights.json"
 LEXICAL, ENCODED = "lexical", "encoded"
-"""Names of the two sets: without and with a model that makes vectors."""
+"""Names of the two sets of weights: without and with an embedding model."""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Fitted by `benchmarks/fit_observer.py`; the file says when, how and on what."""
+    """Weights fitted by `benchmarks/fit_observer.py`; the file says when, how and on what data."""
 
     intercept: float
     features: Mapping[str, float]
     cost: float
-    """Exponent of the tokens in worth per cost: a small one lets a whole sentence win over a fragment of it."""
+    """Exponent of the tokens in value per cost: a small one prefers a whole sentence to a fragment of it."""
     redundancy: float
-    """Share of its worth that a unit loses when all its words have been kept already."""
+    """Share of its value that a unit loses when all its words have been kept already."""
 
     def probability(self, row: Sequence[float]) -> float:
         """The probability that a unit with these features, in the order of `features`, is worth keeping."""
@@ -57,45 +57,46 @@ def load(name: str) -> Weights:
 
 
 KEEP = 0.1
-"""Probability below which nothing is kept, even where the budget has room."""
+"""Minimum probability of a unit that is kept, even if the budget has room."""
 CHOSEN = 0.9
-"""Probability that a choice is worth keeping: the model stopped to ask. Not fitted: no labelled session has one."""
+"""Probability that a choice is worth keeping, as the model stopped to ask. Not fitted: no labelled session has one."""
 SAYS_NOTHING_NEW = 0.85
-"""Share of a unit's words, by their rarity, that one kept unit has already, from which it is left out."""
+"""Share of a unit's words, weighted by rarity, in a single kept unit at which it is left out as a repetition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """`probability` is that of being worth keeping."""
+    """A unit with the probability that it is worth keeping."""
 
     unit: Unit
     kind: str
     trust: str
     probability: float
     is_firm: bool
-    """May be high: a user laid it down in explicit words, or chose it when they were asked."""
+    """Whether it may be high: a user stated it explicitly, or chose it when asked."""
 
     @property
     def is_explicit(self) -> bool:
-        """Whether it is kept whatever the budget."""
+        """Whether it is kept regardless of the budget."""
         return self.unit.sets is not None and self.is_firm
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Every unit of a window that nothing later retracts, with its features: all that does not depend on weights."""
+    """Every unit of a window that is not retracted later, with its features: everything that does not depend on
+    weights."""
 
     window: Conversation
     units: Sequence[Unit]
     rows: Sequence[Sequence[float]]
     successors: dict[int, tuple[int, ...]]
-    """For each unit that replaces others, by its number, the indices in `reversed_rows`."""
+    """For each unit that replaces others, by its index, the indices in `reversed_rows`."""
     reversed_rows: Sequence[Sequence[float]]
 
 
 def measured(window: Conversation, encoder: Encoder | None = None) -> Measured:
     answered = answers(window.messages, language=window.language["user"])
-    joined = {unit.position for unit in answered}  # alone they would mean less, and cost less
+    joined = {unit.position for unit in answered}  # without the question they would mean less but cost fewer tokens
     found = [
         u
         for u in units(window.messages, window.language["user"])
@@ -106,8 +107,8 @@ def measured(window: Conversation, encoder: Encoder | None = None) -> Measured:
     if encoder:
         values = [[*row, new] for row, new in zip(values, novelty(found, window.messages, encoder), strict=True)]
     retracted = reversed_units(found, window)
-    standing = [i for i in range(len(found)) if i not in retracted]
-    numbers = {i: n for n, i in enumerate(standing)}
+    valid = [i for i in range(len(found)) if i not in retracted]
+    numbers = {i: n for n, i in enumerate(valid)}
     successors: dict[int, tuple[int, ...]] = {}
     retracted_rows: list[Sequence[float]] = []
     reversing = reversing_units(found, retracted.values())
@@ -116,11 +117,11 @@ def measured(window: Conversation, encoder: Encoder | None = None) -> Measured:
         if successor is not None and successor in numbers:
             successors[numbers[successor]] = (*successors.get(numbers[successor], ()), len(retracted_rows))
             retracted_rows.append(values[i])
-    return Measured(window, [found[i] for i in standing], [values[i] for i in standing], successors, retracted_rows)
+    return Measured(window, [found[i] for i in valid], [values[i] for i in valid], successors, retracted_rows)
 
 
 def candidates(found: Measured, weights: Weights) -> list[Candidate]:
-    """The units that are worth keeping at all. What takes a claim back is worth no less than the claim was."""
+    """The units that are worth keeping. A retraction is worth at least as much as the claim that it retracts."""
     answer = []
     for i, (unit, row) in enumerate(zip(found.units, found.rows, strict=True)):
         inherited = (weights.probability(found.reversed_rows[j]) for j in found.successors.get(i, ()))
@@ -136,21 +137,21 @@ def candidates(found: Measured, weights: Weights) -> list[Candidate]:
 
 
 def judged(found: Sequence[Unit], window: Conversation, weights: Weights) -> list[Candidate]:
-    """These units as candidates, however likely they are."""
+    """These units as candidates, whatever their probability."""
     values = zip(found, rows(found, window), strict=True)
     return [replace(_judge(unit, window), probability=weights.probability(row)) for unit, row in values]
 
 
 def _judge(unit: Unit, window: Conversation) -> Candidate:
-    """The kind and speaker of a unit: an instruction that occurred elsewhere before stays a quotation. The user's
+    """The unit with its kind and speaker. An instruction that occurred elsewhere before stays a quotation; the user's
     choice is in the result of the tool that asked."""
     if unit.form == "paste":
         return Candidate(unit, "statement", "paste", 0.0, False)
-    judged_unit = _judge_said(unit, window)
+    judged_unit = _judge_own_words(unit, window)
     if unit.form == "choice" or not is_order(unit.text, judged_unit.kind):
         return judged_unit
     if unit.before and window.first_speakers.repeated(_proposed(unit, window), unit.position):
-        return replace(judged_unit, trust="assistant", is_firm=False)  # agreed to, and not the user's idea
+        return replace(judged_unit, trust="assistant", is_firm=False)  # the user agreed to it, but did not propose it
     said = window.first_speakers.repeated if judged_unit.trust == "assistant" else window.first_speakers.copied
     if other := said(unit.text, unit.position):
         return Candidate(unit, "statement", other, 0.0, False)
@@ -158,12 +159,12 @@ def _judge(unit: Unit, window: Conversation) -> Candidate:
 
 
 def _proposed(unit: Unit, window: Conversation) -> str:
-    """The words that an answer answers."""
+    """The question or proposal that an answer responds to."""
     position, start, end = unit.before or (unit.position, unit.start, unit.end)
     return window.messages[position].text[start:end]
 
 
-def _judge_said(unit: Unit, window: Conversation) -> Candidate:
+def _judge_own_words(unit: Unit, window: Conversation) -> Candidate:
     if unit.form == "said":
         return Candidate(unit, kind_of_model(unit.text), "assistant", 0.0, False)
     if unit.sets:
@@ -177,13 +178,13 @@ def _judge_said(unit: Unit, window: Conversation) -> Candidate:
     if kind in ("statement", "preference", "decision") and (window.messages[unit.position].answer_to or "").startswith(
         "refused"
     ):
-        kind = "correction"  # whatever the language: they stopped the model and said this instead
+        kind = "correction"  # in any language: the user interrupted the model to say this
     return Candidate(unit, kind, "user", 0.0, False)
 
 
 def _judge_choice(unit: Unit, window: Conversation) -> Candidate:
-    """A decision, unless the user asks back; firm where it takes one of the things that the question names, or is laid
-    down in explicit words. Of ten other answers to an agent's questions of strangers no reader kept one as high."""
+    """A decision, unless the user asks back. It is firm if it picks an option that the question names, or is an
+    explicit statement. Readers kept none of ten other answers to an agent's questions as high."""
     words, message = unit.parts[0], window.messages[unit.position]
     said = kind_of_user(words)
     kind = "question" if is_question(words) else said if said in ("rule", "preference") else "decision"
@@ -194,7 +195,7 @@ def _judge_choice(unit: Unit, window: Conversation) -> Candidate:
 
 
 def overlap(one: tuple[int, int, int], other: tuple[int, int, int]) -> bool:
-    """Whether two spans, each of a position, start and end, have words in common."""
+    """Whether two spans, each given as position, start and end, overlap."""
     return one[0] == other[0] and one[1] < other[2] and other[1] < one[2]
 
 
@@ -215,7 +216,7 @@ class Selection:
         self.kept.append(candidate)
 
     def overlaps(self, candidate: Candidate) -> bool:
-        """Whether some of the very same words are kept already."""
+        """Whether the candidate overlaps the span of a selected unit."""
         return any(
             start < other_end and other_start < end
             for position, start, end in candidate.unit.places
@@ -223,8 +224,8 @@ class Selection:
         )
 
     def repeated(self, words: frozenset[str], since: int = 0) -> float:
-        """The largest share of these words, by their rarity, that one of those kept has; of the first `since`, none
-        is looked at."""
+        """The largest share of these words, weighted by rarity, in one selected unit, except the first `since`
+        units."""
         shared: dict[int, float] = defaultdict(float)
         total = 0.0
         for word in words:
@@ -239,10 +240,10 @@ class Selection:
 def select(
     pool: Sequence[Candidate], weights: Weights, rarity: Mapping[str, float], token_budget: float
 ) -> list[Candidate]:
-    """The explicit ones, and the best of the rest that fit, in the order in which they were said.
+    """The explicit candidates, and the best of the others that fit into the budget, in order of time.
 
-    What is kept makes others that repeat it worth less. Values only fall, so a heap with values that may be too high
-    is enough: what stays on top when it is looked at again is the best.
+    Each selected unit lowers the value of those that repeat it. Values only fall, so a heap with outdated, higher
+    values is enough: an entry that is still on top after its value is updated is the best.
     """
     chosen = Selection(rarity)
     words = [content_words(c.unit.text) for c in pool]
@@ -250,7 +251,7 @@ def select(
     scores = [c.probability**2 / math.pow(max(1, cost), weights.cost) for c, cost in zip(pool, costs, strict=True)]
     heap = [(-value, i) for i, value in enumerate(scores)]
     heapify(heap)
-    repeated, looked_at = [0.0] * len(pool), [0] * len(pool)  # so that no two are compared twice
+    repeated, looked_at = [0.0] * len(pool), [0] * len(pool)  # so that no pair is compared twice
     least = min(costs, default=0)
     laid_down: set[str] = set()
     for i, candidate in enumerate(pool):

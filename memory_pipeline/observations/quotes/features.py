@@ -1,4 +1,4 @@
-"""Features of a unit. They are few numbers, each of which can be checked by eye.
+"""Features of a unit: a few numbers, each of which can be checked by eye.
 
 With an encoder there is also `novelty`, the dissimilarity of a unit to everything before it.
 """
@@ -46,19 +46,19 @@ FEATURES: Mapping[str, str] = {
 ENCODED: Mapping[str, str] = {"novel": "1 - the closest cosine to a message said before"}
 """Features that follow the others in a row if there is an embedding model."""
 FULL = 4
-"""The number of names and numbers above which more of them do not count."""
+"""Count of names and numbers at which the feature reaches its maximum."""
 
 NEAR = 6
-"""Messages within which a result can be one of what was said."""
+"""Maximum distance in messages between a statement and a result that confirms it."""
 
 
 @dataclass(frozen=True)
 class Conversation:
-    """The data about a unit's surroundings that features need."""
+    """The context of a unit that its features need."""
 
     messages: Sequence[WindowMessage]
     reply: Sequence[int]
-    """For each message the position of the user's next one, or the number of messages."""
+    """For each message the position of the user's next message, or the number of messages."""
     ends_turn: Sequence[bool]
     language: Mapping[str, str]
     """The languages of the user and of the model."""
@@ -110,22 +110,22 @@ class Conversation:
 
     @cached_property
     def first_speakers(self) -> FirstSpeakers:
-        """The first speakers, computed only if there is an instruction."""
+        """The first speakers, computed only if the window has an instruction."""
         return FirstSpeakers.from_messages(self.messages)
 
     def is_english(self, role: str) -> bool:
         return self.language.get(role) == ENGLISH
 
     def has_cues(self, role: str) -> bool:
-        """Whether there are words by which a sentence of this speaker shows what it is."""
+        """Whether there are cues for the language of this speaker."""
         return has_cues(self.language[role])
 
     def rarity(self) -> dict[str, float]:
-        """The rarity of a word: 0 if all messages have it."""
+        """The rarity of each word; 0 if all messages have it."""
         return {word: math.log((1 + self.said) / count) for word, count in self.frequency.items()}
 
     def is_confirmed(self, position: int) -> bool:
-        """Whether a result after the model's message, or the user's reply to it, lets it stand."""
+        """Whether a result or the user's reply after the model's message does not reject it."""
         if self.is_rejected(position):
             return False
         reply = self.reply[position]
@@ -147,21 +147,21 @@ def rows(found: Sequence[Unit], window: Conversation) -> list[list[float]]:
     known: dict[str, Mapping[str, float]] = {}
     answers = []
     for unit in found:
-        values = dict.fromkeys(FEATURES, 0.0) | _of_words(unit, window)
+        values = dict.fromkeys(FEATURES, 0.0) | _word_features(unit, window)
         if unit.form == "said":
             for part in unit.parts:
                 if part not in known:
-                    known[part] = _of_model(part) if window.is_english("assistant") else {}
+                    known[part] = _model_features(part) if window.is_english("assistant") else {}
                 for name, value in known[part].items():
                     values[name] = max(values[name], value)
             values["rejected"] = float(window.is_rejected(unit.position))
         else:
-            values |= _of_user(unit, window)
+            values |= _user_features(unit, window)
         answers.append([values[name] for name in FEATURES])
     return answers
 
 
-def _of_words(unit: Unit, window: Conversation) -> dict[str, float]:
+def _word_features(unit: Unit, window: Conversation) -> dict[str, float]:
     words = content_words(unit.text)
     count = max(1, len(words))
     return {
@@ -173,7 +173,7 @@ def _of_words(unit: Unit, window: Conversation) -> dict[str, float]:
     }
 
 
-def _of_user(unit: Unit, window: Conversation) -> dict[str, float]:
+def _user_features(unit: Unit, window: Conversation) -> dict[str, float]:
     values = {
         "whole": unit.form in ("whole", "answer", "choice", "explicit"),
         "user_claim": unit.form in ("answer", "choice"),
@@ -191,7 +191,7 @@ def _of_user(unit: Unit, window: Conversation) -> dict[str, float]:
     return {name: float(value) for name, value in values.items()}
 
 
-def _of_model(words: str) -> dict[str, float]:
+def _model_features(words: str) -> dict[str, float]:
     cues = english()
     return {
         "found": float(bool(cues.root_cause.search(words))),
@@ -204,7 +204,7 @@ def _of_model(words: str) -> dict[str, float]:
 
 
 BLOCK = 512
-"""Units that are compared at once: a window of any length stays within some megabytes."""
+"""Units that are compared at once, so that memory stays within some megabytes for a window of any length."""
 
 
 def novelty(found: Sequence[Unit], messages: Sequence[WindowMessage], encoder: Encoder) -> list[float]:
@@ -214,7 +214,7 @@ def novelty(found: Sequence[Unit], messages: Sequence[WindowMessage], encoder: E
     """
     if not found:
         return []
-    import numpy as np  # comes with the encoder; the observer without one must not need it
+    import numpy as np  # installed with the encoder; not needed without one
 
     spoken = [i for i, m in enumerate(messages) if m.role in ("user", "assistant") and m.text.strip()]
     texts = sorted({p for u in found for p in u.parts} | {messages[i].text for i in spoken}, key=len)

@@ -1,8 +1,8 @@
-"""The extractive observer, which quotes. It needs no model, and contains only what was said.
+"""The extractive observer, which quotes. It needs no model, and its facts contain only words of the session.
 
-It weighs spans of what users and models said (`candidates.py`) and keeps the best ones within a token budget, so that a
-fact is always somebody's own words with their place. A conversation about something other than code is kept by its
-rarest words: the weights were fitted on coding sessions and do no better than chance elsewhere
+It rates spans of users' and models' messages (`candidates.py`) and keeps the best ones within a token budget, so a fact
+is always a verbatim quotation with its place. From a conversation about something other than code it keeps the
+sentences with the rarest words: the weights were fitted on coding sessions and do no better than chance elsewhere
 (`benchmarks/answer_words.py`).
 """
 
@@ -47,12 +47,12 @@ from memory_pipeline.text.tokens import estimate
 MIN_MESSAGES_OF_TALK = 10
 """Minimum messages for which the kind of conversation can be determined."""
 MAX_WORK_SHARE = 0.2
-"""Share of the messages that may name files, identifiers or options, or announce what is done next. Between people it
-is below .05, in coding sessions mostly above .3."""
+"""Maximum share of the messages of a conversation that name files, identifiers or options, or announce a next step.
+Between people it is below .05, in coding sessions mostly above .3."""
 
 
 def is_talk(window: Conversation) -> bool:
-    """Whether no tool was used, hardly anything of code was named and hardly any step of work announced."""
+    """Whether the window uses no tool and hardly names code or announces a step of work."""
     said = [m.text for m in window.messages if m.role in ("user", "assistant")]
     if len(said) < MIN_MESSAGES_OF_TALK or any(m.role == "tool" for m in window.messages):
         return False
@@ -77,13 +77,13 @@ def _sentences(window: Conversation) -> Iterator[Unit]:
 
 
 LIKELY = 0.3
-"""Probability below which what is kept matters for hours only."""
+"""Minimum probability of a fact of medium priority; less likely facts are low."""
 
 
 @dataclass(frozen=True)
 class ExtractiveObserver:
-    """`budget` is the share of the tokens said that the facts of a window may take. With an encoder it also knows
-    what resembles something said before, and takes seconds more."""
+    """An observer that quotes; `budget` is the share of the tokens said that the facts of a window may take. With an
+    encoder it also recognises repeated meaning, and takes seconds more."""
 
     budget: float = 0.10
     encoder: Encoder | None = None
@@ -111,7 +111,7 @@ class ExtractiveObserver:
     def segments(
         self, found: Measured, weights: Weights, vectors: Sequence[Vector | None] | None = None
     ) -> list[Segment]:
-        """The segments with the facts that these weights choose; `vectors` tell where the topic shifts."""
+        """The segments with the facts that these weights select; `vectors` show where the topic shifts."""
         messages, window = found.window.messages, found.window
         kept = self._kept(found, weights)
         facts = [_fact(candidate, priority_of(candidate), window) for candidate in kept]
@@ -157,7 +157,8 @@ def _fact(candidate: Candidate, priority: str, window: Conversation) -> Fact:
 
 
 def priority_of(candidate: Candidate) -> str:
-    """High is only what a user laid down; a question and what others say are never more than low."""
+    """The priority of a candidate. Only explicit statements of a user are high; questions and quotations of others are
+    low."""
     if candidate.kind == "question" or candidate.trust not in SIDES or candidate.probability < LIKELY:
         return LOW
     return HIGH if candidate.is_firm else MEDIUM

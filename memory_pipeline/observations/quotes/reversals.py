@@ -1,4 +1,4 @@
-"""Claims that the session retracts later. They are not kept as true; what retracts them is."""
+"""Claims that the session retracts later. Only the retraction is kept, not the claim."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from memory_pipeline.text.relation import replaces, statement
 from memory_pipeline.text.sentences import sentences
 
 CLAIMS = ("root_cause", "statement", "decision")
-"""Kinds of the model's words that a retraction can end."""
+"""Kinds of the model's statements that a retraction can end."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reversal:
-    """A sentence that may take something back: `messages[position]` from `start` to `end`."""
+    """A sentence that may retract something: `messages[position]` from `start` to `end`."""
 
     position: int
     start: int
     end: int
     text: str
     about: frozenset[str]
-    """Stems of what it and the next sentence are about."""
+    """Stems of the content words of the sentence and the next one."""
     retracts: bool
-    """It says that something was wrong."""
+    """Whether it says that something was wrong."""
     retracted_message: int
     """Position of the user's message that it retracts as a whole, or -1."""
     changes_mind: bool
-    """The user sets something else in the place of what was."""
+    """Whether the user replaces an earlier statement."""
 
 
 def reversed_units(found: Sequence[Unit], window: Conversation) -> dict[int, Reversal]:
-    """The first retraction of each unit that is retracted later, by the number of the unit."""
+    """The first retraction of each unit that is retracted later, by the index of the unit."""
     by_stem: dict[str, list[Reversal]] = defaultdict(list)
     by_message: dict[int, Reversal] = {}
     for reversal in _reversals(window):
@@ -50,9 +50,9 @@ def reversed_units(found: Sequence[Unit], window: Conversation) -> dict[int, Rev
         subject = statement(unit.text).subject
         shared = Counter(r for stem in subject for r in by_stem.get(stem, ()) if r.position > unit.position)
         if unit.form == "said":
-            ending = _retracting(unit, shared) if any(r.retracts for r in shared) else []
+            ending = _retractions(unit, shared) if any(r.retracts for r in shared) else []
         else:
-            ending = _replacing(unit, shared) if shared else []
+            ending = _replacements(unit, shared) if shared else []
             ending += [by_message[unit.position]] if unit.position in by_message else []
         if ending:
             answer[i] = min(ending, key=lambda r: (r.position, r.start))
@@ -60,7 +60,7 @@ def reversed_units(found: Sequence[Unit], window: Conversation) -> dict[int, Rev
 
 
 def reversing_units(found: Sequence[Unit], reversals: Iterable[Reversal]) -> dict[Reversal, int]:
-    """The number of the smallest unit that holds the sentence of each of these, where there is one."""
+    """The index of the smallest unit that contains the sentence of each reversal, if there is one."""
     by_position: dict[int, list[int]] = defaultdict(list)
     for i, unit in enumerate(found):
         by_position[unit.position].append(i)
@@ -77,8 +77,8 @@ def reversing_units(found: Sequence[Unit], reversals: Iterable[Reversal]) -> dic
 
 
 def _reversals(window: Conversation) -> Iterator[Reversal]:
-    """Every sentence of the user, and those in which the model says that it was wrong. Of what is retracted without
-    being named, only English has cues."""
+    """Every sentence of the user, and those in which the model says that it was wrong. A retraction that does not name
+    its object is recognised only in English."""
     cues, before = english(), -1
     for position, message in enumerate(window.messages):
         is_user, own = message.role == "user", message.own
@@ -102,16 +102,16 @@ def _reversals(window: Conversation) -> Iterator[Reversal]:
         before = position if is_user and own.strip() else before
 
 
-def _retracting(unit: Unit, shared: Counter[Reversal]) -> list[Reversal]:
-    """The statements that this claim of the model was wrong."""
+def _retractions(unit: Unit, shared: Counter[Reversal]) -> list[Reversal]:
+    """The reversals that say that this claim of the model was wrong."""
     if kind_of_claim(unit.text) not in CLAIMS:
         return []
     size = len(statement(unit.text).words)
     return [r for r, n in shared.items() if r.retracts and n >= 2 and (n >= size // 5 or 2 * n >= len(r.about))]
 
 
-def _replacing(unit: Unit, shared: Iterable[Reversal]) -> list[Reversal]:
-    """The statements by which a user set something in place of what they wanted, or agreed to."""
+def _replacements(unit: Unit, shared: Iterable[Reversal]) -> list[Reversal]:
+    """The reversals by which a user replaced something that they wanted or agreed to."""
     if unit.form != "answer" and kind_of_user(unit.text) not in NORMATIVE:
         return []
     said = statement(unit.text)

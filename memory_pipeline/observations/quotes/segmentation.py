@@ -1,8 +1,8 @@
 """Topic segmentation of a conversation: by words, or by the vectors of its messages.
 
-With vectors: at each message, the text before it is compared with the text after it, nearer messages counting more. The
-depth of a place is how far this similarity falls below the peaks on its two sides; where it is clearly deeper than the
-conversation's other places, the topic shifts (TextTiling, on vectors).
+With vectors, the text before each message is compared with the text after it, nearer messages counting more. The depth
+of a position is how far this similarity falls below the peaks on both sides; the topic shifts where the depth is
+clearly above the mean of the conversation (TextTiling, with vectors).
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from memory_pipeline.text.similarity import content_words
 Vector = Sequence[float]
 
 FADE = 0.65
-"""The weight of a message relative to the adjacent one that is nearer to the place."""
+"""The weight of a message relative to its neighbour that is nearer to the position."""
 CLEAR = 1.2
-"""Standard deviations above the mean of the conversation from which a depth is a shift."""
+"""Standard deviations above the mean depth of the conversation at which the topic shifts."""
 PRECISION = 6
-"""Decimals of a likeness and a depth; what is behind them is noise of the arithmetic."""
+"""Decimals of a similarity and a depth; further digits are floating-point noise."""
 
 
 def topic_shifts(vectors: Sequence[Vector | None], fade: float = FADE, clear: float = CLEAR) -> list[int]:
-    """Positions of the messages that begin another topic; `None` is a message without words, which begins none.
+    """Positions of the messages that begin another topic; `None` stands for a message without words, which begins none.
 
     `FADE` and `CLEAR` were chosen by `benchmarks/segmentation.py --tune`, on dialogues that it does not report.
     """
@@ -40,7 +40,7 @@ def topic_shifts(vectors: Sequence[Vector | None], fade: float = FADE, clear: fl
     for place, vector in enumerate(vectors):
         values = np.asarray([] if vector is None else vector, dtype=np.float64)
         norm = np.linalg.norm(values)
-        if np.isfinite(norm) and norm > 0:  # others point nowhere
+        if np.isfinite(norm) and norm > 0:  # zero vectors have no direction
             places.append(place)
             units.append(values / norm)
     before, after = _faded(units, fade)[:-1], _faded(units[::-1], fade)[::-1][1:]
@@ -49,7 +49,7 @@ def topic_shifts(vectors: Sequence[Vector | None], fade: float = FADE, clear: fl
 
 
 def deep_places(likeness: Sequence[float], clear: float) -> list[int]:
-    """Places whose depth clearly exceeds that of others."""
+    """Positions whose depth clearly exceeds that of the others."""
     import numpy as np
 
     if not likeness:
@@ -73,7 +73,7 @@ def _cosine(one: Any, other: Any) -> float:
 
 
 def _peaks(likeness: Sequence[float]) -> list[float]:
-    """The peak, for each value, that is reached by going back while values do not fall."""
+    """For each value, the peak reached by going back while the values do not fall."""
     peaks: list[float] = []
     for i, here in enumerate(likeness):
         peaks.append(peaks[-1] if i and likeness[i - 1] >= here else here)
@@ -82,20 +82,20 @@ def _peaks(likeness: Sequence[float]) -> list[float]:
 
 SPEAKERS = ("user", "assistant")
 MIN_MESSAGES, MAX_MESSAGES = 10, 50
-"""Messages that a topic has before other words end it, and after which the user's next message does."""
+"""Minimum messages of a topic that a change of words ends, and maximum after which the user's next message ends it."""
 MAX_WINDOW = 2 * MAX_MESSAGES
 """Maximum messages of a segment, whoever speaks."""
 AFTER_BREAKPOINT = 4
-"""Messages that a topic has before a natural end, like a commit, ends it."""
+"""Minimum messages of a topic that a natural end, like a commit, ends."""
 GAP = timedelta(minutes=30)
 COHESION = 0.2
-"""Below this share of words in common between what came before and after, a user message opens a new topic."""
+"""Share of common words before and after a user's message below which it begins a new topic."""
 MIN_WISH = 12
 """Minimum characters of a user's message that may begin a topic."""
 LOOKED_AT = 3000
-"""Characters of a message in which a natural end shows."""
+"""Characters of a message that are searched for a natural end."""
 _FINISHING = re.compile(r"\bgit (commit|push|merge)\b|\btests? pass|\b[1-9]\d* passed\b", re.I)
-"""What a tool does or prints when a piece of work is done."""
+"""Commands and output of a tool that finish a piece of work."""
 ENCODED = 1000
 """Maximum characters of a message for its vector."""
 
@@ -104,9 +104,9 @@ def segment_starts(messages: Sequence[WindowMessage], vectors: Sequence[Vector |
     """The positions at which a segment begins; the first is 0. `vectors` are those of `said_vectors`.
 
     A segment begins with a message of the user that is more than consent: after a pause, after something was finished,
-    at a turn to the next thing, or where the topic shifts, which vectors show better than words do. Only a segment that
-    grows without end is cut whoever speaks. The numbers were set with the labelled sessions in view, except those of
-    `topic_shifts.py`.
+    when the user turns to the next task, or where the topic shifts, which vectors show better than words. Only an
+    overlong segment is cut at any speaker. The numbers were set with the labelled sessions in view, except those of
+    `topic_shifts`.
     """
     starts = [0] if messages else []
     shifts = _word_changes(messages) if vectors is None else frozenset(topic_shifts(vectors))
@@ -121,7 +121,7 @@ def segment_starts(messages: Sequence[WindowMessage], vectors: Sequence[Vector |
 
 
 def said_vectors(messages: Sequence[WindowMessage], encoder: Encoder) -> list[list[float] | None]:
-    """A vector for the beginning of each message's own words; None for tools and messages without any."""
+    """A vector for the beginning of each message's own words; None for tools and messages without own words."""
     words = [m.own.strip()[:ENCODED] if m.role in SPEAKERS else "" for m in messages]
     encoded = iter(encoder.encode([text for text in words if text]))
     return [next(encoded) if text else None for text in words]
@@ -141,7 +141,7 @@ def _opens(messages: Sequence[WindowMessage], i: int, length: int, is_finished: 
 
 
 def _finishes(message: WindowMessage) -> bool:
-    """Whether something ends with it: a commit, tests that pass."""
+    """Whether the message finishes something: a commit, or tests that pass."""
     if message.role == "tool":
         return not message.is_error and bool(_FINISHING.search(message.text, 0, LOOKED_AT))
     return message.role == "assistant" and bool(english().finished.search(message.text, 0, LOOKED_AT))
@@ -154,7 +154,7 @@ def _word_changes(messages: Sequence[WindowMessage]) -> frozenset[int]:
 
 
 def _cohesion(vocabulary: Sequence[frozenset[str]], i: int, reach: int = MIN_MESSAGES) -> float:
-    """Words shared by the `reach` messages before and after position i, per word of the smaller side."""
+    """Words shared by the `reach` messages before and after position i, divided by the words of the smaller side."""
     before = frozenset().union(*vocabulary[max(0, i - reach) : i])
     after = frozenset().union(*vocabulary[i : i + reach])
     smaller = min(len(before), len(after))

@@ -1,6 +1,6 @@
-"""Spans of what was said that could be facts: sentences and their neighbours, and a user's short message whole.
+"""Spans of messages that could be facts: sentences with their neighbours, and a user's short message as a whole.
 
-A short acceptance goes with the proposal that it answers: "ok, do nothing" is a decision only beside what it is about.
+A short acceptance is joined with the proposal that it answers: "ok, do nothing" is a decision only with its object.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from memory_pipeline.text.sentences import Sentence, sentences, squeeze
 from memory_pipeline.text.similarity import CJK, content_words
 
 WHOLE_MESSAGE = 400
-"""Characters up to which a user's message is taken as a whole; what is longer is mostly pasted."""
+"""Maximum characters of a user's message that is one unit; longer ones are mostly pasted."""
 CLOSING = 200
-"""Characters of a last paragraph below a paste that can still be the user's own."""
+"""Maximum characters of a last paragraph after a paste that can be the user's own."""
 NEIGHBOURS, UNIT = 3, 420
-"""Sentences, and characters, that may stand together in one unit of the model's words."""
+"""Maximum sentences and characters of one unit of the model's words."""
 MIN_ASSISTANT = 30
-"""Characters below which the model's words say nothing by themselves."""
+"""Minimum characters of a unit of the model's words."""
 OPENING = 400
-"""Characters of a paste that are looked at."""
+"""Characters of a paste that are read."""
 _IMAGE = re.compile(r"\W*\[image: [^\]]*\]\W*")
-"""The mark that reading leaves in the place of an image."""
+"""The mark that the reader inserts in place of an image."""
 OWN_LINES = 3
-"""Line breaks that a user types; a message with more of them holds something pasted."""
+"""Maximum line breaks of a typed message; one with more contains something pasted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +44,15 @@ class Unit:
     end: int
     text: str
     form: str
-    """`whole`: a user's short message; `own`: their words around a paste; `dense`: a message of many lines;
-    `answer`: acceptance with its proposal; `choice`: of what a tool asked; `explicit`: what they laid down in explicit
-    words; `paste`; `said`: by the model."""
+    """`whole`: a user's short message; `own`: a user's words around a paste; `dense`: a message of many lines;
+    `answer`: an acceptance with its proposal; `choice`: the answer to a tool's question; `explicit`: a user's explicit
+    statement; `paste`; `said`: by the model."""
     parts: tuple[str, ...] = ()
     before: tuple[int, int, int] | None = None
-    """Position, start and end of the proposal or question that an answer answers; its words stand first in `text`."""
+    """Position, start and end of the proposal or question that an answer responds to; its words come first in
+    `text`."""
     sets: str | None = None
-    """The kind of what is laid down in explicit words: rule, preference or decision."""
+    """The kind of an explicit statement: rule, preference or decision."""
 
     @property
     def places(self) -> tuple[tuple[int, int, int], ...]:
@@ -67,14 +68,14 @@ def units(messages: Sequence[WindowMessage], language: str) -> Iterator[Unit]:
             yield choice
         elif message.role == "user":
             laid_down = list(statements(message.own, language))
-            yield from _of_user(position, message, laid_down)
-            yield from _explicit(position, message, laid_down)
-            yield from _of_paste(position, message)
+            yield from _user_units(position, message, laid_down)
+            yield from _explicit_units(position, message, laid_down)
+            yield from _paste_units(position, message)
         elif message.role == "assistant":
-            yield from _of_assistant(position, message)
+            yield from _assistant_units(position, message)
 
 
-def _of_user(position: int, message: WindowMessage, laid_down: Sequence[Statement]) -> Iterator[Unit]:
+def _user_units(position: int, message: WindowMessage, laid_down: Sequence[Statement]) -> Iterator[Unit]:
     text = message.own
     places = [0, *(place for span in message.quoted for place in span), len(text)]
     parts = [text[start:end].strip() for start, end in zip(places[::2], places[1::2], strict=True)]
@@ -87,15 +88,15 @@ def _of_user(position: int, message: WindowMessage, laid_down: Sequence[Statemen
             yield Unit(position, found.start, found.end, words, form, (words,))
 
 
-def _explicit(position: int, message: WindowMessage, laid_down: Sequence[Statement]) -> Iterator[Unit]:
-    """Statements of a user, wherever they stand in their message, with the sentences that qualify them."""
+def _explicit_units(position: int, message: WindowMessage, laid_down: Sequence[Statement]) -> Iterator[Unit]:
+    """Explicit statements anywhere in a user's message, with the sentences that qualify them."""
     for found in laid_down:
         words = squeeze(message.text[found.start : found.end])
         yield Unit(position, found.start, found.end, words, "explicit", (words,), sets=found.kind)
 
 
 def _choice_unit(position: int, message: WindowMessage) -> Unit | None:
-    """The user's choice, with the question of the tool; the span is that of their words."""
+    """The user's choice with the tool's question; the span is that of the user's words."""
     if message.role != "user" or message.answer_to not in CHOICES or not message.answered:
         return None
     start, end = len(message.text) - len(message.text.lstrip()), len(message.text.rstrip())
@@ -106,8 +107,8 @@ def _choice_unit(position: int, message: WindowMessage) -> Unit | None:
     return Unit(position, start, end, text, "choice", (words,))
 
 
-def _of_paste(position: int, message: WindowMessage) -> Iterator[Unit]:
-    """How each longer paste begins. It tells what the user passed on, and whatever it says is no more than that."""
+def _paste_units(position: int, message: WindowMessage) -> Iterator[Unit]:
+    """The beginning of each longer paste. It shows what the user passed on, and is never the user's statement."""
     for start, end in message.quoted:
         first = next(sentences(message.text[start : min(end, start + OPENING)]), None)
         words = squeeze(message.text[start + first.start : start + first.end]) if first else ""
@@ -116,9 +117,9 @@ def _of_paste(position: int, message: WindowMessage) -> Iterator[Unit]:
 
 
 def _spans_of_user(message: WindowMessage, is_short: bool, laid_down: Sequence[Statement]) -> list[Sentence]:
-    """A short message as one span, without the consent and the orders around what it says; of a longer one,
-    which is mostly pasted, the first sentences and a short last paragraph. A question stands alone, and so does
-    what is above, between and below what is known to be pasted. What is laid down is in none of them."""
+    """A short message as one span, without consent and momentary orders around its content; of a longer one, which is
+    mostly pasted, the first sentences and a short last paragraph. A question is a span of its own, and text above,
+    between and below known pastes is not joined. Explicit statements are left out of all spans."""
     text = message.own
     found = [s for s in sentences(text) if s.kind != "heading" and not _is_mark(message, s)]
     explicit = {s.start for s in found if any(one.start <= s.start < one.end for one in laid_down)}
@@ -150,7 +151,7 @@ def _is_paste_between(message: WindowMessage, run: Sequence[Sentence], sentence:
 
 
 def _is_mark(message: WindowMessage, sentence: Sentence) -> bool:
-    """Whether it is no more than an image, or says that something is pasted below it: "the log:"."""
+    """Whether the sentence is only the mark of an image, or announces a paste: "the log:"."""
     if _IMAGE.fullmatch(message.text, sentence.start, sentence.end):
         return True
     if not message.text.endswith((":", "："), sentence.start, sentence.end):
@@ -159,15 +160,15 @@ def _is_mark(message: WindowMessage, sentence: Sentence) -> bool:
 
 
 def _joined(text: str, run: Sequence[Sentence]) -> list[Sentence]:
-    """The sentences from the first to the last that says something lasting; all of them when none does."""
+    """The sentences from the first to the last with lasting content; all of them if none has any."""
     said = [i for i, s in enumerate(run) if not is_passing(squeeze(text[s.start : s.end]))]
     kept = run[said[0] : said[-1] + 1] if said else run
     return [Sentence(kept[0].start, kept[-1].end, "prose", kept[0].paragraph)] if kept else []
 
 
-def _of_assistant(position: int, message: WindowMessage) -> Iterator[Unit]:
-    """Sentences, and two or three neighbours: what follows a claim often makes it clear. Plans, offers and praise
-    are in none of them."""
+def _assistant_units(position: int, message: WindowMessage) -> Iterator[Unit]:
+    """Single sentences, and runs of two or three, as the sentence after a claim often explains it. Plans, offers and
+    praise are left out."""
     text = message.text
     found = [(s, squeeze(text[s.start : s.end])) for s in sentences(text)]
     keep = [s.kind != "heading" and bool(words) and not is_noise(words) for s, words in found]
@@ -186,20 +187,20 @@ def _of_assistant(position: int, message: WindowMessage) -> Iterator[Unit]:
 
 
 def _follows(text: str, one: Sentence, other: Sentence) -> bool:
-    """Whether nothing but space and the mark of a list is between them, and the list has not ended."""
+    """Whether only space and a list marker separate the sentences, and the list has not ended."""
     if one.kind == "bullet" and other.kind != "bullet":
         return one.paragraph == other.paragraph
     return not text[one.end : other.start].strip(" \t\n-*•0123456789.)")
 
 
 SHORT_ANSWER = 40
-"""Characters, of which a Chinese one counts for three, of an answer that means nothing alone."""
+"""Maximum characters of an answer that means nothing alone; a Chinese character counts as three."""
 MAX_ANSWER = 240
-"""Characters of an answer that goes with its question."""
+"""Maximum characters of an answer that is joined with its question."""
 SAYS_WHAT = 4
-"""Words of content from which a question alone says what it proposes; "shall I go ahead?" does not."""
+"""Minimum content words of a question that states what it proposes; "shall I go ahead?" does not."""
 CHARACTERS = 3
-"""Pairs of Chinese characters that are as good as a word."""
+"""Number of pairs of Chinese characters that count as a word."""
 _CHOICE = re.compile(r"^\W*(?:(?:ok|yes|go with|option|let'?s do|number|take)\W+)*([1-9]|[a-d])\W*$", re.I)
 _OPTION = re.compile(r"\b(?:option|choice|variant|number)\s*#?([1-9]|[a-d])\b|(?:方案|选项|選項)\s*([1-9]|[a-d])", re.I)
 """A choice within a few words: "I like option C"."""
@@ -209,7 +210,7 @@ _MARK = re.compile(r"^[\s#*•-]*(?:option\s+([1-9]|[a-d])\b|([1-9]|[a-d])[.):])
 def answers(messages: Sequence[WindowMessage], *, language: str) -> list[Unit]:
     """Each short acceptance of the user, joined with the proposal before it.
 
-    Without cues for the user's language, any few words that answer a question are taken for one.
+    Without cues for the user's language, any few words after a question count as acceptance.
     """
     found = []
     proposing = -1
@@ -226,12 +227,12 @@ def answers(messages: Sequence[WindowMessage], *, language: str) -> list[Unit]:
 
 
 def _answered(position: int, message: WindowMessage, proposing: int, text: str, language: str) -> Unit | None:
-    """The answer that lays something down, else the acceptance."""
-    return _laid_down(position, message, proposing, text) or _answer(position, message, proposing, text, language)
+    """The explicit answer with its question, else the acceptance with its proposal."""
+    return _explicit_answer(position, message, proposing, text) or _answer(position, message, proposing, text, language)
 
 
-def _laid_down(position: int, message: WindowMessage, proposing: int, text: str) -> Unit | None:
-    """A short answer to the model's question, with the question: alone it would not say of what."""
+def _explicit_answer(position: int, message: WindowMessage, proposing: int, text: str) -> Unit | None:
+    """A short answer with the model's question, without which it has no object."""
     own = message.own
     start, end = len(own) - len(own.lstrip()), len(own.rstrip())
     words, asked = squeeze(own[start:end]), _last_question(text)
@@ -249,7 +250,7 @@ def _laid_down(position: int, message: WindowMessage, proposing: int, text: str)
 
 
 def _last_question(text: str) -> Sentence | None:
-    """The question with which the model's message ends, if a sentence behind it at most says more."""
+    """The question at the end of the model's message, if at most one sentence follows it."""
     found = [s for s in sentences(text) if s.kind != "heading"][-2:]
     asking = [s for s in found if text.endswith(("?", "？"), s.start, s.end)]
     return asking[-1] if asking else None
@@ -283,7 +284,7 @@ def _consents(words: str, language: str) -> bool:
 
 
 def _proposal(text: str, answer: str) -> Sentence | None:
-    """The list item that was chosen, the sentence that the answer takes up, or the question that it answers."""
+    """The list item that was chosen, the sentence whose words the answer repeats, or the question that it answers."""
     found = list(sentences(text))
     choice = _choice(answer)
     if choice:
@@ -293,7 +294,7 @@ def _proposal(text: str, answer: str) -> Sentence | None:
     if not asking:
         return None
     taken_up = content_words(answer) - content_words("ok yes sure do it go please 好 好的 行 可以 是的 要")
-    shared = [_shared(taken_up, text[s.start : s.end]) for s in found]
+    shared = [_common_words(taken_up, text[s.start : s.end]) for s in found]
     if max(shared, default=0) >= 1:
         return found[shared.index(max(shared))]
     last = asking[-1]
@@ -309,8 +310,8 @@ def _without_hashes(text: str, heading: Sentence) -> Sentence:
     return replace(heading, start=heading.end - len(words.lstrip("# ")))
 
 
-def _shared(taken_up: frozenset[str], words: str) -> float:
-    """Words in common, of which a pair of Chinese characters is a part of one; what only announces ("I could:")
+def _common_words(taken_up: frozenset[str], words: str) -> float:
+    """Number of common words, where a pair of Chinese characters counts as a fraction; a mere announcement ("I could:")
     proposes nothing."""
     if words.endswith((":", "：")):
         return 0
