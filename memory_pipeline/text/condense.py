@@ -1,8 +1,10 @@
-"""Text condensed to a share of its length by what is rare in it. Needs no model, and no cue of what is worth keeping.
+"""Extraction of the texts with the rarest words, up to a share of the total length. It needs no model and no cues of
+what is worth keeping.
 
-What people ask for later stands in rare and specific words: names, numbers, what was said once. So a text is worth
-the rarity of its words for what it costs, and the best ones are kept whole and in their order. How central a text is
-says nothing: by `benchmarks/answer_words.py` the words that a question will need survive no better than by chance.
+Later questions are about rare and specific words: names, numbers, and things that were said once. The value of a text
+is the rarity of its words relative to its tokens; the best texts are kept whole and in order. How central a text is
+does not help: in `benchmarks/answer_words.py` centrality keeps the words that a question will need no better than
+chance.
 """
 
 from __future__ import annotations
@@ -17,23 +19,24 @@ from memory_pipeline.text.specifics import CAPITALISED
 from memory_pipeline.text.tokens import estimate
 
 RARE = 3.0
-"""Exponent of a word's rarity: one rare word says more than two that are half as rare."""
+"""Exponent of a word's rarity: one rare word counts more than two that are half as rare."""
 NAMED = 6.0
 """The extra weight of a name, a number, a path or an identifier."""
 OWN = 2.0
-"""The extra weight of a text in which people speak of themselves, in English only."""
+"""The extra weight of a text in the first person, in English only."""
 ASKED = 0.5
 """The weight of a question."""
 LENGTH = 0.75
-"""Exponent of the tokens that a text costs: 1 keeps fragments, 0 the longest."""
+"""Exponent of the tokens of a text: 1 prefers fragments, 0 the longest texts."""
 _OWN = re.compile(r"\b(i|me|my|mine|we|us|our|ours)\b", re.I)
 
 
 def condense(texts: Sequence[str], share: float, rarity: Mapping[str, float] | None = None) -> list[int]:
-    """Numbers of the texts that are kept, in order: the most worth that fits into this share of their tokens.
+    """Indices of the selected texts, in order: those with the highest value that fit into this share of the tokens of
+    all.
 
-    `rarity` is that of each word, from 0 for one that is everywhere, counted in more than these texts where more is
-    known; a word that it does not know counts nothing. Of texts with the very same words one is kept.
+    `rarity` maps each word to its rarity, 0 for one that occurs everywhere; it may be counted over more texts than
+    these. An unknown word counts nothing. Of texts with the same set of words one is kept.
     """
     words = [content_words(text) for text in texts]
     costs = [estimate(text) for text in texts]
@@ -51,7 +54,7 @@ def condense(texts: Sequence[str], share: float, rarity: Mapping[str, float] | N
 
 
 def rarity_in(texts: Sequence[frozenset[str]]) -> dict[str, float]:
-    """The rarity of a word among these texts, given by their words: 0 if all have it."""
+    """The rarity of each word among these texts, which are given as sets of words; 0 if all have it."""
     counts = Counter(word for words in texts for word in words)
     return {word: math.log((1 + len(texts)) / count) for word, count in counts.items()}
 

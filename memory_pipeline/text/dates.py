@@ -1,4 +1,4 @@
-"""Days and times of day that a text names."""
+"""Days and times of day that a text mentions."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 DATE = re.compile(r"(?<![\d-])(20\d\d)-([01]\d)-([0-3]\d)(?![\d-])")
-"""A day as ISO 8601 writes it."""
+"""A day in ISO 8601."""
 CLOCK = re.compile(r"(?<![\d:.])([01]?\d|2[0-3]):([0-5]\d)(?![\d:])")
 """A time of day."""
 EARLY = 40
-"""Lines of a session file that are its beginning: about the first thirty messages."""
+"""Number of lines of a session file that count as its beginning: about thirty messages."""
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _RELATIVE = re.compile(
     r"\b(?:(?P<day>yesterday|tomorrow|(?:the )?day (?P<side>before yesterday|after tomorrow))"
@@ -24,28 +24,28 @@ _NUMBERS = {"a": 1, "an": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 
 
 
 def day_spoken_of(text: str, said_on: date) -> date | None:
-    """The first day that the text names: written as a date, or counted from the day on which it was said.
+    """The first day that the text mentions, either as a date or relative to the day on which it was said.
 
-    English only, and only what is certain: "tomorrow", "three days ago", "by Friday"; not "soon" or "next Friday".
+    Only unambiguous English expressions: "tomorrow", "three days ago", "by Friday"; not "soon" or "next Friday".
     """
     found = [(match.start(), day) for match in DATE.finditer(text) if (day := _written(match))]
     found += [(match.start(), _counted(match, said_on)) for match in _RELATIVE.finditer(text)]
-    # what is written out is meant, wherever it stands: "by Friday (meaning 2026-03-06)"
+    # a written date takes precedence, wherever it is: "by Friday (meaning 2026-03-06)"
     written = [day for start, day in sorted(found) if DATE.match(text, start)]
     days = written or [day for _, day in sorted(found)]
     return days[0] if days else None
 
 
 def instead_of_clock(line: int) -> str:
-    """The text in place of a clock time that was not recorded, by the message's line in the session file.
+    """The text that replaces a clock time that was not recorded, by the message's line in the session file.
 
-    It does not mention the end: the text would change when the session continues, and its messages be observed again.
+    It never says "end": that text would change when the session continues, and its messages would be observed again.
     """
     return "early in session" if line <= EARLY else "later in session"
 
 
 def clock_of(moment: datetime, zone: ZoneInfo, untimed: str | None) -> str:
-    """`14:03` in local time, or the text in its place if the time was not recorded."""
+    """`14:03` in local time, or the replacement text if the time was not recorded."""
     return untimed or f"{moment.astimezone(zone):%H:%M}"
 
 

@@ -1,4 +1,4 @@
-"""Properties of embedding models: prefixes of texts, and cosines from which two texts say the same."""
+"""Properties of embedding models: prefixes of texts, and minimum cosines of texts with the same meaning."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Cosines(NamedTuple):
-    """The minimum cosines of equal texts, by purpose, as measured for the model."""
+    """Minimum cosines of texts with the same meaning, by purpose, as measured for the model."""
 
     observed: float
     offered: float
@@ -17,18 +17,18 @@ class Cosines(NamedTuple):
 
 @dataclass(frozen=True)
 class EmbeddingModel:
-    """A model, or a family of models that were trained alike."""
+    """A model, or a family of models with the same training."""
 
     source: str = ""
-    """The source of these values."""
+    """The source of these values (a URL or title)."""
     query: str = ""
     """The prefix of a question."""
     document: str = ""
-    """The prefix of a text that is searched."""
+    """The prefix of a text to be found."""
     cosines: Cosines | None = None
-    """None: not measured. Lines are then compared by their words alone, since a cosine means nothing across models:
-    those of e5 lie above .7 also for texts that have nothing to do with each other. A line that is merged by mistake is
-    lost, one that is not is offered twice."""
+    """None if not measured. Lines are then compared by their words alone, as cosines of different models are not
+    comparable: unrelated texts have cosines above .7 with e5. A line that is merged by mistake is lost; one that is
+    missed is merely offered twice."""
 
     @property
     def is_calibrated(self) -> bool:
@@ -36,7 +36,7 @@ class EmbeddingModel:
 
 
 MINILM_COSINES = Cosines(observed=0.75, offered=0.7)
-"""The only ones that were measured. Who measures another model's has to hand them to `sameness.groups` too."""
+"""The only cosines that were measured. Those of another model must also be passed to `relation.groups`."""
 UNKNOWN = EmbeddingModel()
 _KNOWN = (
     (
@@ -71,7 +71,7 @@ _KNOWN = (
     (r"bge-m3", EmbeddingModel(source="https://huggingface.co/BAAI/bge-m3")),
     (r"gte-(small|base|large)", EmbeddingModel(source="https://huggingface.co/thenlper/gte-base")),
 )
-"""Models by the end of their name, `OWNER/NAME` or a folder. A model whose own configuration has prompts uses these."""
+"""Models by the end of their name, `OWNER/NAME` or a folder. Prompts in a model's own configuration take precedence."""
 
 
 def facts_of(name: str) -> EmbeddingModel:

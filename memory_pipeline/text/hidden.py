@@ -1,12 +1,12 @@
-"""Characters that nobody sees: they carry orders to a model past the person who reads the text, and split secrets.
+"""Invisible characters: they pass instructions to a model that a reader does not see, and split secrets.
 
-They are those that Unicode says may be ignored in display (`Default_Ignorable_Code_Point`), with the marks of
-interlinear notes, what is drawn as nothing (the blank of Braille, the null of musical notes) and code points that are
-no characters. What is part of the spelling or of a picture stays: the joiners of Arabic, Persian, Indic and other
-scripts that join letters, the joiner between two emoji, what makes a character an emoji, the flags of England, Scotland
-and Wales, the form of an ideograph in a name, a blank after Braille, and an icon of a font in the area for private use.
-Of each only one in a row is meant, so none of them can carry a message. What else only chooses between forms of a glyph
-or tells which way to write goes: the words stay the same without.
+They are those that Unicode allows to ignore in display (`Default_Ignorable_Code_Point`), interlinear annotation marks,
+characters with an empty glyph (the Braille blank, the musical null notehead) and noncharacters. Characters that are
+part of the spelling or of an image are kept: the joiners of Arabic, Persian, Indic and other scripts that join letters,
+the joiner between two emoji, emoji variation selectors, the flags of England, Scotland and Wales, the variant of an
+ideograph in a name, a blank after Braille, and an icon of a font in the private use area. Only one of each in a row is
+legitimate, so none of them can carry a message. Other characters that only select a glyph or the direction of writing
+are removed: the words stay the same without them.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _JOINING = (
 )
 _EMOJI = r"\u00a9\u00ae\u203c-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 _REGIONS = "|".join("".join(chr(0xE0000 + ord(c)) for c in region) for region in ("gbeng", "gbsct", "gbwls"))
-"""Each spelt in tags, which stand between the black flag and the end of the tag."""
+"""Each is spelt in tag characters, between the black flag and the cancel tag."""
 _IDEOGRAPH = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
 _FORM = r"\ufe00-\ufe02\U000e0100-\U000e01ef"
-"""Selects the form of an ideograph; two neighbours that have one are no name, but a message."""
+"""Variation selectors of an ideograph; two adjacent ideographs that have one are no name, but a message."""
 _PRIVATE = r"\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
 _CANDIDATE = re.compile(f"[{_HIDDEN}{_PRIVATE}]")
-"""The beginning of every match of `_MEANT_OR_HIDDEN`: a set of characters is found many times as fast."""
+"""The first character of every match of `_MEANT_OR_HIDDEN`: searching a character set is many times as fast."""
 _ANY = re.compile(f"[{_HIDDEN}]|[{_PRIVATE}]{{2}}")
 _MEANT_OR_HIDDEN = re.compile(
     rf"((?<=[{_JOINING}])[\u200c\u200d]"
@@ -50,20 +50,20 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 def plain(text: str) -> str:
     """The text as a page shows it: without invisible characters and those that move a cursor or change the direction of
-    writing; line breaks and tabs stay."""
+    writing; line breaks and tabs are kept."""
     return _CONTROL.sub("", without_hidden(_ESCAPE.sub("", text.replace("\r\n", "\n")))[0])
 
 
 def without_hidden(text: str) -> tuple[str, int]:
-    """The text without its hidden characters, and how many they were."""
+    """The text without its hidden characters, and their number."""
     if text.isascii():
         return text, 0
-    # looked for in the other characters only: in a long text of ASCII that is many times as fast
+    # only characters outside ASCII are searched, which is many times as fast in a long text of ASCII
     others = text.encode("utf-8", "surrogatepass").translate(None, _ASCII).decode("utf-8", "surrogatepass")
     if not _ANY.search(others):
         return text, 0
     visible, before = _without_hidden_once(text), text
-    # what stood apart may be neighbours now
+    # removal may create new adjacent pairs
     while len(visible) < len(before):
         visible, before = _without_hidden_once(visible), visible
     return visible, len(text) - len(visible)

@@ -1,4 +1,4 @@
-"""Kinds of facts by the cues in their words; words that are no fact, and those that mean nothing once they are done."""
+"""Kinds of facts by cues in their words; also words that are no fact, and those that only matter for the moment."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ Kind = Literal[
 KINDS: tuple[str, ...] = get_args(Kind)
 STATEMENT, PROGRESS = "statement", "progress"
 MIN_SAID = 12
-"""Characters below which a user's sentence says nothing by itself."""
+"""Minimum characters of a user's sentence that means something by itself."""
 PROSE = 0.7
-"""Share of letters and spaces in what reads as a sentence."""
+"""Minimum share of letters and spaces in a sentence of prose."""
 RULES = ("rule", "preference", "correction")
-"""Kinds that say how things are to be done from now on: a user's can be ended by the user only."""
+"""Kinds that say how things should be done from now on; only a user can end those of a user."""
 NORMATIVE = (*RULES, "decision")
-"""Kinds that say what is to hold: rules and decisions. In a user's words only the user can replace them."""
+"""Kinds that prescribe something: rules and decisions. Only the user can replace those in a user's words."""
 _ADDRESSED = re.compile(r"^\W*((me|us|you|i|we|to|that|and|also)\W+)*", re.I)
 """The words between "would you like" and the offer."""
 _AUXILIARY = re.compile(
@@ -48,11 +48,11 @@ _CLAIMS = (
     ("convention", "convention"),
     ("progress", "progress"),
 )
-"""Roles of cues in the order in which they are looked for, each with the kind that it tells."""
+"""Roles of cues in order of precedence, each with the kind that it indicates."""
 
 
 def kind_of_user(words: str) -> str:
-    """The kind of a user's words. A question remains one whatever else it contains, unless it corrects."""
+    """The kind of a user's words. A question stays a question unless it is a correction."""
     cues = cues_of(words)
     if is_question(words):
         return "correction" if cues.correcting_question.search(words) else "question"
@@ -65,7 +65,7 @@ def kind_of_user(words: str) -> str:
 
 
 def kind_of_model(words: str) -> str:
-    """The kind of a model's words; it has no preferences."""
+    """The kind of a model's words; a model has no preferences."""
     kind = kind_of_claim(words)
     return "statement" if kind == "preference" else kind
 
@@ -80,20 +80,20 @@ def is_question(words: str) -> bool:
 
 
 def is_passing(words: str) -> bool:
-    """Consent, thanks, or an order for this moment."""
+    """Whether the words are only consent, thanks, or an order for this moment."""
     if cues_of(words).acceptance.match(words) or length_of(words) < MIN_SAID:
         return True
     return is_momentary_claim(kind_of_user(words), words)
 
 
 def is_noise(words: str) -> bool:
-    """A plan, an offer or praise of the model."""
+    """Whether the words are a plan, an offer or praise of the model."""
     cues = cues_of(words)
     return any(cue.search(words) for cue in (cues.plan, cues.offer, cues.praise))
 
 
 def is_prose(words: str) -> bool:
-    """Whether it reads as a sentence: not a path or a link alone, a prompt or a line of a log."""
+    """Whether the words are a sentence: not a path or a link alone, a prompt or a line of a log."""
     is_one_word = " " not in words and not CJK.search(words)
     return (
         not is_one_word
@@ -103,12 +103,12 @@ def is_prose(words: str) -> bool:
 
 
 def length_of(words: str) -> int:
-    """Characters, of which one of Chinese, Japanese or Korean says as much as three others."""
+    """Length in characters, where one of Chinese, Japanese or Korean counts as three."""
     return len(words) + 2 * len(CJK.findall(words))
 
 
 def is_momentary_claim(kind: str, words: str) -> bool:
-    """An order for this moment; a decision ("let's go with Postgres") outlasts it."""
+    """Whether the words are an order for this moment; a decision ("let's go with Postgres") outlasts it."""
     return kind in _MAY_PASS and is_momentary_step(words)
 
 
@@ -118,19 +118,20 @@ def is_momentary_step(words: str) -> bool:
 
 
 def is_momentary_offer(words: str) -> bool:
-    """An offer to do something right away: "Would you like me to commit this?"."""
+    """Whether the words offer to do something right away: "Would you like me to commit this?"."""
     asked = words.rsplit(". ", 1)[-1]
     cues = english()
     return asked.endswith("?") and bool(cues.momentary.match(_ADDRESSED.sub("", cues.offer.sub("", asked))))
 
 
 def is_momentary_question(words: str) -> bool:
-    """A question of the model about the next step ("Do you want to push this?"), not about how things are to be."""
+    """Whether the words are a question of the model about the next step ("Do you want to push this?"), not about how
+    things should be."""
     asked = _AUXILIARY.sub("", words)
     return is_momentary_offer(asked) and not _DO.match(asked)
 
 
 def is_momentary_request(line: str) -> bool:
-    """A line in a user's words that asks for something to be done now."""
+    """Whether a line in a user's words asks for something to be done now."""
     cues = cues_of(line)
     return bool(cues.request.search(line)) and not cues.rule.search(line)

@@ -1,9 +1,9 @@
-"""Signs in the words of a line that it supposes, orders, guesses, reports or points at something, and whether it is
-understood, and can be followed, without what was said around it.
+"""Properties of a line by its words: whether it supposes, orders, guesses, reports or refers to something, and whether
+it can be understood and followed without its context.
 
-A line is a sentence that a user said or an observer or a reflector wrote, which may become one of MEMORY.md. "no,
-that's horrible" is a correction, and "should be dimmer" a rule, and neither says of what. In doubt a line is not
-self-contained: it stays an observation.
+A line is a sentence of a user, an observer or a reflector, which may become a line of MEMORY.md. "no, that's horrible"
+is a correction and "should be dimmer" a rule, but neither names its object. In doubt a line is not self-contained: it
+stays an observation.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from memory_pipeline.text.tokens import estimate
 _LIST = re.compile(r"; .*; |→")
 _POINTS = re.compile(r"\b(?:it|this|that|these|those|them|here|there|it's|that's)\b", re.IGNORECASE)
 MIN_WORDS = 2
-"""Minimum content words that name a thing and what applies to it: "answer in English"."""
+"""Minimum content words, which name an object and what applies to it: "answer in English"."""
 LONG = 70
-"""Tokens from which it is a paragraph of which a user would keep a part."""
+"""Tokens from which a line is a paragraph, of which a user would keep only a part."""
 MAX_STATEMENT = 150
-"""Tokens of a statement with what qualifies it."""
+"""Maximum tokens of an explicit statement with its qualifying sentences."""
 _REACTION = re.compile(
     r"^\W*(?:(?:(?:yes|yeah|ok(?:ay)?|hm+|oh|ah|well|so|and|but|also|alright|actually|please|omg|omfg|wtf|ffs|"
     r"(?:my )?dude|sorry)\b|(?:no|nope|wrong|stop|wait|again|then|now)\b(?=[,.:;!-]))[\s,.:;!-]*)+",
@@ -52,7 +52,7 @@ _REFERS = re.compile(
 _WISH = re.compile(
     r"\bi(?: want|['’]d like| would like| need)(?: you)? to (?:create|make|build|implement|write|start|try)\b", re.I
 )
-"""A task, which is done when it is done."""
+"""A task, which no longer matters once it is done."""
 ANTECEDENT = 3
 """Content words before "it" that show that it refers to something in the same sentence."""
 _DO = re.compile(r"^(?:use|keep|take|put|write|name|call|run|store|set|prefer|leave)\b", re.I)
@@ -61,7 +61,7 @@ SAYS_WHAT = 4
 
 
 def supposes(text: str) -> bool:
-    """Whether it weighs what could be: "maybe", "if we", "could"."""
+    """Whether the line considers a possibility: "maybe", "if we", "could"."""
     return bool(cues_of(text).supposes.search(text))
 
 
@@ -78,22 +78,22 @@ def guesses(text: str) -> bool:
 
 
 def points(text: str) -> bool:
-    """Whether the line says "that" or "here", which is unclear later unless it also names something."""
+    """Whether the line says "that" or "here", which is unclear later unless it also names its object."""
     return _POINTS.search(text) is not None
 
 
 def reports_success(text: str) -> bool:
-    """Whether it is news that something works or is done."""
+    """Whether the line reports that something works or is done."""
     return "✅" in text or bool(cues_of(text).success.search(text))
 
 
 def is_list(text: str) -> bool:
-    """Whether several things stand in it one after the other, as in a model's list of changes."""
+    """Whether the line lists several things, like a model's list of changes."""
     return _LIST.search(text) is not None
 
 
 def is_self_contained(text: str, kind: str) -> bool:
-    """Whether a user's words of this kind are clear by themselves and outlast their moment."""
+    """Whether a user's words of this kind are understandable on their own and outlast the moment."""
     said = _REACTION.sub("", text)
     if not said or estimate(text) > LONG or len(content_words(said)) < MIN_WORDS:
         return False
@@ -114,8 +114,7 @@ def is_self_contained(text: str, kind: str) -> bool:
 
 
 def stands_alone(text: str) -> bool:
-    """Whether a statement in explicit words says of what it is meant: it names a thing, and points at nothing that was
-    said before it."""
+    """Whether an explicit statement names its object and refers to nothing that was said before it."""
     said = _REACTION.sub("", text)
     if estimate(text) > MAX_STATEMENT or len(content_words(said)) < MIN_WORDS or _ABOVE.search(said):
         return False
@@ -126,7 +125,7 @@ def stands_alone(text: str) -> bool:
 
 
 def tells_what(text: str) -> bool:
-    """Whether it has words that tell what is to hold: a rule, a preference, a decision, a reason."""
+    """Whether the line prescribes or explains something: a rule, a preference, a decision, a reason."""
     cues = cues_of(text)
     told = (cues.rule, cues.preference, cues.decided, cues.decision, cues.contrast, cues.obligation, cues.convention)
     return any(cue.search(text) for cue in told) or (
@@ -135,5 +134,5 @@ def tells_what(text: str) -> bool:
 
 
 def _is_pointing(text: str) -> bool:
-    """Whether it speaks of something that it has not named before."""
+    """Whether it refers to something that it has not named before."""
     return any(len(content_words(text[: found.start()])) < ANTECEDENT for found in _REFERS.finditer(text))

@@ -1,7 +1,7 @@
-"""The bundled MiniLM's way from a text to its vector, in numpy: ready in hundredths of a second, for a single query.
+"""The bundled MiniLM in numpy, for a single query: it is ready in hundredths of a second.
 
-sentence-transformers takes seconds to import, which one question on the command line must not wait for. The weights
-are the same file, mapped into memory, so that only the rows of words that a text has are read.
+sentence-transformers takes seconds to import, too long for one question on the command line. The weights come from the
+same file, mapped into memory, so that only the rows of a text's words are read.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from tokenizers import Tokenizer
 Floats = NDArray[np.float32]
 
 MAX_TOKENS = 256
-"""Maximum tokens of a text, with the marks of begin and end; longer ones are truncated, as sentence-transformers does
-for this model."""
+"""Maximum tokens of a text including the begin and end tokens; longer texts are truncated, as sentence-transformers
+does for this model."""
 LAYERS, HEADS, HEAD_SIZE, EPSILON = 6, 12, 32, np.float32(1e-12)
 _ERF_SCALE, *_ERF = map(np.float32, (0.3275911, 1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592))
-"""Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26: erf within 1.5e-7, which numpy has not."""
+"""Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26: erf within 1.5e-7, which numpy lacks."""
 
 
 class MiniLM:
@@ -31,9 +31,10 @@ class MiniLM:
     def __init__(self, folder: Path) -> None:
         self._weights = _mapped(folder / "model.safetensors")
         self._tokenizer = tokenizer_of(folder)
-        # a second thread costs more than it saves on a short text, and much more where other processes want the core
+        # a second thread costs more than it saves on a short text, and much more if other processes need the core
         self._threads = ThreadpoolController()
-        # the limit is the process's: who leaves it while another computes would give that one other last digits
+        # the limit applies to the process: releasing it while another thread computes would change that one's last
+        # digits
         self._alone = Lock()
 
     def encode(self, text: str) -> list[float]:
@@ -69,7 +70,7 @@ class MiniLM:
         return seen
 
     def _linear(self, states: Floats, name: str) -> Floats:
-        # the weights on the left: so they are read in order, in three fifths of the time
+        # the weights are on the left, so that they are read in order, which takes three fifths of the time
         return (self._weights[f"{name}.weight"] @ states.T).T + self._weights[f"{name}.bias"]
 
     def _normalised(self, states: Floats, name: str) -> Floats:
@@ -94,7 +95,7 @@ def readable(text: str) -> str:
 
 
 def _gelu(x: Floats) -> Floats:
-    """x times the share of a normal distribution below it: the exact form, as the model was trained with."""
+    """x times the normal cumulative distribution at x: the exact form, with which the model was trained."""
     z = np.abs(x) * np.float32(0.5**0.5)
     part = 1 / (1 + _ERF_SCALE * z)
     series = np.zeros_like(part)
@@ -105,7 +106,8 @@ def _gelu(x: Floats) -> Floats:
 
 
 def _mapped(path: Path) -> dict[str, Floats]:
-    """The tensors of a safetensors file by name, read where they lie: a length, a table in JSON, the numbers."""
+    """The tensors of a safetensors file by name, mapped into memory. The file holds a length, a table in JSON, and the
+    numbers."""
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
         table = json.loads(file.read(size))

@@ -1,11 +1,11 @@
-"""The bundled MiniLM for many texts at once, with torch: no padding, and bfloat16 where the processor multiplies it.
+"""The bundled MiniLM in torch, for many texts at once: without padding, and in bfloat16 if the processor supports it.
 
-sentence-transformers pads the texts of a batch to the length of the longest. Here texts lie one after the other, sorted
-by length: all that a layer does for single tokens is one multiplication over all of them, and tokens look at each other
-within groups of texts that have the very same length. It is two to four times as fast (`benchmarks/embedding.py`).
+sentence-transformers pads the texts of a batch to the length of the longest. Here the texts are concatenated, sorted by
+length: operations on single tokens are one multiplication over all of them, and attention is computed for groups of
+texts with exactly the same length. This is two to four times as fast (`benchmarks/embedding.py`).
 
-A vector does not depend on the texts beside it, but for rounding in the seventh place; the same texts on the same
-machine have the same bytes. In bfloat16 only factors of multiplications are rounded, sums are not: cosines to the
+A vector does not depend on the other texts, except for rounding in the seventh place; the same texts on the same
+machine give the same bytes. In bfloat16 only the factors of multiplications are rounded, not the sums: cosines to the
 vectors of sentence-transformers were .9999 and more.
 """
 
@@ -25,14 +25,14 @@ from memory_pipeline.text.minilm import EPSILON, HEAD_SIZE, HEADS, LAYERS, reada
 
 _SIZE = HEADS * HEAD_SIZE
 _SORTED_AT_ONCE = 4_096
-"""Texts whose tokens are held in memory together, to be sorted by length."""
+"""Number of texts whose tokens are held in memory at once, to be sorted by length."""
 _BATCH_TOKENS = 2_048
-"""Tokens of a batch. From 1,024 to 8,192 none is faster; with less, the data between layers stays in the processor's
-cache."""
+"""Tokens of a batch. No size from 1,024 to 8,192 is faster; a smaller one keeps the data between layers in the
+processor's cache."""
 
 
 class Linear(NamedTuple):
-    """Factors and what is added, as `torch.nn.functional.linear` and `layer_norm` take them."""
+    """Weight and bias, as `torch.nn.functional.linear` and `layer_norm` take them."""
 
     weight: Tensor
     bias: Tensor
@@ -94,7 +94,7 @@ class MiniLMBatches:
         return found
 
     def _vectors(self, texts: list[list[int]]) -> Tensor:
-        """The vectors of texts by their tokens, sorted by number of tokens."""
+        """The vectors of texts given as tokens, sorted by number of tokens."""
         lengths = [len(tokens) for tokens in texts]
         words = torch.tensor([token for tokens in texts for token in tokens])
         places = torch.cat([torch.arange(length) for length in lengths])
@@ -108,7 +108,8 @@ class MiniLMBatches:
         return nn.normalize(torch.stack([of_text.mean(dim=0) for of_text in torch.split(states, lengths)]))
 
     def _attention(self, factors: Tensor, groups: list[tuple[int, int]]) -> Tensor:
-        """The attention of each token within its own text; `groups` are lengths of texts with their number."""
+        """The attention of each token within its own text; `groups` are pairs of a length and the number of texts with
+        it."""
         seen = torch.empty(len(factors), _SIZE, dtype=self.dtype)
         start = 0
         for length, count in groups:
@@ -121,13 +122,13 @@ class MiniLMBatches:
 
 
 def fastest_dtype() -> torch.dtype:
-    """bfloat16 where the processor has instructions for it; elsewhere it is emulated, and slower than float32."""
+    """bfloat16 if the processor has instructions for it; emulated, it is slower than float32."""
     able = torch.cpu.get_capabilities()
     return torch.bfloat16 if able.get("avx512_bf16") or able.get("amx_bf16") else torch.float32
 
 
 def _batches(lengths: list[int]) -> Iterator[list[int]]:
-    """Numbers of texts, the shortest first, as many at once as have `_BATCH_TOKENS` tokens, or one."""
+    """Batches of text indices, shortest texts first, each with at most `_BATCH_TOKENS` tokens or a single text."""
     batch: list[int] = []
     tokens = 0
     for number in sorted(range(len(lengths)), key=lengths.__getitem__):

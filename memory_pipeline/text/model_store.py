@@ -1,6 +1,6 @@
-"""Embedding models on this machine, in the cache that all tools of the Hugging Face hub share, and fetching one.
+"""Embedding models on this machine, in the shared cache of the Hugging Face hub, and their download.
 
-Nothing else of the pipeline downloads anything.
+No other module of the pipeline downloads anything.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 WANTED = ("*.json", "*.txt", "*.model", "*.safetensors")
-"""Weights as safetensors, which cannot run code, and what describes them and their words."""
+"""Weights as safetensors, which cannot run code, with their configuration and vocabulary."""
 UNWANTED = ("onnx/*", "openvino/*")
 
 
 class NotFetchedError(MemoryPipelineError):
-    """Nothing was downloaded and nothing is left behind; the message says why and what to do."""
+    """The download failed and no files are left; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
 class Offer:
-    """A model as the hub has it."""
+    """A model on the hub."""
 
     name: str
     licence: str | None
     size: int
-    """Bytes of the files that would be fetched."""
+    """Size in bytes of the files that would be downloaded."""
 
 
 @dataclass(frozen=True)
 class Stored:
-    """A model that is here, whole."""
+    """A complete model on this machine."""
 
     name: str
     size: int
@@ -52,11 +52,11 @@ class Stored:
 
 
 def offer_of(name: str) -> Offer:
-    """Ask the hub for the model; nothing is fetched. A name without owner is one of sentence-transformers.
+    """Ask the hub for the model without downloading it. A name without owner means one of sentence-transformers.
 
     Raises `NotFetchedError`.
     """
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # read when the client is imported
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # the client reads it when it is imported
     from huggingface_hub import HfApi
 
     full = name if "/" in name else f"sentence-transformers/{name}"
@@ -81,7 +81,7 @@ def fetch(offer: Offer, *, with_progress: bool) -> Path:
     from huggingface_hub import constants, snapshot_download
     from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]
 
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # of every attempt it would tell
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # it would log every attempt
     if not with_progress:
         disable_progress_bars()
     place = Path(constants.HF_HUB_CACHE) / f"models--{offer.name.replace('/', '--')}"
@@ -99,14 +99,14 @@ def fetch(offer: Offer, *, with_progress: bool) -> Path:
             )
         )
     except BaseException:
-        _take_back(place, before)
-        for path, revision in newest.items():  # or the name would mean what is not there
+        _remove_new_files(place, before)
+        for path, revision in newest.items():  # otherwise the name would refer to files that were removed
             path.write_bytes(revision)
         raise
 
 
 def stored_models() -> list[Stored]:
-    """The models of sentence-transformers in the cache, by name; the bundled one is not there."""
+    """The models of sentence-transformers in the cache, by name, without the bundled one."""
     from huggingface_hub import scan_cache_dir
     from huggingface_hub.errors import CacheNotFound
 
@@ -144,7 +144,7 @@ def _asked(name: str, ask: Callable[[], T]) -> T:
         raise NotFetchedError(
             f"{name!r} is no name of a model; expected OWNER/NAME, as in intfloat/e5-base-v2."
         ) from error
-    except Exception as error:  # of the network, the server or the disk, by three libraries that share no root
+    except Exception as error:  # network, server and disk errors of three libraries without a common base class
         why = next((line.strip() for line in f"{error}".splitlines() if line.strip()), "no reason given")
         raise NotFetchedError(
             f"{name} cannot be fetched from {hub} ({type(error).__name__}: {why.rstrip('.')}), and nothing of it was "
@@ -152,11 +152,11 @@ def _asked(name: str, ask: Callable[[], T]) -> T:
         ) from error
 
 
-def _take_back(place: Path, before: set[Path]) -> None:
-    """Remove what lies in the folder of a model and did not before."""
-    for path in sorted(set(place.rglob("*")) - before, reverse=True):  # what is in a folder before the folder
+def _remove_new_files(place: Path, before: set[Path]) -> None:
+    """Remove the files in the folder of a model that were not there before."""
+    for path in sorted(set(place.rglob("*")) - before, reverse=True):  # the contents of a folder before the folder
         if path.is_dir() and not path.is_symlink():
-            with suppress(OSError):  # another process has put something there
+            with suppress(OSError):  # another process has written there
                 path.rmdir()
         else:
             path.unlink(missing_ok=True)

@@ -1,19 +1,19 @@
-"""The words by which a language shows what a sentence is, as its file has them, and the patterns that they become.
+"""Phrases of a language that show the role of a sentence, read from a file, and the patterns compiled from them.
 
-A file has a table for each role of `Cues`, and in it lists of phrases by where they must stand:
+A file has a table for each role of `Cues`, with lists of phrases by position:
 
     words   anywhere in the sentence
-    begins  at its beginning
-    opens   at its beginning, behind any of the language's `fillers` ("ok, now please ...")
+    begins  at the beginning of the sentence
+    opens   at its beginning, after any of the language's `fillers` ("ok, now please ...")
     clause  at the beginning of a part of it
     ends    at its end
-    short   at its beginning, with hardly anything behind
+    short   at its beginning, with hardly anything after it
     only    the sentence has nothing but these
     except  no occurrence of any of these: "never mind"
 
 In a phrase `*` is any ending of a word, `_` any word, `{do}` a word of the list `do` and `…` a few words; `(a/b)` is
-one of the two, `[a/b]` one of them or nothing, and a comma may stand at any space. In the roles `gives_up` and
-`refuses`, `X` is what is given up or refused. Upper and lower case are the same, and so are both apostrophes.
+either, `[a/b]` either or nothing, and a comma may occur at any space. In the roles `gives_up` and `refuses`, `X` stands
+for what is given up or refused. Letter case and the form of the apostrophe do not matter.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NEVER = re.compile(r"(?!)")
 MAX_BETWEEN = 60
 """Maximum characters that `…` matches."""
 MAX_BEHIND = 40
-"""Characters behind a phrase of `short`."""
+"""Maximum characters after a phrase of `short`."""
 _SIGNS = {
     "(": "(?:",
     ")": ")",
@@ -46,8 +46,8 @@ _SIGNS = {
     " ": r",?\s+",
     "'": "['’]",
 }
-_NO_LETTER_BEFORE, _NO_LETTER_BEHIND = r"(?<!\w)", r"(?!\w)"
-_ELSE = {
+_NO_LETTER_BEFORE, _NO_LETTER_AFTER = r"(?<!\w)", r"(?!\w)"
+_FALLBACK_ROLES = {
     "guess": "doubt",
     "request": "momentary",
     "rejection": "correction",
@@ -61,41 +61,41 @@ _ELSE = {
 """Roles for which a language without words of its own uses those of another role."""
 _THING = {"gives_up": "old", "refuses": "words"}
 _PLACES = {
-    "words": "{start}@{found}{behind}",
-    "begins": r"^\W*@{found}{behind}",
-    "opens": r"^\W*(?:{fillers}[,.!:，。]?{space})*@{found}{behind}",
-    "clause": r"(?:^|[.,;:!?，。；：]\s*)(?:{fillers}{space})*@{found}{behind}",
+    "words": "{start}@{found}{word_end}",
+    "begins": r"^\W*@{found}{word_end}",
+    "opens": r"^\W*(?:{fillers}[,.!:，。]?{space})*@{found}{word_end}",
+    "clause": r"(?:^|[.,;:!?，。；：]\s*)(?:{fillers}{space})*@{found}{word_end}",
     "ends": r"@{found}[。．.!！\s]*$",
-    "short": r"^\W*@{found}{behind}[^.。]{{0,{max_behind}}}[.!,。！]?\s*$",
+    "short": r"^\W*@{found}{word_end}[^.。]{{0,{max_behind}}}[.!,。！]?\s*$",
     "only": r"^(?:@{found}|\d|[abc]|\W)+$",
 }
 _EXCEPT = "except"
 
 
 class Cues:
-    """The cues of one language; a role without words never matches. A pattern is compiled when it is first used: all
-    of a language take a fifth of a second, and most commands ask for one or two."""
+    """The cues of one language; a role without words never matches. A pattern is compiled on first use: compiling all
+    of a language takes .2 s, and most commands need one or two."""
 
     rule: re.Pattern[str]
-    """Says what is to hold from now on."""
+    """A statement of what applies from now on."""
     preference: re.Pattern[str]
     decided: re.Pattern[str]
-    """Says plainly that something was decided."""
+    """An explicit report of a decision."""
     decision: re.Pattern[str]
     obligation: re.Pattern[str]
     correction: re.Pattern[str]
-    """Says that something was wrong: mostly how the sentence begins."""
+    """A statement that something was wrong, usually the beginning of the sentence."""
     contrast: re.Pattern[str]
     """A contrast of two things: a correction, unless it is a rule or a decision."""
     asking: re.Pattern[str]
-    """A question that does without its mark."""
+    """A question without a question mark."""
     correcting_question: re.Pattern[str]
     open: re.Pattern[str]
     """Statements about something unknown."""
     momentary: re.Pattern[str]
-    """An instruction for this moment, done when it is done."""
+    """An instruction that no longer matters once it is done."""
     request: re.Pattern[str]
-    """Narrower: a line that begins with "use" or "run" may be a rule."""
+    """Narrower than `momentary`: a line that begins with "use" or "run" may be a rule."""
     accepting: re.Pattern[str]
     """Text that begins with consent."""
     acceptance: re.Pattern[str]
@@ -105,68 +105,68 @@ class Cues:
     convention: re.Pattern[str]
     progress: re.Pattern[str]
     success: re.Pattern[str]
-    """News that something works or is done."""
+    """A report that something works or is done."""
     reason: re.Pattern[str]
     plan: re.Pattern[str]
-    """The model says what it does next."""
+    """The model's announcement of its next step."""
     offer: re.Pattern[str]
     proposal: re.Pattern[str]
-    """The model's idea of what to do, which nothing has become of yet."""
+    """The model's suggestion, which was not acted on yet."""
     praise: re.Pattern[str]
     verdict: re.Pattern[str]
-    """The model judging its own work, which is no fact about the work."""
+    """The model's judgement of its own work, which is no fact about the work."""
     hedge: re.Pattern[str]
     """The model's doubt."""
     doubt: re.Pattern[str]
     """A user's doubt; "I think" is only polite."""
     guess: re.Pattern[str]
     supposes: re.Pattern[str]
-    """A line that weighs what could be."""
+    """A line that considers a possibility."""
     for_now: re.Pattern[str]
     """Words that restrict a rule to this moment."""
     later: re.Pattern[str]
     complaint: re.Pattern[str]
-    """About what happened, or what does not matter: nothing normative."""
+    """A remark about what happened, or about what does not matter: nothing normative."""
     rejection: re.Pattern[str]
-    """A reply that does not let the model's words stand."""
+    """A reply that rejects what the model said."""
     retraction: re.Pattern[str]
-    """The speaker was wrong."""
+    """The speaker's admission of a mistake."""
     sets_rule: re.Pattern[str]
-    """A user lays down a rule in explicit words; narrower than `rule`."""
+    """A user explicitly states a rule; narrower than `rule`."""
     sets_preference: re.Pattern[str]
     sets_decision: re.Pattern[str]
     remembers: re.Pattern[str]
-    """A user asks to remember something."""
+    """A user's request to remember something."""
     unsettled: re.Pattern[str]
-    """Words with which a sentence lays nothing down: about one case, a past one or a possible one."""
+    """Words that keep a sentence from being an explicit statement: about one case, a past one or a possible one."""
     qualifies: re.Pattern[str]
-    """How a sentence begins that belongs to the one before: "except ...", "then ..."."""
+    """The beginning of a sentence that qualifies the one before: "except ...", "then ..."."""
     amends: re.Pattern[str]
-    """A user announces that they change what was settled; what follows says how."""
+    """A user announces a change of something settled; the next sentence says which."""
     alternatives: re.Pattern[str]
-    """Stands between the things that a question offers."""
+    """Words between the alternatives of a question."""
     chooses: re.Pattern[str]
-    """A question that offers things to choose from, or asks which one."""
+    """A question that offers alternatives, or asks which one."""
     takes_back: re.Pattern[str]
     """A user retracts what they have just said."""
     changes_mind: re.Pattern[str]
-    """A user sets something else than before."""
+    """A user replaces an earlier decision."""
     wishes: re.Pattern[str]
     turns: re.Pattern[str]
-    """The speaker turns away from what was so far."""
+    """The speaker departs from earlier practice."""
     lasting: re.Pattern[str]
-    """Words that make a wish apply from now on, which a request of the moment does not end."""
+    """Words that make a wish apply from now on, so that a momentary request does not end it."""
     passing: re.Pattern[str]
-    """A clause for the moment, or under a condition."""
+    """A clause about the moment, or under a condition."""
     again: re.Pattern[str]
-    """Says in passing that it was said before."""
+    """A remark that it was said before."""
     interjection: re.Pattern[str]
-    """The beginning of a repeated correction, which does not say what was wanted."""
+    """The beginning of a repeated correction, without what was wanted."""
     thanks: re.Pattern[str]
     finished: re.Pattern[str]
-    """A piece of work is done."""
+    """A report that a piece of work is done."""
     next_thing: re.Pattern[str]
-    """A user turns to another thing: "now let's ..."."""
+    """A user turns to the next task: "now let's ..."."""
     orders: re.Pattern[str]
     """An instruction to somebody."""
     gives_up: tuple[re.Pattern[str], ...]
@@ -182,8 +182,8 @@ class Cues:
         if role not in Cues.__annotations__:
             raise AttributeError(role)
         places = self._roles.get(role)
-        if places is None and role in _ELSE:
-            found = getattr(self, _ELSE[role])
+        if places is None and role in _FALLBACK_ROLES:
+            found = getattr(self, _FALLBACK_ROLES[role])
         else:
             found = self._language.role(role, places or {})
         setattr(self, role, found)
@@ -218,34 +218,34 @@ class _Language:
     """Whether there are spaces between words."""
     fillers: Sequence[str]
     do: Sequence[str]
-    """Verbs of what an agent is told to do, in the form of an instruction."""
+    """Imperative verbs for instructions to an agent."""
 
     def role(self, role: str, places: Mapping[str, Sequence[str]]) -> Any:
         if group := _THING.get(role):
             return tuple(self._with_thing(phrase, group) for phrase in places.get("words", ()))
         exceptions = self._any(places.get(_EXCEPT, ()))
         parts = [self._place(place, phrases) for place, phrases in places.items() if phrases and place != _EXCEPT]
-        lookahead = f"(?!{exceptions}{self._behind})" if exceptions else ""
+        lookahead = f"(?!{exceptions}{self._word_end})" if exceptions else ""
         return re.compile("|".join(part.replace("@", lookahead, 1) for part in parts), re.I) if parts else NEVER
 
     def _place(self, place: str, phrases: Sequence[str]) -> str:
-        """The pattern, with @ where an exception must not begin."""
+        """The pattern of a position; `@` marks where an exception must not begin."""
         return _PLACES[place].format(
             found=self._any(phrases),
             fillers=self._any(self.fillers),
             start=r"(?:(?<!\w)|(?=\W))" if self.spaced else "",  # a phrase may begin with a comma
-            behind=self._behind,
+            word_end=self._word_end,
             space=self._space,
             max_behind=MAX_BEHIND,
         )
 
     def _with_thing(self, phrase: str, group: str) -> re.Pattern[str]:
-        """`X` reaches to the end of the clause, or to what follows it in the phrase."""
-        before, _, behind = phrase.partition("X")
+        """The pattern of a phrase with `X`, which extends to the end of the clause or to the rest of the phrase."""
+        before, _, after = phrase.partition("X")
         stop = r"[^,.;:!()，。；、]" if group == "words" else r"[^，。；、]" if not self.spaced else "."
-        thing = rf"(?P<{group}>{stop}+{'?' if behind else ''})"
+        thing = rf"(?P<{group}>{stop}+{'?' if after else ''})"
         start = _NO_LETTER_BEFORE if self.spaced and before[:1] != "," else ""
-        pattern = f"{start}{self._pattern(before)}{thing}{self._pattern(behind)}"
+        pattern = f"{start}{self._pattern(before)}{thing}{self._pattern(after)}"
         return re.compile(pattern.replace(_SIGNS[" "], r"\s+"), re.I)  # a comma would end the clause
 
     def _any(self, phrases: Sequence[str]) -> str:
@@ -261,8 +261,8 @@ class _Language:
         return rf"\b[^;!?]{{0,{MAX_BETWEEN}}}\b" if self.spaced else f"[^。]{{0,{MAX_BETWEEN}}}"
 
     @property
-    def _behind(self) -> str:
-        return _NO_LETTER_BEHIND if self.spaced else ""
+    def _word_end(self) -> str:
+        return _NO_LETTER_AFTER if self.spaced else ""
 
     @property
     def _space(self) -> str:

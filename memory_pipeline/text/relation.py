@@ -1,8 +1,8 @@
-"""The one judge of two sentences: whether the newer one repeats, replaces or contradicts the older one.
+"""Comparison of two sentences: whether the newer one repeats, replaces or contradicts the older one.
 
-It knows words and no meaning, and answers None in doubt. Vectors are compared where both sentences have one and are in
-a script that the model knows; in another language than English, sentences without a common word never say the same.
-Who may end what (users, projects, kinds) is a matter of the callers.
+It compares words, not meaning, and answers None in doubt. Vectors are compared if both sentences have one and are in a
+script that the model knows; in languages other than English, sentences without a common word are never the same. Who
+may end what (users, projects, kinds) is up to the callers.
 """
 
 from __future__ import annotations
@@ -39,37 +39,38 @@ CONTRADICTS: Relation = "contradicts"
 
 @dataclass(frozen=True)
 class Likeness:
-    """The similarity from which two sentences say the same."""
+    """Minimum similarity of two sentences with the same meaning."""
 
     overlap: float
-    """Shared content words per content word of both."""
+    """Minimum overlap of the content words (Jaccard)."""
     cosine: float = math.inf
-    """The minimum cosine of their vectors; infinite if no vectors are compared."""
+    """Minimum cosine of the vectors; infinite if vectors are not compared."""
     same_names: bool = False
     """Whether both must have the very same names and numbers."""
 
 
 OBSERVED = Likeness(0.5, MINILM_COSINES.observed)
-"""Observations of several days, which become one line. Paraphrased rules lie above this cosine, neighbours below."""
+"""For observations of several days that become one line. Paraphrased rules have a higher cosine, merely related rules a
+lower one."""
 OFFERED = Likeness(0.5, MINILM_COSINES.offered)
-"""A line, and what was offered before or stands in MEMORY.md: of two that are nearly the same, the reviewer is asked
-about one."""
+"""For a line and earlier proposals or lines of MEMORY.md: the reviewer is asked about only one of two similar lines."""
 AGAIN = Likeness(0.6)
-"""Nearly the same words: corrections of two sessions, and a line of a memory file beside a sentence that was said."""
+"""For nearly identical wording: corrections of two sessions, and a line of a memory file compared with a sentence of a
+session."""
 EQUAL = Likeness(0.8)
-"""The same but for a word: asked about words that a user wrote or has seen."""
+"""For texts that differ in a word: used for text that a user wrote or has seen."""
 WRITTEN_TWICE_BY_OBSERVER = Likeness(0.9, same_names=True)
 WRITTEN_TWICE_BY_REFLECTOR = Likeness(0.6, same_names=True)
-"""Two lines in a model's answers about one window, and about one section of a day."""
+"""For two lines in a model's answers about one window, and about one section of a day."""
 
 MAX_NAME_WORDS = 4
-"""Maximum words of a thing that is given up; a longer phrase is a clause and names nothing."""
+"""Maximum words of the name of a thing that is given up; a longer phrase is a clause."""
 MAX_WORDS_BESIDE = 2
-"""Words beside that thing with which a sentence is still about it alone."""
+"""Maximum other content words of a sentence that is about that thing alone."""
 MIN_SHARE = 0.5
-"""Share of the older sentence's content words that a clause which takes it back must have: the rest is lost with it."""
+"""Minimum share of the older sentence's content words in a clause that retracts it, as the rest is lost with it."""
 MIN_STEM = 3
-"""Letters of a word that is not shortened."""
+"""Minimum letters of a stem."""
 
 
 def relation(
@@ -77,13 +78,17 @@ def relation(
 ) -> Relation | None:
     """The effect of the newer sentence on the older one.
 
-    `cosine` is that of their vectors, where both have one. With `cautious`, to refuse anything that the other sentence
-    says is to contradict it: for lines of different projects, and where a wrong "same" would lose a user's words.
+    `cosine` is that of their vectors, if both have one. With `cautious`, refusing anything that the other sentence says
+    is a contradiction: for lines of different projects, and where a wrong "same" would lose a user's words.
     """
     new, old = statement(newer), statement(older)
     if _replaces(new, old):
         return REPLACES
-    if _breaks_with(new, old) or _breaks_with(old, new) or (cautious and (_refuses(new, old) or _refuses(old, new))):
+    if (
+        _gives_up_kept_thing(new, old)
+        or _gives_up_kept_thing(old, new)
+        or (cautious and (_refuses(new, old) or _refuses(old, new)))
+    ):
         return CONTRADICTS
     return SAME if _are_alike(new, old, like, cosine) and not differ_in_numbers(newer, older) else None
 
@@ -91,31 +96,30 @@ def relation(
 def is_same(
     newer: str, older: str, like: Likeness = OFFERED, *, cosine: float | None = None, cautious: bool = False
 ) -> bool:
-    """Whether the relation is `same`. Most pairs are told apart by their words alone, so this is cheap for many."""
+    """Whether the relation is `same`. Cheap for many pairs, as words alone decide most of them."""
     if not _are_alike(statement(newer), statement(older), like, cosine):
         return False
     return relation(newer, older, like, cosine=cosine, cautious=cautious) == SAME
 
 
 def replaces(newer: str, older: str) -> bool:
-    """Whether the relation is `replaces`; cheap where the newer sentence neither gives up nor wants anything."""
+    """Whether the relation is `replaces`; cheap if the newer sentence neither gives up nor wants anything."""
     return _replaces(statement(newer), statement(older))
 
 
 def differs(newer: str, older: str, *, cautious: bool = False) -> bool:
-    """Whether the two say different things, however alike they are."""
+    """Whether the two contradict each other or have different names and numbers, however similar they are."""
     return differ_in_numbers(newer, older) or relation(newer, older, cautious=cautious) in (REPLACES, CONTRADICTS)
 
 
 def gives_up(text: str) -> tuple[frozenset[str], ...]:
-    """The things that a text gives up, each as its stems. Only such a text can replace another one, whatever else it
-    says."""
+    """The things that a text gives up, each as the set of its stems. Only such a text can replace another one."""
     return statement(text).given_up
 
 
 def says_all(newer: Sequence[str], older: Sequence[str]) -> bool:
-    """Whether all words of the older text are in the newer one, in order: its negation, objects and numbers are
-    preserved, in any language."""
+    """Whether the newer text contains all words of the older one in order, so that negation, objects and numbers are
+    preserved in any language."""
     left = iter(newer)
     return all(any(word == other for other in left) for word in older)
 
@@ -129,10 +133,11 @@ def groups(
 ) -> list[list[str]]:
     """Put each id into the first group whose first member says the same, else into a new one.
 
-    The order of `ids` decides who leads: give the best first. Comparing with the leader only keeps a group about one
-    thing; chains of neighbours drift. `cautious` tells for an id and a leader whether to judge them so.
+    The order of `ids` determines the leaders, so the best should come first. Ids are compared only with the leader of a
+    group, as chains of neighbours drift to other topics. `cautious` says for an id and a leader whether to compare them
+    with `cautious`.
     """
-    import numpy as np  # not on import: a command that groups nothing need not wait for it
+    import numpy as np  # imported here, as a command that groups nothing does not need it
 
     found: list[list[str]] = []
     unit = {i: np.asarray(vectors[i], dtype=np.float32) for i in ids if i in vectors and is_latin(texts[i])}
@@ -149,7 +154,8 @@ def groups(
 
 
 def stem(word: str) -> str:
-    """Crude: "tag", "tags", "tagged" and "tagging" are one word, and so are "image" and "images"."""
+    """The stem of a word, roughly: "tag", "tags", "tagged" and "tagging" have the same one, and so have "image" and
+    "images"."""
     root = _ENDING.sub("", word) if word.isalpha() and len(word) > MIN_STEM else word
     is_doubled = root != word and len(root) >= MIN_STEM and root[-1] == root[-2]
     return root[:-1] if is_doubled else root
@@ -159,21 +165,21 @@ class Clause(NamedTuple):
     """A part of a sentence with at most one refusal, and without words for the moment only."""
 
     stems: tuple[str, ...]
-    """The stems of its subject, in order."""
+    """The stems of the clause's subject, in order."""
     ends: tuple[bool, ...]
-    """Whether a phrase ends with each of these: no other content word follows it at once."""
+    """For each stem, whether a phrase ends there: no other content word follows directly."""
     refuses: bool
     wants: bool
-    """Whether it states a wish and not a fact."""
+    """Whether the clause states a wish and not a fact."""
 
 
 class Statement:
-    """A text with what is compared of it, each worked out once and when it is asked for."""
+    """A text and its properties for comparison, each computed on first use."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.words = content_words(text) or frozenset({text})
-        """A text without any word is a word itself."""
+        """A text without words counts as one word."""
 
     @cached_property
     def cues(self) -> Cues:
@@ -193,7 +199,7 @@ class Statement:
 
     @cached_property
     def given_up(self) -> tuple[frozenset[str], ...]:
-        return tuple(dict.fromkeys(frozenset(map(stem, named)) for named in _named_as_over(self.text, self.cues)))
+        return tuple(dict.fromkeys(frozenset(map(stem, named)) for named in _things_given_up(self.text, self.cues)))
 
     @cached_property
     def denied(self) -> frozenset[str]:
@@ -203,22 +209,22 @@ class Statement:
 
     @cached_property
     def held(self) -> frozenset[str]:
-        """The stems of the things that it keeps."""
+        """The stems of the things that it does not give up or refuse."""
         return self.stems - self.denied - _VERB_STEMS
 
     @cached_property
     def about(self) -> tuple[str, ...]:
-        """The stems of what it is about, in order."""
-        return _about(self.text)
+        """The stems of its subject, in order."""
+        return _subject_stems(self.text)
 
     @cached_property
     def subject(self) -> frozenset[str]:
-        """The same without an order; a text that takes this one back has one of them at least."""
+        """The same as a set; a text that retracts this one shares at least one of them."""
         return frozenset(self.about)
 
     @cached_property
     def is_open(self) -> bool:
-        """Whether it asks: then it neither sets anything nor takes it back."""
+        """Whether it is a question, which neither prescribes nor retracts anything."""
         return is_question(self.text)
 
     @cached_property
@@ -227,12 +233,12 @@ class Statement:
 
     @cached_property
     def is_lasting(self) -> bool:
-        """Whether it is to hold from now on, which a request of the moment does not end."""
+        """Whether it applies from now on, so that a momentary request does not end it."""
         return bool(self.cues.lasting.search(self.text))
 
     @cached_property
     def turns(self) -> bool:
-        """Whether it says that this is the speaker's will now, which ends also what was to hold for good."""
+        """Whether it states the speaker's present will, which ends even a lasting rule."""
         is_will = self.cues.turns.search(self.text) or self.cues.wishes.search(self.text)
         return bool(is_will) or kind_of_user(self.text) in ("preference", "decision")
 
@@ -241,9 +247,9 @@ class Statement:
         return tuple(_clauses(self.text, self.cues))
 
 
-@lru_cache(maxsize=50_000)  # each of a day's sentences is compared with thousands of others
+@lru_cache(maxsize=50_000)  # a day's sentences are each compared with thousands of others
 def statement(text: str) -> Statement:
-    """The text as it is compared."""
+    """The cached `Statement` of a text."""
     return Statement(text)
 
 
@@ -263,8 +269,8 @@ def _replaces(new: Statement, old: Statement) -> bool:
 
 
 def _gives_up(new: Statement, old: Statement) -> bool:
-    """Whether the older sentence names a thing that the newer one gives up, is for it, and is about little else than
-    what the newer one is about too."""
+    """Whether the older sentence prescribes a thing that the newer one gives up, and is about little that the newer one
+    is not about."""
     for named in new.given_up:
         if named <= old.stems and not named & old.denied:
             beside = old.stems - named - _VERB_STEMS
@@ -274,11 +280,11 @@ def _gives_up(new: Statement, old: Statement) -> bool:
 
 
 def _takes_back(new: Statement, old: Statement) -> bool:
-    """Whether the newer sentence wants the same thing as the older one with the opposite sign.
+    """Whether the newer sentence states the same wish as the older one with the opposite sign.
 
-    Every word of the later clause stands in the earlier one, in the same order and up to the end of a phrase, one of
-    the two refuses it and the other does not, and the earlier sentence says little else. What is asked, supposed,
-    doubted or meant for the moment takes nothing back, and neither does a report of how things are.
+    Every word of the later clause occurs in the earlier one, in the same order and up to the end of a phrase, exactly
+    one of the two is a refusal, and the earlier sentence says little else. A question, supposition, doubt or momentary
+    request retracts nothing, and neither does a report.
     """
     if new.subject.isdisjoint(old.subject) or new.cues is not old.cues:
         return False
@@ -293,7 +299,7 @@ def _takes_back(new: Statement, old: Statement) -> bool:
 
 
 def _is_within(later: Clause, earlier: Clause, size: int) -> bool:
-    """Whether the later clause is about the earlier one's thing, and that is most of what was said."""
+    """Whether the later clause has the subject of the earlier one, which is most of the older sentence."""
     at = -1
     for word in later.stems:
         try:
@@ -303,8 +309,8 @@ def _is_within(later: Clause, earlier: Clause, size: int) -> bool:
     return at >= 0 and earlier.ends[at] and len(later.stems) >= MIN_SHARE * size
 
 
-def _breaks_with(one: Statement, other: Statement) -> bool:
-    """Whether one gives up something that the other keeps."""
+def _gives_up_kept_thing(one: Statement, other: Statement) -> bool:
+    """Whether one sentence gives up something that the other keeps."""
     return any(not named.isdisjoint(other.held) for named in one.given_up)
 
 
@@ -312,24 +318,24 @@ def _refuses(one: Statement, other: Statement) -> bool:
     return not one.denied.isdisjoint(other.held)
 
 
-def _named_as_over(text: str, cues: Cues) -> Iterator[frozenset[str]]:
+def _things_given_up(text: str, cues: Cues) -> Iterator[frozenset[str]]:
     for pattern in cues.gives_up:
         for match in pattern.finditer(text):
             if cues is english():
-                named = _naming(_END_OF_NAME.split(match["old"].strip(), maxsplit=1)[0])
-            else:  # where a name ends is known in English only: its first word
-                named = _naming(_END_OF_PHRASE.split(match["old"].strip(), maxsplit=1)[0])[:1]
+                named = _words_without_verbs(_END_OF_NAME.split(match["old"].strip(), maxsplit=1)[0])
+            else:  # the end of a name is known in English only: its first word
+                named = _words_without_verbs(_END_OF_PHRASE.split(match["old"].strip(), maxsplit=1)[0])[:1]
             if 0 < len(named) <= MAX_NAME_WORDS:
                 yield frozenset(named)
 
 
-def _naming(text: str) -> list[str]:
-    """The content words of a text without verbs of using."""
+def _words_without_verbs(text: str) -> list[str]:
+    """The content words of a text without verbs like "use"."""
     return [word for word in words(text) if carries_content(word) and word not in _VERBS]
 
 
 def _refusals(text: str, cues: Cues) -> list[re.Match[str]]:
-    """The refused things, as the group `words`; of two that begin at the same place the first."""
+    """The matches of refused things, as the group `words`; of two that begin at the same position the first."""
     found = (match for pattern in cues.refuses for match in pattern.finditer(text))
     return list({match.start(): match for match in found}.values())
 
@@ -338,15 +344,15 @@ def _clauses(text: str, cues: Cues) -> Iterator[Clause]:
     for part in _END_OF_CLAUSE.split(text):
         clause = part.strip()
         refusals = _refusals(clause, cues)
-        if len(refusals) > 1 or cues.passing.search(clause):  # a double negation may mean either
+        if len(refusals) > 1 or cues.passing.search(clause):  # a double negation is ambiguous
             continue
         bare = clause
-        for found in refusals:  # without the word that refuses
+        for found in refusals:  # without the refusing word
             start, end = found.span("words")
             bare = f"{clause[: found.start()]} {clause[start:end]} {clause[found.end() :]}"
-        about = _about(bare)
+        about = _subject_stems(bare)
         if about:
-            is_any = cues is not english() and not CJK.search(bare)  # a thing is called by what stands in front
+            is_any = cues is not english() and not CJK.search(bare)  # the words before it name the thing
             ends = (True,) * len(about) if is_any else _phrase_ends(bare, about)
             yield Clause(about, ends, bool(refusals), _wants(clause, text, cues))
 
@@ -359,12 +365,12 @@ def _wants(clause: str, text: str, cues: Cues) -> bool:
     return kind_of_user(clause) in NORMATIVE or bool(cues is not english() and cues.momentary.search(clause))
 
 
-def _about(text: str) -> tuple[str, ...]:
+def _subject_stems(text: str) -> tuple[str, ...]:
     return tuple(s for word in content_words_in_order(text) if (s := stem(word)) not in _EMPTY)
 
 
 def _phrase_ends(bare: str, about: Sequence[str]) -> tuple[bool, ...]:
-    """Whether the clause continues with another word or ends, for each of these words."""
+    """For each of these words, whether a phrase ends after it."""
     every = [stem(word) for word in words(bare)]
     ends, at = [], 0
     for word in about:
@@ -382,4 +388,4 @@ _END_OF_CLAUSE = re.compile(r"[,;:!?()\n，。；！？、—–]|\.(?=\s|$)|\s-
 _VERBS = word_list("using")
 _VERB_STEMS = frozenset(map(stem, _VERBS))
 _EMPTY = frozenset(map(stem, word_list("wanting")))
-"""Words about the manner of a wish, and not its object."""
+"""Stems of words that express a wish, and not its object."""

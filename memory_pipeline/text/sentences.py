@@ -10,23 +10,24 @@ from memory_pipeline.text.spaces import run_together
 
 _FENCE = re.compile(r"^\s*(```|~~~)")
 _MARKS = r"\s*(?:(?:[-*•‣]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?)+"
-"""The marks of an item, and of one that is nested in it on the same line."""
+"""The markers of a list item, and of one nested in it on the same line."""
 _BULLET = re.compile("^" + _MARKS)
 _NEXT_ITEM = re.compile(r"(:)?[;,.]?[ \t]*\n" + _MARKS)
 _HEADING = re.compile(r"^\s*#{1,6}\s+\S|^\s*\*\*[^*]+\*\*:?\s*$")
 _TABLE_OR_RULE = re.compile(r"^\s*\||^\s*[-=_*]{3,}\s*$|^\s{4,}\S.*[;{}()=]\s*$")
 _END = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’)`*]*(?=\s)|[。！？]+")
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no)|\s[A-Za-z]|\d)\.$", re.I)
-_GOES_ON = ".!?…:;,。！？)\"'”’"
-"""Ends of a line that the next one continues."""
+_CLOSING_PUNCTUATION = ".!?…:;,。！？)\"'”’"
+"""Characters at the end of a line after which the paragraph continues; a line without them counts as an item of a
+list."""
 MAX_ABBREVIATION = 8
 _EMPHASIS = re.compile(
     r"(?<![\w(*])\*\*(?=[^\s*])([^*\n]{1,300}?)(?<!\s)\*\*(?!\w)"
     r"|(?<!\w)__(?=[^\s_])([^_\n]{1,300}? [^_\n]{1,300}?)__(?!\w)"
 )
-"""Bold text, and not the power in "1000**3", the arguments "**kwargs" or the name `__init__`."""
+"""Bold text, but not the power in "1000**3", the arguments "**kwargs" or the name `__init__`."""
 _LINK = re.compile(r"!?\[([^\]\[]{0,500})\]\([^)\s]*\)")
-# with what joined them
+# including the joiner after an emoji
 _DECORATION = re.compile(r"[\U0001F300-\U0001FAFF\u2600-\u27BF\u2B00-\u2BFF](?:\uFE0F?\u200D)?|\uFE0F")
 
 
@@ -39,11 +40,11 @@ class Sentence:
     kind: str
     """`prose`, `bullet` or `heading`."""
     paragraph: int
-    """Sentences with the same number stand in one paragraph or bullet."""
+    """Sentences with the same number are in one paragraph or list item."""
 
 
 def sentences(text: str) -> Iterator[Sentence]:
-    """Every sentence outside of code blocks and tables, in order."""
+    """Every sentence outside code blocks and tables, in order."""
     offset, fenced, paragraph = 0, False, 0
     for line in text.splitlines(keepends=True):
         start, offset = offset, offset + len(line)
@@ -59,11 +60,11 @@ def sentences(text: str) -> Iterator[Sentence]:
             bullet = _BULLET.match(line)
             paragraph += bool(bullet)
             begin = start + (bullet.end() if bullet else 0)
-            yield from _of_line(text, begin, start + len(line), "bullet" if bullet else "prose", paragraph)
-            paragraph += line.rstrip()[-1] not in _GOES_ON  # a line that ends in the open is one of a list
+            yield from _sentences_of_line(text, begin, start + len(line), "bullet" if bullet else "prose", paragraph)
+            paragraph += line.rstrip()[-1] not in _CLOSING_PUNCTUATION  # without closing punctuation: an item of a list
 
 
-def _of_line(text: str, start: int, end: int, kind: str, paragraph: int) -> Iterator[Sentence]:
+def _sentences_of_line(text: str, start: int, end: int, kind: str, paragraph: int) -> Iterator[Sentence]:
     begin = start
     for stop in _END.finditer(text, start, end):
         if _ABBREVIATION.search(text, max(begin, stop.start() - MAX_ABBREVIATION), stop.start() + 1):
@@ -83,13 +84,13 @@ def _trimmed(text: str, start: int, end: int, kind: str, paragraph: int) -> Sent
 
 
 def squeeze(text: str) -> str:
-    """The words on one line, without Markdown emphasis, bullets, emoji and link targets; items of a list in a row."""
+    """The text on one line, without Markdown emphasis, bullets, emoji and link targets; list items are joined."""
     text = _EMPHASIS.sub(r"\1\2", _DECORATION.sub("", _LINK.sub(r"\1", text)))
     return " ".join(_NEXT_ITEM.sub(lambda end: ": " if end[1] else "; ", _BULLET.sub("", text)).split())
 
 
 def clip(text: str, limit: int) -> str:
-    """The text on one line, cut at a word with an ellipsis when it is longer."""
+    """The text on one line, cut at a word with an ellipsis if it is longer."""
     line = run_together(text)
     if len(line) <= limit:
         return line

@@ -1,8 +1,9 @@
-"""How alike two short texts are by their words; needs no model.
+"""Similarity of two short texts by their words; needs no model.
 
-Chinese, Japanese and Korean have no spaces where we need them. Of Chinese characters and Hangul each two neighbours are
-a word, as search engines have it, which needs no dictionary; a pair of mere grammar carries no content. Katakana spells
-loan words, so a run of it is one word; Hiragana is mostly grammar and carries content only where there is nothing else.
+Chinese, Japanese and Korean do not separate words by spaces as needed here. Each pair of adjacent Chinese characters or
+Hangul counts as a word, as in search engines, which needs no dictionary; a pair of function characters carries no
+content. Katakana spells loan words, so a run of it is one word; Hiragana is mostly grammar and carries content only if
+there is nothing else.
 """
 
 from __future__ import annotations
@@ -23,27 +24,28 @@ _WORD = re.compile(
     rf"[{_HAN}]+|[{_HIRAGANA}]+|[{_KATAKANA}]+|[{_HANGUL}]+"
     rf"|[^\W_{_UNSPACED}](?:(?:(?![{_UNSPACED}])[\w./@:#+-])*(?![{_UNSPACED}])\w)?|\w"
 )
-_IN_PAIRS = re.compile(f"[{_HAN}{_HANGUL}]")
+_PAIRED = re.compile(f"[{_HAN}{_HANGUL}]")
 _HAN_CHARACTER = re.compile(f"[{_HAN}]")
 _GRAMMAR = re.compile(f"[{_HIRAGANA}]+")
 _LATIN = re.compile(r"[A-Za-zªµºÀ-ÖØ-öø-ɏḀ-ỿ]")
 _LETTER = re.compile(r"[^\W\d_]")
 COMMON_ELSEWHERE = word_list("grammar", "german", "french", "spanish")
-"""German, French and Spanish words that carry no content, without those that carry some in English ("die", "war")."""
+"""German, French and Spanish words without content, except those that have some in English ("die", "war")."""
 COMMON_CHARACTERS = frozenset("".join(word_list("grammar", "chinese")))
-"""What Chinese grammar is made of: a pair of these, or one alone, carries no content."""
+"""Chinese function characters: a pair of these, or one alone, carries no content."""
 _COMMON = word_list("grammar", "english") | COMMON_ELSEWHERE
 MIN_LATIN = 0.9
-"""Share of the letters that are Latin from which a text is one that the bundled model can judge."""
+"""Minimum share of Latin letters in a text that the bundled model can compare."""
 
 
 def words(text: str) -> list[str]:
-    """Lower-case words, paths and identifiers kept whole; of Chinese characters and Hangul each pair of neighbours."""
+    """Lower-case words, with paths and identifiers kept whole, and each pair of adjacent Chinese characters or
+    Hangul."""
     return [word for run in _WORD.findall(text.lower()) for word in _in_pairs(run)]
 
 
 def content_words(text: str) -> frozenset[str]:
-    """The words that carry content; all words when there are no others."""
+    """The words that carry content; all words if none does."""
     return frozenset(content_words_in_order(text))
 
 
@@ -54,19 +56,19 @@ def content_words_in_order(text: str) -> list[str]:
 
 
 def overlap(one: frozenset[str], other: frozenset[str]) -> float:
-    """Shared words per word of both (Jaccard), 0 to 1."""
+    """The Jaccard similarity of two sets of words, 0 to 1."""
     return len(one & other) / len(one | other) if one and other else 0.0
 
 
 def is_latin(text: str) -> bool:
-    """Whether vectors of the bundled model say what it is about. It was trained on English: of unrelated rules in
-    Korean, cosines up to .85 were measured, in Chinese up to .70, in German, French and Spanish up to .50."""
+    """Whether vectors of the bundled model represent the text. The model was trained on English: cosines of unrelated
+    rules were up to .85 in Korean, .70 in Chinese, and .50 in German, French and Spanish."""
     letters = len(_LETTER.findall(text))
     return letters == 0 or len(_LATIN.findall(text)) >= MIN_LATIN * letters
 
 
 def _in_pairs(run: str) -> Iterator[str]:
-    if len(run) > 2 and _IN_PAIRS.match(run):
+    if len(run) > 2 and _PAIRED.match(run):
         yield from (run[i : i + 2] for i in range(len(run) - 1))
     else:
         yield run

@@ -1,19 +1,20 @@
-"""A text on one line, as it stands in a list or a table."""
+"""A text on one line, for a list or a table."""
 
 from __future__ import annotations
 
 import re
 
 CODE = re.compile(r"(`[^`\n]{1,300}`)")
-"""Code within a line, as Markdown writes it; with `split` the odd parts are code."""
+"""Inline code in Markdown; the odd parts of `split` are code."""
 _CODE_OVER_LINES = re.compile(r"(`[^`]{1,300}`)")
 _BREAK = re.compile(r"\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 
 
 def run_together(text: str) -> str:
-    """The text on one line with its white space run together, but for that within code, where each character counts.
+    """The text on one line with runs of white space reduced to one space, except inside code, where each character
+    counts.
 
-    What it gives it leaves as it is.
+    The function is idempotent.
     """
     if "`" not in text:
         return " ".join(text.split())

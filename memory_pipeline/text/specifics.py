@@ -1,6 +1,6 @@
-"""Names and numbers of a text: paths, names in code, versions. They are what a model gets wrong unnoticed.
+"""Names and numbers of a text: paths, names in code, versions. Models get these wrong, and nobody notices.
 
-What counts as one differs with what it is looked for, so each use has a pattern here, named for it.
+What counts as a specific depends on the purpose, so each use has its own pattern here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _CHECKED = re.compile(
     r"|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+|--[\w-]+"  # names in code, options
     r"|\b\d{2,}\b"
 )
-"""Specifics that must have been said before a model may write them, and that two facts must share to be one."""
+"""Specifics that a model may write only if they were said, and that two facts must share to be the same."""
 COUNTED = re.compile(
     r"`[^`]+`|\b[\w.-]+/[\w./-]+|\b\w+\.\w{1,5}\b|\b\d+(\.\d+)+\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+|\b\d{2,}\b|--\w+"
 )
@@ -25,19 +25,19 @@ COUNTED = re.compile(
 CODE = re.compile(
     r"`|\b[\w.-]+/[\w./-]+\w|\b\w+\.(?:py|ts|js|go|rs|md|json|sh|ya?ml|toml)\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+|--\w+"
 )
-"""Names of files, identifiers or options, which conversation between people hardly has."""
+"""Names of files, identifiers or options, which are rare in conversation between people."""
 CODE_PLACE = re.compile(
     r"`[^`\n]+`|\b[a-z]+[A-Z]\w+|\b[A-Z][a-z]+[A-Z]\w+|\w_\w+|\w\.\w+\(|\w\(\)|\blines? \d+|"
     r"\b[a-z]+-\d\b|\w\.[A-Za-z]\w+|(?<!\w)/\w+/\w+"
 )
-"""A name of code or a place in it, of which a pasted review has many."""
+"""A name or a location in code; a pasted review has many of them."""
 CAPITALISED = re.compile(r"(?<=[\w,;:&)’'] )[A-Z][\w’'-]*|\b\w+[a-z][A-Z]\w*")
-"""A capital within a sentence, or within a word: names of people, places and things."""
+"""A capitalised word within a sentence, or capitals within a word: names of people, places and things."""
 VARYING = re.compile(
     r"0x[0-9a-f]+|[0-9a-f]{8,}|\d+(?:[.:]\d+)*|(?:/|\b[A-Za-z]:\\)[^\s:'\"]+|['\"`][^'\"`]{1,80}['\"`]",
     re.I,
 )
-"""Parts that differ each time that the same error is printed."""
+"""Parts of an error message that differ each time it is printed."""
 _NUMBERED = re.compile(r"[\w./@:+-]*\d[\w./@:+-]*")
 """Words with a digit."""
 _VERSION = re.compile(r"v\d+(?:\.\d+)*")
@@ -48,14 +48,14 @@ _ABBREVIATION = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]?$|\b(?:and|or|either)/")
 
 
 class Words:
-    """Everything that was said in a window, to look names and numbers up in."""
+    """The texts of a window, in which names and numbers are looked up."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._text = _plain("\n".join(texts))
         self._known: dict[str, bool] = {}
 
     def has(self, specific: str) -> bool:
-        """Whether the text contains it, in any case; a number only as a number of its own."""
+        """Whether the texts contain it, ignoring case; a number only as a separate number."""
         if specific not in self._known:
             wanted = _plain(specific)
             wanted = wanted[1:] if _VERSION.fullmatch(wanted) else wanted
@@ -68,19 +68,20 @@ class Words:
 
 
 def specifics(text: str) -> list[str]:
-    """Each once, in order, without quotes and backticks; clock times and dates are looked after elsewhere."""
+    """The specifics of a text, unique and in order, without quotes and backticks; clock times and dates are checked
+    elsewhere."""
     found = (match.strip("`").rstrip(".,:;") for match in _CHECKED.findall(CLOCK.sub(" ", DATE.sub(" ", text))))
     return list(dict.fromkeys(s for s in found if s and not _ABBREVIATION.match(s)))
 
 
 def differ_in_numbers(one: str, other: str) -> bool:
-    """Port 3000 is not port 4000, however alike the sentences are."""
+    """Whether the numbers differ: port 3000 is not port 4000, however similar the sentences are."""
     mine, theirs = ({found.rstrip(".:/-") for found in _NUMBERED.findall(text)} for text in (one, other))
     return bool(mine and theirs) and mine.isdisjoint(theirs)
 
 
 def missing_specifics(text: str, said: Words) -> list[str]:
-    """The specifics of the text that were not said, neither as a whole nor in the parts that a writer may join."""
+    """The specifics of the text that were not said, neither whole nor in parts that a writer may have joined."""
     return [specific for specific in specifics(text) if not _is_said(specific, said)]
 
 
@@ -89,8 +90,8 @@ def _is_said(specific: str, said: Words) -> bool:
 
 
 def _in_parts(specific: str) -> Iterator[list[str]]:
-    """Parts that stand for a name when all were said: the words of a command, alternatives like "patch/major", a
-    folder and the file below it, a member and its owner. Of a path, the last two parts must have been said together."""
+    """Lists of parts that count as the name if all were said: the words of a command, alternatives like "patch/major",
+    a folder and the file in it, a member and its owner. The last two parts of a path must have been said together."""
     if inner := _INNER.findall(specific):
         if inner != [specific]:
             yield inner
@@ -104,4 +105,4 @@ def _in_parts(specific: str) -> Iterator[list[str]]:
 
 
 def _plain(text: str) -> str:
-    return text.translate(_MARKS).lower().replace("\\", "/").replace("__", "")  # bold, where it is no name
+    return text.translate(_MARKS).lower().replace("\\", "/").replace("__", "")  # bold marks outside names

@@ -1,8 +1,7 @@
-"""The task of a session from a user's messages: not consent, thanks, praise or an order to commit.
+"""The task of a session, taken from the user's messages: not consent, thanks, praise or an order to commit.
 
-A message is judged without such words, so that "ok, now add paging to the list" still names its task. The words are
-those of everyday talk in a few languages; if they are missing, a short "obrigado" may count as a task only in a session
-without a longer message.
+Such words are ignored, so that "ok, now add paging to the list" names its task. They are everyday words of a few
+languages; in other languages a short "obrigado" may count as a task, but only in a session without a longer message.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from memory_pipeline.text.phrases import word_list
 from memory_pipeline.text.similarity import content_words
 
 MIN_WORDS = 3
-"""Minimum content words of a task. "Fix the tests" has two: it counts if nothing longer was said."""
+"""Minimum content words of a task. "Fix the tests" has two: it counts if there is no longer message."""
 MIN_WORDS_BESIDE_COMMIT = 5
 """Minimum content words of a sentence about committing: "commit this to main with a good message" names no task."""
 _COMMIT = re.compile(r"\b(?:commit|push|merge?|squash|amend)(?:t?e[nstdr]?|t?ing|s|ez)?\b", re.I)
@@ -28,8 +27,8 @@ _CLOSING_CJK = re.compile(
 
 
 def current_task(newest_first: Iterable[str]) -> str | None:
-    """The last of a user's messages that names a task; if all are short, the most informative one. None if they only
-    agree, thank or ask for a commit."""
+    """The latest of a user's messages that names a task; if all are short, the one with the most content words. None if
+    they only agree, thank or ask for a commit."""
     best, most = None, 0
     for message in newest_first:
         said = words_about_a_task(message)
@@ -41,7 +40,7 @@ def current_task(newest_first: Iterable[str]) -> str | None:
 
 
 def words_about_a_task(message: str) -> int:
-    """The number of content words in a message besides consent, thanks, praise and orders to commit."""
+    """The number of content words in a message apart from consent, thanks, praise and orders to commit."""
     total = 0
     for sentence in _SENTENCE.split(message):
         left = len(content_words(_CLOSING_CJK.sub(" ", _COMMIT_CJK.sub(" ", sentence))) - _CLOSING)

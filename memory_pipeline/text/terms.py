@@ -1,8 +1,8 @@
-"""Text as the terms that word search compares: stems of prose, and names of code both whole and in their parts.
+"""Terms of a text for word search: stems of prose, and names in code both whole and in parts.
 
-`getUserById`, `src/auth/session.py` and `v2.3.1` are found by the whole name and by `user`, `session` or `2.3.1`.
-Prose is reduced to its stem in English and, where the text is in another language that has a stemmer, in that one too:
-a short question is easily taken for English. Of Chinese characters and Hangul two neighbours are a term.
+`getUserById`, `src/auth/session.py` and `v2.3.1` are found by the whole name and by `user`, `session` or `2.3.1`. Prose
+is stemmed in English and also in the language of the text, if that has a stemmer, as a short question is easily taken
+for English. Each pair of adjacent Chinese characters or Hangul is a term.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from memory_pipeline.text.similarity import CJK, carries_content, words
 MAX_TERM = 80
 """Maximum characters of a term; longer ones are encoded data that nobody searches."""
 _STEMMERS = {ENGLISH: "english", GERMAN: "german", FRENCH: "french", SPANISH: "spanish"}
-"""Snowball's name by language, of those that `language_of` tells from one text."""
+"""Names of Snowball stemmers, by language as given by `language_of`."""
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+|\d+(?:\.\d+)*")
 _CAMEL = re.compile(r"[a-z\d][A-Z]")
 _JOINED = re.compile(r"[\W_]")
 
 
 def terms(text: str) -> list[str]:
-    """The terms of a text in order, with repetitions; common words of grammar are left out."""
+    """The terms of a text in order, with repetitions, without function words."""
     language = language_of(text)
     return _in_languages(text, [ENGLISH] if language not in _STEMMERS else list(dict.fromkeys((ENGLISH, language))))
 
 
 def query_terms(text: str) -> list[str]:
-    """The terms of a question, each once. Of one that is not plainly English the stems of every language, for a few
-    words do not tell theirs, and the model that guesses takes a fifth of a second to load."""
+    """The unique terms of a question. One that is not plainly English is stemmed in every language, as a few words do
+    not identify theirs, and the model that guesses takes .2 s to load."""
     languages = [ENGLISH] if is_plainly_english(text) else list(_STEMMERS)
     return list(dict.fromkeys(_in_languages(text, languages)))
 
@@ -42,7 +42,7 @@ def _in_languages(text: str, languages: list[str]) -> list[str]:
 
 
 def _written(text: str) -> Iterator[tuple[str, str]]:
-    """Each word in lower case, and as it was written: lower case may have another length in a few scripts."""
+    """Each word in lower case and as written; in a few scripts the two have different lengths."""
     lowered = text.lower()
     is_same_length = len(lowered) == len(text)
     at = 0

@@ -1,4 +1,4 @@
-"""The cues of a text, by the language that it is in."""
+"""The cues of a text by its language."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def english() -> Cues:
 
 
 def cues_in(language: str) -> Cues:
-    """The English ones for a language that has none."""
+    """The cues of a language; English ones if it has none."""
     return load(_FILES.get(language, _FILES[ENGLISH]))
 
 

@@ -1,8 +1,7 @@
-"""Which language a text is in: by its script, else by a small model of letter sequences that is part of a package.
+"""The language of a text, identified by its script, else by a small model of letter sequences from a package.
 
-English is what it is taken for when nothing is certain, for a few words of code say nothing. Of 2,900 sentences of
-English coding sessions none is taken for another language; of 270 short ones in German, French and Spanish 5 % are not
-told from English.
+The default is English, as a few words of code show no language. None of 2,900 sentences of English coding sessions is
+taken for another language; of 270 short ones in German, French and Spanish 5 % are taken for English.
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ UNKNOWN = ""
 """Neither English nor a language that has cues."""
 _WITH_CUES = (ENGLISH, GERMAN, FRENCH, SPANISH)
 _OTHERS = ("it", "pt", "nl", "pl", "sv", "da", "fi", "cs", "tr", "ro", "hu", "no", "id", "vi")
-"""Languages that a long text may be in as well. Of a short one they are not asked for: it could be in any of them."""
+"""Further languages that are considered for a long text; a short one could be in any of them."""
 MIN_PROBABILITY = 0.95
-"""The minimum probability that a short text is in another language than English."""
+"""Minimum probability at which a short text is in another language than English."""
 MIN_PROBABILITY_OF_GRAMMAR = 0.45
-"""The same for one with a word of grammar that English does not have, and with none that only English has."""
+"""Minimum probability for a text that has a function word foreign to English, and none that only English has."""
 MIN_WORDS = 12
 """Minimum words for which a share is meaningful."""
 MIN_SHARE = 0.2
-"""Share of the commonest English words above which a text is English; in others it is below a tenth."""
+"""Minimum share of the most common English words in an English text; in other languages it is below a tenth."""
 MIN_KANA = 0.1
-"""Share of the characters from which it is Japanese; Chinese quotes hardly any."""
+"""Minimum share of kana in a Japanese text; Chinese texts hardly quote any."""
 LOOKED_AT = 20_000
-"""Characters that are enough to tell."""
+"""Maximum characters of a text that are read."""
 _WORD = re.compile(r"[^\W\d_]+")
 _LATIN_WORD = re.compile(r"[A-Za-zÀ-ÖØ-öø-ɏ]+")
 _KANA = re.compile(r"[\u3041-\u30ff]")
@@ -51,12 +50,12 @@ _ONLY_ENGLISH = _ENGLISH - frozenset("a also an as at des do in me no on or so s
 
 
 def language_of(text: str) -> str:
-    """The language of one text, however short; English if it is uncertain."""
-    return _of_text(text if len(text) <= LOOKED_AT else text[:LOOKED_AT])
+    """The language of one text of any length; English if it is uncertain."""
+    return _identify(text if len(text) <= LOOKED_AT else text[:LOOKED_AT])
 
 
 def is_plainly_english(text: str) -> bool:
-    """Whether the text has a word of grammar that only English has, or no letters beyond English, without a model."""
+    """Whether the text has a function word that only English has, or no letters beyond English; needs no model."""
     words = _WORD.findall(_CODE.sub(" ", text).lower())
     if any(word in _ONLY_ENGLISH for word in words):
         return True
@@ -64,7 +63,7 @@ def is_plainly_english(text: str) -> bool:
 
 
 def language_of_speaker(texts: Iterable[str]) -> str:
-    """The language of what one speaker said, taken together; `UNKNOWN` for one without cues."""
+    """The language of all texts of one speaker; `UNKNOWN` for one without cues."""
     parts: list[str] = []
     length = 0
     for text in texts:
@@ -75,13 +74,13 @@ def language_of_speaker(texts: Iterable[str]) -> str:
     prose = _CODE.sub(" ", "\n".join(parts)).lower()
     words = _WORD.findall(prose)
     if len(words) < MIN_WORDS:
-        return _of_text(prose)
+        return _identify(prose)
     if by_script := _by_script(prose):
         return "" if by_script in _SCRIPTS_WITHOUT_CUES else by_script
     if sum(word in _ENGLISH for word in words) >= MIN_SHARE * len(words):
         return ENGLISH
     found, _ = _classify(" ".join(words), (*_WITH_CUES, *_OTHERS))
-    # by its commonest words it is not English, whatever its letters are like
+    # the share of common words says that it is not English, whatever its letters
     return found if found in _WITH_CUES[1:] else UNKNOWN
 
 
@@ -89,7 +88,7 @@ _SCRIPTS_WITHOUT_CUES = (KOREAN, "other")
 
 
 @lru_cache(maxsize=20_000)
-def _of_text(text: str) -> str:
+def _identify(text: str) -> str:
     prose = _CODE.sub(" ", text).lower()
     if by_script := _by_script(prose):
         return UNKNOWN if by_script in _SCRIPTS_WITHOUT_CUES else by_script
@@ -106,7 +105,7 @@ def _of_text(text: str) -> str:
 
 
 def _by_script(prose: str) -> str:
-    """The language by letters alone; nothing if they are Latin. A Chinese character counts as much as a Latin word."""
+    """The language by letters alone; empty if they are Latin. A Chinese character counts as much as a Latin word."""
     unspaced = CJK.findall(prose)
     letters = sum(map(len, _WORD.findall(prose)))
     latin = _LATIN_WORD.findall(prose)
@@ -119,7 +118,7 @@ def _by_script(prose: str) -> str:
 
 @cache
 def _model() -> Any:
-    # here, because it brings numpy and a model that takes a fifth of a second; most commands ask for no language
+    # imported here: it loads numpy and a model, which takes .2 s, and most commands need no language
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
