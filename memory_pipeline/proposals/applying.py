@@ -1,7 +1,7 @@
-"""Approved friction fixes that change a file of the workspace otherwise than by a new line of MEMORY.md.
+"""Approved friction fixes that change a file of the workspace in another way than by adding a line to MEMORY.md.
 
-Lines are added and struck through as in MEMORY.md: nothing that a user wrote is lost, the file as it was is in
-`backups/`, and what was applied once is on record, so that a user who undoes it has the last word.
+Lines are added and struck through as in MEMORY.md: nothing that a user wrote is lost, and `backups/` has the previous
+file. Each applied fix is recorded and not applied again, so a user can undo it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memory_pipeline.workspace.workspace import Workspace
 
 
 def apply_fixes(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
-    """Make the approved changes that are pending; returns the ids. A change whose file is missing waits for it."""
+    """Make the approved changes that are pending; returns their ids. A change waits while its file is missing."""
     settings, fixes = workspace.settings, log.fixes
     if not fixes:
         return []
@@ -42,14 +42,14 @@ def apply_fixes(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
 
 
 def struck_by_fixes(log: ProposalLog, approved: list[ProposalState], today: date) -> dict[str, tuple[str, date]]:
-    """The lines of MEMORY.md that these take the place of, by their words, with the fix that does and the day."""
+    """The lines of MEMORY.md that these proposals replace: text to the id of the fix and its day."""
     fixes = log.fixes
     rows = [(fixes[p], row) for row in approved if (p := row["proposal_id"]) in fixes]
     return {fix["replaces"]: (fix["proposal_id"], today) for fix, _ in rows if fix["replaces"]}
 
 
 def left_to_the_user(log: ProposalLog, since: datetime | None = None) -> dict[str, str]:
-    """Fixes that are approved, since then, and that we do not write, by id, with what there is to do."""
+    """Approved fixes that the user has to make, optionally only those approved since a time: id to instruction."""
     fixes = log.fixes
     rows = log.rows(fixes) if fixes else {}
     return {

@@ -1,4 +1,4 @@
-"""Whether anybody decides on what waits: a review that nobody does leaves the memory as it is without a word."""
+"""Whether anybody decides on pending proposals: without reviews the memory silently stays as it is."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from memory_pipeline.proposals.events import (
 from memory_pipeline.verdict import Verdict
 
 SURFACES = (REVIEW_SURFACE, COMMAND_SURFACE, PAGE_SURFACE, TODOIST_SURFACE)
-"""Where a user decides."""
+"""The surfaces on which a user decides."""
 MAX_WAIT = timedelta(days=14)
-"""Two of the weeks after which a proposal that runs have shown expires by default."""
+"""Twice the time after which a proposal that runs have shown expires by default."""
 
 
 def judge_attention(log: ProposalLog, now: datetime) -> Verdict:
-    """While proposals wait, a user decides on one of those that are shown, at least every two weeks."""
+    """While proposals are pending, a user decides on one of those shown at least every two weeks."""
     pending, since = len(log.pending()), left_since(log, now)
     days = (now - since).days if since else 0
     offenders = []
@@ -37,8 +37,8 @@ def judge_attention(log: ProposalLog, now: datetime) -> Verdict:
 
 
 def left_since(log: ProposalLog, now: datetime) -> datetime | None:
-    """Since when something was shown and a user has decided on nothing; None where nothing was. What expired meanwhile
-    counts: it was there to be decided on."""
+    """The time since which proposals were shown without a decision of a user; None if there were none. Proposals that
+    expired meanwhile count, as they could have been decided on."""
     taken = log.events(DECIDED, pl.col("surface").is_in(SURFACES), pl.col("happened_at") <= now)
     last = taken["happened_at"].max()
     open_ = ~pl.col("proposal_id").is_in(taken["proposal_id"].to_list())

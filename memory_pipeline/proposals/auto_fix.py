@@ -1,8 +1,8 @@
-"""Applying low-risk friction fixes without asking: off unless asked for, and a dry run first.
+"""Automatic application of low-risk friction fixes: off by default, and preceded by a dry run.
 
-What qualifies the friction search says (`low_risk`): a rule that the user stated themselves and that no file has, a
-line of MEMORY.md that is stale. Only what changes a file of the workspace is applied. While the setting is off, and for
-a day after it first found something, nothing happens: `memory status` says what would.
+The friction search determines which fixes qualify (`low_risk`): a rule that the user stated and that no file has, or a
+stale line of MEMORY.md. Only changes to files of the workspace are applied. While the setting is off, and for a day
+after the first qualifying fix, nothing is applied, and `memory status` says what would be.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from memory_pipeline.text.sentences import clip
 from memory_pipeline.workspace.workspace import Workspace
 
 DRY_RUN = timedelta(days=1)
-"""From the first fix that would be applied: time to read what would happen, and to switch it off."""
+"""Duration of the dry run after the first qualifying fix: time to read what would happen, and to switch it off."""
 HOW_TO_UNDO = "applied automatically; undo its change in the file to take it back"
 SHOWN = 60
-"""Characters of a line that is named."""
+"""Maximum characters of a line in a report."""
 
 
 @dataclass(frozen=True)
 class AutoFixes:
-    """`qualified`: the ids of what would be applied without asking. `decisions`: what is."""
+    """`qualified`: ids of the fixes that would be applied automatically. `decisions`: those that are applied."""
 
     qualified: list[str] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
@@ -38,15 +38,15 @@ class AutoFixes:
 def automatic_fixes(
     workspace: Workspace, log: ProposalLog, now: datetime, *, unread: Collection[str] = ()
 ) -> AutoFixes:
-    """Fixes that would be applied without asking, and the decisions to take now.
+    """Fixes that would be applied automatically, and the decisions to take now.
 
-    ``unread`` may have been decided on a surface that nobody has looked at yet.
+    ``unread`` are proposals that may have been decided on a surface that was not read yet.
     """
     if not workspace.settings.auto_fix:
         return AutoFixes()
     found = [row for row in candidates(workspace, log) if row["proposal_id"] not in unread]
     made = AutoFixes([row["proposal_id"] for row in found])
-    if _dry_until(log, now) is None:
+    if _end_of_dry_run(log, now) is None:
         made.decisions.extend(
             Decision(r["proposal_id"], APPROVED, AUTO_SURFACE, r["text"], reason=HOW_TO_UNDO) for r in found
         )
@@ -54,7 +54,7 @@ def automatic_fixes(
 
 
 def candidates(workspace: Workspace, log: ProposalLog) -> list[ProposalState]:
-    """Pending fixes of low risk for a file of the workspace that still hold."""
+    """Pending low-risk fixes for a file of the workspace that are still valid."""
     fixes = {p: fix for p, fix in log.fixes.items() if fix["low_risk"] and fix["place"]}
     rows = [row for row in log.pending() if row["proposal_id"] in fixes] if fixes else []
     unfit = invalid(workspace, log, {row["proposal_id"]: row["text"] for row in rows})
@@ -62,12 +62,12 @@ def candidates(workspace: Workspace, log: ProposalLog) -> list[ProposalState]:
 
 
 def report(workspace: Workspace, log: ProposalLog, now: datetime) -> list[str]:
-    """Sentences on the fixes that were applied lately, and that would be; nothing where there is neither."""
-    is_on, dry = workspace.settings.auto_fix, _dry_until(log, now)
+    """Sentences about the fixes that were applied recently, and about those that would be; empty if there are none."""
+    is_on, dry = workspace.settings.auto_fix, _end_of_dry_run(log, now)
     since = now - timedelta(days=workspace.settings.proposal_expiry_days)
     recent = log.frame.filter(pl.col("surface") == AUTO_SURFACE, pl.col("decided_at").is_between(since, now))
     done = [p for p in recent.sort("decided_at", "proposal_id")["proposal_id"] if is_fix(p)]
-    told = (
+    messages = (
         [f"applied {', '.join(done)}; `memory why ID` shows what, undo it in the file to take it back"] if done else []
     )
     rows, fixes = candidates(workspace, log), log.fixes
@@ -78,12 +78,12 @@ def report(workspace: Workspace, log: ProposalLog, now: datetime) -> list[str]:
         when = "off (MEMORY_AUTO_FIX=true switches it on)"
         if is_on:
             when = f"dry run until {dry:%Y-%m-%d %H:%M}" if dry else "on, with the next run"
-        told.append(f"{when}: would apply {named}")
-    return told
+        messages.append(f"{when}: would apply {named}")
+    return messages
 
 
-def _dry_until(log: ProposalLog, now: datetime) -> datetime | None:
-    """When the dry run ends; None once it is over. A moment that is in the future is of a clock that was wrong."""
+def _end_of_dry_run(log: ProposalLog, now: datetime) -> datetime | None:
+    """The end of the dry run; None once it is over. A time in the future comes from a wrong clock."""
     first = log.events(WOULD_APPLY, pl.col("happened_at") <= now)["happened_at"].min()
     end = (first if isinstance(first, datetime) else now) + DRY_RUN
     return end if end > now else None

@@ -1,9 +1,10 @@
-"""Promoting without asking, where a user's own decisions have earned it: off unless asked for, in shadow first.
+"""Automatic promotion to sections whose proposals a user nearly always approves: off by default, and in shadow mode
+first.
 
-What the user made of proposals is counted by section of MEMORY.md. Nothing is kept but rows of decisions: a rate is
-counted anew each time, so a section loses what it earned by itself. In shadow mode an event keeps what
-would have been promoted, and nothing else happens; what the user then decides is set beside it. Only a section whose
-shadow was right so often is promoted to, when the setting is `on`.
+The user's decisions are counted by section of MEMORY.md. Only decisions are stored: rates are computed from them each
+time, so a section can lose the trust that it earned. In shadow mode an event records what would have been promoted, and
+the user's later decision is compared with it. With the setting `on`, lines are promoted only to a section whose shadow
+was right often enough.
 """
 
 from __future__ import annotations
@@ -42,25 +43,26 @@ from memory_pipeline.text.priorities import HIGH
 from memory_pipeline.workspace.workspace import Workspace
 
 COUNTED = 50
-"""The last decisions on a section that its rate is counted from: who changes their mind is followed."""
+"""Number of last decisions that count in a section's rate, so that it follows a user who changes their mind."""
 MIN_DECISIONS = 20
-"""With fewer nothing is said of a section."""
+"""Minimum number of decisions for a rate of a section."""
 TRUSTED_FROM = 0.90
-"""What the lower bound of a rate must reach."""
+"""Minimum lower bound of a rate."""
 _Z = 1.959964
-"""Of the 95 % interval. With it 35 decisions that all took the line as offered reach the bar, and of 50 all must."""
+"""Quantile of the 95 % interval. With it, 35 decisions that all accept the line as offered are enough; of 50, all
+must."""
 PEOPLE = (REVIEW_SURFACE, COMMAND_SURFACE, PAGE_SURFACE, TODOIST_SURFACE)
 TAKEN, EDITED, REFUSED, IGNORED, TAKEN_BACK = "approved", "edited", "rejected", "let expire", "took back"
 BY_PERSON = (TAKEN, EDITED, REFUSED, IGNORED, TAKEN_BACK)
 STANDING = "stands"
-"""Promoted automatically and not taken back, which says nothing: nobody may have looked."""
+"""Promoted automatically and not retracted, which is no evidence: nobody may have looked."""
 _IS_FIX = pl.col("proposal_id").str.starts_with("f-")
-"""What a user makes of friction fixes says nothing of a section's lines; see `auto_fix` for those."""
+"""Decisions on friction fixes do not count for a section's lines; see `auto_fix` for those."""
 
 
 @dataclass(frozen=True)
 class Rate:
-    """A share, as two counts."""
+    """A share, given as two counts."""
 
     good: int
     counted: int
@@ -71,7 +73,7 @@ class Rate:
 
     @property
     def lower(self) -> float:
-        """Lower bound of the Wilson interval: what the rate is at least, after so few."""
+        """The lower bound of the Wilson interval: the minimum rate that this few decisions show."""
         if not self.counted:
             return 0.0
         n, p, zz = self.counted, self.share, _Z * _Z
@@ -84,11 +86,11 @@ class Rate:
 
 @dataclass
 class Standing:
-    """The trust that a section has earned: the rate of its last decisions, and how its shadow fared."""
+    """The track record of a section: the rate of its last decisions, and the outcomes of its shadow promotions."""
 
     acceptance: Rate = Rate(0, 0)
     outcomes: Counter[str] = field(default_factory=Counter)
-    """Of the proposals that would have been promoted: what came of each."""
+    """Outcomes of the proposals that would have been promoted."""
 
     @property
     def would_promote(self) -> int:
@@ -100,18 +102,18 @@ class Standing:
 
 
 def standings(workspace: Workspace, log: ProposalLog) -> dict[str, Standing]:
-    """Each section with decisions; what fits none has nothing in common that could earn trust.
+    """The track record of each section with decisions; lines without a section have too little in common.
 
-    Only a line that was approved as it was offered, words and section, is accepted: another would have been promoted
-    wrongly. One that expired is not: it was shown on seven days, and who approves what is good and leaves the rest
-    would else be taken for somebody who approves all. Superseded and invalid ones say nothing of the user.
+    Only a line that was approved unchanged, in text and section, counts as accepted: any other would have been promoted
+    wrongly. An expired line is not accepted: it was shown on seven days, and a user who approves good lines and ignores
+    the rest must not count as one who approves all. Superseded and invalid lines show nothing about the user.
     """
     back = retracted(workspace, log)
     ended = log.frame.filter(pl.col("status") != PENDING, ~_IS_FIX).sort("decided_at", "proposal_id")
     said: dict[str, list[bool]] = {}
     ends: dict[str, str] = {}
     for row in typed_rows(ended, ProposalState):
-        ends[row["proposal_id"]] = end = _end(row, back)
+        ends[row["proposal_id"]] = end = _outcome(row, back)
         if end not in (STANDING, "") and row["section"] != REFLECTED:
             said.setdefault(row["section"], []).append(end == TAKEN)
     result = {s: Standing(Rate(sum(goods[-COUNTED:]), len(goods[-COUNTED:]))) for s, goods in said.items()}
@@ -122,23 +124,23 @@ def standings(workspace: Workspace, log: ProposalLog) -> dict[str, Standing]:
 
 
 def retracted(workspace: Workspace, log: ProposalLog) -> set[str]:
-    """Lines that were promoted automatically and are deleted, struck through or edited in MEMORY.md, by id.
+    """Ids of lines that were promoted automatically and are now deleted, struck through or edited in MEMORY.md.
 
-    A line whose place another one took with the user's approval was not taken back.
+    A line that was replaced with the user's approval does not count.
     """
     approved = log.frame.filter(pl.col("status") == APPROVED)
     automatic = set(approved.filter(pl.col("surface") == AUTO_SURFACE)["proposal_id"])
-    if not automatic or not workspace.settings.memory_file.exists():  # that the file is gone says nothing about a line
+    if not automatic or not workspace.settings.memory_file.exists():  # a missing file says nothing about a line
         return set()
     promoted = log.events(PROMOTED).select("proposal_id", "text").iter_rows()
     replaced = set(approved["supersedes"].explode(empty_as_null=True).drop_nulls())
     lines = lines_of(workspace.settings.memory_file.read_bytes())
-    there = {normalised(line.text) for line in lines}  # what is struck through has ~~ around it
+    there = {normalised(line.text) for line in lines}  # a line that is struck through has ~~ around it
     return {p for p, text in promoted if p in automatic - replaced and normalised(text) not in there}
 
 
-def _end(row: ProposalState, back: set[str]) -> str:
-    """The end that a decided proposal came to; nothing where it was not the user who ended it."""
+def _outcome(row: ProposalState, back: set[str]) -> str:
+    """The outcome of a decided proposal; empty if the user did not decide it."""
     if row["status"] == EXPIRED:
         return IGNORED
     if row["surface"] == AUTO_SURFACE:
@@ -151,23 +153,24 @@ def _end(row: ProposalState, back: set[str]) -> str:
 
 
 def _is_as_offered(row: ProposalState) -> bool:
-    moved = row["decided_section"] and _same(row["decided_section"]) != _same(row["section"])
+    moved = row["decided_section"] and _section_words(row["decided_section"]) != _section_words(row["section"])
     return not moved and one_line(row["decided_text"] or "") == one_line(row["text"])
 
 
-def _same(section: str) -> Sequence[str]:
+def _section_words(section: str) -> Sequence[str]:
     return section.casefold().split()
 
 
 OFF, ON = "off", "on"
 SHOWN_FOR = timedelta(days=1)
-"""Time in which the user can decide first."""
+"""Time for which a line is shown first, so that the user can decide."""
 HOW_TO_TAKE_BACK = "promoted automatically; delete or strike out its line in MEMORY.md to take it back"
 
 
 @dataclass(frozen=True)
 class AutoPromotions:
-    """`rows`: events of what would be promoted without asking. `decisions`: what is, being `on`."""
+    """`rows`: events of proposals that would be promoted automatically. `decisions`: those that are, with the setting
+    `on`."""
 
     rows: list[dict[str, str]] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
@@ -176,7 +179,7 @@ class AutoPromotions:
 def automatic_promotions(
     workspace: Workspace, log: ProposalLog, now: datetime, *, unread: Collection[str] = ()
 ) -> AutoPromotions:
-    """Proposals that would be promoted without asking, and the decisions to take now, where the section is `on`.
+    """Proposals that would be promoted automatically, and the decisions to take now for sections that are `on`.
 
     ``unread`` may have been decided on a surface that nobody has looked at yet.
     """
@@ -188,7 +191,7 @@ def automatic_promotions(
         {
             "proposal_id": row["proposal_id"],
             "section": row["section"],
-            "reason": _took(earned[row["section"]].acceptance),
+            "reason": _format_acceptance(earned[row["section"]].acceptance),
         }
         for row in found
     ]
@@ -207,9 +210,9 @@ def _candidates(
     now: datetime,
     unread: Collection[str],
 ) -> list[ProposalState]:
-    """Pending high lines of trusted sections, in the user's own words, that were shown a day ago and still hold.
+    """Pending high lines for trusted sections, in the user's own words, that were shown a day ago and are still valid.
 
-    One that takes another line's place is none: striking out is the user's.
+    A line that replaces another is excluded: only the user strikes lines out.
     """
     trusted = [section for section, standing in earned.items() if standing.acceptance.is_trusted]
     waiting = log.frame.filter(
@@ -221,13 +224,15 @@ def _candidates(
         "on_display",
         pl.col("first_shown") <= now - SHOWN_FOR,
     )
-    rows = _in_own_words(workspace, [r for r in typed_rows(waiting, ProposalState) if r["proposal_id"] not in unread])
+    rows = _with_user_evidence(
+        workspace, [r for r in typed_rows(waiting, ProposalState) if r["proposal_id"] not in unread]
+    )
     unfit = invalid(workspace, log, {r["proposal_id"]: one_line(r["text"]) for r in rows})
     return [r for r in rows if r["proposal_id"] not in unfit]
 
 
-def _in_own_words(workspace: Workspace, rows: Sequence[ProposalState]) -> list[ProposalState]:
-    """Those that rest on unflagged words of the user alone; what is no longer in the tables cannot be told."""
+def _with_user_evidence(workspace: Workspace, rows: Sequence[ProposalState]) -> list[ProposalState]:
+    """Those whose evidence is only unflagged words of the user; none if their observations are no longer stored."""
     days = {day for row in rows for day in lookback(row["day"], workspace.settings.lookback_days)}
     columns = ["observation_id", "trust", "flags"]
     observed = {o: (trust, flags) for o, trust, flags in workspace.lake.read("observations", days, columns).iter_rows()}
@@ -240,7 +245,7 @@ def _in_own_words(workspace: Workspace, rows: Sequence[ProposalState]) -> list[P
 
 
 def report(workspace: Workspace, log: ProposalLog) -> list[str]:
-    """A sentence for each section: what it has earned, and how its shadow fared. None while the setting is off."""
+    """A sentence for each section about its track record and its shadow promotions; empty while the setting is off."""
     if workspace.settings.auto_promote == OFF:
         return []
     earned = standings(workspace, log)
@@ -251,7 +256,7 @@ def report(workspace: Workspace, log: ProposalLog) -> list[str]:
 
 
 def in_shadow(workspace: Workspace, log: ProposalLog) -> list[str]:
-    """Sections that `on` is asked for and that have not earned it yet, each with the reason."""
+    """Sections that are set to `on` but are not trusted yet, each with the reason."""
     if workspace.settings.auto_promote != ON:
         return []
     earned = standings(workspace, log)
@@ -260,7 +265,7 @@ def in_shadow(workspace: Workspace, log: ProposalLog) -> list[str]:
 
 def _sentence(section: str, standing: Standing, *, is_on: bool) -> str:
     rate = standing.acceptance
-    parts = [_took(rate)]
+    parts = [_format_acceptance(rate)]
     if standing.would_promote:
         parts.append(_outcomes(standing))
     if is_on:
@@ -271,7 +276,7 @@ def _sentence(section: str, standing: Standing, *, is_on: bool) -> str:
     return f"{section}: {word}, " + "; ".join(parts)
 
 
-def _took(rate: Rate) -> str:
+def _format_acceptance(rate: Rate) -> str:
     enough = f"at least {rate.lower:.2f}" if rate.counted >= MIN_DECISIONS else f"{MIN_DECISIONS} decisions are needed"
     return f"{rate.good} of your last {rate.counted} decisions took the line as offered ({enough})"
 
@@ -286,7 +291,7 @@ def _outcomes(standing: Standing) -> str:
 
 
 def _why_in_shadow(standing: Standing) -> str | None:
-    """Why nothing is promoted to a section even where it is asked for."""
+    """The reason why nothing is promoted to a section that is `on`, or None."""
     precision = standing.precision
     if not standing.acceptance.is_trusted:
         return "its decisions do not carry it yet"
@@ -298,9 +303,10 @@ def _why_in_shadow(standing: Standing) -> str | None:
 
 
 def recently_promoted(workspace: Workspace, log: ProposalLog, now: datetime) -> list[str]:
-    """Lines that were promoted automatically within the time that a proposal is shown for, and still stand."""
+    """Lines that were promoted automatically within the time for which a proposal is shown, and are still in
+    MEMORY.md."""
     since = now - timedelta(days=workspace.settings.proposal_expiry_days)
-    in_time = (pl.col("decided_at") > since) & (pl.col("decided_at") <= now)  # a clock may have been wrong
+    in_time = (pl.col("decided_at") > since) & (pl.col("decided_at") <= now)  # no future times, from a wrong clock
     recent = log.frame.filter(pl.col("surface") == AUTO_SURFACE, in_time)
     back = retracted(workspace, log) if recent.height else set()
     return [p for p in recent.sort("decided_at", "proposal_id")["proposal_id"] if p not in back]

@@ -1,4 +1,4 @@
-"""A proposal as the reviews by keys and in the browser show it: the line, where it comes from, what was said."""
+"""A proposal as it is shown in the terminal and browser reviews: the line, its origin, and quotes."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ QUOTES_SHOWN, QUOTE_LENGTH = 2, 300
 
 @dataclass(frozen=True)
 class Card:
-    """`quotes`: the words with the file and line that has them; `places` counts those that are not shown too.
+    """`quotes`: quoted texts, each with its file and line; `places` is the number of all, including those not shown.
 
-    What a user reviews is what they see: no text here has control characters, which could move the cursor, or
-    hidden ones.
+    No text has control characters, which could move the cursor, or hidden ones: users review what they see.
     """
 
     proposal_id: str
@@ -39,7 +38,7 @@ class Card:
     quotes: tuple[tuple[str, str], ...]
     places: int
     expires_on: date | None
-    """The day of expiry, once it is near."""
+    """The day of expiry if it is near."""
     contexts: tuple[Context, ...] = ()
     """The context before and after each quote."""
     change: Change | None = None
@@ -48,7 +47,7 @@ class Card:
     """The instruction for a fix that the user, or their agent, makes after approval."""
 
 
-class _Said(TypedDict):
+class _QuotedMessage(TypedDict):
     """The columns of `messages` that a quote needs."""
 
     message_id: str
@@ -58,14 +57,14 @@ class _Said(TypedDict):
 
 
 def cards_of(workspace: Workspace, rows: Sequence[ProposalState]) -> list[Card]:
-    """The cards of these rows of `proposals`, in their order; each table is read once."""
+    """The cards of these rows of `proposals`, in order; each table is read once."""
     log = ProposalLog(workspace.lake)
     offered, fixes = {p.proposal_id: p for p in as_offered(workspace, log, rows)}, log.fixes
     days = days_of(workspace, log, rows)
     wanted = {span["message_id"] for row in rows for span in row["evidence"] or []}
     columns = ["message_id", "text", "source_file", "source_line"]
     messages = workspace.lake.read("messages", days, columns).filter(pl.col("message_id").is_in(list(wanted)))
-    said = {m["message_id"]: m for m in typed_rows(messages, _Said)}
+    said = {m["message_id"]: m for m in typed_rows(messages, _QuotedMessage)}
     around = contexts(
         workspace.lake, days, {s["message_id"] for r in rows for s in (r["evidence"] or [])[:QUOTES_SHOWN]}
     )
@@ -92,13 +91,13 @@ def cards_of(workspace: Workspace, rows: Sequence[ProposalState]) -> list[Card]:
 
 
 def days_of(workspace: Workspace, log: ProposalLog, rows: Sequence[ProposalState]) -> set[date]:
-    """The days on which the words that these rows rest on may have been said."""
+    """The days on which the evidence of these rows may have been said."""
     fixes, settings = log.fixes, workspace.settings
     days = {row["day"] - timedelta(days=back) for row in rows for back in range(settings.lookback_days)}
     return days | {day_of(fixes[p]["said_at"], settings.zone) for row in rows if (p := row["proposal_id"]) in fixes}
 
 
-def _quotes(row: ProposalState, said: dict[str, _Said]) -> tuple[tuple[str, str], ...]:
+def _quotes(row: ProposalState, said: dict[str, _QuotedMessage]) -> tuple[tuple[str, str], ...]:
     quotes = []
     for span in (row["evidence"] or [])[:QUOTES_SHOWN]:
         message = said.get(span["message_id"])

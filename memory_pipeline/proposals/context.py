@@ -1,4 +1,4 @@
-"""The conversation around a line's evidence: a correction means nothing without it."""
+"""The conversation around a line's evidence: a correction is meaningless without it."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from memory_pipeline.text.sentences import clip
 
 TURNS = ("user", "assistant")
 NOT_KEPT = "the words are no longer kept"
-"""The text in place of words that retention deleted; see the setting `retention.messages`."""
+"""The text that replaces messages deleted by retention; see the setting `retention.messages`."""
 _COLUMNS = ("session_id", "message_id", "role", "said_at", "untimed", "source_line", "text", "voided", "answered")
 
 
 @dataclass(frozen=True)
 class Context:
-    """One line each before and after, without control or hidden characters; empty if there was nothing."""
+    """One line before and one after, without control or hidden characters; empty if there is none."""
 
     before: str
-    """The turn before, or what the message answers."""
+    """The turn before the message, or the question, plan or call that it answers."""
     after: str
     is_answer: bool
     """Whether it answers a question, plan or call."""
 
 
 class Turn(TypedDict):
-    """A message of a conversation, as it was said."""
+    """A message of a conversation, unabridged."""
 
     session_id: str
     message_id: str
@@ -46,7 +46,7 @@ def contexts(lake: Lake, days: Iterable[date], message_ids: Collection[str]) -> 
     """The context of each of these messages; tools and withdrawn turns are left out."""
     if not message_ids:
         return {}
-    turns = _turns(lake, days, message_ids).with_columns(
+    turns = _session_turns(lake, days, message_ids).with_columns(
         pl.col("text").shift(1).over("session_id").alias("before"),
         pl.col("text").shift(-1).over("session_id").alias("after"),
     )
@@ -59,11 +59,11 @@ def contexts(lake: Lake, days: Iterable[date], message_ids: Collection[str]) -> 
 
 
 def conversations(lake: Lake, days: Iterable[date], message_ids: Collection[str], around: int) -> dict[str, list[Turn]]:
-    """The message, by its id, with this number of turns before and after it, oldest first; tools and withdrawn turns
-    are left out."""
+    """For each id, the message with `around` turns before and after it, oldest first; tools and withdrawn turns are
+    left out."""
     if not message_ids:
         return {}
-    turns = _turns(lake, days, message_ids).with_row_index("at")
+    turns = _session_turns(lake, days, message_ids).with_row_index("at")
     found = {}
     for at, session, message in (
         turns.filter(pl.col("message_id").is_in(list(message_ids))).select("at", "session_id", "message_id").iter_rows()
@@ -73,9 +73,8 @@ def conversations(lake: Lake, days: Iterable[date], message_ids: Collection[str]
     return found
 
 
-def _turns(lake: Lake, days: Iterable[date], message_ids: Collection[str]) -> pl.DataFrame:
-    """The turns of the sessions of these messages, in order, including the messages themselves even if they are no
-    turns."""
+def _session_turns(lake: Lake, days: Iterable[date], message_ids: Collection[str]) -> pl.DataFrame:
+    """The turns of the sessions of these messages, in order, and the messages themselves even if they are not turns."""
     messages = lake.read("messages", days, _COLUMNS)
     wanted = pl.col("message_id").is_in(list(message_ids))
     sessions = messages.filter(wanted)["session_id"].unique()
@@ -86,8 +85,8 @@ def _turns(lake: Lake, days: Iterable[date], message_ids: Collection[str]) -> pl
 
 
 def told_before(context: Context, length: int) -> str:
-    """At most `length` characters of the turn before: its end, which says what is done or asks; of a question its
-    beginning."""
+    """At most `length` characters of the turn before: its end, which reports or asks something; the beginning of a
+    question."""
     text = context.before
     if context.is_answer or len(text) <= length:
         return clip(text, length)

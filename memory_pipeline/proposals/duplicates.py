@@ -1,4 +1,4 @@
-"""Lines that need no offering: what was offered before and what stands in MEMORY.md, found by words and by vectors."""
+"""Lines that need not be offered: earlier proposals and lines of MEMORY.md, found by words and by vectors."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     import numpy as np
 
 _BY_HAND = "~"
-"""Sorts behind every proposal's id."""
+"""A key that sorts after every proposal id."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """A known line: a proposal, or one of MEMORY.md without proposal (`proposal_id` is None)."""
+    """A known line: a proposal, or a line of MEMORY.md without a proposal (`proposal_id` is None)."""
 
     proposal_id: str | None
     text: str
@@ -29,7 +29,8 @@ class Known:
 
 @dataclass
 class KnownLines:
-    """Grows as lines are offered. A search looks only at lines that share a word, and at all vectors at once."""
+    """The known lines, to which offered ones are added. A search compares only lines that share a word, and all vectors
+    at once."""
 
     lines: list[Known] = field(default_factory=list)
     _having: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
@@ -46,18 +47,18 @@ class KnownLines:
         for source in sources:
             self._of_source.setdefault(source, index)
         if vector is not None and is_latin(known.text):
-            import numpy as np  # not on import: most commands compare no vectors
+            import numpy as np  # imported here: most commands compare no vectors
 
             self._with_vector.append(index)
             self._vectors.append(np.asarray(vector, dtype=np.float32))
             self._matrix = None
 
     def from_sources(self, sources: Iterable[str]) -> Known | None:
-        """The line that was made from one of these."""
+        """The line with one of these sources, or None."""
         return next((self.lines[self._of_source[s]] for s in sources if s in self._of_source), None)
 
     def exactly(self, text: str) -> Known | None:
-        """The line that has these words."""
+        """The line with exactly this text, or None."""
         return next((known for known in self.lines if known.text == text), None)
 
     def same(
@@ -69,19 +70,19 @@ class KnownLines:
         like: Likeness = OFFERED,
         cautious: bool = False,
     ) -> Known | None:
-        """The line that says the same and is most like the text, if there is one.
+        """The most similar line with the same meaning, or None.
 
-        A line of another project must not refuse what the text does; with `cautious` none must, and a line of another
-        project never says the same.
+        A line of another project must not contradict the text; with `cautious` no line may, and a line of another
+        project never has the same meaning.
         """
         mine = statement(text).words
-        # of two that are equally like it the same one, in whatever order a run that was interrupted came to know them
+        # ties are broken by id, so that the result does not depend on the order in which an interrupted run added lines
         near = (
             (-overlap(mine, statement(self.lines[i].text).words), self.lines[i].proposal_id or _BY_HAND, i)
-            for i in self._sharing(text)
+            for i in self._indices_sharing_a_stem(text)
         )
         for _, _, index in sorted(found for found in near if -found[0] >= like.overlap):
-            if self._says(self.lines[index], text, projects, like, cautious=cautious):
+            if self._has_same_meaning(self.lines[index], text, projects, like, cautious=cautious):
                 return self.lines[index]
         if vector is None or not self._vectors or not is_latin(text):
             return None
@@ -92,23 +93,23 @@ class KnownLines:
         cosines = self._matrix @ np.asarray(vector, dtype=np.float32)
         for place in np.argsort(-cosines)[: int((cosines >= like.cosine).sum())]:
             known = self.lines[self._with_vector[int(place)]]
-            if self._says(known, text, projects, like, cosine=float(cosines[place]), cautious=cautious):
+            if self._has_same_meaning(known, text, projects, like, cosine=float(cosines[place]), cautious=cautious):
                 return known
         return None
 
     def replaced_by(self, text: str) -> list[Known]:
-        """The lines whose place the text takes by its words."""
-        return [self.lines[i] for i in self._sharing(text) if replaces(text, self.lines[i].text)]
+        """The lines that the text replaces, judged by words."""
+        return [self.lines[i] for i in self._indices_sharing_a_stem(text) if replaces(text, self.lines[i].text)]
 
     def replacing(self, text: str) -> list[Known]:
-        """The lines that have taken the text's place by their words."""
-        return [self.lines[i] for i in self._sharing(text) if replaces(self.lines[i].text, text)]
+        """The lines that replace the text, judged by words."""
+        return [self.lines[i] for i in self._indices_sharing_a_stem(text) if replaces(self.lines[i].text, text)]
 
-    def _sharing(self, text: str) -> list[int]:
-        """Positions of the lines that share a stem with the text."""
+    def _indices_sharing_a_stem(self, text: str) -> list[int]:
+        """Indices of the lines that share a stem with the text."""
         return sorted({i for word in statement(text).stems for i in self._having.get(word, ())})
 
-    def _says(
+    def _has_same_meaning(
         self,
         known: Known,
         text: str,

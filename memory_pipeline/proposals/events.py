@@ -1,7 +1,7 @@
-"""Events of proposals: rows of `events` that are only ever added, and the log that they make.
+"""Events of proposals: the append-only table `events`, and the log that is computed from it.
 
-`ProposalLog` is one snapshot of the tables. A status is a join over it (`joined.py`); nothing is updated in place.
-Whoever adds rows does so through a log that was opened for it, under a lock, so that what it read is what there is.
+`ProposalLog` is a snapshot of the tables. A status is a join over it (`joined.py`); nothing is updated in place. Rows
+are added only through an `OpenLog`, which holds a lock, so that it has read the current state.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ PENDING = "pending"
 APPROVED, REJECTED, EXPIRED, INVALID, SUPERSEDED = "approved", "rejected", "expired", "invalid", "superseded"
 WITHDRAWN = "withdrawn"
 DECISIONS = (APPROVED, REJECTED, EXPIRED, INVALID, SUPERSEDED, WITHDRAWN)
-"""The ends that a proposal can have; it has exactly one, or it is pending."""
+"""The possible outcomes of a proposal, which has exactly one unless it is pending."""
 REVIEW_SURFACE, COMMAND_SURFACE, PAGE_SURFACE, TODOIST_SURFACE = "REVIEW.md", "command", "page", "todoist"
 AUTO_SURFACE = "auto"
-"""Nobody's: see `auto_promotion`."""
+"""The surface of automatic decisions; see `auto_promotion`."""
 EXPIRY_SURFACE, SUPERSESSION_SURFACE, FRICTION_SURFACE = "expiry", "supersession", "friction"
 DECIDED, SHOWN, DISPLACED, SHOWN_DAY, REOFFERED = "decided", "shown", "displaced", "shown_day", "reoffered"
 PROMOTED, APPLIED, WOULD_PROMOTE, WOULD_APPLY = "promoted", "applied", "would_promote", "would_apply"
@@ -48,10 +48,10 @@ KEYS = {
     WOULD_PROMOTE: ["proposal_id"],
     WOULD_APPLY: ["proposal_id"],
 }
-"""The kinds of events, and of what each has one for ever, the first."""
+"""Kinds of events, each with the columns that identify an event; only the first one with the same values counts."""
 FIRST_REMEMBERED = 10_001
-"""Number of a day's first proposal that was asked for by `memory remember`. Those that the stage makes have numbers
-below: a run counts on from what it found when it began, and must not give a number that was given meanwhile."""
+"""Number of a day's first proposal from `memory remember`. Proposals of the stage have lower numbers: a run continues
+from the highest number that it read when it began, and must not use one that was assigned meanwhile."""
 _ID = re.compile(r"p-(\d{8})-(\d+)")
 _FIX_ID = re.compile(r"f-\d{8}-\d{3,}")
 _BEFORE_ALL = datetime(1970, 1, 1, tzinfo=UTC)
@@ -59,7 +59,7 @@ _BEFORE_ALL = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Decision:
-    """The end of a proposal; `section` where a user chose another one."""
+    """The outcome of a proposal; `section` is set if a user chose another one."""
 
     proposal_id: str
     decision: str
@@ -70,7 +70,7 @@ class Decision:
 
 
 class ProposalLog:
-    """All proposals and what happened to each. Every table is read once, when it is first asked for."""
+    """All proposals and their events. Each table is read once, on first use."""
 
     def __init__(self, lake: Lake) -> None:
         self.lake = lake
@@ -79,7 +79,7 @@ class ProposalLog:
         self._fixes: dict[str, FixRow] | None = None
 
     def table(self, name: str) -> pl.DataFrame:
-        """All rows of a table, with those that were added since; of `proposals` also those of `remembered` and of
+        """All rows of a table, including those added since; for `proposals` also the rows of `remembered` and
         `friction_fixes`."""
         if name not in self._tables:
             rows = self.lake.read(name)
@@ -90,44 +90,42 @@ class ProposalLog:
         return self._tables[name]
 
     def events(self, kind: str, *conditions: pl.Expr) -> pl.DataFrame:
-        """The events of a kind that meet the conditions."""
+        """The events of a kind that satisfy the conditions."""
         return self.table("events").filter(pl.col("kind") == kind, *conditions)
 
     @property
     def frame(self) -> pl.DataFrame:
-        """Every proposal with its `status` (pending, or its first decision), that decision's text, section,
-        reason, surface and time.
+        """Every proposal with its `status` (pending, or its first decision) and the text, section, reason, surface and
+        time of that decision.
 
-        `support`, `sessions` and `last_seen` count what was merged into it too. `on_display` is whether a user can see
-        it now, `first_shown` when it came, `shown_on` are the days on which a run had it there.
+        `support`, `sessions` and `last_seen` include merged lines. `on_display` says whether a user can see it now,
+        `first_shown` when it appeared, and `shown_on` on which days a run displayed it.
         """
         if self._frame is None:
-            lasting = self.displays.filter(
-                pl.col("surface") != COMMAND_SURFACE
-            )  # to be listed by the command is a moment
+            lasting = self.displays.filter(pl.col("surface") != COMMAND_SURFACE)  # listing by the command is momentary
             found = joined(self.table("proposals"), self.decisions, self.table("supports"), lasting)
             self._frame = found.with_columns(pl.col("status").fill_null(PENDING))
         return self._frame
 
     @property
     def fixes(self) -> dict[str, FixRow]:
-        """The friction fixes among the proposals, by id."""
+        """The proposals that are friction fixes, by id."""
         if self._fixes is None:
             self._fixes = {row["proposal_id"]: row for row in typed_rows(self.table("friction_fixes"), FixRow)}
         return self._fixes
 
     @property
     def decisions(self) -> pl.DataFrame:
-        """The decisions that count: of what was offered again, those since."""
+        """The valid decisions; for proposals that were offered again, only those since."""
         again = pl.col("proposal_id").is_in(self.events(REOFFERED)["proposal_id"].to_list())
         return self.events(DECIDED, again == pl.col("again").fill_null(False))
 
     @property
     def displays(self) -> pl.DataFrame:
-        """Per proposal and surface: how often it `came` and `went`, when it came `first`, on which `days` it was there,
-        and its `lines` as it came last.
+        """One row per proposal and surface: how often it `came` and `went`, when it came `first`, the `days` on which
+        it was there, and its latest `lines`.
 
-        A proposal stands where it came more often than it went: which was last cannot be told where a clock was wrong.
+        A proposal is displayed if it came more often than it went; the order of the events may be wrong if a clock was.
         """
         came, went, days = (pl.col("kind") == kind for kind in (SHOWN, DISPLACED, SHOWN_DAY))
         return (
@@ -154,12 +152,12 @@ class ProposalLog:
         return {row["proposal_id"]: row for row in typed_rows(found, ProposalState)}
 
     def pending(self) -> list[ProposalState]:
-        """The pending proposals, best first: by score and sessions, then by support, then by what was said last. Fixes
-        come last, the most severe first."""
+        """The pending proposals, best first: by score and sessions, then by support, then by the last time it was said.
+        Fixes come last, most severe first."""
         return sorted(typed_rows(self.frame.filter(pl.col("status") == PENDING), ProposalState), key=sort_key)
 
     def after(self, decisions: Sequence[Decision], now: datetime) -> ProposalLog:
-        """The log as it would be with these decisions; nothing is stored."""
+        """The log as it would be with these decisions; stores nothing."""
         if not decisions:
             return self
         supposed = ProposalLog(self.lake)
@@ -174,7 +172,7 @@ class ProposalLog:
         return set(self.events(SHOWN, pl.col("surface") == surface)["proposal_id"])
 
     def standing_on(self, surface: str) -> dict[str, str | None]:
-        """Likewise those that are still there, with the lines as they were put there last."""
+        """The proposals that are still shown on a surface, with their latest lines there."""
         there = self.displays.filter(pl.col("surface") == surface, pl.col("came") > pl.col("went"))
         return dict(there.select("proposal_id", "lines").iter_rows())
 
@@ -189,31 +187,31 @@ class ProposalLog:
 
 
 def event_rows(kind: str, rows: Iterable[Mapping[str, object]], day: date, now: datetime) -> pl.DataFrame:
-    """Rows of `events`."""
+    """A frame of `events`."""
     made = [{"day": day, "happened_at": now, "kind": kind, **row} for row in rows]
     return pl.DataFrame(made, schema=TABLES["events"].columns)
 
 
-def _with(rows: pl.DataFrame, fresh: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
-    """The rows that are stored, also by another worker meanwhile, and those of the fresh ones that are new to them."""
+def _add_new_rows(rows: pl.DataFrame, fresh: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
+    """The stored rows, including those of other workers, and the fresh ones whose key is new."""
     return pl.concat([rows, fresh.join(rows.select(key), on=key, how="anti", nulls_equal=True)])
 
 
 def proposal_id(day: date, number: int) -> str:
-    """The id of the proposal with this number, from 1, among those of a day."""
+    """The id of the proposal with this number, counted from 1, of a day."""
     return f"p-{day:%Y%m%d}-{number:03d}"
 
 
 def last_numbers(log: ProposalLog, others: Iterable[str] = ()) -> dict[date, int]:
-    """The highest number of each day that any event names, or one of these other ids: where rows of proposals are lost,
-    the decisions on them must not become decisions on others. Of what a stage made, and not `memory remember`."""
+    """The highest number of each day among all events and these other ids: if rows of proposals are lost, decisions on
+    them must not apply to new ones. Numbers of `memory remember` are left out."""
     found: dict[date, int] = {}
     named = [log.table(table)["proposal_id"] for table in ("proposals", "supports", "events")]
     for one in {*others}.union(*named):
         if known := _ID.fullmatch(one):
             try:
                 day = datetime.strptime(known[1], "%Y%m%d").date()
-            except ValueError:  # a user may write any id into MEMORY.md
+            except ValueError:  # a user may write an invalid id into MEMORY.md
                 continue
             if (number := int(known[2])) < FIRST_REMEMBERED:
                 found[day] = max(found.get(day, 0), number)
@@ -221,12 +219,12 @@ def last_numbers(log: ProposalLog, others: Iterable[str] = ()) -> dict[date, int
 
 
 def is_fix(proposal_id: str) -> bool:
-    """Whether the id is a friction fix's."""
+    """Whether the id is that of a friction fix."""
     return _FIX_ID.fullmatch(proposal_id) is not None
 
 
 def sort_key(row: ProposalState) -> tuple[bool, float, int, float, str]:
-    """Sorts the row of `ProposalLog.frame` that has most for the reviewer to the front."""
+    """A sort key for rows of `ProposalLog.frame` that puts the most valuable for the reviewer first."""
     seen, fix = row["last_seen"] or _BEFORE_ALL, is_fix(row["proposal_id"])
     own = OF_PRIORITY[row["priority"]] if row["worth"] is None else row["worth"]
     score = own if fix else with_sessions(own, row["sessions"])
@@ -234,7 +232,7 @@ def sort_key(row: ProposalState) -> tuple[bool, float, int, float, str]:
 
 
 class OpenLog(ProposalLog):
-    """A log that rows can be added to: nobody else adds any while it is open."""
+    """A log to which rows can be added: it holds the lock."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace.lake)
@@ -243,25 +241,26 @@ class OpenLog(ProposalLog):
     @classmethod
     @contextlib.contextmanager
     def open(cls, workspace: Workspace, *, wait: float = LOCK_SECONDS) -> Iterator[Self]:
-        """Raises filelock.Timeout, by default after a minute: whoever has it for longer hangs."""
+        """The log with the lock held. Raises filelock.Timeout, by default after a minute, when the holder must be
+        hanging."""
         backups = workspace.settings.backups
         make_folder(backups)
         with FileLock(backups / "proposals.lock", timeout=wait):
             yield cls(workspace)
 
     def add(self, kind: str, rows: Iterable[Mapping[str, object]], now: datetime) -> None:
-        """Add events to the day of `now`; what has one of the kind already, on any day, keeps it."""
+        """Add events on the day of `now`, except those whose key already has an event of the kind on any day."""
         made = event_rows(kind, rows, day_of(now, self.workspace.settings.zone), now)
         self._store("events", made, ["kind", *KEYS[kind]])
 
     def add_fixes(self, fixes: Sequence[NewFix], now: datetime) -> None:
-        """Offer friction fixes that are new."""
+        """Store new friction fixes."""
         day = day_of(now, self.workspace.settings.zone)
         made = pl.DataFrame([{"day": day, **fix} for fix in fixes], schema=TABLES["friction_fixes"].columns)
         self._store("friction_fixes", made, ["proposal_id"])
 
     def _store(self, table: str, made: pl.DataFrame, key: Sequence[str]) -> None:
-        """Add the rows, all of one day, whose key no row of the table has."""
+        """Add the rows, all of one day, whose key is not in the table."""
         known = self.table(table)
         fresh = made.unique(key, keep="first", maintain_order=True)
         fresh = fresh.join(known.select(key), on=key, how="anti", nulls_equal=True)
@@ -272,14 +271,15 @@ class OpenLog(ProposalLog):
         if table == "friction_fixes":
             self._fixes = None
             self._tables.pop("proposals", None)
-        self.lake.update(table, lambda rows: _with(rows, fresh, key), fresh["day"][0])
+        self.lake.update(table, lambda rows: _add_new_rows(rows, fresh, key), fresh["day"][0])
 
     def record_decisions(self, decisions: Sequence[Decision], now: datetime) -> None:
-        """The log of the day has what is on record. Where a process died in between, the next call completes it."""
+        """Record the decisions and update the daily logs. If a process died in between, the next call completes its
+        work."""
         settings = self.workspace.settings
         unlogged = settings.backups / "decisions.unlogged"
         if unlogged.exists():
-            with contextlib.suppress(PermissionError):  # whoever made a log read-only does not want it fixed
+            with contextlib.suppress(PermissionError):  # a log that somebody made read-only stays unchanged
                 self._write_log(date.fromisoformat(unlogged.read_text("utf-8")))
             unlogged.unlink()
         if decisions:
@@ -297,10 +297,9 @@ class OpenLog(ProposalLog):
         surface: str,
         lines: Mapping[str, str] | None = None,
     ) -> None:
-        """Proposals that a user can see on the surface from now on, with what the surface calls each, if anything, and
-        the ``lines`` that they are there.
+        """Record proposals that now appear on the surface, with their ids there, if any, and their ``lines``.
 
-        A proposal that is there already keeps its time.
+        A proposal that is already there keeps its first time.
         """
         before = self.standing_on(surface)
         rows = [
@@ -311,11 +310,11 @@ class OpenLog(ProposalLog):
         self.add(SHOWN, rows, now)
 
     def record_day(self, now: datetime, *, surface: str, there: Iterable[str]) -> None:
-        """Pending proposals that a run had on display there today."""
+        """Record pending proposals that a run displayed on the surface today."""
         self.add(SHOWN_DAY, [{"proposal_id": p, "surface": surface} for p in there], now)
 
     def record_displaced(self, gone: Iterable[str], now: datetime, *, surface: str) -> None:
-        """Proposals that a user can no longer see on the surface, though they are pending."""
+        """Record pending proposals that no longer appear on the surface."""
         self.add(DISPLACED, [{"proposal_id": p, "surface": surface} for p in gone], now)
 
     def _write_log(self, day: date) -> None:

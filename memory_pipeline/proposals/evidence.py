@@ -28,7 +28,7 @@ from memory_pipeline.workspace.daily_log.notes import SESSION, notes_in
 from memory_pipeline.workspace.workspace import Workspace
 
 QUOTED = 100
-"""Characters of the words that were said, shown where the line has others."""
+"""Maximum characters of the quote that is shown if the line has other words."""
 WHO = {
     "user": "you",
     "assistant": "the assistant",
@@ -42,14 +42,15 @@ WHO = {
 def evidence_lines(
     workspace: Workspace, proposals: Sequence[ProposalState], replaced: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Per proposal: day and time, who said it, in which session, how often it was said, and which line it replaces.
+    """For each proposal: day and time, the speaker, the session, the number of repetitions, and the line that it
+    replaces.
 
-    ``replaced`` has the texts of the lines that the proposals name in `supersedes`.
+    ``replaced`` maps the ids in `supersedes` to their texts.
     """
     fixes = {p["proposal_id"] for p in proposals if is_fix(p["proposal_id"])}
     if fixes:
         others = [p for p in proposals if p["proposal_id"] not in fixes]
-        return _of_fixes(workspace, fixes) | evidence_lines(workspace, others, replaced)
+        return _fix_origins(workspace, fixes) | evidence_lines(workspace, others, replaced)
     days = {p["day"] - timedelta(days=back) for p in proposals for back in range(workspace.settings.lookback_days)}
     wanted = {source for p in proposals for source in p["sources"]}
     observations = workspace.lake.read("observations", days).filter(pl.col("observation_id").is_in(list(wanted)))
@@ -60,7 +61,7 @@ def evidence_lines(
     quotes = _quotes(
         workspace.lake, [o for p in proposals if (o := leads.get(p["proposal_id"])) and o["text"] != p["text"]]
     )
-    after = _after(workspace.lake, leads)
+    after = _context_notes(workspace.lake, leads)
     asked = {r["proposal_id"]: r for r in typed_rows(workspace.lake.read("remembered", days), RememberedRow)}
     return {
         (name := p["proposal_id"]): (
@@ -74,8 +75,8 @@ def evidence_lines(
     }
 
 
-def _of_fixes(workspace: Workspace, wanted: Collection[str]) -> dict[str, str]:
-    """The origin of friction fixes: the first place of the pattern, and its last day."""
+def _fix_origins(workspace: Workspace, wanted: Collection[str]) -> dict[str, str]:
+    """The origin of friction fixes: the first occurrence of the pattern, and its last day."""
     zone, rows = workspace.settings.zone, typed_rows(workspace.lake.read("friction_fixes"), FixRow)
     fixes = [row for row in rows if row["proposal_id"] in wanted]
     days = {day_of(fix["said_at"], zone) for fix in fixes}
@@ -101,7 +102,7 @@ def _of_fixes(workspace: Workspace, wanted: Collection[str]) -> dict[str, str]:
 
 
 def _lead(proposal: ProposalState, observed: Mapping[str, SourceRow]) -> SourceRow | None:
-    """The observation that gave the proposal its words."""
+    """The observation whose words the proposal has."""
     return next((observed[s] for s in proposal["sources"] if s in observed), None)
 
 
@@ -133,7 +134,7 @@ def _line(
 
 
 def _asked_for(settings: Settings, proposal: ProposalState, row: RememberedRow) -> str:
-    """The origin of a line that no session said before a user asked to remember it."""
+    """The origin of a line that a user asked to remember."""
     where, again = describe_projects(proposal.get("projects")), proposal["support"] - 1
     line = f"{row['said_at'].astimezone(settings.zone):%Y-%m-%d %H:%M} · {told_by(row)}"
     line += f" · {where}" if where else ""
@@ -141,7 +142,7 @@ def _asked_for(settings: Settings, proposal: ProposalState, row: RememberedRow) 
 
 
 def _quotes(lake: Lake, leads: Sequence[SourceRow]) -> dict[str, str]:
-    """The words that carry each observation, by its id."""
+    """The quoted evidence of each observation, by its id."""
     wanted = {span["message_id"] for o in leads for span in o["evidence"]}
     messages = lake.read("messages", {o["day"] for o in leads}, ["message_id", "text"]) if wanted else pl.DataFrame()
     said = dict(messages.filter(pl.col("message_id").is_in(list(wanted))).iter_rows()) if wanted else {}
@@ -153,19 +154,19 @@ def _quotes(lake: Lake, leads: Sequence[SourceRow]) -> dict[str, str]:
     }
 
 
-def _after(lake: Lake, leads: Mapping[str, SourceRow]) -> dict[str, str]:
-    """The context of the user's corrections and answers, by proposal; other lines are understood alone."""
+def _context_notes(lake: Lake, leads: Mapping[str, SourceRow]) -> dict[str, str]:
+    """The context of the user's corrections and answers, by proposal; other lines are self-contained."""
     firsts = {p: o["evidence"][0]["message_id"] for p, o in leads.items() if o["evidence"] and o["trust"] == "user"}
     found = contexts(lake, {leads[p]["day"] for p in firsts}, set(firsts.values()))
-    told = {p: found[message] for p, message in firsts.items() if message in found}
+    contexts_by_proposal = {p: found[message] for p, message in firsts.items() if message in found}
     return {
         p: f" · {'answers' if context.is_answer else 'after'}: “{told_before(context, QUOTED)}”"
-        for p, context in told.items()
-        if context.before and (leads[p]["kind"] == "correction" or _asks(context))
+        for p, context in contexts_by_proposal.items()
+        if context.before and (leads[p]["kind"] == "correction" or _is_question(context))
     }
 
 
-def _asks(context: Context) -> bool:
+def _is_question(context: Context) -> bool:
     return context.is_answer or context.before.rstrip('*_"”» ').endswith(("?", "？"))
 
 

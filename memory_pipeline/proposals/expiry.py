@@ -1,11 +1,11 @@
-"""Expiry of pending proposals, by the days on which a run showed them, never by days that merely passed.
+"""Expiry of pending proposals after a number of days on which a run showed them, not of calendar days.
 
-A proposal expires once a run had it on display (in REVIEW.md, or as a task in Todoist) on as many different days before
-today as the setting `proposal_expiry_days` says. A clock that jumps ahead and a holiday without runs add one day, or
-none. Proposals that wait or were displaced are not shown, so they do not expire. The same number of 24-hour periods
-must have passed since it appeared, so that a user who looks once a week sees it.
+A proposal expires once runs displayed it (in REVIEW.md, or as a task in Todoist) on `proposal_expiry_days` different
+days before today. A clock that jumps ahead and a holiday without runs add one day or none. Waiting and displaced
+proposals are not displayed, so they do not expire. The same number of 24-hour periods must have passed since the
+proposal appeared, so that a user who looks once a week sees it.
 
-Limit: it is unknown whether a user looked. A machine that runs while its user is away counts its days.
+Limit: it is unknown whether a user looked. The days of a machine that runs while its user is away count.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from memory_pipeline.settings import Settings
 
 
 def expiring_on(settings: Settings, row: ProposalState, now: datetime) -> date | None:
-    """The day on which a proposal on display expires if a run shows it every day, once that is near."""
+    """The day on which a displayed proposal expires if a run shows it every day, or None if that is not near."""
     shown, today = days_shown(settings, row, now), day_of(now, settings.zone)
     if not row["on_display"] or shown < settings.proposal_warning_days:
         return None
@@ -29,7 +29,7 @@ def expiring_on(settings: Settings, row: ProposalState, now: datetime) -> date |
 
 
 def expiries(settings: Settings, log: ProposalLog, now: datetime) -> list[Decision]:
-    """Decisions on the pending proposals whose time is over."""
+    """Decisions on the pending proposals that expire now."""
     waiting = typed_rows(log.frame.filter(pl.col("status") == PENDING, "on_display"), ProposalState)
     counted = [(row, days_shown(settings, row, now)) for row in waiting]
     return [
@@ -42,11 +42,12 @@ def expiries(settings: Settings, log: ProposalLog, now: datetime) -> list[Decisi
 
 
 def _has_just_come(settings: Settings, row: ProposalState, now: datetime) -> bool:
-    """Whether less time has passed than days; a moment in the future comes from a wrong clock."""
+    """Whether fewer 24-hour periods than days have passed since it appeared; a time in the future comes from a wrong
+    clock."""
     came = row["first_shown"]
     return came is not None and came <= now < came + timedelta(days=settings.proposal_expiry_days)
 
 
 def days_shown(settings: Settings, row: ProposalState, now: datetime) -> int:
-    """The number of days before today on which it was shown; a day in the future counts too."""
+    """The number of days other than today on which it was shown; a day in the future counts too."""
     return len(set(row["shown_on"] or ()) - {day_of(now, settings.zone)})

@@ -1,11 +1,11 @@
-"""Friction fixes: patterns of `friction_clusters` that a user decides on like on proposals.
+"""Friction fixes: patterns of `friction_clusters` that are offered to a user for decision, like proposals.
 
-An active pattern that was never offered becomes a row of `friction_fixes`, a snapshot of it under its own id, which
-`ProposalLog` reads as a proposal. So it is offered once: the decision is final, however often the pattern recurs. A
-pending proposal that says the same as its line gives way to it.
+An active pattern that was never offered becomes a row of `friction_fixes`, a snapshot with its own id, which
+`ProposalLog` reads as a proposal. So it is offered once: the decision is final, however often the pattern recurs. A fix
+replaces a pending proposal with the same line.
 
-The effect of approval depends on the target. A line of a file in the workspace is written by us (`applying`); any other
-change is left to the user, or their agent.
+The effect of approval depends on the target. A line in a file of the workspace is written by `applying`; any other
+change is left to the user or their agent.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from memory_pipeline.text.sentences import clip
 from memory_pipeline.workspace.workspace import Workspace
 
 MAX_A_DAY = 10
-"""New fixes; the others wait for the next day, while their patterns live."""
+"""Maximum new fixes per day; others wait for the next day while their patterns are active."""
 MAX_SHOWN = 10
-"""Fixes in REVIEW.md at once, beside the proposals."""
+"""Maximum fixes in REVIEW.md at a time, in addition to proposals."""
 MAX_TITLE = 120
-"""Characters."""
+"""Maximum characters of a title."""
 MEMORY_FILE = "MEMORY.md"
 
 
@@ -54,26 +54,26 @@ def new_fixes(workspace: Workspace, log: ProposalLog, now: datetime) -> list[New
     lines = lines_of(memory.read_bytes() if memory.exists() else None)
     made = [_row(workspace.settings, pattern, lines) for pattern in fresh]
     made = [row for row in made if row["text"]]
-    proposed = _Proposed(log)
-    told = (row for each in made if (row := proposed.asked_once(each)))
-    chosen = list(islice(told, MAX_A_DAY - today))
-    said = _said_at(workspace, {p["pattern_id"]: p for p in fresh}, [row["proposal_id"] for row in chosen])
+    proposed = _ProposedLines(log)
+    rows_to_offer = (row for each in made if (row := proposed.asked_once(each)))
+    chosen = list(islice(rows_to_offer, MAX_A_DAY - today))
+    said = _first_times(workspace, {p["pattern_id"]: p for p in fresh}, [row["proposal_id"] for row in chosen])
     return [row | {"said_at": said.get(row["proposal_id"], row["said_at"])} for row in chosen]
 
 
 def living_patterns(workspace: Workspace) -> list[FrictionRow]:
-    """The newest row of each pattern that lives on the newest day there is, the most severe first."""
+    """The newest row of each pattern that is active on the newest day of the table, most severe first."""
     lake = workspace.lake
     looked_at = last_day_looked_at(lake)
     if looked_at is None:
         return []
-    newest = max([looked_at, *lake.days("sessions")[-1:]])  # friction may not have been looked for since
+    newest = max([looked_at, *lake.days("sessions")[-1:]])  # the friction search may not have run since
     return [pattern.row for pattern in active_patterns(lake, newest, workspace.settings.lookback_days)]
 
 
 def file_in_workspace(settings: Settings, target: str) -> Path | None:
-    """The file that a fix may change itself: MEMORY.md, or a Markdown file that agents read, given by its whole path,
-    at the top of the workspace or among the identity files there. None for every other."""
+    """The file that a fix may change directly: MEMORY.md, or a Markdown file for agents at the top of the workspace or
+    among its identity files, given by its full path. None for any other file."""
     if target == MEMORY_FILE:
         return settings.memory_file
     path = Path(target).expanduser() if target.startswith(("/", "~")) else None
@@ -86,16 +86,16 @@ def file_in_workspace(settings: Settings, target: str) -> Path | None:
 
 
 def file_of(settings: Settings, fix: FixRow) -> Path | None:
-    """The file that approval changes, where it is still one that may be."""
-    return file_in_workspace(settings, _target(settings, fix["place"])) if fix["place"] else None
+    """The file that approval changes, or None if it no longer qualifies."""
+    return file_in_workspace(settings, _target_path(settings, fix["place"])) if fix["place"] else None
 
 
-def _target(settings: Settings, place: str) -> str:
+def _target_path(settings: Settings, place: str) -> str:
     return place if place == MEMORY_FILE else f"{settings.workspace / place}"
 
 
 def change_of(fix: FixRow) -> Change:
-    """The fix as it is shown."""
+    """The fix as it is shown to a user."""
     times = {1: "once", 2: "twice"}.get(fix["occurrences"], f"{fix['occurrences']} times")
     sessions = "1 session" if fix["sessions"] == 1 else f"{fix['sessions']} sessions"
     cost = f", about {max(1, round(fix['minutes']))} minutes" if fix["minutes"] else ""
@@ -114,18 +114,18 @@ def where(fix: FixRow) -> str:
 
 
 def to_make(fix: FixRow, text: str) -> str:
-    """The instruction for an approved fix that we do not write: its change, as approved."""
+    """The instruction for an approved fix that the user makes: its change, as approved."""
     change = "\n".join(f"  {line}" for line in text.split("\n"))
     return f"{fix['proposal_id']}: make this change in {where(fix)}, or have your agent make it:\n{change}"
 
 
 def adds_to_memory(fix: FixRow | NewFix) -> bool:
-    """Whether approval writes a new line into MEMORY.md, like that of any proposal."""
+    """Whether approval adds a line to MEMORY.md, like that of a proposal."""
     return bool(fix["adds"]) and fix["place"] == MEMORY_FILE
 
 
-def _place(settings: Settings, path: Path) -> str:
-    """A workspace may be moved."""
+def _relative_path(settings: Settings, path: Path) -> str:
+    """The path of the file, relative to the workspace, which may be moved."""
     return MEMORY_FILE if path == settings.memory_file else f"{path.relative_to(settings.workspace.resolve())}"
 
 
@@ -141,7 +141,7 @@ def _row(settings: Settings, pattern: FrictionRow, memory: Sequence[MemoryLine])
     there = next((line.section for line in memory if over and over in normalised(line.text)), None)
     section = pattern["section"] or there or (settings.sections[1] if path else None)
     if adds and path == settings.memory_file:
-        adds = without_note(adds)  # the line gets a note as the setting says
+        adds = without_note(adds)  # a note of projects is added according to the setting
     first, last = pattern["first_day"] or pattern["day"], pattern["last_day"] or pattern["day"]
     made: NewFix = {
         "proposal_id": pattern["pattern_id"],
@@ -150,7 +150,7 @@ def _row(settings: Settings, pattern: FrictionRow, memory: Sequence[MemoryLine])
         "text": "",
         "target_file": target,
         "section": section,
-        "place": _place(settings, path) if path else None,
+        "place": _relative_path(settings, path) if path else None,
         "adds": adds,
         "replaces": replaces,
         "change": pattern["change"],
@@ -175,35 +175,35 @@ def _row(settings: Settings, pattern: FrictionRow, memory: Sequence[MemoryLine])
     return {**made, "text": text, "content_hash": hashlib.sha256(of.encode()).hexdigest()}
 
 
-class _Proposed:
-    """Lines that are pending or decided, so that nobody is asked twice."""
+class _ProposedLines:
+    """Pending and decided lines, so that nobody is asked twice."""
 
     def __init__(self, log: ProposalLog) -> None:
         self._log = log
         self._lines: list[tuple[str, str]] | None = None
 
     def asked_once(self, row: NewFix) -> NewFix | None:
-        """The fix, in place of pending proposals that say the same as its line; None if a user decided on such a line,
-        asked for it themselves, or has another fix for it."""
+        """The fix, with the pending proposals that it replaces because they have the same line; None if a user decided
+        on such a line, asked for it, or has another fix for it."""
         line = row["adds"]
         if line is None or not adds_to_memory(row):
             return row
-        same = self._saying(line)
+        same = self._proposals_with_line(line)
         asked_for = set(self._log.table("remembered")["proposal_id"]) if same else set()
         if any(is_fix(p) or p in asked_for or self._log.status[p] != PENDING for p in same):
             return None
         self._lines = [*(self._lines or []), (row["proposal_id"], line)]
         return {**row, "supersedes": [*row["supersedes"], *same]}
 
-    def _saying(self, line: str) -> list[str]:
-        if self._lines is None:  # thousands, and most runs have no line to look for
+    def _proposals_with_line(self, line: str) -> list[str]:
+        if self._lines is None:  # there are thousands, and most runs look up no line
             asked = self._log.frame.filter(~pl.col("status").is_in([EXPIRED, INVALID, SUPERSEDED, WITHDRAWN]))
             self._lines = list(asked.select("proposal_id", "text").iter_rows())
         return [p for p, text in self._lines if says_same(line, text)]
 
 
-def _said_at(workspace: Workspace, patterns: dict[str, FrictionRow], chosen: Sequence[str]) -> dict[str, datetime]:
-    """The time of the first place of each, if its message is among those of the lookback."""
+def _first_times(workspace: Workspace, patterns: dict[str, FrictionRow], chosen: Sequence[str]) -> dict[str, datetime]:
+    """The time of the first occurrence of each pattern, if its message is within the lookback."""
     wanted = {p: patterns[p]["evidence"][0]["message_id"] for p in chosen if patterns[p]["evidence"]}
     days = {day for p in wanted for day in _days_of(workspace.settings, patterns[p])}
     messages = workspace.lake.read("messages", days, ["message_id", "said_at"]) if wanted else pl.DataFrame()
@@ -212,5 +212,5 @@ def _said_at(workspace: Workspace, patterns: dict[str, FrictionRow], chosen: Seq
 
 
 def _days_of(settings: Settings, pattern: FrictionRow) -> list[date]:
-    """Its first day, and those that the search looked at last: a pattern may live for months."""
+    """The first day of the pattern, and the days of the last search: a pattern may be active for months."""
     return [pattern["first_day"] or pattern["day"], *lookback(pattern["day"], settings.lookback_days)]

@@ -1,4 +1,5 @@
-"""The history of a proposal, in order: from the day that it was offered for to how its line stands in MEMORY.md."""
+"""The history of a proposal in order, from the day for which it was offered to the current state of its line in
+MEMORY.md."""
 
 from __future__ import annotations
 
@@ -36,20 +37,20 @@ from memory_pipeline.workspace.workspace import Workspace
 
 IN_MEMORY = "in MEMORY.md"
 _ORDER = ("said again", "shown", "displaced", "to be promoted automatically")
-"""Of what has the same moment, these come first, then the decision, then what follows from it."""
+"""Events that come first among those with the same time; the decision and its effects follow."""
 
 
 class Event(TypedDict):
-    """Something that happened to a proposal."""
+    """An event of a proposal, for display."""
 
     moment: Any
-    """In the user's zone; a day where only that is known, None for now."""
+    """The time in the user's zone, a day if only that is known, or None for the present."""
     event: str
     detail: str
 
 
 def history(workspace: Workspace, proposal_id: str) -> list[Event]:
-    """Empty when there is no such proposal."""
+    """The events of the proposal; empty if it does not exist."""
     log = ProposalLog(workspace.lake)
     status = log.frame
     found = typed_rows(status.filter(pl.col("proposal_id") == proposal_id), ProposalState)
@@ -58,7 +59,7 @@ def history(workspace: Workspace, proposal_id: str) -> list[Event]:
     row = found[0]
     promotions = {r["proposal_id"]: r for r in typed_rows(log.events(PROMOTED), EventRow)}
     newer = [r for r in typed_rows(status, ProposalState) if proposal_id in (r["supersedes"] or [])]
-    before = _before(log, proposal_id)
+    before = _while_pending(log, proposal_id)
     told = [*before, *_decided(row), *_promoted(promotions.get(proposal_id)), *_applied(log, proposal_id)]
     by = None
     for other in newer:
@@ -70,15 +71,15 @@ def history(workspace: Workspace, proposal_id: str) -> list[Event]:
     waiting = [r["proposal_id"] for r in newer if r["status"] == PENDING]
     told += [_event(None, "may be replaced", f"{p} is pending") for p in waiting if row["status"] == APPROVED]
     takes = f", in the place of {', '.join(row['supersedes'])}" if row["supersedes"] else ""
-    now = _now(workspace.settings, promotions[proposal_id], by) if proposal_id in promotions else []
-    untimed = _untimed(log, proposal_id)
+    now = _later_changes(workspace.settings, promotions[proposal_id], by) if proposal_id in promotions else []
+    untimed = _untimed_repetitions(log, proposal_id)
     for event in told:
         if event["moment"]:
             moment = event["moment"].astimezone(workspace.settings.zone)
             event["moment"] = moment.date() if event["moment"] in untimed else moment
     asked = typed_rows(log.table("remembered").filter(pl.col("proposal_id") == proposal_id), RememberedRow)
     offered = f"{row['section']}{takes}" + "".join(f", {_asked_for(r)}" for r in asked)
-    return [_event(row["day"], "offered", offered), *told, *now, *_left_to_do(log, row)]
+    return [_event(row["day"], "offered", offered), *told, *now, *_remaining_step(log, row)]
 
 
 def _asked_for(row: RememberedRow) -> str:
@@ -91,15 +92,15 @@ def _applied(log: ProposalLog, proposal_id: str) -> Iterator[Event]:
         yield _event(at, "applied", place)
 
 
-def _left_to_do(log: ProposalLog, row: ProposalState) -> Iterator[Event]:
-    """The step that is left to the user for an approved friction fix that we do not write."""
+def _remaining_step(log: ProposalLog, row: ProposalState) -> Iterator[Event]:
+    """The step that is left to the user after approving a fix that they make themselves."""
     fix = log.fixes.get(row["proposal_id"])
     if fix and not fix["place"] and row["status"] == APPROVED:
         yield _event(None, "to be made by you", to_make(fix, row["decided_text"] or row["text"]))
 
 
-def _before(log: ProposalLog, proposal_id: str) -> Iterator[Event]:
-    """The events of a proposal while it waited, and how often it was said after it was made."""
+def _while_pending(log: ProposalLog, proposal_id: str) -> Iterator[Event]:
+    """The events of a proposal while it was pending, and its repetitions."""
     own = pl.col("proposal_id") == proposal_id
     for r in typed_rows(log.table("supports").filter(own), SupportRow):
         times = len(r["sources"])
@@ -116,8 +117,8 @@ def _before(log: ProposalLog, proposal_id: str) -> Iterator[Event]:
         yield _event(at, "to be promoted automatically", section)
 
 
-def _untimed(log: ProposalLog, proposal_id: str) -> set[datetime]:
-    """The moments of what was said again of which only the day is known."""
+def _untimed_repetitions(log: ProposalLog, proposal_id: str) -> set[datetime]:
+    """The times of repetitions for which only the day is known."""
     again = typed_rows(log.table("supports").filter(pl.col("proposal_id") == proposal_id), SupportRow)
     columns = ["observation_id", "observed_at", "untimed"]
     observed = log.lake.read("observations", {r["day"] for r in again}, columns).filter(
@@ -139,13 +140,13 @@ def _promoted(promotion: EventRow | None) -> Iterator[Event]:
         yield _event(promotion["happened_at"], IN_MEMORY, f"{promotion['section']}{there}")
 
 
-def _now(settings: Settings, promotion: EventRow, by: str | None) -> list[Event]:
-    """The user's changes to its line since; nothing where it stands as we left it."""
+def _later_changes(settings: Settings, promotion: EventRow, by: str | None) -> list[Event]:
+    """The user's later changes to the line; empty if it is unchanged."""
     path = settings.memory_file
     if not path.exists():
         return [_event(None, "gone", "there is no MEMORY.md")]
     lines = lines_of(path.read_bytes())
-    line = _line_of(lines, promotion)
+    line = _find_line(lines, promotion)
     if line is None:
         return [_event(None, "taken back", "its line is no longer in MEMORY.md")]
     if line.is_struck:
@@ -157,8 +158,8 @@ def _now(settings: Settings, promotion: EventRow, by: str | None) -> list[Event]
     return []
 
 
-def _line_of(lines: Sequence[MemoryLine], promotion: EventRow) -> MemoryLine | None:
-    """The line in MEMORY.md, by its id, or by its words where a user had them there before us."""
+def _find_line(lines: Sequence[MemoryLine], promotion: EventRow) -> MemoryLine | None:
+    """The line in MEMORY.md, found by its id, or by its words if it was there before promotion."""
     words = normalised(promotion["text"] or "") if promotion["already_there"] else None
     return next(
         (x for x in lines if x.proposal_id == promotion["proposal_id"] or (words and normalised(x.text) == words)), None

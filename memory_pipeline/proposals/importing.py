@@ -1,7 +1,7 @@
-"""Lines of other tools' memories as proposals: known ones are left out, and each is offered only once.
+"""Proposals from other tools' memories: known lines are left out, and each line is offered only once.
 
-An imported line is a row of `remembered` with its file and line. Unlike a line that a user asks for, one that was ever
-offered is known whatever its outcome: rejected, expired, or removed from MEMORY.md since.
+An imported line is a row of `remembered` with its file and line. A line that was ever offered counts as known whatever
+its outcome: rejected, expired, or removed from MEMORY.md since. This differs from a line that a user asks for.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ _STRUCK = re.compile(r"~~(?:\(\d{4}-\d{2}-\d{2}\)\s*)?(?P<text>.+?)~~")
 
 @dataclass(frozen=True)
 class ImportLine:
-    """A line of another tool's memory, without a secret."""
+    """A redacted line of another tool's memory."""
 
     text: str
     origin: str
-    """The memory that contains it, as shown to a user: "Claude Code's memory"."""
+    """The name of the memory that contains it, as shown to a user: "Claude Code's memory"."""
     path: Path
     number: int
     """The number of the line in the file, from 1, or of the row in the database."""
     position: int
-    """The position of the section for a line whose words do not tell one."""
+    """The index of the default section, if the words of the line determine none."""
     heading: str = ""
-    """The nearest above it; the name of a section of MEMORY.md is that section."""
+    """The nearest heading above it; if it is the name of a section of MEMORY.md, the line belongs there."""
     project: str | None = None
     cwd: str | None = None
 
@@ -67,8 +67,8 @@ class ImportLine:
 
 @dataclass(frozen=True)
 class Judged:
-    """A line with how it is known already; `known` is empty for a new one. `proposal_id` is that of the proposal which
-    says the same, or, once it is offered, its own."""
+    """A line and its state if it is known; `known` is empty for a new line. `proposal_id` is that of the proposal with
+    the same meaning or, once the line is offered, its own."""
 
     line: ImportLine
     known: str = ""
@@ -76,7 +76,7 @@ class Judged:
 
 
 def judged(workspace: Workspace, lines: Sequence[ImportLine]) -> list[Judged]:
-    """Each line, new or known, in their order; nothing is stored."""
+    """Each line, new or known, in order; stores nothing."""
     known = _known_lines(workspace)
     found = []
     for line in lines:
@@ -91,7 +91,7 @@ def judged(workspace: Workspace, lines: Sequence[ImportLine]) -> list[Judged]:
 
 
 def offer(workspace: Workspace, lines: Sequence[ImportLine], now: datetime) -> list[Judged]:
-    """The same, with the new ones stored as proposals. Raises filelock.Timeout after two seconds."""
+    """The same as `judged`, and store new lines as proposals. Raises filelock.Timeout after two seconds."""
     settings = workspace.settings
     day = day_of(now, settings.zone)
     make_folder(settings.backups)
@@ -111,11 +111,11 @@ def imported_ids(log: ProposalLog) -> set[str]:
 @dataclass(frozen=True)
 class _KnownAs(Known):
     how: str = ""
-    """The state of the proposal, or where the line stands."""
+    """The state of the proposal, or the place of the line."""
 
 
 def _known_lines(workspace: Workspace) -> KnownLines:
-    """Every line that was ever offered, decided on, or stands in MEMORY.md."""
+    """Every line that was ever offered or decided on, or is in MEMORY.md."""
     log, known = ProposalLog(workspace.lake), KnownLines()
     no_lines = {p for p, fix in log.fixes.items() if not adds_to_memory(fix)}
     rows = [r for r in typed_rows(log.frame, ProposalState) if r["proposal_id"] not in no_lines]

@@ -1,4 +1,4 @@
-"""Whether every proposal has one end, and every approved one its line."""
+"""The check that every proposal has at most one outcome, and every approved one its line."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.verdict import Verdict
 
 MANY = 5
-"""Promoted lines that a user hardly removes all: that none is left is the loss of the file."""
+"""Number of promoted lines from which the absence of all means that the file was lost: a user hardly removes that
+many."""
 
 
 @dataclass(frozen=True)
 class ProposalIntegrity:
-    """Decisions and promotions of all proposals by id, read once, and the ids that stand in MEMORY.md."""
+    """Decisions and promotions of all proposals by id, read once, and the ids in MEMORY.md."""
 
     lake: Lake
     decided: Mapping[str, list[str]]
     promoted: Mapping[str, int]
     there: frozenset[str]
     applied: frozenset[str]
-    """Friction fixes that are written into a file otherwise than as a new line of MEMORY.md, or left to the user."""
+    """Friction fixes that are not a new line of MEMORY.md: written into another file, or left to the user."""
     loss: str | None
-    """A note that MEMORY.md is missing, blank or without many of its lines."""
+    """A message if MEMORY.md is missing, blank or without many of its lines."""
 
     @classmethod
     def from_lake(cls, lake: Lake, memory_file: Path) -> Self:
@@ -43,7 +44,7 @@ class ProposalIntegrity:
         lines = lines_of(memory_file.read_bytes() if memory_file.exists() else None)
         ours = {line.proposal_id for line in lines if line.proposal_id}
         if is_reviewed_elsewhere(lake, memory_file):
-            ours.update(promoted)  # as far as can be told here
+            ours.update(promoted)  # as far as is known here
         without_comment = set(promotions.filter("already_there")["proposal_id"])
         loss = memory_loss(lake, memory_file)
         if not loss and len(promoted) >= MANY and not ours:
@@ -51,7 +52,7 @@ class ProposalIntegrity:
         return cls(lake, dict(decided), promoted, frozenset(ours | without_comment), applied, loss)
 
     def judge(self) -> Verdict:
-        """Over all proposals, each violation with its day."""
+        """The verdict on all proposals, with each violation and its day."""
         proposals = ProposalLog(self.lake).table("proposals").select("day", "proposal_id")
         ids = proposals["proposal_id"].to_list()
         offenders: list[str] = []

@@ -1,4 +1,4 @@
-"""The join that gives each proposal its status: what was offered, with what happened to it."""
+"""The join that computes the status of each proposal from its events."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memory_pipeline.text.priorities import MEDIUM
 
 
 def remembered_as_proposals(remembered: pl.DataFrame) -> pl.DataFrame:
-    """Rows of `remembered` as rows of `proposals`: said once, in no session, resting on nothing else."""
+    """Rows of `remembered` as rows of `proposals`: said once, without session or sources."""
     none = pl.lit(None)
     given = {
         "sources": pl.lit([], dtype=pl.List(pl.String)),
@@ -27,7 +27,8 @@ def remembered_as_proposals(remembered: pl.DataFrame) -> pl.DataFrame:
 
 
 def fixes_as_proposals(fixes: pl.DataFrame) -> pl.DataFrame:
-    """Rows of `friction_fixes` as rows of `proposals`. The section of what no line of ours can be is its file."""
+    """Rows of `friction_fixes` as rows of `proposals`. The section of a fix that is no line of MEMORY.md is its
+    file."""
     last = pl.col("last_day").cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
     given = {
         "section": pl.when(pl.col("place").is_null())
@@ -50,8 +51,8 @@ def _all_of(column: str) -> pl.Expr:
 def joined(
     proposals: pl.DataFrame, decisions: pl.DataFrame, supports: pl.DataFrame, displays: pl.DataFrame
 ) -> pl.DataFrame:
-    """The rows of `ProposalState`: every proposal with its first decision that counts, what was merged into it, and
-    where it is on display. Without a decision the `status` is empty."""
+    """The rows of `ProposalState`: every proposal with its first valid decision, the support merged into it, and where
+    it is displayed. Without a decision the `status` is null."""
     merged = supports.group_by("proposal_id").agg(
         pl.col("sources").list.len().sum().cast(pl.Int64).alias("more_support"),
         pl.col("sessions").sum().alias("more_counted"),
@@ -74,7 +75,7 @@ def joined(
             pl.col("happened_at").alias("decided_at"),
         )
     )
-    # an id alone could name another line, where rows were lost and made anew by a version that numbered them again
+    # the id alone could be that of another line, if rows were lost and rebuilt by a version that reused numbers
     decided = decided.join(proposals.select("proposal_id", "content_hash"), on="proposal_id").filter(
         pl.col("decided_on").is_null() | (pl.col("decided_on") == pl.col("content_hash"))
     )
@@ -90,7 +91,7 @@ def joined(
         found.with_columns(
             pl.col("on_display").fill_null(False),
             (pl.col("support") + pl.col("more_support").fill_null(0)),
-            pl.when(pl.col("session_ids").is_null())  # a row from before they were kept
+            pl.when(pl.col("session_ids").is_null())  # a row written before this column existed
             .then(pl.col("sessions").fill_null(1) + pl.col("more_counted").fill_null(0))
             .otherwise(pl.concat_list(pl.col("session_ids", "more_sessions").fill_null([])).list.n_unique())
             .alias("sessions"),

@@ -1,7 +1,7 @@
-"""Copies of MEMORY.md in `backups/`, and the message and content when the file is gone.
+"""Copies of MEMORY.md in `backups/`, and the message and content to restore if the file is gone.
 
-Each reconciliation leaves a copy of the current file. A file with any content is the user's business, whatever lines
-are missing in it.
+Each reconciliation keeps a copy of the current file. A file with any content is left to the user, whatever lines are
+missing.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from memory_pipeline.proposals.memory_file import lines_of
 
 @dataclass(frozen=True)
 class MemoryCopies:
-    """The newest copy that says anything, and which promoted lines stand in it, or in no copy at all."""
+    """The newest copy with content, and the promoted lines that are in it, and those that are in no copy."""
 
     newest: Path | None
     data: bytes | None
     there: frozenset[str]
     in_none: frozenset[str]
-    """Written by a version that kept a copy only before the next change, or their copies were removed."""
+    """Ids in no copy: written by a version that kept a copy only before the next change, or the copies were removed."""
 
     @classmethod
     def from_backups(cls, memory_file: Path, promoted: Collection[str]) -> Self:
-        """``promoted`` are the ids that were put into the file by us."""
+        """``promoted`` are the ids of lines that this program added to the file."""
         paths = copies_of(memory_file, memory_file.parent / "backups")
         found = [(path, path.read_bytes()) for path in paths]
         found = [(path, data) for path, data in found if not is_blank(data)]
         ids = [frozenset(line.proposal_id for line in lines_of(data) if line.proposal_id) for _, data in found]
-        # where older copies were let go of, a line that is in none may be one that a user took out long ago
+        # if older copies were deleted, a line that is in none may have been removed by the user long ago
         is_all = len(paths) < BACKUPS_KEPT
         in_none = frozenset(promoted).difference(*ids) if is_all else frozenset[str]()
         if not found:
@@ -44,19 +44,20 @@ class MemoryCopies:
 
 
 def is_gone(data: bytes | None) -> bool:
-    """Whether MEMORY.md is missing, or only the zeros of a power cut are left; a user may have emptied an empty one."""
+    """Whether MEMORY.md is missing, or only the zeros of a power cut are left. A blank file may have been emptied by
+    the user."""
     return data is None or (bool(data) and not data.strip(b"\0"))
 
 
 def is_reviewed_elsewhere(lake: Lake, memory_file: Path) -> bool:
-    """Whether the workspace never had a MEMORY.md, and another one over the same lake in a bucket may have it."""
+    """Whether the workspace never had a MEMORY.md, but another workspace with the same lake in a bucket may have it."""
     return (
         lake.storage.is_far and not memory_file.exists() and not copies_of(memory_file, memory_file.parent / "backups")
     )
 
 
 def memory_loss(lake: Lake, memory_file: Path) -> str | None:
-    """A note that MEMORY.md is missing or blank though lines were promoted, with their number and a way to restore
+    """A message if MEMORY.md is missing or blank although lines were promoted, with their number and a way to restore
     them."""
     data = memory_file.read_bytes() if memory_file.exists() else None
     if (data is not None and not is_blank(data)) or is_reviewed_elsewhere(lake, memory_file):

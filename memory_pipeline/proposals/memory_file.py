@@ -1,7 +1,7 @@
-"""MEMORY.md: inserting approved lines without changing the rest, striking through replaced ones, reading.
+"""MEMORY.md: insertion of approved lines without changing the rest, striking through of replaced ones, and reading.
 
-Adding is insertion only: without the inserted lines the file is, byte for byte, what it was. A replaced line stays in
-place, struck through, to be read.
+Adding only inserts: without the inserted lines the file is byte for byte the same. A replaced line stays in place,
+struck through and readable.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DATE = re.compile(r"^\(\d{4}-\d{2}-\d{2}\)\s*")
 
 @dataclass(frozen=True)
 class Promotion:
-    """An approved proposal on its way into a section of MEMORY.md; ``day`` is the date the line will carry."""
+    """An approved proposal that is added to a section of MEMORY.md; ``day`` is the date of its line."""
 
     proposal_id: str
     section: str
@@ -40,9 +40,9 @@ class Promotion:
 
 
 class AddedLines(NamedTuple):
-    """The new bytes, the ids that were added, and the ids whose words stood there already, in a line without the id.
+    """The new bytes, the ids that were added, and the ids whose words were already there in a line without the id.
 
-    A line that carries its id is ours: the process that wrote it died before it was on record.
+    A line that has its id counts as added: the process that wrote it died before recording it.
     """
 
     data: bytes
@@ -62,9 +62,9 @@ class MemoryLine:
     text: str
     proposal_id: str | None
     project: str | None = None
-    """The only project of the line, from the note after it."""
+    """The project of the line from its note, if there is only one."""
     lines: int = field(default=1, compare=False)
-    """The number of lines that it takes in the file."""
+    """The number of lines of the file that it covers."""
 
     @property
     def is_struck(self) -> bool:
@@ -100,10 +100,10 @@ def add_lines(current: bytes | None, promotions: Sequence[Promotion], sections: 
         sought.setdefault(_heading_title(one_line(promotion.section)).casefold(), []).append(promotion)
     added: set[str] = set()
     before = -1
-    while before < len(added):  # once more after the last: our comments may close one that a user left open
+    while before < len(added):  # once more after the last: our comments may close a comment that a user left open
         before = len(added)
-        for group in sought.values():  # section by section: thousands may be approved at once
-            new = _absent(lines, [promotion for promotion in group if promotion.proposal_id not in added])
+        for group in sought.values():  # one section at a time: thousands may be approved at once
+            new = _missing_promotions(lines, [promotion for promotion in group if promotion.proposal_id not in added])
             if new:
                 _insert(lines, new, newline)
             added.update(promotion.proposal_id for promotion in new)
@@ -119,15 +119,15 @@ def lines_of(current: bytes | None) -> list[MemoryLine]:
 
 
 def normalised(text: str) -> str:
-    """The part that two equal lines share: case, spaces, date, comment, projects and the final full stop do not
-    count."""
+    """The normal form for comparing lines: case, spaces, date, comment, projects and the final full stop are
+    ignored."""
     return without_note(_DATE.sub("", one_line(_COMMENT.sub(" ", text)), count=1)).rstrip(". ").casefold()
 
 
-def _absent(lines: Sequence[str], promotions: Sequence[Promotion]) -> list[Promotion]:
+def _missing_promotions(lines: Sequence[str], promotions: Sequence[Promotion]) -> list[Promotion]:
     """Promotions of one section whose id is not in the file and whose words are not in the section.
 
-    Of several with the same words only the first: whether it is there is known after it was inserted.
+    Of several with the same words only the first, as the others are compared with the file after it was inserted.
     """
     if not promotions:
         return []
@@ -135,7 +135,7 @@ def _absent(lines: Sequence[str], promotions: Sequence[Promotion]) -> list[Promo
     heading = _find(headings := _headings(lines, hidden_lines(lines)), promotions[0].section)
     there: set[str] = set()
     if heading is not None:
-        # sub-sections belong to it: a user may have filed the line there
+        # including subsections, to which a user may have moved the line
         within = range(heading.first + 1, _end_of_section(lines, headings, heading) + 1)
         there = {normalised(line.text) for line in _memory_lines(lines) if line.line_number in within}
     absent = []
@@ -169,7 +169,7 @@ def _end_of_section(lines: Sequence[str], headings: Sequence[_Heading], heading:
 
 
 def _last_line(lines: Sequence[str], first: int, end: int) -> int:
-    """Behind the last line with content: a rule before the next heading separates the sections."""
+    """The index after the last line with content; a rule before the next heading separates sections."""
     while end > first and (not lines[end - 1].strip() or _RULE.match(lines[end - 1])):
         end -= 1
     return end
@@ -181,7 +181,7 @@ def _rendered(promotion: Promotion, bullet: str) -> str:
 
 
 def _bullet_in(lines: Sequence[str]) -> str:
-    """The mark of the last outer list item, so that a line joins the user's list instead of beginning another."""
+    """The marker of the last outer list item, so that a new line continues the user's list."""
     outer = [found["mark"] for line in lines if (found := _BULLET.match(line)) and len(found["indent"]) < 2]
     return outer[-1] if outer and outer[-1] in "-*+" else "-"
 
@@ -196,7 +196,7 @@ def _heading_title(text: str) -> str:
 
 
 def _headings(lines: Sequence[str], hidden: Collection[int]) -> list[_Heading]:
-    """Headings outside of hidden lines, written with # or underlined with = or -."""
+    """Headings outside hidden lines, marked by # or underlined by = or -."""
     headings: list[_Heading] = []
     for index, line in enumerate(lines):
         if index in hidden:
@@ -210,7 +210,7 @@ def _headings(lines: Sequence[str], hidden: Collection[int]) -> list[_Heading]:
 
 
 def _is_underlined(lines: Sequence[str], index: int) -> bool:
-    """Whether the line is a paragraph of one line with a line of = or - below it (longer ones are not looked for)."""
+    """Whether the line is a paragraph of one line, underlined by = or - (longer ones are not supported)."""
     line = lines[index].removeprefix("\ufeff")
     if index + 1 == len(lines) or not _UNDERLINE.match(lines[index + 1]):
         return False
@@ -219,7 +219,7 @@ def _is_underlined(lines: Sequence[str], index: int) -> bool:
 
 
 def hidden_lines(lines: Sequence[str]) -> set[int]:
-    """Lines in fenced code, in comments over several lines and in front matter; what is never closed hides nothing."""
+    """Indices of lines in fenced code, in multi-line comments and in front matter; an unclosed block hides nothing."""
     hidden: set[int] = set()
     index = 0
     while index < len(lines):
@@ -275,10 +275,11 @@ _START = re.compile(r"\s*(?:[-*+]|\d+[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
 
 
 def strike_lines(current: bytes, replaced: Mapping[str, tuple[str, date]]) -> bytes:
-    """Strike through the lines that carry these ids; ``replaced`` says by which proposal, approved on which day.
+    """Strike through the lines with these ids; ``replaced`` maps each to the id of the new proposal and the day of its
+    approval.
 
     ``- (day) text <!-- p-old -->`` becomes ``- ~~(day) text~~ (superseded by p-new, day) <!-- p-old -->``. A line that
-    a user moved is found, one that they removed or struck through is let be. Nothing else changes by a byte.
+    a user moved is found; one that they removed or struck through is left alone. No other byte changes.
     """
     if not replaced:
         return current
@@ -293,21 +294,21 @@ def strike_lines(current: bytes, replaced: Mapping[str, tuple[str, date]]) -> by
             continue
         by, day = replaced[comment["id"]]
         for part in range(first, index):
-            lines[part] = _struck(lines[part], len(lines[part].rstrip()), "")
-        lines[index] = _struck(line, comment.start(), f" (superseded by {by}, {day.isoformat()})")
+            lines[part] = _strike_through(lines[part], len(lines[part].rstrip()), "")
+        lines[index] = _strike_through(line, comment.start(), f" (superseded by {by}, {day.isoformat()})")
     return encode("".join(lines))
 
 
 def strike_words(current: bytes, replaced: Mapping[str, tuple[str, date]]) -> bytes:
-    """The bytes with lines struck through that are known by their words alone.
+    """Strike through lines that are identified by their words alone.
 
-    Of several that say the same, the first; where none does, the words within a longer line. What is not there, or
-    struck through already, changes nothing.
+    Of several equal lines the first is struck through; if there is none, the words within a longer line. Words that are
+    missing or already struck through change nothing.
     """
     lines = split_lines(decode(current))
     done = set(
         re.findall(r"\((?:superseded by )?([pf]-\d{8}-\d{3,}), \d{4}-", "".join(lines))
-    )  # before its process died
+    )  # written before its process died
     replaced = {text: by for text, by in replaced.items() if by[0] not in done}
     left = {normalised(text): by for text, by in replaced.items()}
     found = [line for line in _memory_lines(lines) if not line.is_struck] if left else []
@@ -327,7 +328,7 @@ def strike_words(current: bytes, replaced: Mapping[str, tuple[str, date]]) -> by
 def strike_line(current: bytes, wanted: MemoryLine, day: date) -> bytes | None:
     """The bytes with this line struck through, as a user would retire it; None if it is not active.
 
-    It is found by its id, section and words, in any position.
+    The line is found by its id, section and words, at any position.
     """
     lines = split_lines(decode(current))
     hidden = hidden_lines(lines)
@@ -341,21 +342,22 @@ def strike_line(current: bytes, wanted: MemoryLine, day: date) -> bytes | None:
 
 
 def _strike_item(lines: list[str], first: int, note: str, ends: Collection[int]) -> None:
-    """Strike the item or paragraph that begins there through, with the note behind it."""
+    """Strike through the item or paragraph that begins at this line, and append the note."""
     last = first
     while last + 1 < len(lines) and lines[last + 1].strip() and not _BULLET.match(lines[last + 1]):
         if last + 1 in ends or _RULE.match(lines[last + 1]):
             break
         last += 1
     for part in range(first, last):
-        lines[part] = _struck(lines[part], len(lines[part].rstrip()), "")
+        lines[part] = _strike_through(lines[part], len(lines[part].rstrip()), "")
     comment = _COMMENT.search(lines[last])
     end = comment.start() if comment else len(lines[last].rstrip())
-    lines[last] = _struck(lines[last], end, note)
+    lines[last] = _strike_through(lines[last], end, note)
 
 
 def _strike_within(lines: list[str], hidden: Collection[int], text: str, note: str) -> None:
-    """Strike a sentence through, with its note, where it stands first in a line: the others there hold."""
+    """Strike through the first occurrence of a sentence within a line, and insert the note; the rest of the line stays
+    valid."""
     words = re.compile(r"(?<!~~)" + r"\s+".join(map(re.escape, text.split())))
     for index, line in enumerate(lines):
         place = words.search(line) if index not in hidden else None
@@ -365,7 +367,7 @@ def _strike_within(lines: list[str], hidden: Collection[int], text: str, note: s
 
 
 def _first_of_item(lines: list[str], index: int) -> int:
-    """The beginning of the list item that the line ends: a user may have wrapped it."""
+    """The first line of the list item that ends with this line: a user may have wrapped it."""
     for start in range(index, -1, -1):
         if _START.match(lines[start]):
             return start
@@ -374,8 +376,8 @@ def _first_of_item(lines: list[str], index: int) -> int:
     return index
 
 
-def _struck(line: str, end: int, note: str) -> str:
-    """The line with its text up to ``end`` struck through, the note behind it."""
+def _strike_through(line: str, end: int, note: str) -> str:
+    """The line with its text up to ``end`` struck through, followed by the note."""
     mark = _START.match(line)
     begin = mark.end() if mark else len(line) - len(line.lstrip())
     text = line[begin:end].rstrip()

@@ -1,4 +1,4 @@
-"""The change of a friction fix as it stands in REVIEW.md: quoted below its item, so that no line of it can be an item.
+"""The change of a friction fix in REVIEW.md: quoted below its item, so that none of its lines can be read as an item.
 
 ::
 
@@ -7,7 +7,7 @@
       > + Always use uv, never pip.
       > ```
 
-A user may edit what is quoted. What is read back says what they approve, or that it says nothing clear.
+A user may edit the quoted change. It is read back as the approved change, or as unclear.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from memory_pipeline.markdown.blocks import one_line
 ADDS, REMOVES = "+ ", "- "
 _QUOTED = re.compile(r"[ \t]+>[ ]?(?P<text>[^\r\n]*)")
 _FENCE = re.compile(r"(?:`{3,}|~{3,})[ \t]*\w*$")
-# a box with an id behind it, in the middle of a line: no proposal to us, but it looks like one when it is wrapped
+# a checkbox followed by an id within a line: not read as a proposal, but it looks like one when it is wrapped
 _FAKE = re.compile(r"\[([ xX-]?)\](?=\s*`?[pf]-\d)")
 
 
 @dataclass(frozen=True)
 class Change:
-    """The change of a fix; ``headline`` takes the place of a proposal's text, ``lines`` follow it.
+    """The change of a fix; ``headline`` replaces the text of a proposal, ``lines`` follow it.
 
-    ``edits`` says how a user can edit the lines: of an added `line` the words, of a change in words or a diff `all`, of
-    a removal `none`.
+    ``edits`` says what a user can edit: the words of an added `line`, `all` of a change in words or a diff, `none` of a
+    removal.
     """
 
     headline: str
@@ -40,23 +40,23 @@ class Change:
 
 
 def unboxed(text: str) -> str:
-    """The text without boxes that look like those of a proposal."""
+    """The text without checkboxes that look like those of a proposal."""
     return _FAKE.sub(r"\\[\1\\]", text)
 
 
 def shown_lines(change: Change) -> list[str]:
-    """The lines as they are shown: nothing hidden, spaces kept, for they may be a file's indentation."""
+    """The lines as shown: without hidden characters, and with their spaces, which may be the indentation of a file."""
     return [unboxed(line) for line in visible("\n".join(change.lines)).split("\n")]
 
 
 def visible(text: str) -> str:
-    """The lines without anything hidden; their spaces stay."""
+    """The text without hidden characters; spaces are kept."""
     lines = (re.sub(r"[^ ]+", lambda word: one_line(word[0]), line.expandtabs(4)) for line in text.split("\n"))
     return "\n".join(line.rstrip() for line in lines)
 
 
 def quoted(change: Change) -> list[str]:
-    """The lines of REVIEW.md that show it."""
+    """The lines of REVIEW.md for the change."""
     lines = shown_lines(change)
     longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
@@ -69,7 +69,7 @@ def is_quoted(line: str) -> bool:
 
 
 def is_block(lines: Sequence[str]) -> bool:
-    """Whether they are a whole change as `quoted` puts it."""
+    """Whether the lines are a complete change in the format of `quoted`."""
     texts = [found["text"].rstrip() if (found := _QUOTED.match(line)) else "" for line in lines]
     return (
         len(texts) > 2
@@ -79,7 +79,7 @@ def is_block(lines: Sequence[str]) -> bool:
 
 
 def unquoted(lines: Sequence[str]) -> tuple[str, ...]:
-    """The quoted lines of REVIEW.md, without the fence around them."""
+    """The quoted lines of REVIEW.md, without the surrounding fence."""
     found = [re.sub(r"[\ud800-\udfff]", "\ufffd", m["text"]).rstrip() for line in lines if (m := _QUOTED.match(line))]
     if found and _FENCE.match(found[0]):
         found = found[1:]
@@ -89,7 +89,7 @@ def unquoted(lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def text_as_edited(change: Change, offered: str, read: Sequence[str]) -> str | None:
-    """The approved text with these lines; ``offered`` while they are unchanged, and None if they are unclear."""
+    """The approved text given these lines; ``offered`` if they are unchanged, and None if they are unclear."""
     shown = shown_lines(change)
     if list(read) == shown:
         return offered
@@ -107,7 +107,7 @@ def text_as_edited(change: Change, offered: str, read: Sequence[str]) -> str | N
 
 
 def _unwrapped(lines: Sequence[str]) -> list[str]:
-    """Each line that is added or removed on one line: an editor may have wrapped it."""
+    """The lines with each added or removed one on a single line, as an editor may have wrapped it."""
     joined: list[str] = []
     for line in lines:
         if line.startswith((ADDS, REMOVES)) or not joined:

@@ -1,7 +1,7 @@
-"""A line that a user, or an agent for them, asks to be remembered: `memory remember`, and the tool of the MCP server.
+"""Lines that a user, or an agent for them, asks to remember: `memory remember`, and the tool of the MCP server.
 
-It is a row of `remembered`, which `ProposalLog` reads as a proposal, and never a line of MEMORY.md: a user decides on
-it like on any other. No stage reads or writes that table, so a run that is under way neither waits nor loses it.
+Such a line is a row of `remembered`, which `ProposalLog` reads as a proposal, not a line of MEMORY.md: a user decides
+on it as on any other. No stage reads or writes that table, so a concurrent run neither waits for it nor loses it.
 """
 
 from __future__ import annotations
@@ -48,20 +48,21 @@ from memory_pipeline.text.similarity import words
 from memory_pipeline.workspace.workspace import Workspace
 
 AGENT = "assistant"
-"""The speaker of what an agent asks for."""
+"""The speaker of a line that an agent asks for."""
 TEAM = "team"
-"""That of what several people have approved, each in a workspace of their own."""
+"""The speaker of a line that several people approved, each in their own workspace."""
 IMPORTED = "imported"
-"""That of a line which stood in another tool's memory."""
+"""The speaker of a line from another tool's memory."""
 MAX_TEXT = 1_000
-"""Characters. Every session is shown the lines of MEMORY.md; what is longer belongs into a file of the project."""
+"""Maximum characters of a line. Every session is shown the lines of MEMORY.md; longer text belongs in a file of the
+project."""
 MAX_CLIENT = 40
 ASKED_FOR = 1.0
-"""Added to the score of what a user asks for: as much as for being high. An agent's asking adds nothing."""
+"""Score bonus of a line that a user asks for, as large as that of high priority. A request of an agent gets none."""
 REMEMBERED_LOCK = "remembered.lock"
-"""Below backups/; held by who adds a line or takes one out."""
+"""Name of the lock file in backups/, held while a line is added or removed."""
 WAIT_SECONDS = 2.0
-"""For another process that writes such a line; it takes some milliseconds."""
+"""Seconds to wait for another process that writes such a line, which takes some milliseconds."""
 
 
 class NotRememberedError(MemoryPipelineError):
@@ -70,8 +71,8 @@ class NotRememberedError(MemoryPipelineError):
 
 @dataclass(frozen=True)
 class Remembered:
-    """The line as it was stored, or the one that says the same: `proposal_id` is None for a line that a user wrote into
-    MEMORY.md, and `known` how the one stands that was there before."""
+    """The stored line, or the known one with the same meaning: `proposal_id` is None for a line that a user wrote into
+    MEMORY.md, and `known` is the state of a line that was there before."""
 
     proposal_id: str | None
     text: str
@@ -90,8 +91,9 @@ def remember(
     trust: str = USER,
     client: str | None = None,
 ) -> Remembered:
-    """Store the line, redacted, unless one that says the same is pending or approved; for an agent also if it was
-    rejected. Without ``section`` its words decide. Raises `NotRememberedError`, and filelock.Timeout after two seconds.
+    """Store the redacted line, unless one with the same meaning is pending or approved; for an agent, also if one was
+    rejected. Without ``section`` its words determine it. Raises `NotRememberedError`, and filelock.Timeout after two
+    seconds.
     """
     settings, lake = workspace.settings, workspace.lake
     line = _line(settings, text)
@@ -126,7 +128,7 @@ def remember(
 
 
 def add_rows(lake: Lake, day: date, rows: Sequence[RememberedRow]) -> None:
-    """Store the rows of a day, each with the next free id, which is put into it. The caller holds `REMEMBERED_LOCK`."""
+    """Store the rows of a day, and set the id of each to the next free one. The caller holds `REMEMBERED_LOCK`."""
 
     def with_them(stored: pl.DataFrame) -> pl.DataFrame:
         numbers = (int(one.rpartition("-")[2]) for one in stored["proposal_id"])
@@ -138,12 +140,12 @@ def add_rows(lake: Lake, day: date, rows: Sequence[RememberedRow]) -> None:
 
 
 def content_hash(line: str) -> str:
-    """The hash of the words that a proposal stands for."""
+    """The hash of a proposal's words."""
     return hashlib.sha256(" ".join(words(line)).encode()).hexdigest()
 
 
 def section_named(settings: Settings, name: str) -> str:
-    """The section of MEMORY.md that is meant, in whatever case. Raises `NotRememberedError` for another name."""
+    """The section of MEMORY.md with this name, ignoring case. Raises `NotRememberedError` for any other name."""
     found = next((s for s in settings.sections if s.casefold().split() == name.casefold().split()), None)
     if found is None:
         raise NotRememberedError(f"There is no section {name!r}; there are {', '.join(settings.sections)}.")
@@ -151,7 +153,7 @@ def section_named(settings: Settings, name: str) -> str:
 
 
 def told_by(row: RememberedRow) -> str:
-    """Who asked for it, or where it stood, for the user."""
+    """Who asked for the line, or where it was imported from, as shown to a user."""
     if row["trust"] == USER:
         return "you, with `memory remember`"
     if row["trust"] == IMPORTED:
@@ -164,7 +166,7 @@ def told_by(row: RememberedRow) -> str:
 
 
 def _line(settings: Settings, text: str) -> str:
-    # a text of megabytes would take long to redact, only to be refused
+    # redacting megabytes would take long, only to be refused
     line = one_line(redactor_of(settings).redact(text[: 4 * MAX_TEXT]))
     if not any(character.isalnum() for character in line):
         raise NotRememberedError("There is nothing to remember: give a sentence.")
@@ -183,7 +185,7 @@ def _line(settings: Settings, text: str) -> str:
 def _known(
     settings: Settings, log: ProposalLog, line: str, project: str | None, *, is_agent: bool
 ) -> Remembered | None:
-    """The line that says the same by its words and makes this one needless; never what it may be meant to end."""
+    """The known line with the same meaning that makes this one unnecessary; never one that it may be meant to end."""
     path = settings.memory_file
     lines = [x for x in lines_of(path.read_bytes() if path.exists() else None) if not x.is_struck]
     there = {x.proposal_id for x in lines}
@@ -193,7 +195,7 @@ def _known(
     for row in typed_rows(log.frame, ProposalState):
         own = row["proposal_id"]
         waits_or_holds = row["status"] == PENDING or (
-            row["status"] == APPROVED and (own in there or own not in promoted)  # else the user has taken it out since
+            row["status"] == APPROVED and (own in there or own not in promoted)  # otherwise the user has removed it
         )
         is_over = not waits_or_holds and not (is_agent and row["status"] == REJECTED)
         is_over |= own in no_lines
@@ -204,5 +206,6 @@ def _known(
 
 
 def says_same(line: str, text: str) -> bool:
-    """Whether they are the same but for a word. Stricter than for what was found in sessions: somebody asks for it."""
+    """Whether the two differ in a word at most. This is stricter than for lines found in sessions, as somebody asked
+    for the line."""
     return is_same(line, text, EQUAL, cautious=True)

@@ -1,6 +1,6 @@
-"""Reconciliation of decisions, expiry, REVIEW.md and MEMORY.md in one pass.
+"""Reconciliation of decisions, expiry, REVIEW.md and MEMORY.md in a single pass.
 
-`reconcile` reads the events once, derives decisions by pure functions, adds these once, and writes REVIEW.md and
+`reconcile` reads the events once, derives decisions with pure functions, stores them once, and writes REVIEW.md and
 MEMORY.md once each.
 """
 
@@ -70,11 +70,11 @@ from memory_pipeline.workspace.workspace import Workspace
 
 logger = logging.getLogger(__name__)
 _OPEN = (PENDING, APPROVED, REJECTED)
-"""States in which a line that comes too late says nothing that the user did not decide themselves."""
+"""States in which a late line is not reported: the user decided it themselves."""
 
 
 class UnknownProposalError(MemoryPipelineError):
-    """No pending proposal has that id; the message has its state."""
+    """No pending proposal has that id; the message gives its state."""
 
 
 @dataclass
@@ -87,33 +87,33 @@ class Reconciled:
     ignored: list[str] = field(default_factory=list)
     damaged: str | None = None
     invalid: dict[str, str] = field(default_factory=dict)
-    """Approved by the user and not promoted, with the reason."""
+    """Proposals that the user approved but that were not promoted, with the reason."""
     expired: list[str] = field(default_factory=list)
     superseded: list[str] = field(default_factory=list)
     withdrawn: dict[str, str] = field(default_factory=dict)
-    """Fixes of patterns that have ended, with the reason."""
+    """Withdrawn fixes, whose patterns have ended, with the reason."""
     came_back: list[str] = field(default_factory=list)
-    """Proposals that had given way to such a fix, and are pending again."""
+    """Proposals that such a fix had replaced, and that are pending again."""
     late: dict[str, str] = field(default_factory=dict)
-    """Lines in the user's copy that have another outcome by now, with that outcome."""
+    """Lines in the user's copy that were decided otherwise meanwhile, with that outcome."""
     automatic: list[str] = field(default_factory=list)
-    """Approved automatically: the section has earned it."""
+    """Proposals that were promoted automatically."""
     too_late: list[str] = field(default_factory=list)
-    """Promoted automatically before the user decided on it in a copy of REVIEW.md."""
+    """Proposals that were promoted automatically before the user decided on them in a copy of REVIEW.md."""
     already: dict[str, str] = field(default_factory=dict)
     """Lines of an older copy of REVIEW.md that the user approved or rejected before."""
     refused: str | None = None
-    """Why the decisions of the command line were not taken."""
+    """Why the decisions of the command line were refused."""
     promoted: list[str] = field(default_factory=list)
-    """New in MEMORY.md."""
+    """Proposals that are new in MEMORY.md."""
     offered: list[str] = field(default_factory=list)
-    """Friction fixes that are new."""
+    """New friction fixes."""
     applied: list[str] = field(default_factory=list)
-    """Fixes that changed a file of the workspace otherwise."""
+    """Fixes that changed a file of the workspace in another way."""
     to_make: dict[str, str] = field(default_factory=dict)
-    """Fixes that were approved now and that the user, or their agent, makes: with what there is to do."""
+    """Fixes approved now that the user or their agent makes, with the instruction."""
     not_refreshed: list[str] = field(default_factory=list)
-    """Why an agent that is connected is not shown the lines as they are now."""
+    """Why a connected agent does not see the current lines."""
     pending: int = 0
 
 
@@ -125,15 +125,15 @@ def reconcile(
     tasks_are_read: bool = False,
     wait: float = LOCK_SECONDS,
 ) -> Reconciled:
-    """Record what the user decided in REVIEW.md and what ended by itself; bring REVIEW.md and MEMORY.md in line.
+    """Record the user's decisions in REVIEW.md and automatic ones, and update REVIEW.md and MEMORY.md.
 
-    ``decisions`` were taken on the command line, id to approved or rejected. They count after the marks in REVIEW.md;
-    where one cannot be taken, none is, `refused` says why, and everything else is done. While Todoist is on, what is a
-    task there expires only once the tasks are read: it may be completed already. Raises filelock.Timeout where another
-    process reconciles for more than ``wait`` seconds.
+    ``decisions`` maps ids to approved or rejected, as given on the command line. They apply after the marks in
+    REVIEW.md; if one is refused, all are, `refused` says why, and everything else is done. While Todoist is used, tasks
+    expire only once they are read, as they may be completed already. Raises filelock.Timeout if another process
+    reconciles for more than ``wait`` seconds.
     """
     settings, result, shown, named = workspace.settings, Reconciled(), dict[str, str](), set[str]()
-    remove_temporary_files(settings.workspace, but_in=settings.dagster_home)  # once a run, as this is
+    remove_temporary_files(settings.workspace, but_in=settings.dagster_home)  # once per run, like this function
     with OpenLog.open(workspace, wait=wait) as log:
         log.add_fixes(fixes := new_fixes(workspace, log, now), now)
         result.offered = [row["proposal_id"] for row in fixes]
@@ -149,8 +149,8 @@ def reconcile(
             status = log.status
             kept = None if result.damaged or text is None else without_notices(text)
             pending, on_file = log.pending(), offered_in(kept or "")
-            waiting = _best(log, pending, _touched(log, text or ""), settings, now)
-            offered = _offered(workspace, log, waiting, on_file, now)
+            waiting = _select_for_display(log, pending, _changed_by_user(log, text or ""), settings, now)
+            offered = _proposals_for_file(workspace, log, waiting, on_file, now)
             out = status.keys() - {row["proposal_id"] for row in waiting}  # decided, or displaced by better ones
             new = update_review(kept, offered, out, day=day_of(now, settings.zone), now=now)
             shown.clear()
@@ -159,9 +159,9 @@ def reconcile(
             if AUTO_SURFACE in log.events(DECIDED)["surface"]:
                 automatic = list(dict.fromkeys([*recently_promoted(workspace, log, now), *result.automatic]))
             withdrawn = recently_withdrawn(log, now, settings.proposal_expiry_days)
-            instead = "" if log.table("proposals").height or fixes else _what_there_is(workspace)
+            instead = "" if log.table("proposals").height or fixes else _workspace_summary(workspace)
             new = with_notices(new, automatic, len(pending) - len(waiting), withdrawn, instead)
-            # first the copy that has what was shown, then the file: never a line in the file that we do not know of
+            # first the copy of what was shown, then the file, so that the file never has an unknown line
             _write_shown(settings, new)
             named.clear()
             named.update(PROPOSAL_ID.findall(new))
@@ -171,7 +171,7 @@ def reconcile(
             update_file(settings.review_file, edit, backups=settings.backups)
             _record_display(log, shown, named, now)
         else:
-            log.record_decisions(_commanded(workspace, log, decisions or {}, result), now)
+            log.record_decisions(_command_decisions(workspace, log, decisions or {}, result), now)
         result.promoted = _promote(workspace, log, now)
         result.applied = apply_fixes(workspace, log, now)
         result.to_make = {p: how for p, how in left_to_the_user(log).items() if p not in left_before}
@@ -189,40 +189,41 @@ def decide(
     texts: Mapping[str, str] | None = None,
     sections: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """Record decisions taken elsewhere than in REVIEW.md; an approved line may have another text in ``texts``, and
+    """Record decisions from other surfaces than REVIEW.md; an approved line may have another text in ``texts``, and
     another section of MEMORY.md in ``sections``.
 
-    Returns why approved proposals were found invalid, by id. A decision that was taken before is not taken twice.
-    Raises `UnknownProposalError` before anything is recorded. MEMORY.md follows with the next `reconcile`.
+    Returns why approved proposals are invalid, by id. A decision is not recorded twice. Raises `UnknownProposalError`
+    before anything is recorded. The next `reconcile` updates MEMORY.md.
     """
     with OpenLog.open(workspace) as log:
         taken = [
             replace(d, section=(sections or {}).get(d.proposal_id))
-            for d in _taken(log, decisions, surface, texts or {})
+            for d in _new_user_decisions(log, decisions, surface, texts or {})
         ]
-        made = _checked(workspace, log, taken)
+        made = _validated(workspace, log, taken)
         log.record_decisions(made, now)
     return {d.proposal_id: d.reason or "" for d in made if d.decision == INVALID}
 
 
 def not_understood(workspace: Workspace) -> list[str]:
-    """The ids on which REVIEW.md is unclear: pending and unknown ones."""
+    """The ids, pending and unknown ones, for which REVIEW.md is unclear."""
     path, log = workspace.settings.review_file, ProposalLog(workspace.lake)
-    reading, _ = _reading(workspace.settings, log, decode(path.read_bytes()) if path.exists() else None)
+    reading, _ = _read_review(workspace.settings, log, decode(path.read_bytes()) if path.exists() else None)
     return _undecided(log.status, reading.ignored)
 
 
 def on_display(workspace: Workspace, log: ProposalLog) -> list[ProposalState]:
-    """The pending proposals that a user is shown now, best first: those in REVIEW.md, then up to the limit."""
+    """The pending proposals that are shown to the user now, best first: those in REVIEW.md, then others up to the
+    limit."""
     path = workspace.settings.review_file
     on_file = offered_in(decode(path.read_bytes())) if path.exists() else {}
-    return _best(log, log.pending(), on_file, workspace.settings, now_utc())
+    return _select_for_display(log, log.pending(), on_file, workspace.settings, now_utc())
 
 
 def as_offered(
     workspace: Workspace, log: ProposalLog, rows: Iterable[ProposalState], *, now: datetime | None = None
 ) -> list[Proposal]:
-    """Rows of `ProposalLog.frame` as they stand in REVIEW.md."""
+    """Rows of `ProposalLog.frame` as items of REVIEW.md."""
     rows, now = list(rows), now or now_utc()
     if not rows:
         return []
@@ -239,12 +240,12 @@ def _proposal(settings: Settings, log: ProposalLog, row: ProposalState, evidence
     return Proposal(row["proposal_id"], row["section"], row["text"], evidence, expires_on, change)
 
 
-def _offered(
+def _proposals_for_file(
     workspace: Workspace, log: ProposalLog, rows: Sequence[ProposalState], on_file: Collection[str], now: datetime
 ) -> list[Proposal]:
-    """Pending proposals for the file, without evidence for those in it: the user may have edited theirs.
+    """Pending proposals for the file, without evidence for those already in it, which the user may have edited.
 
-    They are on display from now on, also one that came back, so that another run on the same day writes the same file.
+    All are displayed from now on, also those that returned, so that another run on the same day writes the same file.
     """
     rows = [{**row, "on_display": True} for row in rows]
     new = as_offered(workspace, log, [r for r in rows if r["proposal_id"] not in on_file], now=now)
@@ -252,12 +253,12 @@ def _offered(
     return [_proposal(workspace.settings, log, r, evidence.get(r["proposal_id"], ""), now) for r in rows]
 
 
-def _best(
+def _select_for_display(
     log: ProposalLog, waiting: list[ProposalState], kept: Collection[str], settings: Settings, now: datetime
 ) -> list[ProposalState]:
-    """The kept proposals, and the best of the others up to the limit, best first; fixes have a limit of their own.
+    """The kept proposals and the best of the others up to the limit, best first; fixes have their own limit.
 
-    Half of the places are for recent lines, so that those of a backfill do not displace them. Imported lines count as
+    Half of the places are reserved for recent lines, so that a backfill does not displace them. Imported lines count as
     old, and take at most half of the places.
     """
     lately = now - timedelta(days=settings.lookback_days)
@@ -278,16 +279,16 @@ def _best(
     return [row for row in waiting if row["proposal_id"] in chosen]
 
 
-def _touched(log: ProposalLog, text: str) -> set[str]:
-    """The proposals in the text of REVIEW.md that differ from what was shown: a user marked, edited, moved or commented
-    on them. Proposals whose shown text was not recorded count too."""
+def _changed_by_user(log: ProposalLog, text: str) -> set[str]:
+    """The proposals in REVIEW.md that differ from what was shown, because a user marked, edited, moved or commented on
+    them, or whose shown text was not recorded."""
     shown, standing = log.standing_on(REVIEW_SURFACE), lines_by_id(text)
     return {p for p in offered_in(text) if p not in standing or standing[p] != shown.get(p)}
 
 
 def _record_display(log: OpenLog, shown: Mapping[str, str], named: Collection[str], now: datetime) -> None:
-    """Record proposals that entered REVIEW.md, with their lines there, and undecided ones that left it. Both follow
-    from the current file: a run that died before this is made up for by the next."""
+    """Record proposals that entered REVIEW.md, with their lines there, and undecided ones that left it. Both are
+    derived from the current file, so the next run completes an interrupted one."""
     status = log.status
     gone = [p for p in log.standing_on(REVIEW_SURFACE) if p not in named and status.get(p) == PENDING]
     log.record_displaced(gone, now, surface=REVIEW_SURFACE)
@@ -297,17 +298,19 @@ def _record_display(log: OpenLog, shown: Mapping[str, str], named: Collection[st
     log.record_day(now, surface=TODOIST_SURFACE, there=tasks)
 
 
-def _reading(settings: Settings, log: ProposalLog, text: str | None) -> tuple[ReviewReading, dict[str, ProposalState]]:
-    """The decisions in the text of REVIEW.md, and the proposals that were in it when we last wrote it."""
+def _read_review(
+    settings: Settings, log: ProposalLog, text: str | None
+) -> tuple[ReviewReading, dict[str, ProposalState]]:
+    """The decisions in REVIEW.md, and the proposals that were in it when it was last written."""
     base = settings.review_shown
     base_text = decode(base.read_bytes()) if base.exists() else None
     if text is None and base_text is None:
-        return ReviewReading({}, [], None, []), {}  # the first time: nothing was ever shown
+        return ReviewReading({}, [], None, []), {}  # first run: nothing was shown before
     known = log.rows(offered_in(base_text if base_text is not None else text or ""))
     stamp = last_updated_in(base_text) if base_text is not None else None
     displaced = log.events(DISPLACED, pl.col("surface") == REVIEW_SURFACE)["proposal_id"]
     earlier = log.rows(set(displaced) & set(offered_in(text or "")) - known.keys())
-    now = now_utc()  # of no matter here
+    now = now_utc()  # irrelevant here
     shown, before = ({p: _proposal(settings, log, r, "", now) for p, r in rows.items()} for rows in (known, earlier))
     return read_decisions(text, shown, earlier=before, last_updated=stamp), known | earlier
 
@@ -325,13 +328,13 @@ def _new_decisions(
     result: Reconciled,
     tasks_are_read: bool,
 ) -> list[Decision]:
-    """The user's decisions, then those that follow by themselves, each based on those before it."""
+    """The user's decisions, then the automatic ones, each step based on the decisions before it."""
     made = _read_back(workspace, log, text, result)
-    made += _commanded(workspace, log.after(made, now), commanded, result)
-    made += _ended(workspace, log.after(made, now), now, result, tasks_are_read=tasks_are_read)
+    made += _command_decisions(workspace, log.after(made, now), commanded, result)
+    made += _automatic_decisions(workspace, log.after(made, now), now, result, tasks_are_read=tasks_are_read)
     if result.damaged:
         return made
-    unread = _unread(workspace, log, tasks_are_read)
+    unread = _possibly_decided(workspace, log, tasks_are_read)
     if workspace.settings.auto_fix:
         fixes = automatic_fixes(workspace, log.after(made, now), now, unread=unread)
         log.add(WOULD_APPLY, [{"proposal_id": p} for p in fixes.qualified], now)
@@ -339,15 +342,15 @@ def _new_decisions(
         made += fixes.decisions
     if workspace.settings.auto_promote != OFF:
         found = automatic_promotions(workspace, log.after(made, now), now, unread=unread)
-        log.add(WOULD_PROMOTE, found.rows, now)  # before the decisions: what has one is not looked at again
+        log.add(WOULD_PROMOTE, found.rows, now)  # before the decisions: decided proposals are not considered again
         result.automatic += [d.proposal_id for d in found.decisions]
         made += found.decisions
     return made
 
 
 def _read_back(workspace: Workspace, log: ProposalLog, text: str | None, result: Reconciled) -> list[Decision]:
-    """The user's decisions in REVIEW.md, and messages about lines without one."""
-    reading, known = _reading(workspace.settings, log, text)
+    """The user's decisions in REVIEW.md; unclear and late lines are noted in the result."""
+    reading, known = _read_review(workspace.settings, log, text)
     status = log.status
     result.damaged = reading.damaged
     waiting = {p for p in known if status[p] == PENDING}
@@ -356,38 +359,40 @@ def _read_back(workspace: Workspace, log: ProposalLog, text: str | None, result:
     automatic = set(log.frame.filter(pl.col("surface") == AUTO_SURFACE)["proposal_id"])
     result.too_late = [p for p in [*reading.rejected, *reading.ignored] if p in automatic]
     result.ignored = _undecided(status, reading.ignored)
-    sections = offered_in(text or "")  # a line that a user moved to another group belongs there
+    sections = offered_in(text or "")  # a line that a user moved to another group belongs to its section
     decided = {p: status[p] for p in reading.ignored if p in sections and p in status}
     result.already = {p: s for p, s in decided.items() if s in (APPROVED, REJECTED) and p not in automatic}
     approvals = reading.approved.items()
     made = [Decision(p, APPROVED, REVIEW_SURFACE, t, sections[p]) for p, t in approvals if p in waiting]
     made += [Decision(p, REJECTED, REVIEW_SURFACE, known[p]["text"]) for p in reading.rejected if p in waiting]
-    made = _checked(workspace, log, made)
+    made = _validated(workspace, log, made)
     result.invalid |= {d.proposal_id: d.reason or "" for d in made if d.decision == INVALID}
     result.approved += [d.proposal_id for d in made if d.decision == APPROVED]
     result.rejected += [d.proposal_id for d in made if d.decision == REJECTED]
     return made
 
 
-def _commanded(
+def _command_decisions(
     workspace: Workspace,
     log: ProposalLog,
     decisions: Mapping[str, str],
     result: Reconciled,
 ) -> list[Decision]:
-    """Decisions of the command line; all of them or none."""
+    """The decisions of the command line: all of them, or none if one is refused."""
     try:
-        taken = _taken(log, decisions, COMMAND_SURFACE, {})
+        taken = _new_user_decisions(log, decisions, COMMAND_SURFACE, {})
     except UnknownProposalError as error:
         result.refused = str(error)
         return []
-    made = _checked(workspace, log, taken)
+    made = _validated(workspace, log, taken)
     result.invalid |= {d.proposal_id: d.reason or "" for d in made if d.decision == INVALID}
     return made
 
 
-def _taken(log: ProposalLog, decisions: Mapping[str, str], surface: str, texts: Mapping[str, str]) -> list[Decision]:
-    """These decisions, where they are not taken already. Raises `UnknownProposalError`."""
+def _new_user_decisions(
+    log: ProposalLog, decisions: Mapping[str, str], surface: str, texts: Mapping[str, str]
+) -> list[Decision]:
+    """These decisions, except those already recorded. Raises `UnknownProposalError`."""
     rows, status = log.rows(decisions), log.status
     for proposal_id, decision in decisions.items():
         state = status.get(proposal_id)
@@ -396,21 +401,23 @@ def _taken(log: ProposalLog, decisions: Mapping[str, str], surface: str, texts: 
         if state == APPROVED != decision and rows[proposal_id]["surface"] == AUTO_SURFACE:
             raise UnknownProposalError(f"{proposal_id} was {rows[proposal_id]['reason'] or HOW_TO_TAKE_BACK}.")
         if state not in (PENDING, decision):
-            raise UnknownProposalError(f"{proposal_id} is {state} already; a decision is taken once. {_way_out(state)}")
+            raise UnknownProposalError(
+                f"{proposal_id} is {state} already; a decision is taken once. {_remaining_options(state)}"
+            )
     return [
-        Decision(p, decision, surface, _visible(texts.get(p) or rows[p]["text"], p))
+        Decision(p, decision, surface, _visible_text(texts.get(p) or rows[p]["text"], p))
         for p, decision in decisions.items()
         if status[p] == PENDING
     ]
 
 
-def _visible(text: str, proposal_id: str) -> str:
-    """A line on one line; the change of a fix may have several."""
+def _visible_text(text: str, proposal_id: str) -> str:
+    """The text on one line; the change of a fix may have several lines."""
     return visible(text) if is_fix(proposal_id) else one_line(text)
 
 
-def _checked(workspace: Workspace, log: ProposalLog, decisions: Sequence[Decision]) -> list[Decision]:
-    """The user's decisions; lines that they approve are looked at once more, and some are found invalid."""
+def _validated(workspace: Workspace, log: ProposalLog, decisions: Sequence[Decision]) -> list[Decision]:
+    """The user's decisions; approved lines are validated again, and some become invalid."""
     reasons = invalid(workspace, log, {d.proposal_id: d.text for d in decisions if d.decision == APPROVED})
     return [
         replace(d, decision=INVALID, reason=reasons[d.proposal_id]) if d.proposal_id in reasons else d
@@ -418,16 +425,16 @@ def _checked(workspace: Workspace, log: ProposalLog, decisions: Sequence[Decisio
     ]
 
 
-def _ended(
+def _automatic_decisions(
     workspace: Workspace, log: ProposalLog, now: datetime, result: Reconciled, *, tasks_are_read: bool
 ) -> list[Decision]:
-    """Pending proposals whose place a newer one takes, whose pattern has ended, or whose time is over. With a REVIEW.md
-    that cannot be read only the first: it may hold the decision."""
+    """Decisions on pending proposals that a newer one replaces, whose pattern has ended, or that expire. If REVIEW.md
+    is unreadable, only replacements, as the file may hold the decision."""
     superseded = supersessions(log)
     result.superseded += [d.proposal_id for d in superseded]
     if result.damaged:
         return superseded
-    unread = _unread(workspace, log, tasks_are_read)
+    unread = _possibly_decided(workspace, log, tasks_are_read)
     log = log.after(superseded, now)
     withdrawn = [d for d in withdrawals(workspace, log) if d.proposal_id not in unread]
     result.withdrawn |= {d.proposal_id: d.reason or "" for d in withdrawn}
@@ -437,16 +444,16 @@ def _ended(
     return [*superseded, *withdrawn, *expired]
 
 
-def _unread(workspace: Workspace, log: ProposalLog, tasks_are_read: bool) -> set[str]:
+def _possibly_decided(workspace: Workspace, log: ProposalLog, tasks_are_read: bool) -> set[str]:
     """Proposals that may have been decided in Todoist since it was last read."""
     return set() if tasks_are_read or not workspace.settings.todoist.enabled else log.shown_on(TODOIST_SURFACE)
 
 
 def _promote(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
-    """Put approved proposals that are not there yet into MEMORY.md; returns their ids.
+    """Add approved proposals that were not promoted yet to MEMORY.md; returns their ids.
 
-    The lines that they replace are struck through. A line that a user removed later does not come back: what was
-    promoted once is on record. Where the file is gone, its newest copy is put back with them, and what is in no copy.
+    Lines that they replace are struck through. A line that a user removed does not return, as each proposal is promoted
+    once. If the file is gone, it is restored from its newest copy, together with the lines that are in no copy.
     """
     settings = workspace.settings
     done = dict(log.events(PROMOTED).select("proposal_id", "already_there").iter_rows())
@@ -480,7 +487,7 @@ def _promote(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
         return strike_words(strike_lines(result.data, struck), by_hand)
 
     update_file(settings.memory_file, edit, backups=settings.backups)
-    keep_copy(settings.memory_file, settings.backups)  # before they are on record: without it they are added once more
+    keep_copy(settings.memory_file, settings.backups)  # before recording: without a copy the lines would be added again
     for source in put_back:
         logger.warning(f"{settings.memory_file} was gone; it was put back from {source}, and what is new added to it.")
     made = [
@@ -496,8 +503,8 @@ def _promote(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
     return [p.proposal_id for p in promotions]
 
 
-def _what_there_is(workspace: Workspace) -> str:
-    """A sentence on what a reader of an empty REVIEW.md has instead."""
+def _workspace_summary(workspace: Workspace) -> str:
+    """A sentence for an empty REVIEW.md about what the workspace has."""
     observed = workspace.lake.read("observations", columns=["session_id"])
     sessions = workspace.lake.read("sessions", columns=["session_id"])["session_id"].n_unique()
     there = (
@@ -510,15 +517,15 @@ def _what_there_is(workspace: Workspace) -> str:
 
 
 def _promotion(row: ProposalState) -> Promotion:
-    """The line as MEMORY.md is to have it. What fits no section goes under a heading with its day."""
+    """The line for MEMORY.md. A line without a section goes under a heading with its day."""
     section = row["decided_section"] or row["section"]
     section = f"{REFLECTED} ({row['day'].isoformat()})" if section == REFLECTED else section
     text = row["decided_text"] or row["text"]
     return Promotion(row["proposal_id"], section, text, row["day"], tuple(row["projects"] or ()))
 
 
-def _way_out(state: str) -> str:
-    """The steps that a user can still take after a change of mind."""
+def _remaining_options(state: str) -> str:
+    """What a user can still do after a change of mind."""
     if state == APPROVED:
         return "To take it back, delete or strike out its line in MEMORY.md."
     return "To have it all the same, write the line into MEMORY.md yourself."

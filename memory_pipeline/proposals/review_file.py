@@ -1,14 +1,14 @@
-"""REVIEW.md: the file in which a user decides what becomes memory.
+"""REVIEW.md: the file in which a user decides what becomes part of the memory.
 
 A proposal is one list item with its evidence below it::
 
     - [ ] `p-20260305-001` text
       _2026-03-05 · session name · “quote”_
 
-A friction fix, under a heading of its own behind the others, has its change quoted in between: see `quoted_change`.
-`read_decisions` says what the user decided, `lines_by_id` what stands of each proposal, `update_review` makes the next
-version of the text, `with_notices` adds the lines that name what was promoted without asking and how many more wait.
-None touches a file. All go by lines; a line that is not ours in every respect belongs to the user.
+Friction fixes follow under their own heading, with their change quoted between item and evidence; see `quoted_change`.
+`read_decisions` returns the user's decisions, `lines_by_id` the lines of each proposal, `update_review` the next
+version of the text, and `with_notices` adds lines that name automatic promotions and the number of waiting proposals.
+None of them touches a file. They work by lines; a line that does not have exactly our format belongs to the user.
 """
 
 import re
@@ -53,7 +53,7 @@ _Last updated: {stamp} | {count} proposals pending_
 
 @dataclass(frozen=True)
 class Proposal:
-    """A line offered for a section of MEMORY.md; ``evidence`` is one short line that begins with its day.
+    """A line that is offered for a section of MEMORY.md; ``evidence`` is one short line that begins with its day.
 
     ``expires_on`` is added to the evidence once that day is near.
     """
@@ -68,7 +68,7 @@ class Proposal:
 
     @property
     def first_line(self) -> str:
-        """The text beside its id."""
+        """The text after the id."""
         return self.change.headline if self.change else self.text
 
     @property
@@ -81,9 +81,9 @@ class Proposal:
 class ReviewReading:
     """The user's decisions in REVIEW.md.
 
-    ``approved``: id to current text. ``ignored``: ids that we never showed, and shown ids on which the file is unclear
-    (another mark, contradicting duplicates, a bent line, an older copy of the file); they stay undecided. ``damaged``:
-    one sentence if the file cannot be trusted; then there is no decision at all.
+    ``approved``: id to current text. ``ignored``: ids that were never shown, and shown ids whose lines are unclear
+    (another mark, contradicting duplicates, a malformed line, an older copy of the file); they stay undecided.
+    ``damaged``: one sentence if the file cannot be trusted; then there are no decisions.
     """
 
     approved: dict[str, str]
@@ -94,7 +94,7 @@ class ReviewReading:
 
 @dataclass(frozen=True)
 class _Item:
-    """A proposal's lines in the file, as indices: its own with continuations, and its evidence while it is ours."""
+    """A proposal's lines in the file, as indices: its own including continuations, and its evidence if unchanged."""
 
     proposal_id: str
     mark: str
@@ -111,13 +111,14 @@ def read_decisions(
     earlier: Mapping[str, Proposal] | None = None,
     last_updated: str | None = None,
 ) -> ReviewReading:
-    """Read the marks; ``shown`` are the proposals that were in the file when we last wrote it.
+    """Read the marks; ``shown`` are the proposals that were in the file when it was last written.
 
-    Those in it ``earlier`` are decided by a mark too, in a copy that was open meanwhile; their absence says nothing.
+    Proposals that were in it ``earlier`` can also be decided by a mark, in a copy that was open meanwhile; their
+    absence means nothing.
 
-    A shown line that is gone counts as rejected only when the user's copy is the one we last wrote: its count line
-    has as many proposals as ``shown``, and the time ``last_updated`` (see `last_updated_in`) when that is given. An
-    editor that saves an older copy over ours has never shown the newer lines to anybody.
+    A missing line counts as rejected only if the user's copy is the version last written: its count line has the number
+    of ``shown``, and the time ``last_updated`` (see `last_updated_in`) if given. An editor that saves an older copy
+    over the file never showed the newer lines.
     """
     damaged = _damage(current)
     if current is None or damaged:
@@ -147,29 +148,29 @@ def read_decisions(
     for proposal_id in shown:
         if proposal_id not in items:
             renamed = any(_is_text_of(shown[proposal_id], text) for text in strange)
-            gone = ours and not renamed and not _is_bent(lines, shown[proposal_id])
+            gone = ours and not renamed and not _is_malformed(lines, shown[proposal_id])
             (rejected if gone else ignored).append(proposal_id)
     return ReviewReading(approved, rejected, None, ignored)
 
 
 def last_updated_in(current: str) -> str | None:
-    """The time in the count line, by which `read_decisions` tells our last version from an older copy."""
+    """The time in the count line, which identifies the version for `read_decisions`."""
     count = _last_count(split_lines(current))
     return None if count is None else count["stamp"]
 
 
 def offered_in(current: str) -> dict[str, str | None]:
-    """The proposals that are lines of their own in the text, with the section of their group.
+    """The proposals that are items of the text, with the section of their group.
 
-    A note that mentions a proposal does not count.
+    Notes that mention a proposal do not count.
     """
     lines = split_lines(current)
     return {item.proposal_id: _section_of(lines, item.lines[0]) for item in _items(lines)}
 
 
 def lines_by_id(current: str) -> dict[str, str]:
-    """Each proposal's lines with all that a user may have written to it: what stands above and below it up to the next
-    one, and its group. How near it is to expiring is left out; so is a proposal that stands in the text twice."""
+    """Each proposal's lines, including everything between the previous proposal and the next one, where a user may have
+    written, and its group. The expiry note is left out, and so are proposals that occur twice."""
     lines = split_lines(current)
     items = list(_items(lines))
     ends = {index for item in items for index in (*item.lines, item.evidence)}
@@ -190,11 +191,11 @@ def lines_by_id(current: str) -> dict[str, str]:
 def update_review(
     current: str | None, pending: Sequence[Proposal], decided: Collection[str], *, day: date, now: datetime
 ) -> str:
-    """The next text of REVIEW.md: ``decided`` and displaced lines removed, missing pending ones added, all else as the
-    user left it.
+    """The next text of REVIEW.md: ``decided`` and displaced lines are removed, missing pending ones are added, and
+    everything else is kept.
 
-    ``now`` is aware. None makes a fresh file. Calling it again with its own result changes no byte. Raises ValueError
-    for a damaged text: the caller keeps a copy of it and asks for a fresh one.
+    ``now`` is timezone-aware. None as text creates a new file. The function is idempotent. Raises ValueError for a
+    damaged text: the caller keeps a copy of it and requests a new file.
     """
     stamp = f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
     if current is None:
@@ -203,17 +204,17 @@ def update_review(
         raise ValueError(f"REVIEW.md cannot be updated: {damaged}")
     newline = newline_of(current)
     before = split_lines(current)
-    lines = _without(before, decided)
+    lines = _without_decided(before, decided)
     waiting = [proposal for proposal in pending if proposal.proposal_id not in decided]
     present = {item.proposal_id for item in _items(lines)}
     for proposal in waiting:
-        if proposal.proposal_id not in present and not _is_bent(lines, proposal):
+        if proposal.proposal_id not in present and not _is_malformed(lines, proposal):
             _add(lines, proposal, newline)
-    _warn(lines, {proposal.proposal_id: proposal.expires_on for proposal in waiting if proposal.expires_on})
+    _set_expiry(lines, {proposal.proposal_id: proposal.expires_on for proposal in waiting if proposal.expires_on})
     lines = _without_empty_groups(lines)
     count = _last_count(before)
     if lines != before or count is None or int(count["count"]) != len(waiting):
-        _refresh(lines, day.isoformat(), f"_Last updated: {stamp} | {len(waiting)} proposals pending_")
+        _refresh_count(lines, day.isoformat(), f"_Last updated: {stamp} | {len(waiting)} proposals pending_")
     return "".join(lines)
 
 
@@ -242,7 +243,7 @@ def _items(lines: Sequence[str]) -> Iterator[_Item]:
                 break
             own.append(own[-1] + 1)
         text = " ".join([found["text"].strip(), *(lines[index].strip() for index in own[1:])]).strip()
-        text = re.sub(r"[\ud800-\udfff]", "\ufffd", text)  # bytes that are no UTF-8 must not reach a table
+        text = re.sub(r"[\ud800-\udfff]", "\ufffd", text)  # invalid UTF-8 must not reach a table
         while is_fix and (below := [*own, *quote][-1] + 1) < len(lines) and is_quoted(lines[below]):
             quote.append(below)
         own += quote
@@ -251,14 +252,15 @@ def _items(lines: Sequence[str]) -> Iterator[_Item]:
 
 
 def _section_of(lines: Sequence[str], index: int) -> str | None:
-    """The section of the heading above; None when that is no group of ours."""
+    """The section of the nearest heading above; None if that is not one of our groups."""
     heading = next((line for line in reversed(lines[:index]) if _HEADING.match(line)), "")
     group = _GROUP.match(heading)
     return group["section"].strip() or None if group else None
 
 
 def _evidence_after(lines: Sequence[str], index: int) -> int | None:
-    """The evidence line of an item: the first one in the indented lines (a user's notes among them) below it."""
+    """The evidence line of an item: the first one among the indented lines below it, which may include a user's
+    notes."""
     for below in range(index + 1, len(lines)):
         if _EVIDENCE.fullmatch(lines[below]):
             return below
@@ -271,27 +273,27 @@ def _last_count(lines: Sequence[str]) -> re.Match[str] | None:
     return next((found for line in reversed(lines) if (found := _COUNT.match(line))), None)
 
 
-def _is_bent(lines: Sequence[str], proposal: Proposal) -> bool:
-    """Whether a line that we cannot read as a proposal carries this one's id, or is a list item with its text."""
+def _is_malformed(lines: Sequence[str], proposal: Proposal) -> bool:
+    """Whether a line that cannot be parsed as a proposal has this one's id, or is a list item with its text."""
     mention = re.compile(rf"{re.escape(proposal.proposal_id)}(?!\d)")
-    ours = (_ITEM.match, _EVIDENCE.fullmatch, _GROUP.match, is_quoted)  # what a change quotes may name any id
+    ours = (_ITEM.match, _EVIDENCE.fullmatch, _GROUP.match, is_quoted)  # a quoted change may contain any id
     unread = [line for line in lines if not any(is_one(line) for is_one in ours)]
     text = _plain(proposal.first_line)
     return any(mention.search(line) or (_LIST.match(line) and text and line.strip().endswith(text)) for line in unread)
 
 
 def _is_text_of(proposal: Proposal, text: str) -> bool:
-    """Whether an item with another id has its words; below those of a fix its change may stand."""
+    """Whether an item with another id has its words; below those of a fix its change may follow."""
     own, read = _plain(proposal.first_line), _plain(text)
     return read == own or (proposal.change is not None and read.startswith(own))
 
 
-def _without(lines: Sequence[str], decided: Collection[str]) -> list[str]:
-    """The lines without decided proposals, and without what stands below one that a user has deleted."""
+def _without_decided(lines: Sequence[str], decided: Collection[str]) -> list[str]:
+    """The lines without decided proposals, and without the remains of one that a user deleted."""
     items = list(_items(lines))
     owned = {index for item in items for index in (*item.lines, item.evidence)}
     drop = {index for index, line in enumerate(lines) if _EVIDENCE.fullmatch(line) and index not in owned}
-    drop |= {index for above in sorted(drop) for index in _left_over(lines, above, owned)}
+    drop |= {index for above in sorted(drop) for index in _orphaned_change(lines, above, owned)}
     for item in items:
         if item.proposal_id in decided:
             drop.update(item.lines)
@@ -299,8 +301,9 @@ def _without(lines: Sequence[str], decided: Collection[str]) -> list[str]:
     return [line for index, line in enumerate(lines) if index not in drop]
 
 
-def _left_over(lines: Sequence[str], evidence: int, owned: Collection[int | None]) -> Sequence[int]:
-    """The change that we quoted above evidence without a fix; nothing below a line that names one: it is bent."""
+def _orphaned_change(lines: Sequence[str], evidence: int, owned: Collection[int | None]) -> Sequence[int]:
+    """The quoted change above an evidence line whose fix was deleted; empty after a line that names a fix, which is
+    malformed."""
     start = evidence
     while start > 0 and start - 1 not in owned and is_quoted(lines[start - 1]):
         start -= 1
@@ -325,7 +328,7 @@ def _add(lines: list[str], proposal: Proposal, newline: str) -> None:
             insert_lines(lines, end, new, newline)
             return
     place = max(index for index, line in enumerate(lines) if _COUNT.match(line))
-    if not proposal.change:  # fixes come last
+    if not proposal.change:  # fixes are at the end
         place = next((index for index, line in enumerate(lines[:place]) if _FIXES.match(line)), place)
     gap = [""] if place and lines[place - 1].strip() else []
     heading = f"## {FIXES}" if proposal.change else f"## Proposed for: {section}"
@@ -339,14 +342,14 @@ def _is_group_of(line: str, proposal: Proposal, section: str) -> bool:
     return group is not None and group["section"].casefold().split() == section.casefold().split()
 
 
-def _warn(lines: list[str], expiring: Mapping[str, date]) -> None:
-    """The evidence with the day of expiry at its end, in place of an earlier one."""
+def _set_expiry(lines: list[str], expiring: Mapping[str, date]) -> None:
+    """Set the day of expiry at the end of the evidence lines."""
     for item in list(_items(lines)):
         if item.proposal_id in expiring and item.evidence is not None:
             line = lines[item.evidence]
             body = _without_expiry(line.rstrip()).removesuffix("_")
-            told = f"{body} · expires on {expiring[item.proposal_id].isoformat()}_"
-            lines[item.evidence] = told + line[len(line.rstrip()) :]
+            dated = f"{body} · expires on {expiring[item.proposal_id].isoformat()}_"
+            lines[item.evidence] = dated + line[len(line.rstrip()) :]
 
 
 def _without_expiry(line: str) -> str:
@@ -358,7 +361,7 @@ def _plain(text: str) -> str:
 
 
 def _without_empty_groups(lines: list[str]) -> list[str]:
-    """Our group headings under which nothing is left go, with the one blank line that we put below them."""
+    """Remove our group headings without items, each with the blank line below it."""
     kept: list[str] = []
     index = 0
     while index < len(lines):
@@ -372,7 +375,7 @@ def _without_empty_groups(lines: list[str]) -> list[str]:
     return kept
 
 
-def _refresh(lines: list[str], day: str, count_line: str) -> None:
+def _refresh_count(lines: list[str], day: str, count_line: str) -> None:
     for index, line in enumerate(lines):
         if found := _DAY_LINE.match(line):
             lines[index] = line[: found.start("day")] + day + line[found.end("day") :]
@@ -400,7 +403,7 @@ _NOTICES = (
     re.compile(rf"_Promoted automatically: (?:`p-\d{{8}}-\d{{3,}}`[,.] )+{re.escape(_ENDING)}_\s*$"),
     re.compile(r"_Nothing is sure enough to be offered: .*_\s*$"),
     re.compile(rf"_The best \d+ of \d+ pending proposals are shown here; the other \d+ wait\. {_ANY_ALL}_\s*$"),
-    re.compile(rf"_\d+ more are pending: the best are shown here\. {_ANY_ALL}_\s*$"),  # as 0.2.0 put it
+    re.compile(rf"_\d+ more are pending: the best are shown here\. {_ANY_ALL}_\s*$"),  # the wording of 0.2.0
 )
 
 
@@ -411,9 +414,9 @@ def with_notices(
     withdrawn: Mapping[str, str] | None = None,
     nothing_offered: str = "",
 ) -> str:
-    """The text with these lines above its last count line, which tells how many proposals there are in all; as it is
-    when nothing was promoted, fixed or withdrawn and nothing waits. ``withdrawn``: fixes with the day on which their
-    patterns ended; ``nothing_offered``: what there is where no proposal was ever made."""
+    """The text with these notices above its count line, which gives the total number of proposals; unchanged if nothing
+    was promoted, fixed or withdrawn and nothing waits. ``withdrawn``: fixes with the day on which their patterns ended;
+    ``nothing_offered``: the sentence for a workspace without any proposal."""
     lines = split_lines(text)
     count = _last_count(lines)
     if count is None:
@@ -427,8 +430,8 @@ def with_notices(
         if names:
             notices.append(f"_{done} automatically: {', '.join(f'`{p}`' for p in names)}. {ending}_")
     if withdrawn:
-        told = ", ".join(f"`{p}` on {day}" for p, day in withdrawn.items())
-        notices.append(f"_Withdrawn, for it has stopped: {told}. {_WITHDRAWN}_")
+        fixes = ", ".join(f"`{p}` on {day}" for p, day in withdrawn.items())
+        notices.append(f"_Withdrawn, for it has stopped: {fixes}. {_WITHDRAWN}_")
     if nothing_offered:
         notices.append(f"_Nothing is sure enough to be offered: {nothing_offered}_")
     if waiting > 0:
@@ -442,7 +445,7 @@ def with_notices(
 
 
 def without_notices(text: str) -> str:
-    """The text as it is without these lines, and without how many proposals there are in all."""
+    """The text without notices and without the total number of proposals."""
     lines = [line for line in split_lines(text) if not any(notice.match(line) for notice in _NOTICES)]
     count = _last_count(lines)
     if count is not None and count["of"]:

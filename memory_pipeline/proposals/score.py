@@ -1,4 +1,4 @@
-"""Lines that must never be offered, and the score of the others, so that the best come first."""
+"""Reasons not to offer a line, and the score by which other lines are sorted."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from memory_pipeline.text.tokens import estimate
 
 USER = "user"
 TRUSTED = (USER, "assistant")
-"""Speakers whose words may say what to do: the user, and the model that works for them. Results of tools, pastes and
-what programs put into a message may hold a stranger's."""
+"""Speakers who may give instructions: the user, and the model that works for them. Tool results, pastes and texts
+inserted by programs may contain a stranger's."""
 ORDER, FLAGGED, EMPTY = "instruction_not_trusted", "flagged", "empty"
 QUESTION, HYPOTHETICAL, SECRET, FORGOTTEN = "question", "hypothetical", "secret", "forgotten"
 
 
 def why_left_out(text: str, observed: Sequence[SourceRow]) -> str | None:
-    """The reason why a line is not offered, if there is one; ``observed`` are its observations, the one with the words
+    """The reason why a line is not offered, or None; ``observed`` are its observations, the one with its words
     first."""
     visible = one_line(text)
     trust = {o["trust"] for o in observed}
@@ -47,20 +47,19 @@ def why_left_out(text: str, observed: Sequence[SourceRow]) -> str | None:
 
 OF_PRIORITY = {HIGH: 1.0, MEDIUM: 0.0, LOW: -1.0}
 BY_USER, NORMATIVE_SCORE, SPECIFIC, SAID_AGAIN = 0.2, 0.5, 0.4, 0.3
-"""Bonuses: for a user's words, for rules among them, for names and numbers, for each further session."""
+"""Bonuses for a user's words, for rules among them, for names and numbers, and for each further session."""
 PARAGRAPH, LISTED, STATUS, LEANING, GUESS, MOMENTARY = -0.4, -0.3, -0.3, -0.3, -0.3, -0.6
-"""Penalties: for text that the user would have to cut, for a model's list of changes and its news that something works,
-for "that" without a name, for a guess, and for a request of the moment. All ten were chosen on the labelled sessions
-with their figures in view; a fitted model was no better on sessions left out. `benchmarks/promoted.py` prints what the
-order is worth."""
+"""Penalties for text that the user would have to cut, for a model's list of changes and its report of success, for
+"that" without a name, for a guess, and for a momentary request. All ten values were chosen from the figures on the
+labelled sessions; a fitted model was no better on sessions left out. `benchmarks/promoted.py` measures the order."""
 NEXT_TIME, REPORTED = 1.0, -0.5
-"""Corrections for a line that a model wrote: a bonus as large as for being high if it says what to do next time, and a
-penalty if it reports a change. A model reports a change with the names of all that it touched, which count as
-specifics, and marks nearly all of its work as high: such lines filled the first page, and rules came after them."""
+"""Corrections for a line that a model wrote: a bonus as large as that of high priority if it says what to do next time,
+and a penalty if it reports a change. A model's report has the names of everything that it touched, which count as
+specifics, and marks nearly all of its work as high; such lines filled the first page, before any rule."""
 FULL = 4
-"""The number of names above which more of them do not count."""
+"""Number of names at which their bonus reaches its maximum."""
 LONG = 70
-"""Tokens of a paragraph."""
+"""Minimum tokens of a paragraph."""
 MAX_SESSIONS = 4
 
 
@@ -77,8 +76,8 @@ def line_score(text: str, kind: str, trust: str, priority: str) -> float:
 
 
 def use_score(line: ReflectionRow, section: int, observed: Sequence[SourceRow]) -> float:
-    """The score of the purpose of a model's line; ``section`` is its position, ``observed`` are its observations, the
-    lead first. Instructions from results, pastes and programs alone get no bonus."""
+    """The score for the purpose of a model's line; ``section`` is the index of its section, ``observed`` are its
+    observations, the lead first. Instructions that come only from tool results, pastes and programs get no bonus."""
     kind = observed[0]["kind"] if observed and line["kind"] in FITS_NONE else line["kind"]
     if is_guidance(kind, section):
         return NEXT_TIME if any(o["trust"] in TRUSTED for o in observed) else 0.0
@@ -86,5 +85,5 @@ def use_score(line: ReflectionRow, section: int, observed: Sequence[SourceRow]) 
 
 
 def with_sessions(value: float, sessions: int) -> float:
-    """The score of a line that was said in this number of sessions."""
+    """The score of a line that occurred in this number of sessions."""
     return value + SAID_AGAIN * (min(max(sessions, 1), MAX_SESSIONS) - 1)

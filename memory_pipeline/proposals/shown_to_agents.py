@@ -14,7 +14,7 @@ from memory_pipeline.settings import Settings
 
 
 def lines_for_agents(settings: Settings) -> list[Line]:
-    """The lines of MEMORY.md without those that are struck through. Raises FileNotFoundError."""
+    """The lines of MEMORY.md that are not struck through. Raises FileNotFoundError."""
     lines = [line for line in lines_of(settings.memory_file.read_bytes()) if not line.is_struck]
     projects = _by_heading(settings, lines)
     return [
@@ -24,9 +24,9 @@ def lines_for_agents(settings: Settings) -> list[Line]:
 
 
 def refresh_agents(settings: Settings) -> list[str]:
-    """Show connected agents the lines as they are now; what is wrong there, as sentences, ends no review of anything.
+    """Write the current lines for connected agents. Returns problems as sentences, as they must not end a review.
 
-    Without a MEMORY.md, or without it any more, what agents have stays.
+    If MEMORY.md is missing, the agents' files stay as they are.
     """
     try:
         return refresh(settings, lines_for_agents(settings))
@@ -37,7 +37,7 @@ def refresh_agents(settings: Settings) -> list[str]:
 
 
 def _by_heading(settings: Settings, lines: Sequence[MemoryLine]) -> dict[str, str]:
-    """The project of lines that stand under it as their heading, by proposal, as version 0.1 could put them."""
+    """The project of lines under a heading with its name, by proposal, as version 0.1 could write them."""
     own = {name.casefold() for name in settings.sections}
     under = {
         line.proposal_id: line.section for line in lines if line.section.casefold() not in own and line.proposal_id

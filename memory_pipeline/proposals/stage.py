@@ -1,4 +1,5 @@
-"""A day's rows of `proposals` and `supports`: which of its reflections are offered, and which say what is known."""
+"""The stage that writes a day's rows of `proposals` and `supports`: reflections that are offered, and repetitions of
+known lines."""
 
 from __future__ import annotations
 
@@ -44,26 +45,26 @@ from memory_pipeline.workspace.workspace import Workspace
 
 VERSION = "10"
 PASSING = "progress"
-"""Matters on its day, however high."""
+"""The kind that only matters on its day, whatever its priority."""
 STATES = (*LASTING, "state_change")
-"""Kinds that can say that an older line is over."""
+"""Kinds that can end an older line."""
 
 
 class ScoredLine(ReflectionRow):
-    """A row of `reflections` with the score that a proposal of it would have."""
+    """A row of `reflections` with the score of a proposal from it."""
 
     worth: float
 
 
 class KnownProposal(ProposalRow):
-    """A row of `proposals` with its status; one that the stage has just made has no other state."""
+    """A row of `proposals` with its status, which is pending for new ones."""
 
     status: str
 
 
 class ProposalsStage:
-    """Offers what `offering` lets through, each line once: what says the same as a line that was ever offered is
-    merged into it. A proposal that was made is never changed or taken back."""
+    """The stage that offers the lines selected by `offering`, each once: a line with the meaning of an earlier proposal
+    is merged into that. An existing proposal is never changed or withdrawn."""
 
     tables = ("supports", "proposals")
 
@@ -71,17 +72,17 @@ class ProposalsStage:
         self.workspace = workspace
         self.settings, self.lake = workspace.settings, workspace.lake
         self._known: KnownLines | None = None
-        """Every line that is known, read once: a range of days adds to them as it goes."""
+        """All known lines, read once; a range of days adds to them."""
         self._made: dict[str, KnownProposal] = {}
         self._again: dict[str, list[tuple[date, datetime]]] = {}
-        """By proposal, repetitions on other days."""
+        """Repetitions on other days, by proposal."""
         self._last_number: dict[date, int] = {}
-        """The last number of each day's proposals, including those whose rows are lost."""
+        """The highest number of each day's proposals, including those whose rows are lost."""
         self._has_vector: set[str] | None = None
 
     def fingerprint(self, day: date) -> str:
-        """A hash of the reflections alone: earlier offers and MEMORY.md only keep lines from being offered, and must
-        not make a finished day out of date."""
+        """A hash of the reflections alone: earlier proposals and MEMORY.md only prevent offers, and must not make a
+        finished day out of date."""
         return fingerprint_of(VERSION, self.lake.digest("reflections", [day]))
 
     def build(self, day: date) -> Built:
@@ -95,7 +96,7 @@ class ProposalsStage:
         rows: list[ProposalRow] = []
         supports: list[SupportRow] = []
         number, standing = self._last_number.get(day, 0), []
-        # a day that is made anew with more counts what it offered before
+        # rebuilding a day includes what it offered before
         leads = (observed.get(row["sources"][1]) for row in typed_rows(of_day, ProposalRow) if row["sources"][1:])
         of_session = Counter(lead["session_id"] for lead in leads if lead)
         for line in lines:
@@ -104,10 +105,10 @@ class ProposalsStage:
                 continue
             text, vector = one_line(line["text"]), vectors.get(line["sources"][0])
             standing.append(text)
-            replaced = self._replaced(known, line, text) if line["kind"] in STATES else []
+            replaced = self._replaced_proposals(known, line, text) if line["kind"] in STATES else []
             same = known.from_sources(line["sources"])
             if same and (same.proposal_id in replaced or differs(text, same.text)):
-                same = None  # the reflector took them for one
+                same = None  # the reflector merged the two
             if not (same or replaced):
                 same = known.same(text, vector, line["projects"] or ())
             if same:
@@ -132,7 +133,7 @@ class ProposalsStage:
         return Built(frames)
 
     def _log(self, day: date, frames: Mapping[str, pl.DataFrame], best_first: Sequence[str]) -> None:
-        """Remove the notes about proposals together with their evidence: withdrawn words stay in no log."""
+        """Write the daily log without notes about removed proposals, so that no log keeps withdrawn words."""
         lines = self.lake.read("reflections", [day])
         standing = pl.col("sources").list.first().is_in(lines["reflection_id"].to_list())
         offered = frames["proposals"].filter(standing)
@@ -142,7 +143,7 @@ class ProposalsStage:
         plain = plain_summary(
             offered.sort("worth", descending=True, nulls_last=True)["text"].to_list(), again, best_first
         )
-        told = LogReflection(
+        note = LogReflection(
             next((summary for summary in lines["summary"] if summary), plain),
             lines.height,
             int(lines["input_tokens"].max() or 0),  # type: ignore[arg-type]
@@ -150,7 +151,7 @@ class ProposalsStage:
             frames["supports"].height,
             dict(offered.select("proposal_id", "text").iter_rows()),
         )
-        write_reflection(self.settings.daily_log(day), day, told, backups=self.settings.backups)
+        write_reflection(self.settings.daily_log(day), day, note, backups=self.settings.backups)
 
     def left_out(self, day: date) -> Counter[str]:
         """The number of the day's lines that must not be offered, by reason."""
@@ -162,7 +163,7 @@ class ProposalsStage:
         return Counter(reason for reason in reasons if reason)
 
     def _lines(self, day: date, observed: Mapping[str, SourceRow]) -> list[ScoredLine]:
-        """The day's lines that may matter after it and have a word of this day in them, best first."""
+        """The day's lines that may matter later and contain words said on this day, best first."""
         lines: list[ScoredLine] = [
             {**line, "worth": self._score(line, observed)}
             for line in typed_rows(self.lake.read("reflections", [day]), ReflectionRow)
@@ -173,8 +174,8 @@ class ProposalsStage:
         )
 
     def _score(self, line: ReflectionRow, observed: Mapping[str, SourceRow]) -> float:
-        """The score of the words by their speaker, and of their purpose if a model chose them; a model's line has the
-        trust of its sources."""
+        """The score of the words and their speaker, plus that of the purpose if a model chose them; a model's line has
+        the trust of its sources."""
         lead = observed.get(line["sources"][0], line)
         sources = [observed[s] for s in line["sources"] if s in observed]
         value = line_score(line["text"], line["kind"], lead["trust"], line["priority"])
@@ -202,7 +203,7 @@ class ProposalsStage:
                 self._known.add(Known(proposal_id, row["text"], projects), row["sources"], vector)
             path = self.settings.memory_file
             decided = log.events(DECIDED, ~pl.col("proposal_id").is_in([*self._made, *fixes]))
-            for text in decided["text"]:  # of proposals whose rows are lost: what a user decided is not asked again
+            for text in decided["text"]:  # proposals whose rows are lost: a user's decision is not asked for again
                 self._known.add(Known(None, text))
             lines = lines_of(path.read_bytes() if path.exists() else None)
             self._last_number = last_numbers(log, [line.proposal_id for line in lines if line.proposal_id])
@@ -225,8 +226,8 @@ class ProposalsStage:
         wanted = [o for o in dict.fromkeys(observation_ids) if o in self._has_vector]
         return vectors_of(self.settings, encoder_of(self.settings.embedding_model), wanted)
 
-    def _replaced(self, known: KnownLines, line: ScoredLine, text: str) -> list[str]:
-        """Proposals, pending or approved, that said earlier what this line says is over."""
+    def _replaced_proposals(self, known: KnownLines, line: ScoredLine, text: str) -> list[str]:
+        """Earlier proposals, pending or approved, that this line ends."""
         over = [known.from_sources([s]) for s in line.get("superseded") or []]
         over += [known.exactly(text) for text in line.get("contradicts") or []]
         found = [k.proposal_id for k in [*over, *known.replaced_by(text)] if k and k.proposal_id]
@@ -234,25 +235,26 @@ class ProposalsStage:
             p
             for p in dict.fromkeys(found)
             if self._made[p]["status"] in (PENDING, APPROVED)
-            and self._said(p, line["day"]) <= _seen(line)
+            and self._said(p, line["day"]) <= _last_said(line)
             and may_end(line["projects"], self._made[p]["projects"])
         ]
 
     def _is_replaced(self, known: KnownLines, line: ScoredLine, text: str) -> bool:
-        """Whether a line that was said later says that this one is over."""
+        """Whether a later line ends this one."""
         newer = [k.proposal_id for k in known.replacing(text) if k.proposal_id]
         return any(
-            self._said(p, line["day"]) > _seen(line) and may_end(self._made[p]["projects"], line["projects"])
+            self._said(p, line["day"]) > _last_said(line) and may_end(self._made[p]["projects"], line["projects"])
             for p in newer
         )
 
     def _said(self, proposal_id: str, day: date) -> datetime:
-        """The time of a proposal's last repetition, without those of the day: a run that died may have stored them."""
+        """The time of a proposal's last repetition on another day: an interrupted run may have stored those of this
+        day."""
         again = [said_at for of_day, said_at in self._again.get(proposal_id, ()) if of_day != day]
-        return max([_seen(self._made[proposal_id]), *again])
+        return max([_last_said(self._made[proposal_id]), *again])
 
     def _support(self, day: date, same: Known, line: ScoredLine, observed: Sequence[SourceRow]) -> list[SupportRow]:
-        """The support that the day adds to a proposal; none for a line that a user wrote into MEMORY.md."""
+        """The support that the day adds to a proposal; empty for a line that a user wrote into MEMORY.md."""
         if same.proposal_id is None:
             return []
         own = set(self._made[same.proposal_id]["sources"])
@@ -274,8 +276,8 @@ class ProposalsStage:
         ]
 
 
-def _seen(row: ScoredLine | KnownProposal) -> datetime:
-    """The time of the last repetition; of rows of earlier versions, their day."""
+def _last_said(row: ScoredLine | KnownProposal) -> datetime:
+    """The time of the last repetition; for rows of earlier versions, their day."""
     seen = row["last_seen"]
     return datetime.combine(row["day"], time.min, UTC) if seen is None else seen
 

@@ -1,4 +1,4 @@
-"""A summary of a day's reflection in one or two plain sentences for the log, if no model wrote one.
+"""A summary of a day's reflection in one or two sentences for the log, for days without a model's summary.
 
 The sentences quote the most important lines, so nothing in them is guessed.
 """
@@ -10,16 +10,15 @@ from collections.abc import Sequence
 from memory_pipeline.text.sentences import clip
 
 MAX_NAMED = 2
-"""Lines that a sentence names."""
+"""Maximum number of lines that a sentence quotes."""
 MAX_LINE = 160
-"""Characters of each."""
+"""Maximum characters of each quoted line."""
 
 
 def plain_summary(offered: Sequence[str], said_again: Sequence[str], lines: Sequence[str]) -> str:
-    """The summary of new offers, of repeated ones, and, if there are neither, of all other lines; each with the most
-    important first."""
-    told = [("New", offered), ("Said again", said_again)]
-    sentences = [f"{words}: {_named(some)}." for words, some in told if some]
+    """The summary of new and repeated proposals or, if there are none, of all other lines; the most important first."""
+    groups = [("New", offered), ("Said again", said_again)]
+    sentences = [f"{words}: {_named(some)}." for words, some in groups if some]
     if not sentences:
         return f"Nothing new was offered; what mattered most: {_named(lines)}." if lines else "Nothing was offered."
     return " ".join(sentences)

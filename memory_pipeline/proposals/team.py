@@ -1,8 +1,8 @@
-"""Lines that two people of a team have each approved for themselves, offered to the memory of the team.
+"""Lines that two people of a team approved independently, offered to the team's memory.
 
-Nobody's sessions are read: of each person's table `events` only the promotions, the lines that they let into their own
-MEMORY.md. The team's workspace is one like any other. What is found is a row of `remembered` there, and somebody of the
-team decides on it in its REVIEW.md.
+No sessions are read, only the promotions in each person's table `events`: lines that they accepted into their own
+MEMORY.md. The team's workspace is an ordinary one. A common line becomes a row of `remembered` there, and a member of
+the team decides on it in its REVIEW.md.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from memory_pipeline.text.relation import differs
 from memory_pipeline.workspace.workspace import Workspace
 
 MIN_PEOPLE = 2
-"""Who have approved what says the same. What one holds to is theirs."""
+"""Minimum number of people who approved the same line. A line of one person is personal."""
 
 
 @dataclass
 class Agreed:
-    """A line that several people approved: the text as it was worded last."""
+    """A line that several people approved, with its latest wording."""
 
     text: str
     section: str
@@ -40,7 +40,7 @@ class Agreed:
 
 @dataclass(frozen=True)
 class Offered:
-    """A line that was found, and what became of it: None with the reason where it could not be offered."""
+    """An agreed line and the stored proposal, or None with the reason if it could not be offered."""
 
     agreed: Agreed
     made: Remembered | None
@@ -48,9 +48,9 @@ class Offered:
 
 
 def agreed_lines(workspace: Workspace, people: Mapping[str, Lake]) -> list[Agreed]:
-    """Lines that at least two of these people, by name, have approved, the oldest first. Two lines say the same as in
-    reviewing, by their words and by vectors where the workspace's model is on this machine, and
-    never with another number or the contrary: nobody of the team has seen both."""
+    """Lines that at least two of these people (by name) approved, oldest first. Two lines are compared as in reviewing,
+    by words and by vectors if the workspace's model is installed, but never match with different numbers or a
+    contradiction, as no member has seen both."""
     columns = ["happened_at", "proposal_id", "section", "text"]
     lines = sorted(
         (at, owner, proposal_id, section, text)
@@ -62,7 +62,7 @@ def agreed_lines(workspace: Workspace, people: Mapping[str, Lake]) -> list[Agree
     vectors = [None] * len(texts) if by_words else encoder_of(workspace.settings.embedding_model).encode(texts)
     layers, found = [KnownLines()], dict[str, Agreed]()
     for (at, owner, proposal_id, section, text), vector in zip(lines, vectors, strict=True):
-        for layer in layers:  # lines that are alike and differ, as "always" and "never" do, are in different ones
+        for layer in layers:  # similar lines that contradict each other ("always", "never") are in different layers
             same = layer.same(text, vector)
             if same is None or not differs(text, found[same.proposal_id or ""].text, cautious=True):
                 break
@@ -80,7 +80,7 @@ def agreed_lines(workspace: Workspace, people: Mapping[str, Lake]) -> list[Agree
 
 
 def offer(workspace: Workspace, agreed: Agreed, now: datetime) -> Offered:
-    """Store it as a proposal of the team, unless one that says the same is there, also if the team rejected it."""
+    """Store it as a proposal of the team, unless one with the same meaning exists, also if the team rejected that."""
     section = agreed.section if agreed.section in workspace.settings.sections else None
     try:
         made = remember(workspace, agreed.text, now, section=section, trust=TEAM, client=agreed.told)

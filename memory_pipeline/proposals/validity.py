@@ -1,4 +1,4 @@
-"""Which proposals a newer one ends, and whether one may still become a line of MEMORY.md when a user approves it."""
+"""Replacement of proposals by newer ones, and validity of a proposal at the time of approval."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Known = Sequence[tuple[MemoryLine, str]]
 
 
 def supersessions(log: ProposalLog) -> list[Decision]:
-    """Decisions on the pending proposals whose place a newer one takes."""
+    """Decisions on the pending proposals that a newer one replaces."""
     standing = log.frame.filter(pl.col("status") != WITHDRAWN)
     newer = standing.filter(pl.col("supersedes").list.len() > 0).select("proposal_id", "supersedes", "text")
     over = {old: (p, text) for p, olds, text in newer.iter_rows() for old in olds}
@@ -44,14 +44,14 @@ def supersessions(log: ProposalLog) -> list[Decision]:
 
 
 def invalid(workspace: Workspace, log: ProposalLog, approvals: Mapping[str, str]) -> dict[str, str]:
-    """Why approved proposals (id to text) must not be promoted, by id; those that may are left out."""
+    """The reasons why approved proposals (id to text) must not be promoted, by id; valid ones are left out."""
     if not approvals:
         return {}
     rows = log.rows(approvals)
-    gone = _retracted(workspace, rows)
+    gone = _without_evidence(workspace, rows)
     path = workspace.settings.memory_file
     lines = [line for line in lines_of(path.read_bytes() if path.exists() else None) if not line.is_struck]
-    newer, known, fixes = _taking(log, lines), [(line, normalised(line.text)) for line in lines], log.fixes
+    newer, known, fixes = _replacing_proposals(log, lines), [(line, normalised(line.text)) for line in lines], log.fixes
     found = {}
     for proposal_id, row in rows.items():
         text = approvals[proposal_id]
@@ -59,40 +59,41 @@ def invalid(workspace: Workspace, log: ProposalLog, approvals: Mapping[str, str]
             found[proposal_id] = "nothing that can be seen is left of its text"
             continue
         if fix := fixes.get(proposal_id):
-            reason = _unfit(workspace, fix, row, text, known)
+            reason = _invalid_fix_reason(workspace, fix, row, text, known)
         else:
-            reason = gone.get(proposal_id) or _there(row, text, known) or _contradicted(row, text, newer)
+            reason = gone.get(proposal_id) or _known_reason(row, text, known) or _contradiction_reason(row, text, newer)
         if reason:
             found[proposal_id] = reason
     return found
 
 
-def _unfit(workspace: Workspace, fix: FixRow, row: ProposalState, text: str, known: Known) -> str | None:
-    """The reason why a fix of MEMORY.md is invalid; what to make of another file its user knows."""
+def _invalid_fix_reason(workspace: Workspace, fix: FixRow, row: ProposalState, text: str, known: Known) -> str | None:
+    """The reason why a fix of MEMORY.md is invalid, or None; changes of other files are up to the user."""
     if fix["place"] != workspace.settings.memory_file.name:
         return None
     over = normalised(fix["replaces"] or "")
     if fix["adds"]:
-        return _there(row, text, known, over)
+        return _known_reason(row, text, known, over)
     is_there = any(over in said for _, said in known)
     return None if is_there else "MEMORY.md no longer has the line that it would strike out"
 
 
-def _there(row: ProposalState, text: str, known: Known, over: str = "") -> str | None:
-    """That MEMORY.md has the text, in another line than those that it takes the place of; ``over`` by its words."""
+def _known_reason(row: ProposalState, text: str, known: Known, over: str = "") -> str | None:
+    """The reason if MEMORY.md already has the text, in another line than those that it replaces (``over`` gives one by
+    its words), or None."""
     replaced = set(row["supersedes"] or [])
     wanted = normalised(text)
     for line, said in known:
         if said == over:
             continue
-        # an edited text is refused only where it is the very same: the user has seen what they wrote
+        # an edited text is refused only if it is equal: the user has seen it
         same = said == wanted or (text == row["text"] and is_same(text, line.text, EQUAL))
         if same and line.proposal_id not in replaced:
             return f"MEMORY.md says it already, in line {line.line_number}"
     return None
 
 
-def _contradicted(row: ProposalState, text: str, newer: list[ProposalState]) -> str | None:
+def _contradiction_reason(row: ProposalState, text: str, newer: list[ProposalState]) -> str | None:
     for other in newer:
         later = other["last_seen"] and row["last_seen"] and other["last_seen"] > row["last_seen"]
         named = row["proposal_id"] in (other["supersedes"] or [])
@@ -102,8 +103,8 @@ def _contradicted(row: ProposalState, text: str, newer: list[ProposalState]) -> 
     return None
 
 
-def _taking(log: ProposalLog, lines: list[MemoryLine]) -> list[ProposalState]:
-    """The approved proposals in MEMORY.md that take another line's place, with the words that they have there."""
+def _replacing_proposals(log: ProposalLog, lines: list[MemoryLine]) -> list[ProposalState]:
+    """The approved proposals in MEMORY.md that replace another line, with their current words there."""
     texts = {line.proposal_id: line.text for line in lines if line.proposal_id}
     rows = log.frame.filter(pl.col("proposal_id").is_in(list(texts)))
     return [
@@ -113,11 +114,11 @@ def _taking(log: ProposalLog, lines: list[MemoryLine]) -> list[ProposalState]:
     ]
 
 
-def _retracted(workspace: Workspace, rows: Mapping[str, ProposalState]) -> dict[str, str]:
-    """Proposals of whose words nothing is left: taken back, made private, or ended by what was said later.
+def _without_evidence(workspace: Workspace, rows: Mapping[str, ProposalState]) -> dict[str, str]:
+    """Proposals whose evidence is gone: withdrawn, made private, or ended by a later statement.
 
-    Days of which there are no tables any more say nothing, and neither do observations with other ids: another
-    observer may have seen the same words.
+    Days without tables show nothing, and neither do observations with other ids: another observer may have seen the
+    same words.
     """
     rows = {p: row for p, row in rows.items() if not is_fix(p)}
     days = {d for row in rows.values() for d in lookback(row["day"], workspace.settings.lookback_days)}

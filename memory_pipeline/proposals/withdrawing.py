@@ -1,5 +1,5 @@
-"""Withdrawal of undecided fixes whose pattern has ended: a problem that stopped needs no change. Proposals that had
-given way to such a fix are offered again."""
+"""Withdrawal of undecided fixes whose pattern has ended: a problem that stopped needs no change. Proposals that such a
+fix had replaced are offered again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ENDED = re.compile(r"ended on (\d{4}-\d{2}-\d{2})")
 
 
 def withdrawals(workspace: Workspace, log: ProposalLog) -> list[Decision]:
-    """Decisions on the pending fixes whose patterns have ended by the newest day on which friction was looked for."""
+    """Decisions on the pending fixes whose patterns had ended on the newest day of the friction search."""
     looked_at, status = last_day_looked_at(workspace.lake), log.status
     waiting = {p: fix for p, fix in log.fixes.items() if status.get(p) == PENDING}
     if looked_at is None or not waiting:
@@ -48,7 +48,7 @@ def withdrawals(workspace: Workspace, log: ProposalLog) -> list[Decision]:
 
 
 def had_given_way(log: ProposalLog, withdrawn: Sequence[str]) -> list[str]:
-    """The proposals that ended because these fixes said the same: to be offered again, each once."""
+    """The proposals that these fixes had replaced, to be offered again once."""
     olds = {old for p in withdrawn for old in log.fixes[p]["supersedes"] or []}
     olds -= set(log.events(REOFFERED)["proposal_id"])
     return [p for p, row in log.rows(olds).items() if row["status"] == SUPERSEDED]
@@ -58,5 +58,5 @@ def recently_withdrawn(log: ProposalLog, now: datetime, days: int) -> dict[str, 
     """Fixes withdrawn within this number of days, by id, with the day on which the pattern ended."""
     in_time = (pl.col("decided_at") > now - timedelta(days=days)) & (pl.col("decided_at") <= now)
     recent = log.frame.filter(pl.col("status") == WITHDRAWN, in_time).sort("decided_at", "proposal_id")
-    told = recent.select("proposal_id", "reason").iter_rows()
-    return {p: found[1] for p, reason in told if (found := _ENDED.search(reason or ""))}
+    reasons = recent.select("proposal_id", "reason").iter_rows()
+    return {p: found[1] for p, reason in reasons if (found := _ENDED.search(reason or ""))}

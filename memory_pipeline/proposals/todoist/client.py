@@ -1,6 +1,6 @@
-"""The part of Todoist's API that the review needs: a few calls, each with a timeout, and errors that are sentences.
+"""The calls of Todoist's API that the review needs, each with a timeout, and errors with readable messages.
 
-The token is in no message, table or log: errors of the HTTP library are rewritten and not chained.
+The token never appears in a message, table or log: errors of the HTTP library are rewritten and not chained.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ URL = "https://api.todoist.com"
 LABEL, REJECTED_LABEL = "memory-review", "rejected"
 OPEN, COMPLETED, DELETED = "open", "completed", "deleted"
 PAGE, MAX_PAGES = 200, 20
-"""Maximum pages of a list, in case a server never stops to name a next one."""
+"""Items per page, and maximum pages of a list, in case a server always names a next page."""
 SECONDS = 30.0
-"""Seconds that each step of a request may take."""
+"""Timeout in seconds of each step of a request."""
 PATIENCE = 60.0
-"""Seconds in all that a pass waits when Todoist asks it to."""
+"""Total seconds that a pass waits when Todoist asks for it."""
 WAIT_UNSAID = 60.0
 _TOKEN = re.compile(r"[!-~]+")
 T = TypeVar("T")
 
 
 class TodoistBusyError(TryAgainLaterError):
-    """Todoist did not answer, or asks to wait."""
+    """Todoist did not answer, or asks the client to wait."""
 
     def __init__(self, message: str, wait: float = 0.0) -> None:
         super().__init__(message)
@@ -47,7 +47,7 @@ class TodoistBusyError(TryAgainLaterError):
 
 
 class TodoistRefusedError(CannotGoOnError):
-    """No request of this kind can succeed: the token is missing or wrong, or it is another account's."""
+    """Requests cannot succeed: the token is missing or wrong, or belongs to another account."""
 
 
 class _NotFoundError(TodoistRefusedError):
@@ -56,7 +56,7 @@ class _NotFoundError(TodoistRefusedError):
 
 @dataclass(frozen=True)
 class ReviewTask:
-    """A task as a user left it."""
+    """A task in its current state."""
 
     task_id: str
     content: str
@@ -70,7 +70,7 @@ class ReviewTask:
 
 
 class Todoist:
-    """A connection, to be used in a `with` block."""
+    """A connection to Todoist, for use in a `with` block."""
 
     def __init__(self, token: str | None, *, patience: float = PATIENCE, seconds: float = SECONDS) -> None:
         import httpx
@@ -84,7 +84,7 @@ class Todoist:
             )
         self._token, self._patience, self._seconds = token, patience, seconds
         self._request_id: str | None = None
-        # hooks and no transport of our own: with one, httpx would not go through the machine's proxy
+        # hooks instead of a custom transport, with which httpx would bypass the machine's proxy
         hooks: dict[str, list[Callable[..., Any]]] = {"request": [self._prepare], "response": [self._note_deleted]}
         self._http = httpx.Client(event_hooks=hooks)
         self._api = TodoistAPI(token, lambda: self._request_id or str(uuid4()), self._http)
@@ -97,7 +97,7 @@ class Todoist:
         self._http.close()
 
     def review_tasks(self) -> list[ReviewTask]:
-        """The open tasks that carry the label."""
+        """The open tasks with the label."""
         return [_task(task) for task in self._pages(lambda: self._api.get_tasks(label=LABEL, limit=PAGE))]
 
     def completed(self, since: datetime, until: datetime) -> list[ReviewTask]:
@@ -106,7 +106,7 @@ class Todoist:
         return [_task(task, COMPLETED) for task in self._pages(lambda: asked(since=since, until=until, limit=PAGE))]
 
     def find(self, task_id: str) -> ReviewTask:
-        """The task in whichever state it is; one that is not there is deleted."""
+        """The task in any state; a missing one counts as deleted."""
         self._deleted = False
         try:
             task = self._call(lambda: self._api.get_task(task_id))
@@ -117,10 +117,11 @@ class Todoist:
         return _task(task, COMPLETED if task.is_completed else OPEN)
 
     def add(self, content: str, description: str, request_id: str) -> ReviewTask:
-        """A new task with the label; the same request id twice is one task, as far as Todoist remembers it."""
+        """Create a task with the label. Repeating the request id does not create a second one, as far as Todoist
+        remembers it."""
         self._request_id = request_id
         try:
-            # without the last argument an @name in the line would be cut out of it and become a label
+            # without the last argument, Todoist would turn an @name in the line into a label
             added = self._call(
                 lambda: self._api.add_task(content, description=description, labels=[LABEL], auto_parse_labels=False)
             )
@@ -131,19 +132,19 @@ class Todoist:
     def comment(self, task_id: str, text: str, request_id: str) -> None:
         self._request_id = request_id
         try:
-            self._unless_gone(lambda: self._api.add_comment(text, task_id=task_id))
+            self._ignoring_missing(lambda: self._api.add_comment(text, task_id=task_id))
         finally:
             self._request_id = None
 
     def close(self, task_id: str) -> None:
-        """Complete the task; one that is not there any more needs nothing."""
-        self._unless_gone(lambda: self._api.complete_task(task_id))
+        """Complete the task; a missing task is ignored."""
+        self._ignoring_missing(lambda: self._api.complete_task(task_id))
 
     def delete(self, task_id: str) -> None:
-        self._unless_gone(lambda: self._api.delete_task(task_id))
+        self._ignoring_missing(lambda: self._api.delete_task(task_id))
 
     def account(self) -> str:
-        """The id of the account's inbox, which each account has exactly one of."""
+        """The id of the account's inbox, of which each account has exactly one."""
         for project in self._pages(lambda: self._api.get_projects(limit=PAGE)):
             if project.is_inbox_project:
                 return str(project.id)
@@ -161,12 +162,12 @@ class Todoist:
             found += page
         return found
 
-    def _unless_gone(self, ask: Callable[[], object]) -> None:
+    def _ignoring_missing(self, ask: Callable[[], object]) -> None:
         with contextlib.suppress(_NotFoundError):
             self._call(ask)
 
     def _call(self, ask: Callable[[], T]) -> T:
-        """Ask, and wait as often and as long as Todoist says, within the patience of this connection."""
+        """Make a request, and wait and retry as Todoist asks, up to the patience of this connection."""
         import httpx
 
         while True:
@@ -178,7 +179,7 @@ class Todoist:
                 raise TodoistBusyError(
                     f"Todoist did not answer ({type(error).__name__}); it is asked again later."
                 ) from None
-            except Exception as error:  # the library names no errors of its own for an answer that it cannot read
+            except Exception as error:  # the library has no exception for an unreadable answer
                 raise TodoistBusyError(f"Todoist's answer cannot be read ({type(error).__name__}).") from None
             wait = self._judge(response)
             if wait > self._patience:
@@ -187,7 +188,7 @@ class Todoist:
             time.sleep(wait)
 
     def _judge(self, response: httpx.Response) -> float:
-        """Seconds to wait before the request is made again; raises when that would not help."""
+        """Seconds to wait before repeating the request; raises if that would not help."""
         status = response.status_code
         if status == 429:
             return _seconds(response.headers.get("Retry-After"))
@@ -197,18 +198,18 @@ class Todoist:
         if status in (401, 403):
             raise TodoistRefusedError(
                 f"Todoist does not accept TODOIST_API_TOKEN ({status}); copy it again from Todoist, Settings, "
-                f"Integrations, Developer.{self._said(response)}"
+                f"Integrations, Developer.{self._error_message(response)}"
             )
         if status >= 500:
             raise TodoistBusyError(f"Todoist is out of order ({status}); it is asked again later.")
-        raise TodoistRefusedError(f"Todoist refused {asked} ({status}).{self._said(response)}")
+        raise TodoistRefusedError(f"Todoist refused {asked} ({status}).{self._error_message(response)}")
 
-    def _said(self, response: httpx.Response) -> str:
+    def _error_message(self, response: httpx.Response) -> str:
         said = clip(one_line(response.text.replace(self._token, "…")), 100)
         return f" It says: {said}" if said else ""
 
     def _prepare(self, request: httpx.Request) -> None:
-        """An end for each request, earlier than the library's, and the address that `URL` names."""
+        """Set the timeout of a request, shorter than the library's, and the address of `URL`."""
         import httpx
 
         request.extensions["timeout"] = httpx.Timeout(self._seconds).as_dict()
@@ -217,13 +218,13 @@ class Todoist:
         request.headers["Host"] = base.netloc.decode()
 
     def _note_deleted(self, response: httpx.Response) -> None:
-        """Todoist may still show a deleted task, marked in a field that the library leaves out."""
+        """Note deleted tasks, which Todoist still returns with a mark that the library drops."""
         response.read()
         self._deleted = bool(re.search(rb'"is_deleted"\s*:\s*true', response.content))
 
 
 def open_todoist(settings: Settings, *, patience: float = PATIENCE, seconds: float = SECONDS) -> Todoist:
-    """Raises `TodoistRefusedError` when there is no token that could be sent."""
+    """A connection with the token of the settings. Raises `TodoistRefusedError` if there is no valid token."""
     return Todoist(settings.todoist.api_token, patience=patience, seconds=seconds)
 
 

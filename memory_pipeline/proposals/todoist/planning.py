@@ -1,4 +1,4 @@
-"""The work to do in Todoist, derived from the open tasks and the tables, without requests or changes."""
+"""The changes to make in Todoist, derived from the open tasks and the tables without requests."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from memory_pipeline.workspace.workspace import Workspace
 
 @dataclass(frozen=True)
 class Plan:
-    """The work that follows from the open tasks and the tables."""
+    """The changes that follow from the open tasks and the tables."""
 
     waiting: dict[str, ProposalState]
     """The pending proposals."""
     known: dict[str, str]
-    """Proposals that are tasks by record, with the task's id."""
+    """Proposals that are recorded as tasks, with the id of the task."""
     open: dict[str, ReviewTask]
     """Pending proposals with their open task."""
     doubles: list[ReviewTask]
     """Further open tasks of the same proposal."""
     missing: list[str]
-    """Pending proposals whose task is out of sight: completed, deleted, or without the label."""
+    """Pending proposals whose task is not listed: completed, deleted, or without the label."""
     unmade: list[str]
-    """Proposals that are shown and are no task, as far as is known."""
+    """Displayed proposals without a task, as far as known."""
     settled: dict[str, list[ReviewTask]]
     """Decided proposals with their open tasks."""
 
     @property
     def due(self) -> list[str]:
-        """The work in words that are equal for equal work; nothing if there is none."""
+        """A description of the work that is equal for equal work; empty if there is none."""
         work = [f"reject {p}" for p, task in self.open.items() if task.is_rejected]
         work += [f"record {p} {task.task_id}" for p, task in self.open.items() if self.known.get(p) != task.task_id]
         work += [f"remove {task.task_id}" for task in self.doubles]
@@ -61,7 +61,7 @@ def plan(workspace: Workspace, tasks: Sequence[ReviewTask]) -> Plan:
     doubles: list[ReviewTask] = []
     several = [waiting[p] for p in kept if len(found[p]) > 1]
     for proposal in as_offered(workspace, log, several):
-        of_it = [(_touched(task, proposal, known), task) for task in found[proposal.proposal_id]]
+        of_it = [(_task_sort_key(task, proposal, known), task) for task in found[proposal.proposal_id]]
         (_, kept[proposal.proposal_id]), *others = sorted(of_it, key=lambda pair: pair[0])
         doubles += [task for _, task in others]
     return Plan(
@@ -75,7 +75,7 @@ def plan(workspace: Workspace, tasks: Sequence[ReviewTask]) -> Plan:
     )
 
 
-def _touched(task: ReviewTask, proposal: Proposal, known: dict[str, str]) -> tuple[bool, bool, bool, str]:
-    """Sorts the task of several first that a user did something to, else the one that is on record."""
+def _task_sort_key(task: ReviewTask, proposal: Proposal, known: dict[str, str]) -> tuple[bool, bool, bool, str]:
+    """A sort key that puts first the task that a user changed, then the recorded one."""
     is_edited = edited_text(task, proposal) is not None
     return not task.is_rejected, not is_edited, known.get(proposal.proposal_id) != task.task_id, task.task_id

@@ -1,8 +1,8 @@
-"""Reviewing in Todoist: proposals become tasks, and what a user does with a task decides the proposal.
+"""Review in Todoist: proposals become tasks, and a user decides by completing, editing or deleting them.
 
-A completed task approves its line, as the user edited it; a deleted one rejects it, and so does the label `rejected`.
-A task that is merely out of sight decides nothing: it is looked up, and counts as deleted only when Todoist says that
-it is, in the account that it was made in.
+A completed task approves its line, as edited; a deleted one rejects it, and so does the label `rejected`. A task that
+is merely not listed decides nothing: it is looked up, and counts as deleted only if Todoist says so for the account in
+which it was created.
 """
 
 from __future__ import annotations
@@ -45,11 +45,12 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
 
 LOOKED_BACK = timedelta(days=30)
-"""The period in which completed tasks without a row are searched."""
+"""The period that is searched for completed tasks without a row."""
 MAX_LOOKED_BACK = timedelta(days=85)
-"""Todoist lists completed tasks of three months at once."""
+"""The maximum period of a search: Todoist lists completed tasks of at most three months."""
 LOCK_SECONDS = 120.0
-"""A pass takes seconds, or a minute when Todoist asks it to wait; two at once would make tasks twice."""
+"""Seconds to wait for another pass, which takes seconds, or a minute when Todoist asks it to wait. Two concurrent
+passes would create tasks twice."""
 
 
 @dataclass
@@ -59,7 +60,7 @@ class Reviewed:
     approved: list[str] = field(default_factory=list)
     rejected: list[str] = field(default_factory=list)
     invalid: list[str] = field(default_factory=list)
-    """Approved by the user and not promoted, because what they stand on is gone."""
+    """Proposals that the user approved but that were not promoted, because their evidence is gone."""
     promoted: list[str] = field(default_factory=list)
     created: list[str] = field(default_factory=list)
     closed: list[str] = field(default_factory=list)
@@ -68,8 +69,7 @@ class Reviewed:
 def sync(workspace: Workspace, todoist: Todoist, now: datetime) -> Reviewed:
     """Make one pass: read the decisions, update REVIEW.md and MEMORY.md, create and close tasks.
 
-    Raises `TodoistBusyError` or `TodoistRefusedError`; what was done before that is recorded, and the next pass does
-    the rest.
+    Raises `TodoistBusyError` or `TodoistRefusedError`; completed steps are recorded, and the next pass does the rest.
     """
     workspace.settings.backups.mkdir(parents=True, exist_ok=True)
     try:
@@ -85,8 +85,8 @@ def _pass(workspace: Workspace, todoist: Todoist, now: datetime) -> Reviewed:
     _read_decisions(workspace, todoist, first, now, result)
     result.promoted = reconcile(workspace, now, tasks_are_read=True).promoted
     after = plan(workspace, [*first.open.values(), *(t for tasks in first.settled.values() for t in tasks)])
-    _close(workspace.lake, todoist, after, result)
-    _make(workspace, todoist, after, now, result)
+    _close_tasks(workspace.lake, todoist, after, result)
+    _create_tasks(workspace, todoist, after, now, result)
     return result
 
 
@@ -94,7 +94,7 @@ def _read_decisions(workspace: Workspace, todoist: Todoist, plan: Plan, now: dat
     account = account_of(workspace.settings)
     tasks = dict(plan.open)
     if account and (plan.missing or plan.unmade):
-        tasks |= _out_of_sight(workspace.lake, todoist, plan, account, now)
+        tasks |= _unlisted_tasks(workspace.lake, todoist, plan, account, now)
     decisions: dict[str, str] = {}
     for proposal_id, task in tasks.items():
         if task.state == DELETED or task.is_rejected:
@@ -114,7 +114,7 @@ def _read_decisions(workspace: Workspace, todoist: Todoist, plan: Plan, now: dat
     }
     still = {
         row["proposal_id"] for row in ProposalLog(workspace.lake).pending()
-    }  # REVIEW.md may have been read meanwhile
+    }  # REVIEW.md may have decided meanwhile
     fresh = {p: decision for p, decision in decisions.items() if p in still}
     texts = {p: text for p, text in edits.items() if text and p in still}
     reasons = decide(workspace, fresh, now, surface=SURFACE, texts=texts)
@@ -126,8 +126,8 @@ def _read_decisions(workspace: Workspace, todoist: Todoist, plan: Plan, now: dat
         todoist.comment(task_id, f"Not added to MEMORY.md: {reason}", comment_id(task_id))
 
 
-def _out_of_sight(lake: Lake, todoist: Todoist, plan: Plan, account: Account, now: datetime) -> dict[str, ReviewTask]:
-    """The tasks of proposals whose open task was not listed, in the state that they are in."""
+def _unlisted_tasks(lake: Lake, todoist: Todoist, plan: Plan, account: Account, now: datetime) -> dict[str, ReviewTask]:
+    """The tasks of proposals whose task was not listed as open, with their state."""
     since = min(first_shown(lake, account) or now, now - LOOKED_BACK)
     done = todoist.completed(max(since, now - MAX_LOOKED_BACK), now + timedelta(days=1))
     by_id = {task.task_id: task for task in done}
@@ -147,8 +147,8 @@ def _same_account(settings: Settings, account: Account, inbox: str) -> None:
         )
 
 
-def _close(lake: Lake, todoist: Todoist, plan: Plan, result: Reviewed) -> None:
-    """Close the tasks of decided proposals; of those that no user decided, it says why."""
+def _close_tasks(lake: Lake, todoist: Todoist, plan: Plan, result: Reviewed) -> None:
+    """Close the tasks of decided proposals, with a comment on the reason if no user decided."""
     ends = {
         p: (status, reason)
         for p, status, reason in ProposalLog(lake).frame["proposal_id", "status", "reason"].iter_rows()
@@ -165,7 +165,7 @@ def _close(lake: Lake, todoist: Todoist, plan: Plan, result: Reviewed) -> None:
         result.closed.append(proposal_id)
 
 
-def _make(workspace: Workspace, todoist: Todoist, plan: Plan, now: datetime, result: Reviewed) -> None:
+def _create_tasks(workspace: Workspace, todoist: Todoist, plan: Plan, now: datetime, result: Reviewed) -> None:
     if not plan.unmade:
         return
     account, inbox = account_of(workspace.settings), todoist.account()
@@ -184,7 +184,7 @@ def _add(todoist: Todoist, proposal: Proposal, account: Account) -> ReviewTask:
         return todoist.add(
             content_of(proposal), description_of(proposal, account), request_id(account, proposal.proposal_id)
         )
-    except TodoistBusyError:  # it may have been made all the same, and only the answer was lost
+    except TodoistBusyError:  # the task may exist, with only the answer lost
         for task in todoist.review_tasks():
             if marked(task, account) == proposal.proposal_id:
                 return task

@@ -1,7 +1,7 @@
-"""Proposals as tasks: the line, where it comes from, and a mark by which the task is known again.
+"""Proposals as tasks: the line, its origin, and a mark that identifies the task.
 
-The mark names the workspace, so that two workspaces can share an account. What was shown as which task is an
-event; the mark finds the tasks of which no row tells, because an answer or this process was lost.
+The mark names the workspace, so that two workspaces can share an account. Tasks are recorded as events; the mark finds
+those without a row, because an answer was lost or the process died.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from memory_pipeline.workspace.workspace import Workspace
 
 SURFACE = TODOIST_SURFACE
 MAX_CHARACTERS = 500
-"""Of a task's content; Todoist takes no more."""
+"""Maximum characters of a task's content in Todoist."""
 _MARK = re.compile(r"memory-review:(?P<workspace>[0-9a-f]{8})/(?P<id>[pf]-\d{8}-\d{3,})(?!\d)")
 
 
 @dataclass(frozen=True)
 class Account:
-    """The workspace's own name in marks, and the account that its tasks are in since a moment (ISO 8601)."""
+    """The workspace's name in marks, and the inbox of the account that has its tasks since a time (ISO 8601)."""
 
     workspace: str
     inbox: str
@@ -47,7 +47,7 @@ def account_file(settings: Settings) -> Path:
 
 
 def account_of(settings: Settings) -> Account | None:
-    """None before the first task, and when the file is no such thing."""
+    """The account of the workspace; None before the first task, and if the file is invalid."""
     try:
         return Account(**json.loads(account_file(settings).read_bytes()))
     except (FileNotFoundError, ValueError, TypeError):
@@ -55,7 +55,7 @@ def account_of(settings: Settings) -> Account | None:
 
 
 def keep_account(settings: Settings, inbox: str, now: datetime) -> Account:
-    """Tasks are made in this account from now on. Events from before tell of tasks in another."""
+    """Use this account for tasks from now on. Earlier events refer to tasks in another one."""
     path = account_file(settings)
     account = Account(secrets.token_hex(4), inbox, now.isoformat())
     old = path.read_bytes() if path.exists() else None
@@ -64,13 +64,13 @@ def keep_account(settings: Settings, inbox: str, now: datetime) -> Account:
 
 
 def content_of(proposal: Proposal) -> str:
-    """The line, or what a fix that is no line is about. A task that begins with an asterisk could not be completed."""
+    """The line, or the headline of a fix. A task that begins with an asterisk could not be completed."""
     text = proposal.text if is_line(proposal) else proposal.first_line.replace("**", "")
     return clip(re.sub(r"^(\*\s+)+", "", one_line(text)), MAX_CHARACTERS)
 
 
 def is_line(proposal: Proposal) -> bool:
-    """Whether the task's content is what is approved; a change of several lines is in its description."""
+    """Whether the task's content is the approved text; a change of several lines is in its description."""
     return proposal.change is None or proposal.change.edits == "line"
 
 
@@ -91,36 +91,37 @@ def description_of(proposal: Proposal, account: Account) -> str:
 
 
 def edited_text(task: ReviewTask, proposal: Proposal) -> str | None:
-    """The line as a user changed it; None while it is as it was offered."""
+    """The line as edited by a user; None if unchanged."""
     now = one_line(task.content)
     return now if is_line(proposal) and now and now != one_line(content_of(proposal)) else None
 
 
 def request_id(account: Account, proposal_id: str) -> str:
-    """The same for every attempt to make the task, so that Todoist makes it once."""
+    """The request id of a task, equal for every attempt, so that Todoist creates it once."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"memory-review:{account.workspace}/{proposal_id}"))
 
 
 def comment_id(task_id: str) -> str:
-    """We say one thing at most about a task."""
+    """The request id of a comment, as each task gets at most one."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"memory-review:comment/{task_id}"))
 
 
 def marked(task: ReviewTask, account: Account | None) -> str | None:
-    """The proposal that the task was made for, by the mark in its description."""
+    """The proposal of a task, from the mark in its description."""
     found = _MARK.search(task.description)
     return found["id"] if found and account and found["workspace"] == account.workspace else None
 
 
 def shown_tasks(lake: Lake, account: Account | None) -> dict[str, str]:
-    """Proposals that are tasks of this account, by their task's id. The last row counts: a task may be made again."""
-    rows = _showings(lake, account).select("proposal_id", "external_id")
+    """Proposals with a task in this account, with the task's id. The last row counts, as a task may be created
+    again."""
+    rows = _shown_events(lake, account).select("proposal_id", "external_id")
     return dict(rows.iter_rows())
 
 
 def first_shown(lake: Lake, account: Account | None) -> datetime | None:
-    """When the oldest of these was shown."""
-    moment = _showings(lake, account)["happened_at"].min()
+    """The time at which the oldest of these tasks was created."""
+    moment = _shown_events(lake, account)["happened_at"].min()
     return moment if isinstance(moment, datetime) else None
 
 
@@ -133,7 +134,7 @@ def add_showing(workspace: Workspace, proposal_id: str, task_id: str, now: datet
             log.record_day(now, surface=SURFACE, there=[proposal_id])
 
 
-def _showings(lake: Lake, account: Account | None) -> pl.DataFrame:
+def _shown_events(lake: Lake, account: Account | None) -> pl.DataFrame:
     rows = ProposalLog(lake).events(SHOWN, pl.col("surface") == SURFACE, pl.col("external_id").is_not_null())
     if account is None:
         return rows.clear()
