@@ -1,1 +1,1 @@
-"""The use of what is remembered: search, answers, briefings. No Dagster here."""
+"""Uses of the memory: search, answers, briefings. Independent of Dagster."""

@@ -1,7 +1,7 @@
 """Answers to questions, every part with its source.
 
-Without a language model the answer consists of quotes. With one it is written, and sentences stay only if they cite a
-passage and name nothing that their passages do not have.
+Without a language model the answer consists of quotes. With one it is written, and a sentence is kept only if it cites
+a passage and has no names or numbers that its passages lack.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from memory_pipeline.workspace.workspace import Workspace
 
 MAX_QUOTE = 400
-"""Characters of a quote: the sentence that says most of what is asked, and what follows it."""
+"""Maximum characters of a quote, which is the sentence that covers most of the question with the text after it."""
 AS_GOOD = 0.7
-"""The share of the best quote's coverage from which a quote answers the question as well. Among these the newest comes
+"""Minimum coverage, as a share of the best quote's, of a quote that answers equally well. The newest of these comes
 first."""
 _CITED = re.compile(r"\[(\d{1,2})\]")
 _NOTHING = re.compile(r"\s*NOTHING FOUND\W*\s*", re.IGNORECASE)
@@ -41,7 +41,7 @@ _SENTENCE_END = re.compile(r"(?<=\])\s*(?:[.;]\s*)?(?=[^\s\[.;])|\n+")
 
 @dataclass(frozen=True)
 class Quote:
-    """A hit with the part of it that answers best."""
+    """A hit with the part of it that answers the question best."""
 
     hit: Found
     text: str
@@ -49,7 +49,8 @@ class Quote:
 
 @dataclass(frozen=True)
 class Answer:
-    """`written` are a model's sentences, with numbers of quotes in brackets, from 1; empty where no model answered."""
+    """An answer. `written` are a model's sentences, with numbers of quotes in brackets, counted from 1; empty without a
+    model."""
 
     query: str
     quotes: tuple[Quote, ...]
@@ -58,23 +59,24 @@ class Answer:
 
     @property
     def cited(self) -> tuple[str, ...]:
-        """Ids of what the answer rests on."""
+        """Ids of the sources of the answer."""
         numbers = {int(n) for sentence in self.written for n in _CITED.findall(sentence)}
         chosen = [q for i, q in enumerate(self.quotes, 1) if i in numbers] if self.written else self.quotes
         return tuple(quote.hit.source_id for quote in chosen)
 
 
 def extractive_answer(results: Results) -> Answer:
-    """The hits as quotes, the newest first of those that answer equally well; none where nothing was found."""
+    """The hits as quotes, the newest first among equally good ones; empty if nothing was found."""
     if not results.is_likely:
         return Answer(results.query, (), notes=results.notes)
     return Answer(results.query, tuple(newest_first(results)), notes=results.notes)
 
 
 def newest_first(results: Results) -> list[Quote]:
-    """The quotes in order. A line of MEMORY.md, which a user approved, comes before words that say the same."""
+    """The quotes in order. A line of MEMORY.md, which a user approved, comes before other quotes with the same
+    meaning."""
     quotes = [Quote(hit, _quote(hit.text, results.weights)) for hit in results.hits]
-    covered = {id(q): _covered(q.hit.text, results.weights) for q in quotes}
+    covered = {id(q): _coverage(q.hit.text, results.weights) for q in quotes}
     best = max(covered.values(), default=0.0)
     good = [q for q in quotes if covered[id(q)] >= AS_GOOD * best]
     ordered = sorted(good, key=lambda q: q.hit.timestamp or q.hit.day, reverse=True)
@@ -83,7 +85,7 @@ def newest_first(results: Results) -> list[Quote]:
 
 
 def written_answer(workspace: Workspace, answer: Answer) -> Answer:
-    """The same answer in the words of the reflector's model; unchanged with a note if that fails."""
+    """The answer written by the reflector's model; unchanged, with a note, if that fails."""
     config = reflector_model(workspace.settings)
     if config is None or not answer.quotes:
         return answer
@@ -111,7 +113,8 @@ def written_answer(workspace: Workspace, answer: Answer) -> Answer:
 
 
 def checked(text: str, quotes: Sequence[Quote]) -> tuple[list[str], int]:
-    """The sentences that cite passages which are there and have every name and number in them, and how many do not."""
+    """The sentences that cite existing passages containing all of their names and numbers, and the number of the
+    others."""
     kept, dropped = [], 0
     for sentence in filter(None, (part.strip() for part in _SENTENCE_END.split(text))):
         numbers = [int(n) for n in _CITED.findall(sentence)]
@@ -132,7 +135,7 @@ def _passage(number: int, quote: Quote) -> str:
 
 
 def source_of(hit: Found) -> str:
-    """The time, place and speaker in a line."""
+    """The time, place and speaker of a hit on one line."""
     if hit.record == MEMORY_LINE:
         return " · ".join(filter(None, ("MEMORY.md", hit.kind, hit.day)))
     who = {"user": "you", "assistant": "the agent", "injected": "a program"}.get(hit.role, hit.record)
@@ -144,9 +147,9 @@ def _quote(text: str, weights: Mapping[str, float]) -> str:
     found = list(sentences(text))
     if not found:
         return clip(" ".join(text.split()), MAX_QUOTE)
-    best = max(found, key=lambda s: (_covered(text[s.start : s.end], weights), -s.start))
+    best = max(found, key=lambda s: (_coverage(text[s.start : s.end], weights), -s.start))
     return clip(" ".join(text[best.start :].split()), MAX_QUOTE)
 
 
-def _covered(text: str, weights: Mapping[str, float]) -> float:
+def _coverage(text: str, weights: Mapping[str, float]) -> float:
     return sum(weights[term] for term in set(terms(text)) & weights.keys())

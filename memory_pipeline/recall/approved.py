@@ -1,4 +1,4 @@
-"""The lines of MEMORY.md among the hits: the file as it is now, which a user may have changed a moment ago."""
+"""Lines of MEMORY.md as hits, from the current file, which a user may have just changed."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from memory_pipeline.text.encoder import Encoder, EncoderUnavailableError
 from memory_pipeline.text.terms import query_terms
 
 MIN_SHARE = 0.5
-"""The share of the query, by weight, that the words of a line must cover, unless its cosine reaches `MIN_COSINE`."""
+"""Minimum share of the query, by weight of terms, in the words of a line, unless its cosine reaches `MIN_COSINE`."""
 MIN_COSINE = 0.45
 COSINE_OF_ALL = 0.7
-"""The cosine from which a line scores as one that contains the whole query."""
+"""Cosine at which a line scores like one that contains the whole query."""
 MAX_NEW = 30
-"""Lines whose vectors one search makes, at some 12 ms each; the next makes the next."""
+"""Maximum number of lines that one search embeds, at about 12 ms each; the next search continues."""
 
 
 def approved_lines(
@@ -31,8 +31,8 @@ def approved_lines(
     encoder: Encoder | None,
     filters: Filters,
 ) -> list[tuple[Remembered, float]]:
-    """Matching lines with scores from 0 to 1. Lines of other projects than the requested one are left out, and a filter
-    by session, day or kind excludes all: a line has none of these."""
+    """Matching lines with scores from 0 to 1. Lines of other projects are left out, and a filter by session, day or
+    kind excludes all, as lines have none of these."""
     projects = list(filters.equals.get("project", ()))
     if filters.first_day or filters.last_day or filters.equals.keys() - {"project"} or len(projects) > 1:
         return []
@@ -53,8 +53,8 @@ def approved_lines(
 def _lines(
     data: bytes | None, project: str | None, sections: tuple[str, ...]
 ) -> tuple[tuple[Remembered, frozenset[str]], ...]:
-    """The lines that may hold in the project, each with its terms. By the bytes of the file, for a process that is
-    asked again and again: telling them takes longer than all else in a search."""
+    """The lines that may apply to the project, each with its terms. Cached by the bytes of the file for a long-running
+    process, as computing terms takes longer than the rest of a search."""
     lines = remembered(data, {}, project, sections)
     return tuple(
         (line, frozenset(query_terms(line.text))) for line in lines if not (project and line.nearness == OTHER)
@@ -64,7 +64,7 @@ def _lines(
 def _cosines(
     settings: Settings, texts: Sequence[str], vector: Sequence[float] | None, encoder: Encoder | None
 ) -> dict[str, float]:
-    """The cosine of each text to the query. Vectors are kept in a file of the index. Empty without a vector or the
+    """The cosine of each text to the query. Vectors are cached in a file of the index. Empty without a vector or the
     model."""
     if vector is None or encoder is None or encoder.name != BUNDLED_MODEL:
         return {}
@@ -82,7 +82,7 @@ def _cosines(
     told = [text for text, name in wanted.items() if len(known.get(name, ())) == len(vector)]
     if not told:
         return {}
-    import numpy as np  # the encoder has it loaded
+    import numpy as np  # already loaded by the encoder
 
     cosines = np.array([known[wanted[text]] for text in told]) @ np.array(vector)
     return dict(zip(told, cosines.tolist(), strict=True))
@@ -97,6 +97,6 @@ def _state(path: Path) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=2)
 def _read(path: Path, state: tuple[int, int] | None) -> dict[str, list[float]]:
-    """The kept vectors, read once for each `state` of the file. The result is not to be changed in place."""
+    """The cached vectors, read once for each `state` of the file. The result must not be changed in place."""
     found = read_json(path) if state else None
     return found if isinstance(found, dict) else {}

@@ -1,4 +1,4 @@
-"""Messages of people and models around a message."""
+"""Messages of users and models around a message."""
 
 from datetime import date
 from typing import Any

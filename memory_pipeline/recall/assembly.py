@@ -1,5 +1,5 @@
-"""Lines for a budget of tokens, chosen and rendered: the engine of the brief, the context pack and the summary of a
-compaction, which differ in their sources and budgets.
+"""Selection and rendering of lines within a token budget: the engine of the brief, the context pack and the summary of
+a compaction, which differ in their sources and budgets.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from memory_pipeline.text.tokens import estimate
 
 @dataclass(frozen=True)
 class Line:
-    """A line with the id by which `memory why` knows it."""
+    """A line with its id for `memory why`."""
 
     id: str
     text: str
-    """The line as it is shown; empty where the heading of its group says everything."""
+    """The line as shown; empty if the heading of its group is enough."""
     rank: tuple[float, ...] = ()
-    """Lines with the lowest rank are chosen first, among equals the first."""
+    """Lines with the lowest rank are chosen first; ties keep their order."""
     group: str = ""
     """A heading above the line, which the next line with the same heading does not repeat."""
     day: str | None = None
     said: str = ""
     note: str = ""
-    """With `day` and `said`, what the JSON of a brief has of the line."""
+    """With `day` and `said`, the fields of the line in the JSON of a brief."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class Section:
     title: str
     lines: Sequence[Line]
     share: float = 1.0
-    """The part of the budget that it may use before the other sections had theirs."""
+    """The share of the budget that is reserved for the section."""
     intro: str = ""
-    """A text below the title, with which the section is shown even without lines."""
+    """A text below the title; a section with one is shown even without lines."""
     is_reviewed: bool = False
 
     @property
@@ -60,14 +60,14 @@ class Briefing:
     """The text that `memory context` prints, with what it logs."""
 
     text: str
-    """Empty where there is nothing to tell."""
+    """Empty if there is nothing to show."""
     project: str | None
     tokens: int
     shown: list[str]
     """Ids of the lines."""
     sections: list[dict[str, Any]]
     left_out: int
-    """Lines for which there was no room."""
+    """Number of lines that did not fit."""
     problems: list[str]
     """A sentence for each part that could not be read."""
 
@@ -75,8 +75,8 @@ class Briefing:
 def choose(sections: Sequence[Section], budget: int) -> list[Section]:
     """The sections with those of their lines that fit into the budget, in tokens.
 
-    Each section first has its share, then those that come first take what is left. A section without lines and without
-    an intro is left out.
+    Each section first gets its share; the rest of the budget is used in the order of the sections. A section without
+    lines and intro is left out.
     """
     present = [section for section in sections if section.lines or section.intro]
     choices = [_Choice(section) for section in present]
@@ -89,20 +89,20 @@ def choose(sections: Sequence[Section], budget: int) -> list[Section]:
 
 
 class _Choice:
-    """The lines of a section that were chosen so far."""
+    """The lines of a section that are chosen so far."""
 
     def __init__(self, section: Section) -> None:
         self.section = section
         lines = section.lines
         self._order = sorted(range(len(lines)), key=lambda index: (lines[index].rank, index))
         self._runs = [0, *accumulate(one.group != other.group for one, other in pairwise(lines))]
-        """By line, the number of the run of lines that share a heading."""
+        """For each line, the index of its run of lines with the same heading."""
         self._indices = set[int]()
         self._headings = set[int]()
         self.used = _cost(section.heading) + 1 if section.intro else 0
 
     def fill(self, room: int) -> int:
-        """Choose further lines, at most `room` tokens of them. Returns the tokens that were used."""
+        """Choose further lines of at most `room` tokens. Returns the tokens used."""
         before = self.used
         for index in self._order:
             cost = 0 if index in self._indices else self._cost(index)
@@ -118,7 +118,7 @@ class _Choice:
         return Section(section.title, lines, section.share, section.intro, section.is_reviewed)
 
     def _cost(self, index: int) -> int:
-        """Tokens of the line, with the headings that only it needs."""
+        """Tokens of the line, including headings that no chosen line has."""
         line = self.section.lines[index]
         title = 0 if self.used else _cost(self.section.heading) + 1
         heading = _cost(line.group) if line.group and self._runs[index] not in self._headings else 0

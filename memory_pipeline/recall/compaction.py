@@ -1,8 +1,8 @@
-"""The summary that replaces messages that a harness compacts: what was observed in them, the task and the next step.
+"""The summary that replaces the messages that a harness compacts: observations, the task and the next step.
 
-Made from the session's file alone, in this process and without a model, so nothing is in it that was not said. It goes
-on adding below what stood there at the last compaction. It is over when its time is: then it tells what it has so far,
-and the harness makes its own summary where that is nothing.
+It is made from the session file alone, in this process and without a model, so it contains only what was said. It
+appends to the summary of the last compaction. When the time limit is reached, it contains what was found so far; if
+that is nothing, the harness makes its own summary.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.tokens import estimate
 
 MAX_LINE = 400
-"""Characters of an observation and of a narrative."""
+"""Maximum characters of an observation and of a narrative."""
 MAX_FILES = 40
 FRAME_TOKENS = 800
 """Tokens of the session's budget that are reserved for the task, the next step and the files."""
@@ -47,14 +47,15 @@ HEAD = (
 )
 NOT_OBSERVED = "\n### The user's messages, as there was no time to observe more"
 SHARE = 2
-"""The factor over the share of a day that is observed; after a compaction the words themselves are gone."""
+"""Factor by which the share of tokens exceeds that of a day's observations, as the messages are gone after a
+compaction."""
 MAX_ASKED = 240
-"""Characters of a message that was not observed."""
+"""Maximum characters of a message that was not observed."""
 
 
 @dataclass(frozen=True)
 class CompactionSummary:
-    """The summary with the fields that pi's hook expects. `shown` are the ids of the observations, the same as those of
+    """The summary with the fields that pi's hook expects. `shown` are the ids of the observations, equal to those of
     the pipeline."""
 
     summary: str
@@ -89,8 +90,8 @@ def session_file(settings: Settings, session: str) -> Path:
 
 
 def session_source(settings: Settings, session: str) -> Source:
-    """The source of the session: its file, or within a file of several sessions, such as OpenCode's, the one with this
-    id. Raises `NotASessionError`."""
+    """The source of the session: its file, or the session with this id in a file of several sessions, like OpenCode's.
+    Raises `NotASessionError`."""
     if file := _existing_file(session):
         return source_of(file)
     if "/" not in session and session.strip():
@@ -106,16 +107,16 @@ def session_source(settings: Settings, session: str) -> Source:
 
 
 def _existing_file(given: str) -> Path | None:
-    with contextlib.suppress(OSError, RuntimeError, ValueError):  # no path is so long or has a NUL, or `~` of nobody
+    with contextlib.suppress(OSError, RuntimeError, ValueError):  # path too long, with NUL, or with an unknown `~user`
         file = Path(given).expanduser()
         return file if file.is_file() else None
     return None
 
 
 def _read_before(settings: Settings, session: str) -> Source | None:
-    """The source of a session from a folder that was read with `memory run --sessions`. Raises `NotASessionError` if
-    the file is gone."""
-    from memory_pipeline.lake.store import Lake  # takes as long as all the rest, and is seldom needed
+    """The source of a session from a folder that was read with `memory run --sessions`, or None. Raises
+    `NotASessionError` if the file is gone."""
+    from memory_pipeline.lake.store import Lake  # takes as long as everything else, and is seldom needed
 
     rows = (
         Lake.from_settings(settings).read("files", columns=["path", "member", "session_id", "modified_ns"]).iter_rows()
@@ -141,8 +142,8 @@ def compaction_summary(
     tokens_before: int | None = None,
     seconds: float = 5.0,
 ) -> CompactionSummary | None:
-    """The summary of what stands in the file before the entry ``first_kept`` (None: of all); None where the time was up
-    before the file was read.
+    """The summary of the messages before the entry ``first_kept`` (None: of all); None if the time was over before the
+    file was read.
 
     Raises `NotASessionError`.
     """
@@ -157,12 +158,12 @@ def compaction_summary(
     if progress.session is None or not progress.messages:
         return None
     observed = [(window, progress.segments.get(window.dedupe_key)) for window in progress.windows]
-    return _told(settings, progress.session, progress.messages, observed, first_kept, tokens_before)
+    return _summarize(settings, progress.session, progress.messages, observed, first_kept, tokens_before)
 
 
 def _observe(settings: Settings, source: Source, first_kept: str | None, progress: _Progress) -> None:
-    """Runs in a thread that is left behind when the time is up. The newest window first: what was compacted before
-    matters least."""
+    """Observe the windows, newest first, as earlier ones were compacted before. Runs in a thread that is abandoned when
+    the time is over."""
     try:
         session = parse(source, tool_text_limit=settings.tool_text_limit, redactor=redactor_of(settings))
         last = _line_of_entry(Path(source.path), first_kept)
@@ -178,7 +179,7 @@ def _observe(settings: Settings, source: Source, first_kept: str | None, progres
 
 
 def _line_of_entry(path: Path, entry: str | None) -> int | None:
-    """The line of the record with this id, from 1."""
+    """The line number, from 1, of the record with this id."""
     if not entry:
         return None
     sought = orjson.dumps(entry)[1:-1]
@@ -210,7 +211,7 @@ def as_seen(message: Message) -> WindowMessage:
     )
 
 
-def _told(
+def _summarize(
     settings: Settings,
     session: ParsedSession,
     messages: Sequence[Message],
@@ -250,8 +251,8 @@ def _tokens(message: Message) -> int:
 
 
 def _lines(settings: Settings, observed: Sequence[tuple[Window, list[Segment] | None]]) -> Iterator[Line]:
-    """The observations below the title of their topic, of a topic without observations its title alone. The least
-    important go first, and of these the oldest."""
+    """The observations below the title of their topic, and only the title of a topic without any. The least important
+    ones are dropped first, and among these the oldest."""
     last = observed[-1][0].day
     newest = count(0, -1)
     for window, segments in observed:

@@ -1,5 +1,5 @@
-"""The log of a day for readers: without the marks of blocks, and with the reasons why nothing was kept of some
-sessions."""
+"""The log of a day for display: without fences of blocks, and with the reasons why some sessions have no
+observations."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from memory_pipeline.text.sentences import clip
 NAME = 60
 """Maximum characters of a session's name."""
 _FENCE = re.compile(r"^<!-- /?memory:[^\n]*-->\r?\n?", re.MULTILINE)
-"""A fence of a block in the file, which a reader does not need."""
+"""A fence of a block in the file, which is not displayed."""
 
 
 @dataclass(frozen=True)
 class DayLog:
-    """The log of a day: `text` of the file, None if there is none; `silences` has a line for each window without
-    observations, after one with their number."""
+    """The log of a day: `text` is that of the file, or None; `silences` are a summary line and a line for each window
+    without observations."""
 
     day: date
     text: str | None
@@ -32,8 +32,7 @@ class DayLog:
 
 
 def day_log(settings: Settings, day: date | None = None) -> DayLog | None:
-    """The log of the day, or without one the latest log. None where there is neither a log nor a reason for its
-    absence."""
+    """The log of the day, by default the latest. None if there is neither a log nor a reason for its absence."""
     wanted = f"{day}" if day else "????-??-??"
     found = sorted(settings.log_dir.glob(f"{wanted}.md")) or sorted(settings.log_dir.glob(f"archive/{wanted}.md"))
     shown = date.fromisoformat(found[-1].stem) if found else day
@@ -56,7 +55,7 @@ def without_fences(text: str) -> str:
 
 
 def _silences(settings: Settings, day: date) -> Iterator[str]:
-    """A line for each window of the day of which nothing was kept, after one that counts them."""
+    """A line with the number of windows without observations, and a line for each."""
     lake = Lake.from_settings(settings)
     found = silences(lake, Catalogue(lake, settings), [day])
     if not found:

@@ -1,4 +1,4 @@
-"""Filters of a search as a user names them, turned into those of the index: each name is one that something has."""
+"""Conversion of search filters from the names that a user gives to those of the index; each name must exist."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memory_pipeline.text.sentences import clip
 
 
 class FilterError(MemoryPipelineError):
-    """A filter that nothing can fit; the message says why, and what there is."""
+    """A filter that nothing can match; the message gives the reason and the known values."""
 
 
 def filters_of(
@@ -38,7 +38,7 @@ def filters_of(
 
 
 def _known(settings: Settings, field: str, values: list[str]) -> list[str]:
-    """The values as they are stored. The tables are read for it only where a session, agent or project is named."""
+    """The values as stored. The tables are read only if a session, agent or project is given."""
     if field == "priority":
         return [_one_of(value, PRIORITIES, "priority") for value in values]
     if field == "kind":

@@ -1,4 +1,4 @@
-"""The project of a folder of this machine, by the name that the pipeline gave the sessions in it."""
+"""The project of a folder on this machine, by the name that the pipeline gave its sessions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class UnknownProjectError(MemoryPipelineError):
 def place_of_folder(folder: Path) -> Place:
     """The place that a session in this folder would report. Reads a few small files, and runs no git."""
     path = Path(os.path.abspath(folder))  # noqa: PTH100 - resolve() would follow links, which sessions name as they are
-    top = next((parent for parent in (path, *path.parents) if _is_there(parent / ".git")), None)
+    top = next((parent for parent in (path, *path.parents) if _exists(parent / ".git")), None)
     if top is None:
         return Place(str(path))
     own = _git_folder(top)
@@ -41,7 +41,7 @@ def place_of_folder(folder: Path) -> Place:
 
 
 def project_of_place(lake: Lake, place: Place) -> str | None:
-    """The project that a session at this place would be of; None outside of any."""
+    """The project that a session at this place would belong to; None if it is outside any project."""
     return Projects([*_places(lake), place]).of(place)
 
 
@@ -60,8 +60,8 @@ def place_asked_for(lake: Lake, given: str) -> Place:
 
 
 def places_of_project(lake: Lake, given: str) -> list[Place]:
-    """The places of the project's sessions, newest first. Raises `UnknownProjectError`, whose message mentions folders
-    too."""
+    """The places of the project's sessions, newest first. Raises `UnknownProjectError` with a message that also
+    mentions folders."""
     try:
         name = project_named(lake, given)
     except UnknownProjectError as error:
@@ -99,15 +99,15 @@ def _places(lake: Lake) -> list[Place]:
     ]
 
 
-def _is_there(path: Path) -> bool:
+def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except OSError:  # a folder that may not be entered
+    except OSError:  # no permission for the folder
         return False
 
 
 def _git_folder(top: Path) -> Path:
-    """`.git`, or the folder that a worktree's or submodule's file of that name leads to."""
+    """`.git`, or the folder to which the `.git` file of a worktree or submodule points."""
     link = _text(top / ".git").removeprefix("gitdir:").strip()
     return Path(os.path.normpath(top / link)) if link else top / ".git"
 

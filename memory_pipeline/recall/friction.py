@@ -40,7 +40,7 @@ class Asked:
     projects: Collection[str | None] = ()
     """Names of projects, with None for patterns of no project. Empty for all."""
     kinds: Collection[str] = ()
-    """Kinds as they are stored. Empty for all."""
+    """Kinds as stored. Empty for all."""
     since: date | None = None
     """Only patterns with an occurrence on this day or later."""
     ended: bool = False
@@ -56,12 +56,12 @@ class Asked:
 
 
 def is_pattern(identifier: str) -> bool:
-    """Whether it has the form of a friction pattern's id."""
+    """Whether the identifier has the form of a friction pattern's id."""
     return bool(_ID.fullmatch(identifier))
 
 
 def listed(settings: Settings, asked: Asked) -> dict[str, Any]:
-    """The matching patterns, the most severe first (of ended ones the last to end), with the last day that was
+    """The matching patterns, most severe first (ended ones by their end, latest first), with the last day that was
     searched, `points` of the search, `remarks` on it and, if there is no pattern, the reason `why`."""
     workspace = Workspace(settings, Lake.from_settings(settings))
     lake, days = workspace.lake, settings.lookback_days
@@ -76,13 +76,13 @@ def listed(settings: Settings, asked: Asked) -> dict[str, Any]:
         "points": window.points if window else None,
         "points_needed": settings.friction_min_points,
         "remarks": window.remarks if window else [],
-        "patterns": [_told(pattern, day, status) for pattern in found if day],
+        "patterns": [_pattern_view(pattern, day, status) for pattern in found if day],
         "why": None if found else _why(workspace, asked, every),
     }
 
 
 def explained(settings: Settings, identifier: str) -> dict[str, Any]:
-    """A pattern as in `listed`, with its state on each of its days, the `history` of its fix, and the words of every
+    """A pattern as in `listed`, with its state on each of its days, the `history` of its fix, and the quotes of every
     occurrence (`said`), oldest first. Raises `NoSuchPatternError`."""
     from memory_pipeline.proposals.history import history
     from memory_pipeline.recall.origin import words_of
@@ -101,7 +101,7 @@ def explained(settings: Settings, identifier: str) -> dict[str, Any]:
     said = words_of(settings, list(spans.values()))
     log = ProposalLog(lake)
     return {
-        **_told(pattern, day, log.status),
+        **_pattern_view(pattern, day, log.status),
         "days": days,
         "history": history(Workspace(settings, lake), identifier),
         "said": sorted(said, key=lambda each: f"{each.get('said_at', '')}"),
@@ -109,7 +109,7 @@ def explained(settings: Settings, identifier: str) -> dict[str, Any]:
 
 
 def summed_up(settings: Settings, day: date | None = None) -> dict[str, Any]:
-    """A short form of the patterns that were active on the day, by default the last one examined (`friction`), or the
+    """A summary of the patterns that were active on the day, by default the last one searched (`friction`), or the
     reason why there is none (`no_friction`)."""
     lake = Lake.from_settings(settings)
     day = day or last_day_looked_at(lake)
@@ -136,7 +136,7 @@ def _why(workspace: Workspace, asked: Asked, every: list[Pattern]) -> str:
     return why_none(workspace)
 
 
-def _told(pattern: Pattern, until: date, status: Any) -> dict[str, Any]:
+def _pattern_view(pattern: Pattern, until: date, status: Any) -> dict[str, Any]:
     row: dict[str, Any] = dict(pattern.row)
     as_stored = ("title", "kind", "projects", "sessions", "occurrences", "turns", "minutes", "severity", "confidence")
     change = ("target_file", "section", "adds", "replaces", "change", "low_risk")

@@ -1,7 +1,7 @@
 """Ranking of passages and sessions for a question: by words, meaning, neighbours and session.
 
-The scores of the lists are normalised and added. Reciprocal ranks, which forget by how much a hit is better, found less
-in every comparison (`benchmarks/recall.py` prints both).
+The scores of the lists are normalised and added. Reciprocal ranks, which ignore score differences, found less in every
+comparison (`benchmarks/recall.py` prints both).
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from memory_pipeline.embeddings.index import (
 from memory_pipeline.embeddings.sparse import weigh_query
 
 SUBSTANTIAL, SHORTEST, QUESTION = 300, 0.7, 0.7
-"""Characters from which an agent's passage counts in full, what is left of one of hardly any, and of a user's question.
-On one half of the questions of `benchmarks/recall.py` on a project R@10 of messages goes from 67.2 to 73.5 by them, on
-the half that they were not chosen on from 46.6 to 47.5."""
+"""Characters from which an agent's passage counts in full, and the factors for one of hardly any characters and for a
+user's question. On one half of the questions of `benchmarks/recall.py` about a project, R@10 of messages rises from
+67.2 to 73.5 with them, and on the other half, not used for choosing them, from 46.6 to 47.5."""
 CANDIDATES = 200
 """Number of hits requested for each list."""
 FIELDS = ("source_id", "session_id", "before", "after")
@@ -36,7 +36,7 @@ FIELDS = ("source_id", "session_id", "before", "after")
 
 @dataclass(frozen=True)
 class Weights:
-    """The weight of each list in a score. The weights of sessions are chosen by leaving one conversation out
+    """The weight of each list in a score. The weights of sessions were chosen by leaving one conversation out
     (`benchmarks/recall.py`), those of passages by hand on the same conversations."""
 
     words: float = 0.2
@@ -74,14 +74,14 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Ranked:
-    """Passages and sessions with their scores, best first; `payloads` by point, with no more than `FIELDS`, of all
-    passages that were seen."""
+    """Passages and sessions with their scores, best first; `payloads` maps points of all retrieved passages to at most
+    `FIELDS`."""
 
     passages: list[tuple[str, float]]
     sessions: list[tuple[str, float]]
     payloads: dict[str, dict[str, Any]]
     meaning: dict[str, float]
-    """Cosine by passage, of those whose meaning is near."""
+    """Cosine by passage, for those that are near in meaning."""
 
 
 def rank(
@@ -123,13 +123,13 @@ def fuse(found: Candidates, weights: Weights = WEIGHTS) -> Ranked:
 
 
 def session_parts(found: Candidates, weights: Weights = WEIGHTS) -> tuple[dict[str, float], ...]:
-    """The parts that `Weights.of_session` weighs: by session a score from 0 to 1."""
+    """The parts that `Weights.of_session` weights, each with a score from 0 to 1 by session."""
     return _parts(_Seen.of(found, weights), found)
 
 
 @dataclass(frozen=True)
 class _Seen:
-    """Intermediate scores of both orders: by passage, and by session for the words of the whole session."""
+    """Intermediate scores: by passage, and by session for the words of the whole session."""
 
     payloads: dict[str, dict[str, Any]]
     own: Mapping[str, float]
@@ -142,7 +142,7 @@ class _Seen:
         payloads = {hit.point_id: hit.payload for hits in found.passages.values() for hit in hits}
         near = _normalised(found.passages[DENSE])
         own = _own_scores(found, weights)
-        return cls(payloads, own, near, _beside(near, payloads), _by_session(found.sessions))
+        return cls(payloads, own, near, _neighbour_scores(near, payloads), _by_session(found.sessions))
 
 
 def _parts(seen: _Seen, found: Candidates) -> tuple[dict[str, float], ...]:
@@ -153,11 +153,11 @@ def _parts(seen: _Seen, found: Candidates) -> tuple[dict[str, float], ...]:
     best = {session: max(own[n] for n in names) for session, names in inside.items()}
     pairs = {s: max(near.get(n, 0.0) + beside[n] for n in names) for s, names in inside.items()}
     three = {s: sum(sorted((stretched.get(n, 0.0) for n in names), reverse=True)[:3]) for s, names in inside.items()}
-    return seen.by_session, *(_of_highest(part) for part in (best, pairs, three))
+    return seen.by_session, *(_scaled_to_highest(part) for part in (best, pairs, three))
 
 
 def _own_scores(found: Candidates, weights: Weights) -> dict[str, float]:
-    """Scores by passage, from its own words and meaning and the words around it."""
+    """Scores by passage, from its own words and meaning and its context."""
     scores: dict[str, float] = defaultdict(float)
     for name, weight in ((WORDS, weights.words), (CONTEXT, weights.context), (DENSE, weights.meaning)):
         for point, score in _normalised(found.passages[name]).items():
@@ -166,28 +166,28 @@ def _own_scores(found: Candidates, weights: Weights) -> dict[str, float]:
 
 
 def substance(payload: Mapping[str, Any]) -> float:
-    """The factor for the score of a passage. A question answers nothing. An agent's few words between two tool calls
-    announce what it will look at and contain no answer, while a user's few words may be the rule itself."""
+    """The factor for the score of a passage. A question contains no answer. An agent's few words between two tool calls
+    announce its next step and contain none, while a user's few words may be the rule itself."""
     if payload["role"] != "assistant":
         return QUESTION if payload["text"].rstrip().endswith(("?", "？")) else 1.0
     return min(1.0, SHORTEST + (1 - SHORTEST) * len(payload["text"]) / SUBSTANTIAL)
 
 
-def _of_highest(part: Mapping[str, float]) -> dict[str, float]:
+def _scaled_to_highest(part: Mapping[str, float]) -> dict[str, float]:
     highest = max(part.values(), default=0.0)
     return {name: score / highest for name, score in part.items()} if highest > 0 else {}
 
 
 def _stretched(hits: Sequence[Hit]) -> dict[str, float]:
-    """Scores stretched from 0 (lowest hit) to 1 (highest hit), since the cosines of hits lie close together."""
+    """Scores stretched from 0 (lowest hit) to 1 (highest hit), as cosines of hits are close together."""
     scores = [hit.score for hit in hits]
     low, high = min(scores, default=0.0), max(scores, default=0.0)
     return {hit.point_id: (hit.score - low) / (high - low) for hit in hits} if high > low else {}
 
 
 def _search(index: VectorIndex, vector: Sequence[float] | Sparse, using: str, filters: Filters) -> list[Hit]:
-    """Whole sessions have a vector of their own name and no other, so each name finds one kind of point only. Raises
-    `IndexUnavailableError` also for other points, which a damaged index may hold."""
+    """The hits for a named vector. Whole sessions have a vector with its own name and no other, so each name finds one
+    kind of point. Raises `IndexUnavailableError` also for other points, which a damaged index may hold."""
     hits = index.search(
         vector,
         CANDIDATES,
@@ -211,7 +211,7 @@ def _normalised(hits: Sequence[Hit]) -> dict[str, float]:
 
 
 def _by_session(hits: Sequence[Hit]) -> dict[str, float]:
-    """A session of several days counts by its best."""
+    """The scores by session; for a session of several days the best one."""
     best: dict[str, float] = {}
     scores = _normalised(hits)
     for hit in hits:
@@ -220,7 +220,7 @@ def _by_session(hits: Sequence[Hit]) -> dict[str, float]:
     return best
 
 
-def _beside(near: Mapping[str, float], payloads: Mapping[str, dict[str, Any]]) -> dict[str, float]:
+def _neighbour_scores(near: Mapping[str, float], payloads: Mapping[str, dict[str, Any]]) -> dict[str, float]:
     """The similarity of the nearer of a passage's two neighbours, by passage."""
     return {
         name: max(near.get(payload["before"], 0.0), near.get(payload["after"], 0.0))

@@ -1,4 +1,4 @@
-"""Files of JSON that a later call reads in place of making the same again. Deleting them costs time only."""
+"""Cache files in JSON. Deleting them only costs time."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from typing import Any
 
 
 def read_json(path: Path) -> Any:
-    """The content of the file; None where there is no such file or it is damaged."""
+    """The content of the file; None if it is missing or damaged."""
     with contextlib.suppress(OSError, ValueError):
         return json.loads(path.read_bytes())
     return None
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Replace the file as a whole, readable by its owner alone. Without space or permission nothing is written, and
-    the next call makes it again."""
+    """Replace the file atomically, readable by its owner only. Without space or permission nothing is written."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with contextlib.suppress(OSError):
         path.parent.mkdir(mode=0o700, exist_ok=True)

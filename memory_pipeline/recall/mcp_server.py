@@ -1,8 +1,8 @@
-"""The memory as a server of the Model Context Protocol, over stdin and stdout, for agents that ask while they work.
+"""The memory as a Model Context Protocol server over stdin and stdout, for agents that ask while they work.
 
-Nothing here keeps an agent from working: a call that cannot be answered gives a sentence that says why, and one that
-takes too long is left behind. The index is open only while a question is answered, so a run waits for no server. Of
-stdout the SDK makes a copy for the protocol and leads the original to stderr, so nothing that is printed gets there.
+It never blocks an agent: a call that cannot be answered returns a sentence with the reason, and one that takes too long
+is abandoned. The index is open only while a question is answered, so no run waits for the server. The SDK copies stdout
+for the protocol and redirects the original to stderr, so printed text does not corrupt it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ INSTRUCTIONS = (
 MAX_SENTENCE = 500
 """Maximum characters of an error message."""
 AT_ONCE = 4
-"""Calls that are worked on at the same time; further ones wait for their turn within their time."""
+"""Maximum concurrent calls; further ones wait within their time limit."""
 
 Query = Annotated[str, Field(description="What to look for: a question or words of it.", min_length=1)]
 Project = Annotated[str | None, Field(description="Only of the project (repository or folder) of this name.")]
@@ -113,8 +113,8 @@ def server(answers: _Answers) -> MCPServer:
 
 
 def serve(folder: Path) -> None:
-    """Answer until stdin ends, and end then, also where a call still hangs: all writes are whole or not there."""
-    threading.Thread(target=_warm_up, daemon=True).start()  # while the agent says hello
+    """Answer until stdin ends, and exit then even if a call hangs: all writes are atomic."""
+    threading.Thread(target=_warm_up, daemon=True).start()  # during the handshake
     made = _Answers(folder)
     anyio.run(server(made).run_stdio_async)
     if made.working:
@@ -127,30 +127,31 @@ def _warm_up() -> None:
 
 
 def _tools() -> ModuleType:
-    """A second of imports, with polars."""
+    """The module of the tools, whose import takes a second because of polars."""
     from memory_pipeline.recall import tools
 
     return tools
 
 
 class _Answers:
-    """Calls the functions of `tools.py`, each in a thread and with a time limit; raises nothing."""
+    """Calls of the functions of `tools.py`, each in a thread with a time limit; never raises."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._limiter: anyio.CapacityLimiter | None = None
         self._index = threading.Lock()
-        """The index, for one question at a time: a second one would find it locked by this process."""
+        """The lock of the index, for one question at a time: a second one would find the index locked by this
+        process."""
         self.working = 0
-        """Calls in progress, including those that nobody waits for any more."""
+        """Number of calls in progress, including abandoned ones."""
 
     async def of(self, name: str, *given: object, client: str | None = None) -> str:
-        """The tool's text, or a sentence with the reason why there is none."""
+        """The tool's text, or a sentence with the reason for its absence."""
         try:
             settings = load_settings()
         except Exception as error:
-            return _told(error)
-        self._limiter = self._limiter or anyio.CapacityLimiter(AT_ONCE)  # it belongs to the loop
+            return _error_sentence(error)
+        self._limiter = self._limiter or anyio.CapacityLimiter(AT_ONCE)  # it belongs to the event loop
         with anyio.move_on_after(settings.mcp.seconds):
             return await anyio.to_thread.run_sync(
                 lambda: self._answer(name, settings, given, client), abandon_on_cancel=True, limiter=self._limiter
@@ -166,13 +167,13 @@ class _Answers:
                 text: str = getattr(tools, name)(asked, *given)
                 return text
         except Exception as error:
-            return _told(error)
+            return _error_sentence(error)
         finally:
             self.working -= 1
 
 
-def _told(error: Exception) -> str:
-    """A sentence for the agent. Errors that no user can fix go to stderr too, which agents keep in a log."""
+def _error_sentence(error: Exception) -> str:
+    """The error as a sentence for the agent. Errors that no user can fix also go to stderr, which agents log."""
     if isinstance(error, Timeout):
         return "The memory cannot do that now, for another process of it is at work. Ask again in a moment."
     if isinstance(error, MemoryPipelineError):

@@ -1,4 +1,4 @@
-"""The origin of a line: its row, its history, and the words that were said."""
+"""The origin of a line: its row, its history, and the quoted messages."""
 
 import re
 from typing import Any
@@ -29,7 +29,7 @@ TABLE_OF = {
     "s": ("segments", "segment_id"),
     "n": ("notes", "note_id"),
 }
-"""The table and the id column by the first letter of an id."""
+"""The table and the id column, by the first letter of an id."""
 _ID = re.compile(rf"[{''.join(TABLE_OF)}]-[\w-]+")
 MAX_CONTEXT = 200
 """Maximum characters of the text before and after a quote."""
@@ -40,7 +40,7 @@ class NoSuchLineError(MemoryPipelineError):
 
 
 def is_line(identifier: str) -> bool:
-    """Whether it has the form of an id that `why` knows."""
+    """Whether the identifier has the form of an id for `why`."""
     return bool(_ID.fullmatch(identifier))
 
 
@@ -58,7 +58,7 @@ def words_of(settings: Settings, spans: list[dict[str, Any]]) -> list[dict[str, 
     def read() -> list[dict[str, Any]]:
         connection = duckdb.connect()
         lake.attach_views(connection)
-        return _said(connection, settings, spans)
+        return _quoted_messages(connection, settings, spans)
 
     return mended(lake, read)
 
@@ -68,29 +68,29 @@ def _found(settings: Settings, lake: Lake, identifier: str) -> dict[str, Any]:
     lake.attach_views(connection)
     table, column = TABLE_OF[identifier[0]]
     latest = "ORDER BY day DESC LIMIT 1" if TABLES[table].daily else "LIMIT 1"
-    row = _one(connection, f'SELECT * FROM "{table}" WHERE "{column}" = ? {latest}', identifier)
+    row = _fetch_one(connection, f'SELECT * FROM "{table}" WHERE "{column}" = ? {latest}', identifier)
     if row is None and table == "proposals":
         table = "remembered"
-        row = _one(connection, f'SELECT * FROM "{table}" WHERE "{column}" = ?', identifier)
-    if row is None and table == "friction_clusters":  # its days were made anew; what was offered is on record
+        row = _fetch_one(connection, f'SELECT * FROM "{table}" WHERE "{column}" = ?', identifier)
+    if row is None and table == "friction_clusters":  # its days were rebuilt; the offered fix is still stored
         table = "friction_fixes"
-        row = _one(connection, f'SELECT * FROM "{table}" WHERE proposal_id = ?', identifier)
+        row = _fetch_one(connection, f'SELECT * FROM "{table}" WHERE proposal_id = ?', identifier)
     if row is None:
         raise NoSuchLineError(
             f"There is no {identifier} in {TABLE_OF[identifier[0]][0]}; `memory sql` can look for it."
         )
-    again = _said_again(connection, identifier)
+    again = _supporting_observations(connection, identifier)
     spans = [*_spans(connection, row), *_spans(connection, {"sources": again})]
     found = {"id": identifier, "table": table, "row": row, "history": history(Workspace(settings, lake), identifier)}
     ids = [identifier, *(row.get("observations") or row.get("sources") or []), *again]
-    asked = [_asked_for(settings, row)] if table == "remembered" else []
-    found["said"] = [*asked, *_said(connection, settings, _unique(spans)), *_noted(settings, ids)]
+    asked = [_request(settings, row)] if table == "remembered" else []
+    found["said"] = [*asked, *_quoted_messages(connection, settings, _unique(spans)), *_notes(settings, ids)]
     found["traces"] = _traces(connection, ids)
     return found
 
 
 def _traces(connection: duckdb.DuckDBPyConnection, ids: list[str]) -> list[str]:
-    """Decision traces of the observations among these ids and of those that the other rows were made from."""
+    """Decision traces of the observations among these ids, and of those from which the other rows were made."""
     found: dict[str, None] = {}
     left, seen = ids, set[str]()
     while left:
@@ -101,21 +101,21 @@ def _traces(connection: duckdb.DuckDBPyConnection, ids: list[str]) -> list[str]:
     return list(found)
 
 
-def _one(connection: duckdb.DuckDBPyConnection, query: str, *values: Any) -> dict[str, Any] | None:
-    rows = _all(connection, query, *values)
+def _fetch_one(connection: duckdb.DuckDBPyConnection, query: str, *values: Any) -> dict[str, Any] | None:
+    rows = _fetch_all(connection, query, *values)
     return rows[0] if rows else None
 
 
-def _all(connection: duckdb.DuckDBPyConnection, query: str, *values: Any) -> list[dict[str, Any]]:
+def _fetch_all(connection: duckdb.DuckDBPyConnection, query: str, *values: Any) -> list[dict[str, Any]]:
     cursor = connection.execute(query, list(values))
     names = [column[0] for column in cursor.description or []]
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
-def _said_again(connection: duckdb.DuckDBPyConnection, identifier: str) -> list[str]:
-    """Ids of observations that support a proposal and came after it."""
+def _supporting_observations(connection: duckdb.DuckDBPyConnection, identifier: str) -> list[str]:
+    """Ids of later observations that support a proposal."""
     query = "SELECT sources FROM supports WHERE proposal_id = ? ORDER BY said_at"
-    return [source for row in _all(connection, query, identifier) for source in row["sources"]]
+    return [source for row in _fetch_all(connection, query, identifier) for source in row["sources"]]
 
 
 def _spans(connection: duckdb.DuckDBPyConnection, row: dict[str, Any]) -> list[dict[str, Any]]:
@@ -126,7 +126,7 @@ def _spans(connection: duckdb.DuckDBPyConnection, row: dict[str, Any]) -> list[d
         return _spans_of_segment(connection, row)
     found: list[dict[str, Any]] = []
     seen: set[str] = set()
-    left = list(row.get("observations") or row.get("sources") or [])  # those of a pool outlive its reflections
+    left = list(row.get("observations") or row.get("sources") or [])  # observations of a pool outlive its reflections
     while left:
         seen.update(left)
         below = [row for kind in TABLE_OF for row in _rows(connection, kind, left)]
@@ -150,15 +150,17 @@ def _rows(connection: duckdb.DuckDBPyConnection, kind: str, ids: list[str]) -> l
         return []
     table, column = TABLE_OF[kind]
     order = {"observations": "observed_at", "segments": "position"}.get(table, column)
-    return _all(connection, f'SELECT * FROM "{table}" WHERE list_contains(?, "{column}") ORDER BY "{order}"', wanted)
+    return _fetch_all(
+        connection, f'SELECT * FROM "{table}" WHERE list_contains(?, "{column}") ORDER BY "{order}"', wanted
+    )
 
 
 def _spans_of_segment(connection: duckdb.DuckDBPyConnection, segment: dict[str, Any]) -> list[dict[str, Any]]:
-    """Spans of the first question and the last answer in a segment, which its narrative describes."""
+    """Spans of the first request and the last answer of a segment, which its narrative describes."""
     ends = (
         f"(SELECT {which}(said_at) FROM messages WHERE message_id = ? AND dedupe_key = ?)" for which in ("min", "max")
     )
-    messages = _all(
+    messages = _fetch_all(
         connection,
         "SELECT message_id, role FROM messages WHERE dedupe_key = ? AND role IN ('user', 'assistant') AND text <> '' "
         f"AND coalesce(NOT voided, true) AND said_at BETWEEN {' AND '.join(ends)} ORDER BY said_at, source_line",
@@ -170,7 +172,7 @@ def _spans_of_segment(connection: duckdb.DuckDBPyConnection, segment: dict[str, 
     return [{"message_id": m["message_id"], "start": 0, "end": None} for m in (asked, answered) if m]
 
 
-def _said(
+def _quoted_messages(
     connection: duckdb.DuckDBPyConnection, settings: Settings, spans: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     ids = list(dict.fromkeys(span["message_id"] for span in spans))
@@ -179,7 +181,7 @@ def _said(
         "m.session_id, s.harness, s.name, s.project FROM messages m LEFT JOIN sessions s USING (day, session_id) "
         "WHERE list_contains(?, m.message_id)"
     )
-    messages = {m["message_id"]: m for m in _all(connection, query, ids)}
+    messages = {m["message_id"]: m for m in _fetch_all(connection, query, ids)}
     lake = Lake.from_settings(settings)
     around = contexts(lake, {m["day"] for m in messages.values()}, messages)
     said = []
@@ -209,8 +211,8 @@ def _said(
     return said
 
 
-def _asked_for(settings: Settings, row: dict[str, Any]) -> dict[str, Any]:
-    """The request to remember a line, or the line in the memory of another tool."""
+def _request(settings: Settings, row: dict[str, Any]) -> dict[str, Any]:
+    """The request to remember a line, or the line of another tool's memory."""
     is_imported = row["trust"] == IMPORTED
     return {
         "said_at": row["said_at"].astimezone(settings.zone),
@@ -224,8 +226,8 @@ def _asked_for(settings: Settings, row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _noted(settings: Settings, ids: list[str]) -> list[dict[str, Any]]:
-    """The notes in daily logs that a row was condensed from."""
+def _notes(settings: Settings, ids: list[str]) -> list[dict[str, Any]]:
+    """The notes in daily logs from which a row was condensed."""
     return [
         {
             "said_at": note["day"],

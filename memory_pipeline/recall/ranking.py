@@ -1,4 +1,4 @@
-"""The lines of other sessions for a context pack, and their rank."""
+"""Lines of other sessions for a context pack, and their ranking."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ later."""
 HALF_LIFE_DAYS = 7
 """Days without use that halve the rank of a line."""
 REFLECTION_BIAS = 1.3
-"""The factor of a condensed line over an observation of the same priority."""
+"""Factor for a condensed line over an observation of the same priority."""
 HALF_LIVES = 8
-"""Number of half-lives after which an observation is not read, since it would rank below everything else."""
+"""Number of half-lives after which an observation is not read, as it would rank last."""
 SPEAKERS = ("user", "assistant", "model")
 
 
 @dataclass(frozen=True)
 class Row:
-    """A line with the inputs of its rank. It was said last on `said`, and cited last on `cited`."""
+    """A line with the inputs of its score: the days on which it was last `said` and last `cited`."""
 
     id: str
     text: str
@@ -43,14 +43,14 @@ class Row:
     cited: date | None = None
 
     def score(self) -> float:
-        """The score: ln(priority) + ln(kind) + recency. Recency depends on the day alone, so no clock changes the
-        order."""
+        """The score: ln(priority) + ln(kind) + recency. Recency depends on the day alone, so the order does not change
+        within a day."""
         recency = math.log(2) * max(self.said, self.cited or self.said).toordinal() / HALF_LIFE_DAYS
         return math.log(WEIGHTS[self.priority]) + math.log(self.bias) + recency
 
 
 def approved_rows(settings: Settings, lake: Lake, project: str | None) -> list[Remembered]:
-    """The lines of MEMORY.md that hold in the project, nearest first."""
+    """The lines of MEMORY.md that apply to the project, nearest first."""
     rows = typed_rows(ProposalLog(lake).frame, ProposalState)
     projects = {row["proposal_id"]: row["projects"] or [] for row in rows}
     lines = remembered(memory_bytes(settings), projects, project, settings.sections)
@@ -58,9 +58,9 @@ def approved_rows(settings: Settings, lake: Lake, project: str | None) -> list[R
 
 
 def ranked_rows(settings: Settings, lake: Lake, project: str | None, without_session: str | None = None) -> list[Row]:
-    """Reflections and observations of other sessions that the project may know, the best first, each once.
+    """Unique reflections and observations of other sessions that the project may see, best first.
 
-    What something newer replaced is not among them, however often it was cited since.
+    Replaced ones are left out, however often they were cited since.
     """
     proposals = typed_rows(ProposalLog(lake).frame, ProposalState)
     over = settled(memory_bytes(settings), proposals)
@@ -68,9 +68,9 @@ def ranked_rows(settings: Settings, lake: Lake, project: str | None, without_ses
     superseded = {one for row in reflections for one in row["superseded"] or ()}
     superseded.update(one for row in proposals if row["status"] == SUPERSEDED for one in row["sources"])
     found = [
-        *_of_reflections(reflections, project, superseded),
-        *_of_pool(lake, project, superseded),
-        *_of_observations(lake, project, over.ids | superseded, without_session),
+        *_reflection_rows(reflections, project, superseded),
+        *_pool_rows(lake, project, superseded),
+        *_observation_rows(lake, project, over.ids | superseded, without_session),
     ]
     cited = last_cited(settings)
     found = [replace(row, cited=cited.get(row.id)) for row in found]
@@ -82,13 +82,13 @@ def ranked_rows(settings: Settings, lake: Lake, project: str | None, without_ses
     return list(best.values())
 
 
-def _of_reflections(rows: list[ReflectionRow], project: str | None, superseded: set[str]) -> Iterator[Row]:
+def _reflection_rows(rows: list[ReflectionRow], project: str | None, superseded: set[str]) -> Iterator[Row]:
     for row in rows:
         if row["trust"] in SPEAKERS and row["kind"] != "question":
             yield from _condensed(row, row["reflection_id"], row["sources"], project, superseded)
 
 
-def _of_pool(lake: Lake, project: str | None, superseded: set[str]) -> Iterator[Row]:
+def _pool_rows(lake: Lake, project: str | None, superseded: set[str]) -> Iterator[Row]:
     for row in typed_rows(lake.read("pool_reflections"), PoolReflectionRow):
         yield from _condensed(row, row["pool_id"], row["observations"], project, superseded)
 
@@ -100,13 +100,13 @@ def _condensed(
     project: str | None,
     superseded: set[str],
 ) -> Iterator[Row]:
-    """The row, unless it belongs to another project or newer observations replaced everything it was made from."""
+    """The row, unless it belongs to another project or newer observations replaced all of its sources."""
     is_over = bool(sources) and superseded.issuperset(sources or ())
     if nearness(row["projects"], project) != OTHER and not is_over:
         yield Row(name, safe(row["text"]), row["priority"], row["last_seen"].date(), REFLECTION_BIAS)
 
 
-def _of_observations(lake: Lake, project: str | None, over: set[str], without_session: str | None) -> list[Row]:
+def _observation_rows(lake: Lake, project: str | None, over: set[str], without_session: str | None) -> list[Row]:
     days = lake.days("observations")
     since = max(days, default=date.max) - timedelta(days=math.ceil(HALF_LIVES * HALF_LIFE_DAYS))
     frame = lake.read("observations", [day for day in days if day >= since])

@@ -1,4 +1,4 @@
-"""The lines of MEMORY.md as a session is shown them: with their day, and with how near they are to its project."""
+"""The lines of MEMORY.md as shown to a session: with their day and their nearness to its project."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from memory_pipeline.settings import Settings
 
 OWN, GENERAL, OTHER = 0, 1, 2
-"""The project of the session, several or no projects, or a single other project."""
+"""Nearness: the project of the session, several or no projects, or a single other project."""
 _DAY = re.compile(r"\((\d{4}-\d{2}-\d{2})\)")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _REJECTED = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+\[-\]|.*\(superseded by [pf]-")
@@ -28,7 +28,7 @@ _TAG = re.compile(r"<(?=/?memory\b)", re.I)
 
 @dataclass(frozen=True)
 class Remembered:
-    """An active line. `id` is its proposal's, or `MEMORY.md:12` for a handwritten one."""
+    """An active line. `id` is that of its proposal, or `MEMORY.md:12` for a handwritten one."""
 
     id: str
     section: str
@@ -43,8 +43,8 @@ def remembered(
 ) -> list[Remembered]:
     """The lines of MEMORY.md in the order of the file, without those that are struck through or marked as rejected.
 
-    ``projects_of`` are the projects of a proposal; the line's own note, or a heading that is none of the ``sections``,
-    takes precedence, as a user may have changed it.
+    ``projects_of`` maps proposals to projects; the line's own note, or a heading that is not one of ``sections``, takes
+    precedence, as a user may have changed it.
     """
     lines, raw = lines_of(data), split_lines(decode(data or b""))
     known = {name for names in projects_of.values() for name in names}
@@ -70,23 +70,23 @@ def remembered(
 
 
 def memory_bytes(settings: Settings) -> bytes | None:
-    """The bytes of MEMORY.md; None where there is no such file."""
+    """The bytes of MEMORY.md; None if there is no such file."""
     path = settings.memory_file
     return path.read_bytes() if path.is_file() else None
 
 
 class Settled(NamedTuple):
-    """Things that are no news: the words of MEMORY.md and of decided lines, and the ids of the rows that these were
-    made from."""
+    """Settled matters: the words of MEMORY.md and of decided lines, and the ids of the rows from which these were
+    made."""
 
     words: set[str]
     ids: set[str]
 
 
 def settled(data: bytes | None, proposals: Iterable[ProposalState]) -> Settled:
-    """The settled words and ids, from the bytes of MEMORY.md and all proposals. An expired proposal was never
-    decided."""
-    from memory_pipeline.proposals.events import (  # with it polars, which a search does not need
+    """The settled words and ids, from the bytes of MEMORY.md and all proposals. An expired proposal does not count:
+    nobody decided on it."""
+    from memory_pipeline.proposals.events import (  # imports polars, which a search does not need
         EXPIRED,
         PENDING,
         WITHDRAWN,
@@ -98,8 +98,8 @@ def settled(data: bytes | None, proposals: Iterable[ProposalState]) -> Settled:
 
 
 def nearness(projects: Iterable[str] | None, project: str | None) -> int:
-    """How near something said in these projects is to a session in ``project``; None is no project, to which all are
-    equally near."""
+    """The nearness of something said in these projects to a session in ``project``; None is no project, to which all
+    are equally near."""
     names = set(projects or ())
     if not names:
         return GENERAL
@@ -109,7 +109,7 @@ def nearness(projects: Iterable[str] | None, project: str | None) -> int:
 
 
 def safe(text: str) -> str:
-    """The text on one line, unable to end the block in which it is shown."""
+    """The text on one line, with tags escaped that could end the surrounding block."""
     return _TAG.sub("‹", one_line(text))
 
 

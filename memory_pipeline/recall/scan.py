@@ -1,4 +1,4 @@
-"""Word search over the tables themselves, for when there is no index: slower, and blind to meaning."""
+"""Word search over the tables, used without an index: slower, and without meaning."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from memory_pipeline.text.similarity import CJK
 MAX_SHOWN = 1_000
 """Maximum characters of a message in a hit, around its first matching word."""
 _FOLDED = {"a": "[aàáâä]", "e": "[eèéêë]", "i": "[iìíîï]", "o": "[oòóôö]", "u": "[uùúûü]", "ss": "(?:ss|ß)"}
-"""Letters that some stemmers fold to one and others do not; two stems of a word are one here."""
+"""Letters that only some stemmers fold; here the folded and the original stem match."""
 _FOLD = re.compile("|".join(("ß", *_FOLDED, *(v for v in _FOLDED.values() if v[0] == "["))))
 
 
 def scan(settings: Settings, wanted: Sequence[str], filters: Filters, limit: int) -> list[dict[str, Any]]:
-    """The messages with the rarest of these terms, as fields of a `Found`; scores are the share of the terms, by
-    rarity. A stem counts where a word begins with it. Filters on what messages do not have find none."""
+    """The messages with the rarest of these terms, as fields of a `Found`; scores are the share of the terms, weighted
+    by rarity. A stem matches the beginning of a word. Filters on fields that messages lack find nothing."""
     if filters.equals.keys() - {"session_id", "project", "harness"}:
         return []
     columns = ["day", "session_id", "message_id", "role", "said_at", "text", "voided"]
-    said = _of_days(settings, "messages", columns, filters)
+    said = _rows_of_days(settings, "messages", columns, filters)
     said = spoken(said).filter(~pl.col("voided").fill_null(False))
     return [_message(row, wanted) for row in _best(said, wanted, filters, limit, "said_at")]
 
 
 def scan_observations(settings: Settings, wanted: Sequence[str], filters: Filters, limit: int) -> list[dict[str, Any]]:
-    """The observations with the rarest of these terms, as `scan` finds messages."""
+    """The observations with the rarest of these terms, in the form of `scan`."""
     if filters.equals.keys() - {"session_id", "project", "harness", "priority", "kind"}:
         return []
     columns = ["day", "session_id", "observation_id", "observed_at", "text", "priority", "kind"]
-    observed = _of_days(settings, "observations", columns, filters)
+    observed = _rows_of_days(settings, "observations", columns, filters)
     return [
         {"record": OBSERVATION, "source_id": row["observation_id"], "text": row["text"]}
         | {"priority": row["priority"], "kind": row["kind"]}
@@ -48,7 +48,7 @@ def scan_observations(settings: Settings, wanted: Sequence[str], filters: Filter
     ]
 
 
-def _of_days(settings: Settings, table: str, columns: list[str], filters: Filters) -> pl.DataFrame:
+def _rows_of_days(settings: Settings, table: str, columns: list[str], filters: Filters) -> pl.DataFrame:
     """The rows of the requested days, with the data of their sessions."""
     lake = Lake.from_settings(settings)
     first, last = filters.first_day, filters.last_day
@@ -89,12 +89,12 @@ def _stem(term: str) -> str:
     head, tail = (term[:-1], "[iyíï]") if len(term) > 3 and term.endswith("i") else (term, "")
     parts, at = [], 0
     for found in _FOLD.finditer(head):
-        parts += [re.escape(head[at : found.start()]), _of_letter(found[0])]
+        parts += [re.escape(head[at : found.start()]), _letter_pattern(found[0])]
         at = found.end()
     return "".join([*parts, re.escape(head[at:]), tail])
 
 
-def _of_letter(written: str) -> str:
+def _letter_pattern(written: str) -> str:
     return _FOLDED.get(written) or next(letters for letters in _FOLDED.values() if written in letters)
 
 

@@ -1,7 +1,7 @@
-"""Search over everything that is kept: what was said, what was observed of it, and the lines of MEMORY.md.
+"""Search over messages, observations and the lines of MEMORY.md.
 
-Opens the index late and closes it early. While a run writes it waits for it a moment, then it answers by words
-from the tables (`scan.py`); it never sees half a day, since a day is written while the index is held.
+The index is opened late and closed early. While a run writes it, a search waits for it briefly, then answers by words
+from the tables (`scan.py`). It never sees half of a day, as a day is written while the index is held.
 """
 
 from __future__ import annotations
@@ -44,26 +44,26 @@ from memory_pipeline.text.similarity import is_latin
 from memory_pipeline.text.terms import query_terms
 
 WAIT_SECONDS = 1.5
-"""Seconds to wait for the index while a run has it open. The rest of two seconds is for opening it, or for the
+"""Seconds to wait for the index while a run has it open. The rest of two seconds is for opening it, or for reading the
 tables."""
 MAX_QUERY = 2_000
-"""Maximum characters of a query, more than the model reads."""
+"""Maximum characters of a query; the model reads fewer."""
 MAX_ODD = 0.25
-"""Maximum share of a query's characters that no text has: invalid UTF-8 and control characters."""
+"""Maximum share of a query's characters that do not occur in text: invalid UTF-8 and control characters."""
 MEMORY_LINE = "memory_line"
-"""The record of a hit that is a line of MEMORY.md and no point of the index."""
+"""The record of a hit that is a line of MEMORY.md, not a point of the index."""
 OBSERVATION_FACTOR = 0.8
 """The factor for scores of observations, which mostly repeat the words of messages."""
 
 MIN_LIKENESS = 0.45
-"""Cosine of the bundled model from which a hit is about what was asked. On half of the questions of
-`benchmarks/recall.py` it is silent on 5 of 10 that have no answer and on 3 of 34 that have one; on the other half,
-which it was not chosen on, on 3 of 4 and 2 of 34."""
+"""Minimum cosine of the bundled model for a hit that is about the question. On half of the questions of
+`benchmarks/recall.py` nothing reaches it for 5 of 10 without an answer and for 3 of 34 with one; on the other half, not
+used for choosing it, for 3 of 4 and 2 of 34."""
 MIN_COVERAGE, ALL_BUT_SAID = 0.45, 0.8
-"""The minimum share of the query that a hit contains in words: without a cosine, and without a near one."""
+"""Minimum share of the query in the words of a hit: without a cosine, and with a low one."""
 AMONG_THE_BEST = 5
 NEVER = "~"
-"""A time after every other, for a session of which no passage is among the best."""
+"""A time that sorts after all others, for a session without a passage among the best."""
 FIELDS_SHOWN = (
     *("record", "source_id", "text", "timestamp", "session_id", "session_name", "project", "harness", "role"),
     *("priority", "kind", "start", "end"),
@@ -72,7 +72,7 @@ FIELDS_SHOWN = (
 
 
 class QueryError(MemoryPipelineError):
-    """A query that says nothing to look for; the message says what to ask."""
+    """A query without searchable words; the message says what to ask."""
 
 
 @dataclass(frozen=True)
@@ -99,19 +99,18 @@ class Found:
 
 @dataclass(frozen=True)
 class Results:
-    """The hits, best first. Each of the `notes` is a sentence about something the answer lacks, such as a model or an
-    index."""
+    """The hits, best first. Each of the `notes` is a sentence about something missing, such as a model or an index."""
 
     query: str
     hits: tuple[Found, ...]
     sessions: tuple[str, ...]
     is_likely: bool
-    """Whether the best hits are about what was asked, and not merely the least unlike."""
+    """Whether the best hits are about the question, and not merely the nearest ones."""
     notes: tuple[str, ...] = ()
     coverage: float = 0.0
-    """Share of what the query asks for, by weight of its terms, that the best hit and its neighbours have."""
+    """Share of the query, by weight of its terms, in the best hit and its neighbours."""
     likeness: float | None = None
-    """The highest cosine to the query among the best hits; None where it could not tell."""
+    """The highest cosine to the query among the best hits; None if not available."""
     weights: Mapping[str, float] = field(default_factory=dict)
     """The weight of each term of the query."""
 
@@ -124,9 +123,9 @@ class _Open:
     dimension: int = 0
     notes: list[str] = field(default_factory=list)
     partly: str = ""
-    """Whether there is a collection while a better one is being filled."""
+    """A note if this collection is used while a better one is being filled."""
     without_observations: str = ""
-    """Why that collection cannot be asked."""
+    """Why the collection of observations is not available."""
 
 
 def search(
@@ -136,15 +135,15 @@ def search(
     *,
     limit: int = 8,
 ) -> Results:
-    """The best hits for a query. Raises `QueryError` for one without words, or that is no text; all else is answered as
-    well as can be."""
+    """The best hits for a query. Raises `QueryError` for one that has no words or is not text; any other problem
+    becomes a note."""
     with searcher(settings) as ask:
         return ask.search(query, filters, limit=limit)
 
 
 @contextmanager
 def searcher(settings: Settings, *, wait: float = WAIT_SECONDS) -> Iterator[Searcher]:
-    """A searcher that keeps the index open for many queries in a row. Others wait meanwhile: close it soon."""
+    """A searcher that keeps the index open for many queries. Others wait meanwhile, so it should be closed soon."""
     opened = Searcher(settings, wait)
     try:
         yield opened
@@ -169,17 +168,17 @@ class Searcher:
 
     def search(self, query: str, filters: Filters = EVERYTHING, *, limit: int = 8) -> Results:
         """See `search`."""
-        text, cut = _asked(query)
+        text, cut = _parse_query(query)
         wanted = query_terms(text)
         opened = self._collections()
         found: Results | None = None
         if opened.messages is not None:
             try:
                 found = self._by_index(opened.messages, opened, text, wanted, filters, limit)
-            except IndexUnavailableError as error:  # damaged in a way that only shows once it is asked
+            except IndexUnavailableError as error:  # damage that only shows in a query
                 opened.messages.close()
                 opened.messages = None
-                opened.notes.append(f"Answered by words from the tables: {_told(error)}")
+                opened.notes.append(f"Answered by words from the tables: {_error_note(error)}")
         found = found or self._by_words(opened, text, wanted, filters, limit)
         return replace(found, notes=(*cut, *found.notes))
 
@@ -245,7 +244,7 @@ class Searcher:
         return [replace(hit, score=hit.score * OBSERVATION_FACTOR) for hit in found]
 
     def close(self) -> None:
-        """Let others have the index."""
+        """Release the index."""
         opened, self._open = self._open, None
         for index in (opened.messages, opened.observations) if opened else ():
             if index:
@@ -258,12 +257,12 @@ class Searcher:
 
     def _opened(self) -> _Open:
         opened = _Open()
-        deadline = time.monotonic() + self._wait  # for both
+        deadline = time.monotonic() + self._wait  # for both collections
         try:
             known = searched_collection(self.settings, MESSAGES) or self._unknown(deadline)
-            opened.messages = self._one(known, MESSAGES, deadline)
+            opened.messages = self._open_collection(known, MESSAGES, deadline)
         except IndexUnavailableError as error:
-            opened.notes.append(f"Answered by words from the tables: {_told(error)}")
+            opened.notes.append(f"Answered by words from the tables: {_error_note(error)}")
             return opened
         opened.model, opened.dimension = known.model, known.dimension
         if not known.is_complete:
@@ -275,13 +274,13 @@ class Searcher:
             )
         try:
             if observations := searched_collection(self.settings, COLLECTION):
-                opened.observations = self._one(observations, COLLECTION, deadline)
+                opened.observations = self._open_collection(observations, COLLECTION, deadline)
         except IndexUnavailableError as error:
-            opened.without_observations = _told(error)
+            opened.without_observations = _error_note(error)
         return opened
 
     def _unknown(self, deadline: float) -> Collection:
-        """Raises the reason why nothing is indexed: a server may be unreachable or have refused the key."""
+        """Raise the reason why nothing is indexed: a server may be unreachable or have refused the key."""
         if self.settings.qdrant.url:
             name = collection_name(self.settings, MESSAGES, self.settings.embedding_model, "*")
             open_to_search(self.settings, name, 1, max(deadline - time.monotonic(), 0.0)).close()
@@ -289,9 +288,9 @@ class Searcher:
             raise IndexUnavailableError(f"the index is not there; {MAKE_ANEW}.")
         raise IndexUnavailableError("nothing is indexed yet; `memory run` does it.")
 
-    def _one(self, collection: Collection, base: str, deadline: float) -> VectorIndex:
-        """A collection. Raises `IndexUnavailableError` also if it is missing, damaged or empty without reason: it would
-        silently find nothing."""
+    def _open_collection(self, collection: Collection, base: str, deadline: float) -> VectorIndex:
+        """A collection. Raises `IndexUnavailableError` also if it is missing, damaged or unexpectedly empty, as it
+        would silently find nothing."""
         wait = max(deadline - time.monotonic(), 0.0)
         index = open_to_search(self.settings, collection.name, collection.dimension, wait)
         try:
@@ -316,7 +315,7 @@ class Searcher:
         if not model:
             return None, ""
         if model == BUNDLED_MODEL and not is_latin(text):
-            return None, ""  # it knows English, and its neighbours in other scripts are chance
+            return None, ""  # the model knows English; neighbours in other scripts are random
         try:
             vector = encoder_of(model).encode_query(text)
         except EncoderUnavailableError as error:
@@ -328,13 +327,13 @@ class Searcher:
     def _observations(
         self, opened: _Open, wanted: Sequence[str], vector: Sequence[float] | None, filters: Filters, limit: int
     ) -> tuple[list[Found], str]:
-        """The observations that fit, and where they could not be asked of the index the reason."""
+        """The matching observations, and the reason if the index could not be used for them."""
         if opened.observations is not None:
             try:
                 return self._near_observations(opened.observations, wanted, vector, filters, limit), ""
             except IndexUnavailableError as error:
                 opened.observations.close()
-                opened.observations, opened.without_observations = None, _told(error)
+                opened.observations, opened.without_observations = None, _error_note(error)
         if not opened.without_observations:
             return [], ""
         note = f"Observations by words from the tables: {opened.without_observations}"
@@ -374,7 +373,7 @@ class Searcher:
         return [_line(line, score) for line, score in found]
 
 
-def _asked(query: str) -> tuple[str, list[str]]:
+def _parse_query(query: str) -> tuple[str, list[str]]:
     """The text to search for, and a note if the query was cut. Raises `QueryError`."""
     text = query.strip()
     cut = [f"Only the first {MAX_QUERY:,} characters of the query are looked for."] if len(text) > MAX_QUERY else []
@@ -387,7 +386,7 @@ def _asked(query: str) -> tuple[str, list[str]]:
     return text, cut
 
 
-def _told(error: IndexUnavailableError) -> str:
+def _error_note(error: IndexUnavailableError) -> str:
     """The message of the error; for a busy index it says to ask again."""
     if isinstance(error, IndexBusyError):
         return "the index is in use by another process; ask again in a moment."
@@ -403,7 +402,7 @@ def is_likely(coverage: float, likeness: float | None) -> bool:
 
 def _weights_of_terms(index: VectorIndex, wanted: Sequence[str]) -> dict[str, float]:
     """The weight of each term: the score of the best passage with it. A term that nobody said weighs as much as one
-    that was said once."""
+    said once."""
     found = {}
     for term in wanted:
         best = index.search(weigh_query([term]), 1, using=WORDS, fields=())
@@ -430,15 +429,15 @@ def _coverage(index: VectorIndex, ranked: Ranked, weight: dict[str, float]) -> f
 
 
 def _merged(hits: Sequence[Found]) -> list[Found]:
-    """The hits, best first; of an observation and its passage only the better one."""
+    """The hits, best first; of an observation and the passage that it quotes only the better one."""
     kept: list[Found] = []
     for hit in sorted(hits, key=lambda hit: (-hit.score, hit.source_id)):
-        if not any(_says_the_same(hit, other) for other in kept):
+        if not any(_is_same_text(hit, other) for other in kept):
             kept.append(hit)
     return kept
 
 
-def _says_the_same(hit: Found, other: Found) -> bool:
+def _is_same_text(hit: Found, other: Found) -> bool:
     if hit.text == other.text:
         return True
     if hit.session_id != other.session_id or (hit.record, other.record).count(OBSERVATION) != 1:
@@ -460,6 +459,6 @@ def _line(line: Remembered, score: float) -> Found:
 
 
 def _hit(name: str, score: float, payload: Mapping[str, Any]) -> Found:
-    """The hit for a point; fields that its record lacks are empty."""
+    """The hit for a point; fields that its record does not have are empty."""
     known = {field: value for field in FIELDS_SHOWN if (value := payload.get(field)) is not None}
     return Found(score=score, day=payload["date"], point_id=name, **known)

@@ -1,7 +1,7 @@
 """The tools of the MCP server: each answers a question of an agent with a text of bounded length.
 
-Over the functions of the command line. What was said in sessions is marked as data, with where it was said, and cannot
-end the block that says so: it may hold whatever a tool or a web page has printed.
+They use the functions of the command line. Text from sessions is marked as data, with its origin, and cannot end the
+surrounding block: it may contain whatever a tool or a web page has printed.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ MAX_PATH = 4_096
 
 
 class NothingToTellError(MemoryPipelineError):
-    """There is no memory yet, or nothing has that id; the message says what to do."""
+    """There is no memory yet, or the id is unknown; the message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,10 @@ class Asked:
 
 
 def warm_up(settings: Settings) -> None:
-    """Load what the first question would wait for: the model's weights and the redactor. Raises nothing."""
+    """Load what the first question needs: the model's weights and the redactor. Never raises."""
     if not storage_of(settings).is_begun():
-        return  # the redactor would begin a workspace
-    with contextlib.suppress(Exception):  # the question itself says what is the matter
+        return  # the redactor would create a workspace
+    with contextlib.suppress(Exception):  # the question itself reports the problem
         redactor_of(settings).redact("")
         if (known := searched_collection(settings, MESSAGES)) and known.model:
             encoder_of(known.model).encode_query("warm")
@@ -119,7 +119,7 @@ def search(
 
 
 def show(asked: Asked, identifier: str, around: int = 3) -> str:
-    """The messages around one, that one first where there is no room for all; of a line where it comes from."""
+    """The messages around a message, which has priority if there is no room for all; for a line its origin."""
     if is_line(identifier):
         return why(asked, identifier)
     settings = _with_memory(asked)
@@ -138,7 +138,7 @@ def show(asked: Asked, identifier: str, around: int = 3) -> str:
 
 
 def why(asked: Asked, identifier: str) -> str:
-    """A line, what became of it, and the words behind it."""
+    """A line with its history and its quotes."""
     settings = _with_memory(asked)
     if not is_line(identifier):
         raise NothingToTellError(f"{clip(identifier, 80)!r} is no id of a line; they look like p-20260305-001 or o-….")
@@ -147,7 +147,7 @@ def why(asked: Asked, identifier: str) -> str:
     row = found["row"]
     head = f"{identifier}  {safe(str(row.get('text') or row.get('narrative') or row.get('title')))}"
     events = [f"{str(e['moment'] or 'now')[:16]}  {e['event']} ({safe(e['detail'])})" for e in found["history"]]
-    said = [_said(one) for one in found["said"]] or ["Nothing that was said carries it."]
+    said = [_quote_line(one) for one in found["said"]] or ["Nothing that was said carries it."]
     return within(MAX_TOKENS, ["\n".join([head, *events]), *said], "")
 
 
@@ -163,7 +163,7 @@ def brief(asked: Asked, folder: str | None = None) -> str:
 
 
 def pending(asked: Asked) -> str:
-    """The proposals that wait for the user, best first."""
+    """The proposals that are pending, best first."""
     settings = _with_memory(asked)
     workspace = Workspace(settings, Lake.from_settings(settings))
     log = ProposalLog(workspace.lake)
@@ -172,20 +172,20 @@ def pending(asked: Asked) -> str:
         return "Nothing is pending."
     log_use(settings, "mcp", shown=[row["proposal_id"] for row in rows])
     lines = [
-        f"{p.proposal_id} · {safe(p.section)}\n    {safe(_told(p))}\n    {safe(p.evidence)}"
+        f"{p.proposal_id} · {safe(p.section)}\n    {safe(_proposal_text(p))}\n    {safe(p.evidence)}"
         for p in as_offered(workspace, log, rows)
     ]
     return within(MAX_TOKENS, lines, "The user decides on them, with `memory review` or in REVIEW.md.")
 
 
-def _told(proposal: Proposal) -> str:
+def _proposal_text(proposal: Proposal) -> str:
     """The text of a proposal; for a fix of friction its headline and the change."""
     change = proposal.change
     return f"{change.headline} {' / '.join(change.lines)}" if change else proposal.text
 
 
 def note(asked: Asked, text: str, section: str | None = None, project: str | None = None) -> str:
-    """Offer the line to the user. No file of theirs is written here: a run or `memory review` does that."""
+    """Offer the line to the user. This writes no file of theirs; a run or `memory review` does."""
     settings = _with_memory(asked)
     workspace, place = Workspace.open(settings), place_of_folder(asked.folder)
     lake = workspace.lake
@@ -211,8 +211,8 @@ def note(asked: Asked, text: str, section: str | None = None, project: str | Non
 
 
 def within(budget: int, parts: Sequence[str], foot: str, order: Sequence[int] | None = None) -> str:
-    """The parts that fit, those first in ``order`` first, as a block that is marked as data. What is too long by itself
-    is cut."""
+    """The parts that fit, chosen in the order of ``order``, as a block that is marked as data. A part that is too long
+    by itself is cut."""
     head = f"<memory>\n{OPENING}"
     left = budget - estimate(f"{head}\n\n{foot}\n</memory>\n999 more left out: ask for less at once.")
     kept: dict[int, str] = {}
@@ -228,7 +228,7 @@ def within(budget: int, parts: Sequence[str], foot: str, order: Sequence[int] | 
 
 
 def _cut(text: str, budget: int) -> str:
-    """The longest beginning of the text that the budget has room for."""
+    """The longest prefix of the text that fits into the budget."""
     low, high = 0, len(text)
     while low < high:
         middle = (low + high + 1) // 2
@@ -260,7 +260,7 @@ def _message(row: dict[str, Any], is_it: bool) -> str:
     return "\n".join([f"{'▶ ' if is_it else ''}{moment} · {row['role']} · {safe(row['message_id'])}", *lines])
 
 
-def _said(said: dict[str, Any]) -> str:
+def _quote_line(said: dict[str, Any]) -> str:
     if said.get("missing"):
         return f"message {safe(said['message_id'])} is no longer in the tables"
     session = f" session “{safe(said['session'])}”" if said["session"] is not None else ""

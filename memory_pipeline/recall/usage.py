@@ -1,8 +1,7 @@
-"""The log of uses of the memory: one file of JSON lines per local day, `usage/YYYY-MM-DD.jsonl` in the workspace.
+"""The usage log of the memory: one file of JSON lines per local day, `usage/YYYY-MM-DD.jsonl` in the workspace.
 
-Whoever shows memory to a session or a person logs it here. It is on a session's way, so it waits for nothing and fails
-open: an entry that cannot be written is lost, and nobody is told. Each entry is appended by one write, so processes
-that log at the same time need no lock.
+Every display of memory to a session or a user is logged here. Sessions must not wait, so the log fails open: an entry
+that cannot be written is silently lost. Each entry is appended by a single write, so concurrent processes need no lock.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
 
 Kind = Literal["recall", "search", "brief", "pack", "compaction", "mcp"]
 KEPT_DAYS = 180
-"""Days after which files are removed when a new day begins. A use half a year ago counts as none: with a half-life of a
-week nothing of it would be left in a ranking."""
+"""Days after which files are removed, when a new day begins. A use half a year ago is irrelevant: with a half-life of a
+week it would not affect a ranking."""
 MAX_QUERY = 500
 """Maximum characters of a redacted query."""
 MAX_IDS = 1_000
@@ -52,14 +51,14 @@ def log_use(
     shown: Iterable[str] = (),
     cited: Iterable[str] = (),
 ) -> None:
-    """Append an entry to the file of today. Raises nothing and waits for nothing.
+    """Append an entry to the file of today. Never raises and never waits.
 
-    The query is redacted before it is written. The redactor takes a seventh of a second to load, so only a call with a
-    query pays for it.
+    The query is redacted before it is written. The redactor takes .15 s to load, so it is loaded only for a call with a
+    query.
     """
-    with contextlib.suppress(Exception):  # a session goes on without it, whatever is the matter
+    with contextlib.suppress(Exception):  # a session continues without it in any case
         if not settings.lake_dir.is_dir():
-            return  # nothing was ever remembered here
+            return  # no workspace here
         now = datetime.now(UTC)
         use = Use(
             at=f"{now:%Y-%m-%dT%H:%M:%SZ}",
@@ -74,12 +73,12 @@ def log_use(
 
 
 def last_cited(settings: Settings) -> dict[str, date]:
-    """The newest day on which an answer cited each, by id."""
+    """The newest day on which an answer cited each line, by id."""
     return _last_days(settings)[1]
 
 
 def last_seen(settings: Settings) -> dict[str, date]:
-    """The newest day on which each was shown or cited, by id."""
+    """The newest day on which each line was shown or cited, by id."""
     shown, cited = _last_days(settings)
     return {i: max(days) for i in {*shown, *cited} if (days := [d[i] for d in (shown, cited) if i in d])}
 
@@ -95,17 +94,17 @@ def uses(settings: Settings) -> Iterator[tuple[date, Use]]:
 
 
 def approved_lines(settings: Settings) -> list[MemoryLine]:
-    """The lines that were promoted and hold, as they stand in MEMORY.md."""
-    from memory_pipeline.proposals.memory_file import lines_of  # a hook logs its use and needs no lines
+    """The promoted lines that are still active in MEMORY.md."""
+    from memory_pipeline.proposals.memory_file import lines_of  # a hook that logs its use does not need it
     from memory_pipeline.recall.remembered import memory_bytes
 
     return [line for line in lines_of(memory_bytes(settings)) if line.proposal_id and not line.is_struck]
 
 
 def unused_lines(settings: Settings, lake: Lake, today: date) -> list[MemoryLine]:
-    """The approved lines that nothing has shown or cited for `UNUSED_DAYS` days.
+    """The approved lines that were not shown or cited for `UNUSED_DAYS` days.
 
-    A line that is younger than that, or than the log, is not counted: nobody had the time to use it.
+    Lines that are newer than that, and all lines while the log is younger, are left out.
     """
     from memory_pipeline.proposals.events import PROMOTED, ProposalLog
 
@@ -127,9 +126,9 @@ def usage_dir(settings: Settings) -> Path:
 
 
 def _last_days(settings: Settings) -> tuple[dict[str, date], dict[str, date]]:
-    """The newest days on which each was shown, and cited, by id."""
+    """The newest days on which each line was shown, and cited, by id."""
     shown, cited = dict[str, date](), dict[str, date]()
-    for day, use in uses(settings):  # a later day is written over an earlier one
+    for day, use in uses(settings):  # a later day overwrites an earlier one
         shown |= dict.fromkeys(_texts(use["shown"]), day)
         cited |= dict.fromkeys(_texts(use["cited"]), day)
     return shown, cited
@@ -140,7 +139,7 @@ def _texts(ids: object) -> list[str]:
 
 
 def _redacted(settings: Settings, query: str) -> str:
-    """The query as it may be stored; empty if it cannot be redacted."""
+    """The redacted query; empty if it cannot be redacted."""
     with contextlib.suppress(Exception):
         from memory_pipeline.redaction import redactor_of
 
@@ -153,7 +152,7 @@ def _append(folder: Path, day: date, line: bytes) -> None:
     is_new = not path.exists()
     if is_new:
         folder.mkdir(mode=0o700, exist_ok=True)
-    # non-blocking, for whatever else than a file may stand there
+    # non-blocking, in case the path is not a regular file
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o600)
     try:
         os.write(file, line)
