@@ -1,4 +1,4 @@
-"""The facts of some days as they were observed, and as the lines that the first level is made from."""
+"""The observed facts of some days, and the lines that the first level is made from."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A segment as it is distilled, with when its window began."""
+    """A segment as it is distilled, with the time at which its window began."""
 
     segment_id: str
     narrative: str
@@ -67,7 +67,7 @@ class Facts:
         return {source: distinct(projects) for source, projects in of_segment.items()}
 
     def highs(self) -> list[str]:
-        """Ids of what must still be said."""
+        """Ids of the high facts, which must be retained."""
         return [o.observation_id for o in self.observed if o.priority == HIGH]
 
     def lines(self) -> list[Line]:
@@ -80,11 +80,11 @@ class Facts:
                 Line(o.text, o.kind, o.priority, (o.observation_id,), o.observed_at, o.observed_at)
                 for o in self.observed
             ),
-            *(_narrative(told, times[told.segment_id] or [told.began_at]) for told in self.told),
+            *(_narrative_line(told, times[told.segment_id] or [told.began_at]) for told in self.told),
         ]
 
 
-def _narrative(told: Told, times: list[datetime]) -> Line:
+def _narrative_line(told: Told, times: list[datetime]) -> Line:
     return Line(told.narrative, NARRATIVE, LOW, (told.segment_id,), min(times), max(times))
 
 

@@ -1,7 +1,7 @@
-"""Selection of the lines of a period. It needs no model, and a line contains only what was said.
+"""Selection of the lines of a period. It needs no model, and a line contains only observed text.
 
-A line is a fact or a narrative as it was observed, unchanged: dropping words may drop the negation, the object or the
-number of a rule and reverse it. So a period gets fewer lines, never shorter ones.
+A line is an unchanged fact or narrative: dropping words may drop the negation, the object or the number of a rule and
+reverse it. So a period gets fewer lines, not shorter ones.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from memory_pipeline.text.similarity import words
 
 NARRATIVE = "narrative"
 LASTING = ("root_cause", "convention", "state_change")
-"""Kinds that still say something when the work is done, after those that are normative."""
+"""Kinds that still matter when the work is done, after the normative ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """`sources` are ids of rows of the level below, the one that gave the words first."""
+    """A line. `sources` are ids of rows of the level below, the one with its words first."""
 
     text: str
     kind: str
@@ -38,9 +38,9 @@ def count_words(text: str) -> int:
 
 
 def distil(lines: Iterable[Line], word_budget: int) -> list[Line]:
-    """The kept lines, oldest first: every high, and the best of the rest within the remaining room.
+    """The kept lines, oldest first: every high line, and the best of the others that fit into the budget.
 
-    Repeated lines become one with the newest words, if it contains all words of the others.
+    Repeated lines are merged into the newest one if it contains all words of the others.
     """
     merged = _merged(lines)
     kept = [line for line in merged if line.priority == HIGH]
@@ -53,13 +53,13 @@ def distil(lines: Iterable[Line], word_budget: int) -> list[Line]:
 
 
 def _merged(lines: Iterable[Line]) -> list[Line]:
-    """The lines, with repetitions merged into the last one. A high is never merged into a lower one."""
+    """The lines, with repetitions merged into the last one. A high line is never merged into a lower one."""
     newest_first = sorted(lines, key=lambda line: (RANK[line.priority], -line.last_seen.timestamp(), line.sources))
     found: list[list[Line]] = []
     by_word: dict[str, list[tuple[list[str], list[Line]]]] = defaultdict(list)
     for line in newest_first:
         said = words(line.text)
-        # one that says it all has each of its words, also the rarest
+        # a line that contains all of its words has the rarest one too
         for leader, members in min((by_word[word] for word in said), key=len, default=[]):
             if says_all(leader, said) and is_same(members[0].text, line.text):
                 members.append(line)
@@ -69,11 +69,11 @@ def _merged(lines: Iterable[Line]) -> list[Line]:
             found.append(members)
             for word in set(said):
                 by_word[word].append((said, members))
-    return [_one(members) for members in found]
+    return [_merge_members(members) for members in found]
 
 
-def _one(members: Sequence[Line]) -> Line:
-    """The first one's words, with the sources of all."""
+def _merge_members(members: Sequence[Line]) -> Line:
+    """The first line with the sources of all."""
     return replace(
         members[0],
         sources=tuple(source for member in members for source in member.sources),
@@ -83,8 +83,8 @@ def _one(members: Sequence[Line]) -> Line:
 
 
 def _rank(line: Line) -> tuple[int, int, int, float, tuple[str, ...]]:
-    """The rank of a line that is not high, least first: by priority, kind, support and date. A narrative, which
-    describes a topic, counts as a medium fact that lasts."""
+    """The rank of a line that is not high, lowest first: by priority, kind, support and date. A narrative, which
+    describes a topic, counts as a lasting fact of medium priority."""
     is_told = line.kind == NARRATIVE
     kind = 0 if line.kind in NORMATIVE else 1 if is_told or line.kind in LASTING else 2
     priority = RANK[MEDIUM if is_told else line.priority]

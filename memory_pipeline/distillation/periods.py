@@ -31,7 +31,7 @@ class Period:
 
     @classmethod
     def containing(cls, day: date, level: int) -> Self:
-        """The one that has this day in it."""
+        """The period of the level that contains this day."""
         if level == DAY:
             return cls(level, day)
         week = day + timedelta(days=DAYS_OF_WEEK - day.isoweekday())
@@ -39,13 +39,13 @@ class Period:
 
     @classmethod
     def from_key(cls, level: int, key: date) -> Self:
-        """The one of this partition."""
+        """The period of this partition."""
         return cls(level, end_of_month(key)) if level == MONTH else cls.containing(key, level)
 
     @property
     def key(self) -> date:
-        """The first day of the calendar's day, week or month: its partition. Of a month that need not be a day whose
-        facts are in it."""
+        """The first day of the calendar day, week or month, which is the partition key. For a month it need not be one
+        of its `days`."""
         if self.level == MONTH:
             return self.last.replace(day=1)
         return self.days[0]
@@ -64,14 +64,14 @@ class Period:
 
     @property
     def days(self) -> list[date]:
-        """The days whose facts are in it."""
+        """The days whose facts belong to the period."""
         if self.level == MONTH:
             return [day for part in self.parts for day in part.days]
         return lookback(self.last, 1 if self.level == DAY else DAYS_OF_WEEK)
 
     @property
     def parts(self) -> list[Period]:
-        """The periods of the level below that it consists of; a day has none."""
+        """The periods of the level below that make up this one; a day has none."""
         if self.level == DAY:
             return []
         if self.level == WEEK:
@@ -81,7 +81,7 @@ class Period:
 
 
 def ending_with(day: date) -> list[Period]:
-    """The periods whose last day it is, the smallest first."""
+    """The periods whose last day is this one, smallest first."""
     found = [Period(DAY, day)]
     if is_end_of_week(day):
         found.append(Period(WEEK, day))
@@ -91,13 +91,13 @@ def ending_with(day: date) -> list[Period]:
 
 
 def periods_of(level: int, days: Iterable[date], newest: date = date.max) -> list[Period]:
-    """The periods of a level that have any of these days in them and end by `newest`, oldest first."""
+    """The periods of a level that contain any of these days and end by `newest`, oldest first."""
     found = {Period.containing(day, level) for day in days if day <= newest}
     return sorted((period for period in found if period.last <= newest), key=lambda period: period.last)
 
 
 def consecutive(periods: Iterable[Period]) -> list[list[Period]]:
-    """The periods of one level in groups between which some are missing, oldest first."""
+    """The periods of one level, oldest first, in groups of consecutive ones."""
     groups: list[list[Period]] = []
     for period in sorted(periods, key=lambda period: period.last):
         if groups and period == groups[-1][-1].next:

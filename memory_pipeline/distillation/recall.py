@@ -1,7 +1,7 @@
-"""The cost of a distillation: highs that it no longer contains.
+"""The loss of a distillation: high facts that it no longer contains.
 
-A high is retained if an intact line made from it has all of its words in order. A line is intact if it equals the
-observation character for character; a line that lost a word does not count.
+A high fact is retained if an intact line made from it has all of its words in order. A line is intact if it equals the
+observation character for character.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from memory_pipeline.text.similarity import words
 
 @dataclass(frozen=True)
 class Recall:
-    """The number of highs that are retained."""
+    """The number of high facts, and of those that are retained."""
 
     highs: int
     kept: int
@@ -25,13 +25,13 @@ class Recall:
 
     @property
     def loss(self) -> float:
-        """Share of the highs, 0 to 1."""
+        """Share of the high facts that is lost, 0 to 1."""
         return 1 - self.kept / self.highs if self.highs else 0.0
 
 
 def recall(observed: Mapping[str, str], highs: Iterable[str], lines: Iterable[tuple[str, Iterable[str]]]) -> Recall:
-    """The recall of these highs. `observed` has the text of each fact and narrative by id, a line is its text and the
-    ids of its sources."""
+    """The recall of these high facts. `observed` maps ids of facts and narratives to their text; a line is its text and
+    the ids of its sources."""
     said_in: dict[str, list[str]] = {}
     for text, made_from in lines:
         ids = list(made_from)

@@ -1,7 +1,7 @@
-"""The rows of the three levels: what days, weeks and months come down to.
+"""The rows of the three levels: days, weeks and months in selected lines.
 
-A level never takes anything away: the rows below it stay, and each of its lines names those that it was made from.
-`Levels` is the way back from rows of periods to what was observed; `due_periods` says what is to be distilled.
+A level never removes anything: the rows below it are kept, and each of its lines names its sources. `Levels` traces
+rows of periods back to observations; `due_periods` lists what is to be distilled.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class Levels:
         return typed_rows(self.lake.read(period.table, [period.last]), DistillationRow)
 
     def rows_below(self, period: Period) -> Rows:
-        """The rows that a period is made from; a day, which has observations and segments below it, has none."""
+        """The rows from which a period is made; none for a day, which is made from observations and segments."""
         return [row for part in period.parts for row in self.rows(part)]
 
     def traced(self, period: Period) -> list[tuple[str, set[str]]]:
-        """The text of each row, and the ids of all observations and segments that it comes from."""
+        """The text of each row, with the ids of all observations and segments from which it is derived."""
         if period.level == DAY:
             return [(row["text"], set(row["sources"])) for row in self.rows(period)]
         below: dict[str, set[str]] = {}
@@ -60,21 +60,21 @@ class Levels:
 
 
 MAX_RECALL_LOSS = 0.10
-"""Share of the highs that a distillation may no longer say."""
+"""Maximum share of the high facts that a distillation may lose."""
 VERSIONS = {DAY: "4", WEEK: "5", MONTH: "5"}
 SHARE = {DAY: 0.85, WEEK: 0.55, MONTH: 0.35}
-"""Words that a level may have, of those of the period's observations and narratives; highs stay also beyond it. They
-alone are nearly a third. With .5 a week of the labelled sessions has 82 % of their highs, with .6 85 %."""
+"""Word budget of a level as a share of the period's observations and narratives; high facts are kept beyond it. They
+alone are nearly a third. With .5 a week of the labelled sessions keeps 82 % of its high facts, with .6 85 %."""
 PREFIX = {DAY: "d", WEEK: "w", MONTH: "m"}
 
 
 class RecallLostError(MemoryPipelineError):
-    """A distillation would lose too much of what was high, so the level stays as it was. The message says how much."""
+    """A distillation would lose too many high facts, so the level stays unchanged. The message says how many."""
 
 
 class DistillationStage:
-    """Distils the periods of one level once they are old enough: days from what was observed, weeks and months from the
-    level below. The `day` of a period is its last."""
+    """The stage that distils the periods of one level once they are old enough: days from observations, weeks and
+    months from the level below. The `day` of a period is its last one."""
 
     def __init__(self, workspace: Workspace, level: int, now: date) -> None:
         self.workspace, self.level, self.now = workspace, level, now
@@ -98,17 +98,16 @@ class DistillationStage:
         return self.now - timedelta(days=self.settings.distil_after_days)
 
     def fingerprint(self, day: date) -> str:
-        """A hash of everything that counts for the period that ends with the day: the levels between depend on nothing
-        else."""
+        """A hash of all inputs of the period that ends with the day: the levels in between depend on nothing else."""
         if day > self.newest:
             return fingerprint_of(VERSIONS[self.level], "not old enough")
         facts = [self.lake.digest(table, Period(self.level, day).days) for table in INPUTS]
         return fingerprint_of(VERSIONS[self.level], MAX_RECALL_LOSS, *facts)
 
     def build(self, day: date) -> Built:
-        """The rows of the period that ends with the day; its parts are brought up to date first.
+        """The rows of the period that ends with the day, after updating its parts.
 
-        If too much would be lost it fails and keeps the previous rows.
+        If too much would be lost, it fails and keeps the previous rows.
         """
         if day > self.newest:
             return self._built([])
@@ -128,11 +127,11 @@ class DistillationStage:
         return Built({self.table: pl.DataFrame(rows, schema=TABLES[self.table].columns)}, failure=failure)
 
     def _bring_up_to_date(self, parts: Iterable[Period]) -> None:
-        """Build the parts that have, or had, something to distil."""
+        """Build the parts that have, or had, rows to distil."""
         for part in parts:
             below = DistillationStage(self.workspace, part.level, self.now)
             if self.lake.has(part.table, [part.last]) or self.lake.has("observations", part.days):
-                with contextlib.suppress(RecallLostError):  # a run of that period says so
+                with contextlib.suppress(RecallLostError):  # reported by a run of that period
                     bring_up_to_date(below, self.lake, part.last)
 
 
@@ -156,7 +155,7 @@ def recall_of(levels: Levels, period: Period, facts: Facts) -> Recall:
 
 
 def altered(levels: Levels, period: Period, facts: Facts) -> list[DistillationRow]:
-    """The rows of a period that are not, character for character, a row that they were made from."""
+    """The rows of a period that differ from all rows from which they were made."""
     below = {row["distillation_id"]: row["text"] for row in levels.rows_below(period)} or facts.by_id()
     return [row for row in levels.rows(period) if all(below.get(i) != row["text"] for i in row["sources"])]
 
@@ -185,8 +184,8 @@ def stages_of(workspace: Workspace, now: date | None = None) -> list[Distillatio
 
 
 def due_periods(stage: DistillationStage, among: Iterable[date] | None = None) -> list[Period]:
-    """The periods of the stage's level that have days with observations in them (of those `among`, if given), as far as
-    they are old enough and not up to date; oldest first."""
+    """The periods of the stage's level that contain days with observations (among the given ones, if any), are old
+    enough and out of date; oldest first."""
     observed = set(stage.lake.days("observations"))
     wanted = observed if among is None else observed & set(among)
     periods = periods_of(stage.level, wanted, stage.newest)

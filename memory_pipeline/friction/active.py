@@ -1,5 +1,4 @@
-"""The patterns that are active or ended, read from the rows of `friction_clusters`, and the reasons why there are
-none."""
+"""Active and ended patterns, read from the rows of `friction_clusters`, and the reasons why there are none."""
 
 from __future__ import annotations
 
@@ -24,20 +23,19 @@ KINDS = {
     "stale_memory": "stale memory",
     "rule_violated": "rule exists, still violated",
 }
-"""The kinds of patterns as they are stored, and their names for users."""
+"""The stored kinds of patterns, and their names for users."""
 MAX_NAMED = 3
-"""Maximum number of days without a session that are named; above it only their number is given."""
+"""Maximum number of days without a session that are listed; for more, only their number is given."""
 _BARS = "▁▂▃▄▅▆▇█"
 MANY, MOSTLY = 30, 0.5
-"""Thresholds of a remark on copies or on a pattern that covers nearly everything: the number of events, and the
-share."""
+"""Thresholds of a remark on copies or on a pattern that covers nearly everything: number of events, and share."""
 MAX_WEEKS = 12
-"""The number of newest weeks for which counts are shown."""
+"""Number of latest weeks for which counts are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A friction pattern as described by its newest row."""
+    """A friction pattern, described by its newest row."""
 
     row: FrictionRow
     ended_on: date | None
@@ -75,13 +73,13 @@ def last_day_looked_at(lake: Lake) -> date | None:
 
 
 def active_patterns(lake: Lake, day: date, lookback_days: int) -> list[Pattern]:
-    """The patterns that had not ended on this day, the most severe first."""
+    """The patterns that had not ended on this day, most severe first."""
     rows = typed_rows(lake.read("friction_clusters", lookback(day, lookback_days)), FrictionRow)
     return [pattern for pattern in _newest(rows, day, lookback_days) if pattern.ended_on is None]
 
 
 def ended(lake: Lake, day: date, lookback_days: int) -> list[Pattern]:
-    """The patterns that had ended by this day, the last to end first."""
+    """The patterns that had ended by this day, latest end first."""
     days = [one for one in lake.days("friction_clusters") if one <= day]
     rows = typed_rows(lake.read("friction_clusters", days), FrictionRow)
     over = [(p.ended_on, p) for p in _newest(rows, day, lookback_days) if p.ended_on is not None]
@@ -89,7 +87,7 @@ def ended(lake: Lake, day: date, lookback_days: int) -> list[Pattern]:
 
 
 def the_pattern(rows: Iterable[FrictionRow], day: date, lookback_days: int) -> Pattern:
-    """The pattern of these rows, as it was on the day."""
+    """The pattern of these rows, in its state on the day."""
     return _newest(rows, day, lookback_days)[0]
 
 
@@ -109,7 +107,7 @@ def why_none(workspace: Workspace, day: date | None = None) -> str:
 
 
 def sparkline(counts: Iterable[int]) -> str:
-    """A bar for each number, the highest for the greatest."""
+    """A bar for each number, scaled to the greatest."""
     numbers = list(counts)
     most = max(numbers, default=0)
     return "".join(_BARS[round(number / most * (len(_BARS) - 1))] if most else _BARS[0] for number in numbers)
@@ -128,7 +126,11 @@ class Window:
     @classmethod
     def of(cls, workspace: Workspace, day: date) -> Self:
         days = lookback(day, workspace.settings.lookback_days)
-        remarks = [*_missing(workspace.lake, days), *_alike(workspace.lake, days), *_giants(workspace, day, days)]
+        remarks = [
+            *_missing_days_remark(workspace.lake, days),
+            *_copies_remark(workspace.lake, days),
+            *_giant_pattern_remark(workspace, day, days),
+        ]
         return cls(days, points_in(workspace.lake, days), remarks)
 
 
@@ -139,14 +141,14 @@ def points_in(lake: Lake, days: Sequence[date]) -> int:
     return lake.read("observations", days, ["day"]).height + said.height
 
 
-def _missing(lake: Lake, days: Sequence[date]) -> Iterator[str]:
+def _missing_days_remark(lake: Lake, days: Sequence[date]) -> Iterator[str]:
     empty = [day for day in days if lake.read("messages", [day], ["day"]).is_empty()]
     if empty:
         named = f": {', '.join(map(str, empty))}" if len(empty) <= MAX_NAMED else ""
         yield f"{len(empty)} of these {len(days)} days have no session{named}."
 
 
-def _alike(lake: Lake, days: Sequence[date]) -> Iterator[str]:
+def _copies_remark(lake: Lake, days: Sequence[date]) -> Iterator[str]:
     """A remark if most observations are copies of each other, as a loop or a repeated import leaves them."""
     texts = lake.read("observations", days, ["text"])["text"].str.to_lowercase().str.strip_chars()
     distinct = texts.n_unique()
@@ -155,8 +157,8 @@ def _alike(lake: Lake, days: Sequence[date]) -> Iterator[str]:
         yield f"The {texts.len()} observations of these days {told}; what is found may be one thing that was copied."
 
 
-def _giants(workspace: Workspace, day: date, days: Sequence[date]) -> Iterator[str]:
-    """A remark on a pattern that covers most remarks or most failures: so much is hardly one thing."""
+def _giant_pattern_remark(workspace: Workspace, day: date, days: Sequence[date]) -> Iterator[str]:
+    """A remark on a pattern that covers most remarks or most failures, as that many are hardly one problem."""
     lake = workspace.lake
     large = [p for p in active_patterns(lake, day, workspace.settings.lookback_days) if p.row["occurrences"] >= MANY]
     if not large:
@@ -182,12 +184,13 @@ def _newest(rows: Iterable[FrictionRow], day: date, lookback_days: int) -> list[
     for row in rows:
         if (old := newest.get(row["pattern_id"])) is None or old["day"] < row["day"]:
             newest[row["pattern_id"]] = row
-    found = [Pattern(row, row["ended_on"] or _silent_since(row, day, lookback_days)) for row in newest.values()]
+    found = [Pattern(row, row["ended_on"] or _end_without_row(row, day, lookback_days)) for row in newest.values()]
     return sorted(found, key=lambda pattern: (-pattern.row["severity"], pattern.row["pattern_id"]))
 
 
-def _silent_since(row: FrictionRow, day: date, lookback_days: int) -> date | None:
-    """The day on which a pattern that no row closes was over: its day was never run, or was run by an older version."""
+def _end_without_row(row: FrictionRow, day: date, lookback_days: int) -> date | None:
+    """The day on which a pattern without a closing row ended: that day was never run, or was run by an older
+    version."""
     over = (row["last_day"] or row["day"]) + timedelta(days=lookback_days)
     return over if over <= day else None
 

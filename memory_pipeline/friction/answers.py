@@ -31,7 +31,7 @@ _NONE = re.compile(r"^\W*NONE\b", re.M | re.I)
 _TITLE, _LINE = (re.compile(rf"^\W*{name}\W*:[ \t]*(?P<text>\S.*)$", re.M | re.I) for name in ("title", "line"))
 
 
-# the names of these classes and the order of their fields are in the schema, which is a part of a request's key
+# the schema has the names of these classes and the order of their fields, and is a part of a request's cache key
 
 
 class GroupForm(Form):
@@ -51,7 +51,7 @@ class TextForm(Form):
 
 @dataclass(frozen=True)
 class Question:
-    """A question by the names of its prompts, with the schema of its answer."""
+    """A question: the names of its prompts, and the schema of its answer."""
 
     system: str
     turn: str
@@ -81,7 +81,7 @@ class Group(NamedTuple):
 
 
 def read_groups(answer: str) -> list[Group] | None:
-    """The groups of an answer; None where it has none and does not say so."""
+    """The groups of an answer; None if it has none without saying so."""
     text, _ = without_thinking(cleaned(answer))
     for value, is_damaged in json_values(text):
         try:
@@ -90,18 +90,18 @@ def read_groups(answer: str) -> list[Group] | None:
             continue
         found = [Group(each.what, each.line, sorted(each.remarks)) for each in form.groups]
         return found if found or not is_damaged else None
-    listed = list(_listed(text))
+    listed = list(_groups_in_lines(text))
     return listed if listed or _NONE.search(text) else None
 
 
-def _listed(text: str) -> Iterator[Group]:
+def _groups_in_lines(text: str) -> Iterator[Group]:
     for found in _GROUP.finditer(text):
         numbers = numbers_in(re.findall(r"\d+", found["numbers"]))
         yield Group(found["what"].lower(), int(found["line"] or 0), sorted(numbers))
 
 
 def read_text(answer: str) -> tuple[str, str]:
-    """The title and the line of an answer; "" where it has none."""
+    """The title and the line of an answer; "" for a missing one."""
     text, _ = without_thinking(cleaned(answer))
     for value, _ in json_values(text):
         try:

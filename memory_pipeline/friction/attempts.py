@@ -1,7 +1,7 @@
 """Tool calls of agents with their results, and the errors that the results show.
 
-The calls and results of a session are rows of `messages`. Harnesses store no id that joins the two, so a result belongs
-to the oldest open call of its tool.
+The calls and results of a session are rows of `messages`. They share no id, so a result is assigned to the oldest open
+call of its tool.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Turn(NamedTuple):
     role: str
     at: datetime
     text: str
-    """The text of the message; only the beginning of a tool's."""
+    """The text of the message, truncated for a tool."""
     tool: str
     is_error: bool
     answer_to: str | None
@@ -57,10 +57,10 @@ class Attempt:
     def has_failed(self) -> bool:
         """Whether the call failed, as reported by the harness, or by a shell, test runner or compiler whose exit code
         was hidden."""
-        told = self.result.is_error or (self.command is not None and self._has_failed_unseen(self.command))
+        told = self.result.is_error or (self.command is not None and self._has_hidden_failure(self.command))
         return told and not self.is_refused and _CANCELLED.search(self.result.text) is None
 
-    def _has_failed_unseen(self, command: str) -> bool:
+    def _has_hidden_failure(self, command: str) -> bool:
         text = self.result.text
         if self.result is self.call:
             return False
@@ -112,7 +112,7 @@ MAX_SAID = 60
 
 
 def attempts(turns: Sequence[Turn]) -> list[Attempt]:
-    """The calls of a session in their order. A call without a result is its own result."""
+    """The calls of a session in order. A call without a result is its own result."""
     return sorted(_paired(turns), key=lambda attempt: attempt.position)
 
 
@@ -128,13 +128,14 @@ def _paired(turns: Sequence[Turn]) -> Iterator[Attempt]:
             waiting[turn.tool].append((position, turn))
             continue
         own = waiting[turn.tool]
-        while own and own[0][0] < asked[0]:  # it was stopped: else all later results would be another's
+        # the call was interrupted; otherwise all later results would be assigned to the wrong call
+        while own and own[0][0] < asked[0]:
             began, call = own.popleft()
             yield Attempt(call, call, began, began)
         if own:
             began, call = own.popleft()
             yield Attempt(call, turn, began, position)
-        else:  # its call is not stored, or it names no tool
+        else:  # the call is not stored, or the result names no tool
             yield Attempt(turn, turn, position, position)
     for left in waiting.values():
         for position, call in left:
@@ -187,12 +188,12 @@ def used(head: str) -> str:
 
 
 def looks_only(head: str) -> bool:
-    """Whether the call only reads."""
+    """Whether the call only reads something."""
     return head.lower() in _LOOKING or _LOOKING_GIT.match(head) is not None
 
 
 def head_of(command: str) -> str:
-    """Program and subcommand of the first part that does something: `npm run build`, `git push`, `pytest`."""
+    """Program and subcommand of the first part that has an effect: `npm run build`, `git push`, `pytest`."""
     for part in _PARTS.split(_without_text(command)):
         words = [word for word in _shell_words(part) if not _ASSIGNMENT.fullmatch(word)]
         while words and (words[0] in _WRAPPERS or (words[0].isdigit() and len(words) > 1) or words[0].startswith("(")):
@@ -231,7 +232,7 @@ def _without_text(command: str) -> str:
 def _shell_words(part: str) -> list[str]:
     try:
         return shlex.split(part)
-    except ValueError:  # half of a quoted text
+    except ValueError:  # unbalanced quotes
         return part.split()
 
 
@@ -245,7 +246,7 @@ _WRAPPING = re.compile(
 """The text that a harness puts around a tool's output."""
 _MARKUP = re.compile(r"</?tool_use_error>|^failed in sandbox \w+ with execution error: ", re.I)
 _JSON_OUTPUT = re.compile(r"^\s*\{\s*\"output\"\s*:")
-_TELLING = re.compile(
+_EXPLAINING = re.compile(
     r"error|fail|denied|not found|refused|in use|cannot|can't|could not|couldn't|exception|invalid|missing|unknown|"
     r"no such|unable|fatal|conflict|undefined|unexpected|mismatch|required|not installed|timed? ?out|"
     r"timeout|no matches|unauthori[sz]ed|"
@@ -271,13 +272,13 @@ _OF_A_SHELL = re.compile(
     re.I | re.M,
 )
 MAX_ALONE = 3
-"""Maximum lines of an output that is nothing but an error message."""
+"""Maximum lines of an output that is only an error message."""
 MAX_HIDDEN = 1_500
-"""Maximum characters of an output in which the shell's own error message decides."""
+"""Maximum characters of an output in which the shell's error message is searched."""
 
 
 def hidden_error(text: str) -> str | None:
-    """The shell's own error message in the output of a call that the harness calls a success."""
+    """The shell's own error message in the output of a call that the harness reports as successful."""
     found = _OF_A_SHELL.search(_COLOUR.sub("", text[:MAX_HIDDEN])) if len(text) <= MAX_HIDDEN else None
     return found[0].strip() if found else None
 
@@ -285,7 +286,7 @@ def hidden_error(text: str) -> str | None:
 def error_in(text: str) -> str | None:
     """The line of a failed tool's output that describes the error, verbatim; None if there is none."""
     lines = _lines(text)
-    telling = [line for line in lines if _TELLING.search(line)]
+    telling = [line for line in lines if _EXPLAINING.search(line)]
     specific = [line for line in telling if not _SUMMARY.search(line)]
     python = [line for line in specific if re.match(r"[\w.]*(?:Error|Exception)\b", line)]
     shell = hidden_error(text)
@@ -297,8 +298,8 @@ def error_in(text: str) -> str | None:
 
 
 def errors_in(text: str) -> list[str]:
-    """Every line of the output that describes an error, and not only its existence."""
-    return [line for line in _lines(text) if _TELLING.search(line) and not _SUMMARY.search(line)]
+    """Every line of the output that describes an error, not merely that there was one."""
+    return [line for line in _lines(text) if _EXPLAINING.search(line) and not _SUMMARY.search(line)]
 
 
 def _lines(text: str) -> list[str]:
@@ -327,14 +328,14 @@ _CODE = re.compile(
     r"\((?P<rule>[a-z][a-z0-9]*(?:-[a-z0-9]+)*)\)\s*$|\b(?P<code>TS\d{3,5}|[A-Z]{1,4}\d{3,4}|SC\d{4})\b|"
     r"\b(?P<slash>@?[a-z][\w-]*/[a-z][\w-]+)\s*$"
 )
-"""The rule that a linter or compiler names, which identifies the mistake."""
+"""The rule named by a linter or compiler, which identifies the mistake."""
 
 
 _NO_MATCHES = re.compile(r"no matches found: |parse error near")
 
 
 def signature(line: str) -> str:
-    """The error message without numbers, hashes, times, temporary names and paths, which differ each time."""
+    """The error message without numbers, hashes, times, temporary names and paths, which vary."""
     if _NO_MATCHES.search(line):
         return "no matches found"
     code = _CODE.search(line)
@@ -356,7 +357,7 @@ def path_of(attempt: Attempt) -> str | None:
 
 
 def words_of_call(attempt: Attempt) -> frozenset[str]:
-    """The subject of the call: paths, names and words of the arguments, without the program and its options."""
+    """The subject of the call: paths, names and words of the arguments, without program and options."""
     text = attempt.command or attempt.call.text.removeprefix(attempt.call.tool)
     own = set(attempt.head.lower().split())
     found = (w.strip("./:").lower() for w in _ARGUMENT.findall(text[:1_000]) if not w.startswith("-"))

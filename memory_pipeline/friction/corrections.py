@@ -1,6 +1,6 @@
 """Patterns of user remarks: repeated corrections, and rules that are broken or out of date.
 
-A model groups the remarks (`grouping.py`). Without one, only nearly the same words in two sessions are grouped.
+A model groups the remarks (`grouping.py`). Without one, only nearly identical remarks of two sessions are grouped.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ MIN_WORDS = 2
 
 
 class Grouped(NamedTuple):
-    """Remarks of a user that say the same, oldest first, from two sessions or more unless a rule is replaced."""
+    """Groups of a user's remarks with the same meaning, oldest first, from two sessions or more unless a rule is
+    replaced."""
 
     again: Sequence[Sequence[FrictionEvent]]
     broken: Mapping[Rule, Sequence[FrictionEvent]]
@@ -47,22 +48,22 @@ class Grouped(NamedTuple):
 
 
 def patterns_of(events: Sequence[FrictionEvent], rules: Sequence[Rule], by_model: Grouped | None) -> list[Pattern]:
-    """The patterns among the remarks of users, grouped by a model, else by nearly the same words."""
+    """The patterns in the remarks of users, grouped by a model, else by nearly identical words."""
     found = by_model or by_words(events, rules)
     of_lines = [
-        *(_violated(rule, members) for rule, members in found.broken.items()),
+        *(_violation_pattern(rule, members) for rule, members in found.broken.items()),
         *(over_since(rule, members) for rule, members in found.over.items()),
     ]
     claimed = {m.event_id for p in of_lines for m in p.members}
-    again = [_repeated(members) for members in found.again if _is_clear(members)]
-    patterns = [*(p for p in again if not _mostly(p, claimed)), *of_lines]
-    if by_model:  # what a model grouped is never applied without asking
+    again = [_correction_pattern(members) for members in found.again if _is_clear(members)]
+    patterns = [*(p for p in again if not _is_mostly_claimed(p, claimed)), *of_lines]
+    if by_model:  # a model's groups are never applied automatically
         return [replace(pattern, low_risk=False) for pattern in patterns]
     return patterns
 
 
 def by_words(events: Sequence[FrictionEvent], rules: Sequence[Rule]) -> Grouped:
-    """Corrections in nearly the same words; those that repeat a rule show that it is broken."""
+    """Corrections in nearly identical words; those that repeat a rule show that it is broken."""
     again, broken = [], dict[Rule, Sequence[FrictionEvent]]()
     for members in repeated(events):
         text = bare(members[0].text)
@@ -76,7 +77,7 @@ def by_words(events: Sequence[FrictionEvent], rules: Sequence[Rule]) -> Grouped:
 
 
 def repeated(events: Sequence[FrictionEvent]) -> list[list[FrictionEvent]]:
-    """Corrections that say the same in nearly the same words, in two sessions or more."""
+    """Corrections in nearly identical words, from two sessions or more."""
     newest = sorted((e for e in events if e.is_correction), key=age)[-MAX_COMPARED:]
     by_id = {e.event_id: e for e in newest}
     texts = {event_id: bare(e.text) for event_id, e in by_id.items()}
@@ -88,20 +89,20 @@ def _spans_sessions(members: Sequence[FrictionEvent]) -> bool:
     return len({m.session_id for m in members}) >= MIN_SESSIONS
 
 
-def _mostly(pattern: Pattern, claimed: Collection[str]) -> bool:
+def _is_mostly_claimed(pattern: Pattern, claimed: Collection[str]) -> bool:
     """Whether most events of the pattern belong to another one."""
     return 2 * sum(m.event_id in claimed for m in pattern.members) >= len(pattern.members)
 
 
 def _is_clear(members: Sequence[FrictionEvent]) -> bool:
-    """Whether a reader without the context can understand from one of the remarks what is wanted."""
+    """Whether at least one of the remarks can be understood without its context."""
     return any(
         len(content_words(bare(m.text))) >= MIN_WORDS and not is_question(m.text) and not m.text.rstrip().endswith(":")
         for m in members
     )
 
 
-def _repeated(members: Sequence[FrictionEvent]) -> Pattern:
+def _correction_pattern(members: Sequence[FrictionEvent]) -> Pattern:
     line = _line(members)
     projects = distinct(m.project for m in members)
     times = len({m.session_id for m in members})
@@ -119,13 +120,13 @@ def _repeated(members: Sequence[FrictionEvent]) -> Pattern:
 
 
 def _line(members: Sequence[FrictionEvent]) -> str:
-    """The clearest wording without "no" and "again" before it: one that can be understood alone, else the newest."""
+    """The clearest wording, without leading "no" and "again": a self-contained one, else the newest."""
     texts = [bare(m.text) for m in reversed(members)]
     alone = [t for t in texts if is_self_contained(t, "rule") and not t.endswith("?")]
     return max(alone or texts, key=lambda t: (not t.endswith("?"), min(len(t), 80)))
 
 
-def _violated(rule: Rule, members: Sequence[FrictionEvent]) -> Pattern:
+def _violation_pattern(rule: Rule, members: Sequence[FrictionEvent]) -> Pattern:
     """The pattern of a broken rule: it is proposed for MEMORY.md, or as a guard if it is already there."""
     times = len({m.session_id for m in members})
     title = f"A rule of {rule.name} is still broken, in {times} sessions since: “{clip(rule.text, 90)}”"

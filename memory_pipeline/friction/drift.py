@@ -1,8 +1,8 @@
-"""Errors of the environment, recognised by their structure, whatever program prints them.
+"""Errors of the environment, recognised by their structure, regardless of the program.
 
-Part of the machine (a runtime, a library, a credential, a daemon, a port) is absent, refused or of another version; a
-variable in capitals is not set; the operating system gives one of its reasons; or the program itself says what to
-install or log into. A failed assertion of a test is never one, whatever it compares.
+A part of the machine (a runtime, a library, a credential, a daemon, a port) is missing, refused or of another version;
+an environment variable is not set; the operating system gives a reason; or the program says what to install or log
+into. A failed assertion of a test never counts.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 MAX_ERROR = 400
-"""Maximum characters of a line that is searched for a complaint."""
+"""Maximum characters of a line that is searched for an error."""
 _THING = r"[`'\"‘“]?(?P<thing>[\w@./:+-]*\w)[`'\"’”]?"
 _NUMBER = r"v?\d+\.\d[\w.-]*"
 _VARIABLE = r"[`'\"$({]*(?P<thing>[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|PATH|HOME|DISPLAY)\b[`'\")}]*"
@@ -153,7 +153,7 @@ _A_MACHINE = (
     r"(?:please |must |need to |try |by running:? |with:? |run(?:ning)? )[`'\"]?(?:sudo )?(?:[\w.-]+ ){0,3}"
     rf"{_SETS_UP}\b",
 )
-_OF_THE_MACHINE = (
+_MACHINE_PATTERNS = (
     *(re.compile(pattern, re.I) for pattern in _A_THING),
     *(re.compile(pattern) for pattern in _IN_CAPITALS),
     *(re.compile(pattern, re.I) for pattern in (*_A_VARIABLE, *_A_SERVER, *_A_VERSION, *_A_RIGHT, *_A_MACHINE)),
@@ -163,20 +163,20 @@ _ASSERTED = re.compile(
     r"\.to[A-Z]\w+\(|^(?:assert|E  )\b",
     re.I,
 )
-"""A failed assertion of a test: the values that it compares are no complaint of the environment."""
+"""A failed assertion of a test, whose values are no error of the environment."""
 _VERSIONED = re.compile(rf"{_NUMBER}|[<>]=")
-_OF_CODE = re.compile(
+_CODE_SIGNS = re.compile(
     r"^\S+[:(]\d+[:,)]|^(?:\w+\.)*(?:Type|Reference|Syntax|Name|Attribute|Index|Value|Key|Assertion|Recursion|Indentation|"
     r"ZeroDivision|NotImplemented|NullPointer\w*|IllegalArgument\w*)(?:Error|Exception)?\b|\bassert|\bundefined\b|^FAIL|"
     r"\bexpected\b|\bunexpected\b",
     re.I,
 )
-"""Signs that the code under test printed the line, which any runner would print."""
+"""Signs that the line comes from the code under test, so that any runner would print it."""
 _NOT_RUN = re.compile(r"\b(?:exit(?:ed)?(?: with)?(?: code| status)?:?|code) 12[67]\b", re.I)
 """Exit codes of a shell for a program that is missing or not executable."""
 _RUNNERS = frozenset("make just task mise npm npx pnpm yarn bun bunx sh bash zsh env sudo".split())  # noqa: SIM905
 """Programs that run others and print their output."""
-_SETS = re.compile(
+_SETUP_COMMANDS = re.compile(
     r"^(?:sudo\b|(?:pip3?|uv pip|pipx|brew|apt(?:-get)?|dnf|yum|apk|pacman|choco|winget|gem|cargo|rustup|go|snap|conda|"
     r"mamba|sdk|helm plugin|gh extension|npx playwright|playwright|corepack|nvm|fnm|n|asdf|mise|pyenv|rbenv|volta|jenv)"
     r" (?:install|add|use|enable|global|local|default|update|upgrade|target add|component add|prepare|trust)\b|"
@@ -197,7 +197,7 @@ def drifting(error: str) -> tuple[str, str] | None:
     error = error[:MAX_ERROR]
     if _ASSERTED.search(error) and not _VERSIONED.search(error):
         return None
-    for pattern in _OF_THE_MACHINE:
+    for pattern in _MACHINE_PATTERNS:
         found = pattern.search(error)
         if found:
             thing = next((v for k, v in found.groupdict().items() if v), "").strip().rsplit("/", 1)[-1].lower()
@@ -208,7 +208,7 @@ def drifting(error: str) -> tuple[str, str] | None:
 def sets_up(command: str | None) -> bool:
     """Whether the command changes the machine, not the code."""
     parts = re.split(r"\s*(?:&&|\|\||;|\n)\s*", command.strip()) if command else []
-    return any(_SETS.match(part) for part in parts)
+    return any(_SETUP_COMMANDS.match(part) for part in parts)
 
 
 def is_of_what_they_share(heads: Sequence[str], errors: Sequence[str]) -> bool:
@@ -216,7 +216,7 @@ def is_of_what_they_share(heads: Sequence[str], errors: Sequence[str]) -> bool:
     if any(_NOT_RUN.search(error) for error in errors):
         return True
     programs = {_program(head) for head in heads} - _RUNNERS
-    return len(programs) > 1 and not any(_OF_CODE.search(error) for error in errors)
+    return len(programs) > 1 and not any(_CODE_SIGNS.search(error) for error in errors)
 
 
 def _program(head: str) -> str:

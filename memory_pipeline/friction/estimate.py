@@ -1,7 +1,7 @@
 """Estimate of the cost of friction: the requests for grouping and for texts.
 
-Nothing is searched: the remarks in the lookback give the length of a request, and the new patterns of past days give
-the number of texts.
+The search does not run: the number of remarks in the lookback gives the length of a request, and the new patterns of
+past days the number of texts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from memory_pipeline.stages import is_current
 from memory_pipeline.text.tokens import estimate
 
 OF_REMARK, AROUND_REMARK, OF_LINE = 18, 16, 28
-"""Tokens of a remark, of its context, and of a rule: in 24 planted weeks, 5,600 tokens for 240 remarks and 15 rules."""
+"""Tokens of a remark, of its context, and of a rule: in 24 synthetic weeks, 5,600 tokens for 240 remarks and 15
+rules."""
 GROUPS_ANSWERED = 60
 ASKED_OF_TEXT, TEXT_ANSWERED = 900, 70
 NEW_A_DAY = 1.0
@@ -37,20 +38,20 @@ NEW_A_DAY = 1.0
 def estimate_friction(
     observations: ObservationsStage, friction: FrictionStage, days: Iterable[date]
 ) -> dict[date, Estimate]:
-    """The estimate for each of these days, after the messages of all of them were stored; nothing without a model."""
+    """The estimate for each of these days, whose messages must be stored; empty without a model."""
     settings, lake = friction.settings, friction.lake
     config = reflector_model(settings)
     if config is None:
         return {}
     days = sorted(days)
     coming = {day for day in days if not is_current(observations, lake, day)}
-    texts = _new_a_day(friction)
+    texts = _new_patterns_per_day(friction)
     groups = settings.effective_context > SMALL_CONTEXT
     system = sum(map(estimate, map(text_of, (GROUPS.system, GROUPS.turn, GROUPS.as_lines))))
     found = {}
     for day in days:
         before = lookback(day, settings.lookback_days)
-        said = {d: _said(friction, d) for d in before}
+        said = {d: _typed_tokens(friction, d) for d in before}
         if not said[day] or (coming.isdisjoint(before) and is_current(friction, lake, day)):
             found[day] = Estimate()
             continue
@@ -67,14 +68,14 @@ def estimate_friction(
     return found
 
 
-def _said(friction: FrictionStage, day: date) -> int:
-    """The tokens that people typed."""
+def _typed_tokens(friction: FrictionStage, day: date) -> int:
+    """The tokens that users typed."""
     messages = friction.lake.read("messages", [day], ["role", "text", "voided"])
     typed = (pl.col("role") == "user") & (pl.col("text").str.len_chars() <= MAX_MESSAGE)
     return sum(map(estimate, messages.filter(typed & ~pl.col("voided").fill_null(False))["text"]))
 
 
-def _new_a_day(friction: FrictionStage) -> float:
+def _new_patterns_per_day(friction: FrictionStage) -> float:
     days = friction.lake.days("friction_clusters")
     if not days:
         return NEW_A_DAY

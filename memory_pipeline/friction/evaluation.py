@@ -1,4 +1,4 @@
-"""Judgement of the evidence of a day's patterns."""
+"""Check of the evidence of a day's patterns."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from memory_pipeline.workspace.workspace import Workspace
 def judge_evidence(workspace: Workspace, day: date) -> Verdict:
     """Every evidence span of a pattern of the day lies in a stored message.
 
-    Fails when a message in which a pattern happened is gone or shorter: rows were changed after they were made.
+    Fails when a message in which a pattern occurred is gone or shorter: rows were changed after they were written.
     """
     lake, days = workspace.lake, lookback(day, workspace.settings.lookback_days)
     lengths: dict[str, int | None] = {}
     for each in days:
         messages = lake.read("messages", [each], ["message_id", "text"])
-        whole = not lake.is_retired("messages", each)  # else their words are no longer kept
+        whole = not lake.is_retired("messages", each)  # otherwise their texts are no longer stored
         lengths |= {i: len(text) if whole else None for i, text in messages.iter_rows()}
     rows = [row for row in typed_rows(lake.read("friction_clusters", [day]), FrictionRow) if row["ended_on"] is None]
     offenders = [f"{row['pattern_id']}: {why}" for row in rows if (why := _missing(row, lengths))]

@@ -1,4 +1,4 @@
-"""Events that friction patterns consist of: one failure or correction, and its cost."""
+"""Events of friction patterns: a failure or a correction, and its cost."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from memory_pipeline.friction.attempts import USER, Turn
 MAX_TURNS = 30
 MAX_MINUTES = 30.0
 MAX_GAP_MINUTES = 5.0
-"""Maximum minutes that a pause between two messages counts for; longer ones are breaks."""
+"""Maximum minutes that a pause between two messages counts; longer ones are breaks."""
 
 
 @dataclass(frozen=True, slots=True)
 class FrictionEvent:
-    """One occurrence: words of a user, or a call of a tool that failed."""
+    """An occurrence: a user's remark, or a failed tool call."""
 
     event_id: str
-    """The id of the observation, else of the message."""
+    """The id of the observation or, without one, of the message."""
     day: date
     session_id: str
     at: datetime
@@ -33,14 +33,14 @@ class FrictionEvent:
     minutes: float = 0.0
     """Minutes from the failure until the work continued; for a correction, from the request to it."""
     is_correction: bool = False
-    """Whether words of a user correct the agent by an explicit cue."""
+    """Whether a cue marks the user's remark as a correction."""
     calls: tuple[str, ...] = ()
-    """The calls of the agent right before the remark."""
+    """The agent's last calls before the remark."""
 
 
 def cost(turns: Sequence[Turn], began: int, ended: int) -> tuple[int, float]:
-    """Messages and minutes between two positions of a session. A pause counts as five minutes at most and the total as
-    thirty, as nobody knows what else was done."""
+    """The number of messages and minutes between two positions of a session. A pause counts as five minutes at most and
+    the total as thirty, as other activity is unknown."""
     span = turns[began : ended + 1]
     minutes = sum(min(MAX_GAP_MINUTES, max(0.0, (b.at - a.at).total_seconds() / 60)) for a, b in pairwise(span))
     return min(MAX_TURNS, max(0, len(span) - 1)), min(MAX_MINUTES, minutes)

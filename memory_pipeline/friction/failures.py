@@ -36,11 +36,11 @@ from memory_pipeline.text.sentences import clip
 NEXT_TRIES = 4
 """Number of calls after a failed one that are searched for a replacement."""
 REPLACED_SHARE = 0.5
-"""The share of occurrences that a replacement must have followed."""
+"""Minimum share of occurrences that a replacement followed."""
 ALWAYS = 0.75
-"""The required share if nothing shows that the replacement had the same purpose."""
+"""The same if nothing shows that the replacement had the same purpose."""
 MIN_REFUSALS = 3
-"""Minimum sessions with a refused call from which the call itself is unwanted, if no other call followed."""
+"""Minimum sessions with a refused call, without another call after it, from which the call itself is unwanted."""
 MAX_ERROR = 200
 """Maximum characters of a line about the environment."""
 MAX_FIXES = 6
@@ -52,14 +52,14 @@ _OPTION = re.compile(
     r"(?:sub)?commands?|fields?|parameters?|json field|switch)|unknown shorthand flag|^usage:|missing required arg",
     re.I,
 )
-"""Errors of a program that does not know an option."""
+"""Errors of a program about an unknown option."""
 _TERMINAL = re.compile(
     r"inappropriate ioctl|not an? (?:tty|terminal)|could not read from terminal|no tty present|"
     r"/dev/tty\b|terminal is (?:required|not fully functional)|requires an? (?:interactive )?(?:tty|terminal)|"
     r"non-interactive",
     re.I,
 )
-"""Prompts for input, which nobody answers where agents work."""
+"""Prompts for input, which nobody answers for an agent."""
 _PROTOCOL = re.compile(
     r"has not been read yet|to replace not found|matches of the string|old_?string|has been modified since|"
     r"no changes to make|exceeds maximum allowed|must be unique|"
@@ -67,9 +67,9 @@ _PROTOCOL = re.compile(
     r"invalid (?:hunk|patch)|unknown process id|is unavailable in \w+ mode|unsupported (?:custom tool )?call",
     re.I,
 )
-"""Errors between a harness and its model, which a reader of the pattern cannot change."""
+"""Errors between a harness and its model, which the user cannot change."""
 _NATURAL = re.compile(r"merge conflict|automatic merge failed|conflict \(|fix conflicts", re.I)
-"""Errors that belong to the work: a conflict, a test that does not pass yet."""
+"""Errors that are part of the work: a conflict, a test that does not pass yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +102,16 @@ def failures_in(turns: Sequence[Turn], cwd: str | None, project: str | None) -> 
         place = path_of(attempt) if _MISSING_FILE.search(error) else None
         if not error and not attempt.is_refused:
             continue
-        later = _of_the_same_turn(turns, attempt, made[number + 1 :])
-        again = next((i for i, a in enumerate(later[:MAX_FIXES]) if _is_same(attempt, a) and _worked(a)), None)
-        own = _numberless(attempt.call.text)  # where the very same worked in the end, nothing took its place
-        was_mended = any(_numberless(a.call.text) == own and _worked(a) for a in later[:MAX_FIXES])
+        later = _in_same_turn(turns, attempt, made[number + 1 :])
+        again = next((i for i, a in enumerate(later[:MAX_FIXES]) if _is_same(attempt, a) and _succeeded(a)), None)
+        own = _without_numbers(attempt.call.text)  # if the same call succeeded later, nothing replaced it
+        was_mended = any(_without_numbers(a.call.text) == own and _succeeded(a) for a in later[:MAX_FIXES])
         until = later[again].ended if again is not None else min(user_after(turns, attempt.ended), attempt.ended + 4)
         lost, minutes = cost(turns, attempt.position, until)
         result = attempt.result
         start = max(result.text.find(error), 0) if error else 0
         spans = [(result.message_id, start, start + len(error or result.text[:200]))]
-        beside = turns[max(0, attempt.ended - 1) : attempt.ended + 3]  # harnesses write them in either order
+        beside = turns[max(0, attempt.ended - 1) : attempt.ended + 3]  # the order depends on the harness
         answer = next((turn for turn in beside if turn.role == USER), None)
         words = ""
         if attempt.is_refused and answer is not None:
@@ -125,8 +125,8 @@ def failures_in(turns: Sequence[Turn], cwd: str | None, project: str | None) -> 
             ),
             attempt.head,
             f"{error.rstrip('.')}: {place}" if place else error,
-            None if was_mended else _instead(attempt, made[number + 1 :][:NEXT_TRIES]),
-            None if again is not None else _next(attempt, made[number + 1 :][:NEXT_TRIES]),
+            None if was_mended else _replacement(attempt, made[number + 1 :][:NEXT_TRIES]),
+            None if again is not None else _next_change(attempt, made[number + 1 :][:NEXT_TRIES]),
             later[again - 1].command if again else None,
             turns[request_before(turns, attempt.position)].message_id,
             words,
@@ -134,7 +134,7 @@ def failures_in(turns: Sequence[Turn], cwd: str | None, project: str | None) -> 
 
 
 def _error(text: str) -> str:
-    """The line that describes the error; one about the environment takes precedence, as others follow from it."""
+    """The line that describes the error; one about the environment takes precedence, as it causes the others."""
     error = error_in(text) or ""
     if error and drifting(error) is None:
         lines = (line for line in errors_in(text) if len(line) <= MAX_ERROR)
@@ -142,7 +142,7 @@ def _error(text: str) -> str:
     return error
 
 
-def _of_the_same_turn(turns: Sequence[Turn], attempt: Attempt, later: Sequence[Attempt]) -> list[Attempt]:
+def _in_same_turn(turns: Sequence[Turn], attempt: Attempt, later: Sequence[Attempt]) -> list[Attempt]:
     end = user_after(turns, attempt.ended)
     return [a for a in later if a.position <= end]
 
@@ -151,21 +151,21 @@ def _is_same(one: Attempt, other: Attempt) -> bool:
     return one.call.tool == other.call.tool and one.head == other.head
 
 
-def _numberless(call: str) -> str:
-    """The same build of a file has another number each time."""
+def _without_numbers(call: str) -> str:
+    """The call without numbers, which differ between identical builds."""
     return re.sub(r"\d+", "#", call)
 
 
-def _worked(attempt: Attempt) -> bool:
+def _succeeded(attempt: Attempt) -> bool:
     return not (attempt.result.is_error or attempt.has_failed or attempt.is_refused)
 
 
-def _instead(attempt: Attempt, later: Sequence[Attempt]) -> str | None:
-    """The next successful call on the same subject; after a refusal, the next call."""
+def _replacement(attempt: Attempt, later: Sequence[Attempt]) -> str | None:
+    """The next successful call on the same subject or, after a refusal, the next call."""
     about = words_of_call(attempt)
     for other in later:
         if (
-            not _worked(other)
+            not _succeeded(other)
             or used(other.head) == used(attempt.head)
             or (looks_only(other.head) and not looks_only(attempt.head))
         ):
@@ -175,13 +175,13 @@ def _instead(attempt: Attempt, later: Sequence[Attempt]) -> str | None:
     return None
 
 
-def _next(attempt: Attempt, later: Sequence[Attempt]) -> str | None:
+def _next_change(attempt: Attempt, later: Sequence[Attempt]) -> str | None:
     other = next((a for a in later if not looks_only(a.head)), None)
-    return used(other.head) if other and _worked(other) and used(other.head) != used(attempt.head) else None
+    return used(other.head) if other and _succeeded(other) and used(other.head) != used(attempt.head) else None
 
 
 def patterns_of(failures: Sequence[Failure]) -> list[Pattern]:
-    """The failures that recur in more than one session, each in one pattern."""
+    """The failures that recur in more than one session, each in a single pattern."""
     by_key: dict[tuple[str, ...], list[Failure]] = defaultdict(list)
     for failure in sorted(failures, key=lambda f: (f.event.at, f.event.event_id)):
         by_key[_key(failure)].append(failure)
@@ -194,7 +194,7 @@ def patterns_of(failures: Sequence[Failure]) -> list[Pattern]:
 
 
 def _key(failure: Failure) -> tuple[str, ...]:
-    """The key that equal failures share. A missing file belongs to one project, a missing program to the machine."""
+    """The key of equal failures. A missing file belongs to one project, a missing program to the machine."""
     project = failure.event.project or ""
     if not failure.error:
         return ("refused", failure.head)
@@ -211,14 +211,14 @@ def _key(failure: Failure) -> tuple[str, ...]:
 
 _FILE_MISSING = re.compile(r"no such file|does not exist|cannot access|enoent|(?<!command )not found: ", re.I)
 _VAGUE = re.compile(r"^\W*(?:\w+ ){0,3}(?:error|failed|failure|invalid|not found|denied)\W*$", re.I)
-"""Errors that are meaningless without the name of the program."""
+"""Errors without meaning unless the program is named."""
 
 
 def _pattern(key: tuple[str, ...], members: Sequence[Failure]) -> Pattern | None:
     events = tuple(m.event for m in members)
     newest, head = members[-1], Counter(m.head for m in members).most_common(1)[0][0]
-    instead = _most(members, lambda m: m.instead) or _most(members, lambda m: m.then, share=ALWAYS)
-    cure = _most(members, lambda m: m.cure)
+    instead = _most_common(members, lambda m: m.instead) or _most_common(members, lambda m: m.then, share=ALWAYS)
+    cure = _most_common(members, lambda m: m.cure)
     error = clip(newest.error, 160)
     where = f" in {describe_projects([newest.event.project])}" if newest.event.project else ""
     if key[0] == "refused":
@@ -236,7 +236,7 @@ def _pattern(key: tuple[str, ...], members: Sequence[Failure]) -> Pattern | None
         )
     if key[0] == "drift":
         return _drift(key[2], events, head, error, instead, cure, where)
-    if (_NATURAL.search(newest.error) and not _is_a_cure(cure)) or (_PROTOCOL.search(newest.error) and not instead):
+    if (_NATURAL.search(newest.error) and not _is_cure(cure)) or (_PROTOCOL.search(newest.error) and not instead):
         return None
     if key[0] in ("option", "terminal") or instead:
         asks_nobody = "; there is nobody to answer, so call it in a way that asks nothing"
@@ -262,22 +262,22 @@ def _pattern(key: tuple[str, ...], members: Sequence[Failure]) -> Pattern | None
     return Pattern(RECURRING_FAILURE, f"`{head}` fails with “{clip(shown, 90)}”", AGENTS_FILE, events, adds=line)
 
 
-def _is_a_cure(cure: str | None) -> bool:
-    """Whether a command resolves a conflict: one made for it, as the subcommands of git belong to the work."""
+def _is_cure(cure: str | None) -> bool:
+    """Whether a command cures the failure; subcommands of git do not count, as they are part of the work."""
     return cure is not None and not re.match(r"(?:cd \S+ && )?git\b", cure)
 
 
 _WHERE = re.compile(r"^(?:\[[\w:-]+\] )?(?:[\w./-]+\.\w+:\d+(?::\d+)?:? )")
-"""The place of an error, which differs each time."""
+"""The position of an error, which varies."""
 _ADVICE = (
     (re.compile("no matches found"), "quote globs and URLs that have `*`, `?` or `[` in them, for the shell is zsh"),
     (re.compile(r"\([a-z][\w-]+\)\s*$"), "write code that passes this rule from the start"),
 )
-"""Advice for errors that mean the same everywhere."""
+"""Advice for errors that have the same meaning everywhere."""
 
 
 _EDITORS = frozenset({"Edit", "Write", "MultiEdit", "ExitPlanMode", "AskUserQuestion", "apply_patch", "edit", "write"})
-"""Tools whose calls are refused because of the content that they would write."""
+"""Tools whose calls are refused because of the content to be written."""
 
 
 def _drift(
@@ -290,7 +290,7 @@ def _drift(
     where: str,
 ) -> Pattern:
     use = f" Use `{instead}`." if instead else f" `{clip(cure, 120)}` helped." if cure else ""
-    if thing.isdigit():  # of a port an error rarely says whether it is taken or nobody listens
+    if thing.isdigit():  # errors rarely say whether a port is in use or nothing listens on it
         title = f"Port {thing} is not as `{head}` needs it: “{clip(error, 90)}”"
         line = f"Port {thing} is not as `{head}` needs it where agents work{where}: it fails with “{error}”.{use}"
     elif thing:
@@ -302,7 +302,7 @@ def _drift(
     return Pattern(CONFIGURATION_DRIFT, title, AGENTS_FILE, events, adds=line)
 
 
-def _most(
+def _most_common(
     members: Sequence[Failure], what: Callable[[Failure], str | None], *, share: float = REPLACED_SHARE
 ) -> str | None:
     """The most common value, if enough of them share it."""

@@ -1,5 +1,5 @@
 """Checks of the environment with alternating answers: a version, a path or a setting that changes to another value and
-back. Something keeps changing it; a version that is upgraded once does not come back."""
+back. Something keeps changing it, as a mere upgrade would not be undone."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Answer:
 
 
 def answers_in(turns: Sequence[Turn], cwd: str | None, project: str | None) -> Iterator[Answer]:
-    """The answers in one session. A check of a folder counts only if the folder is known: a shell that changed
-    directory before does not say where it is."""
+    """The answers in one session. A check of a folder counts only if the folder is known, which it is not after an
+    earlier change of directory."""
     has_moved = False
     for attempt in attempts(turns):
         command = (attempt.command or "").strip()
@@ -64,7 +64,7 @@ def answers_in(turns: Sequence[Turn], cwd: str | None, project: str | None) -> I
 
 
 def patterns_of(answers: Sequence[Answer]) -> list[Pattern]:
-    """Checks that gave an answer again after another one, across sessions."""
+    """The checks, across sessions, that returned to an earlier answer."""
     asked: dict[tuple[str, str], list[Answer]] = defaultdict(list)
     for answer in sorted(answers, key=lambda one: (one.event.at, one.event.event_id)):
         asked[answer.question].append(answer)

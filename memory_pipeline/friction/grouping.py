@@ -1,9 +1,9 @@
 """Grouping of user remarks by the reflector's model: repeated wishes, and the rules that they break or end.
 
-People say one thing in words that have nothing in common ("one seed isn't a result", "that could be pure noise"). The
-model is shown the numbered remarks and the lines of MEMORY.md, AGENTS.md and CLAUDE.md, and answers with numbers alone:
-it can group what does not belong together, which a reviewer sees in the quotes, but it can invent nothing. Without a
-model or a valid answer, only nearly the same words are grouped (`corrections.py`).
+People express the same wish in different words ("one seed isn't a result", "that could be pure noise"). The model is
+shown the numbered remarks and the lines of MEMORY.md, AGENTS.md and CLAUDE.md, and answers with numbers only: it can
+make wrong groups, which a reviewer sees in the quotes, but it cannot invent anything. Without a model or a valid
+answer, only nearly identical remarks are grouped (`corrections.py`).
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.similarity import content_words, overlap
 
 MAX_REMARKS, MAX_REMARK = 240, 300
-"""Maximum number of remarks that a model is shown, corrections and those like a rule first; and maximum characters of
-each. With the rules 27,000 tokens at most, and in a week of 25 sessions some 6,000."""
+"""Maximum number of remarks that a model is shown, with corrections and those like a rule first, and maximum characters
+of each. With the rules these are 27,000 tokens at most, and about 6,000 in a week of 25 sessions."""
 MAX_LINES, MAX_LINE = 80, 200
 MAX_TOKENS = 2_000
 NOTHING = Grouped([], {}, {})
 
 
 def by_model(asking: Asking, events: Sequence[FrictionEvent], rules: Sequence[Rule], day: date) -> Grouped | None:
-    """The remarks until the day, grouped by the model. It is asked once, and not for a day without remarks. None
-    without a model with enough context, and if its answer is invalid."""
+    """The remarks up to the day, grouped by the model, which is asked once, and not for a day without remarks. None
+    without a model with enough context, and for an invalid answer."""
     settings = asking.workspace.settings
     if reflector_model(settings) is None or settings.effective_context <= SMALL_CONTEXT:
         return None
@@ -56,11 +56,11 @@ def remarks_for(events: Sequence[FrictionEvent], rules: Sequence[Rule]) -> list[
         like = _likeness([e.text for e in chosen], [rule.text for rule in rules])
         ranked = sorted(zip(chosen, like, strict=True), key=lambda one: (one[0].is_correction, one[1], one[0].at))
         chosen = [event for event, _ in ranked[-MAX_REMARKS:]]
-    return sorted(chosen, key=lambda e: (e.at, e.evidence[0][1], e.event_id))  # as it was said, also within a message
+    return sorted(chosen, key=lambda e: (e.at, e.evidence[0][1], e.event_id))  # in order of time, also within a message
 
 
 def lines_for(rules: Sequence[Rule], remarks: Sequence[FrictionEvent]) -> list[Rule]:
-    """The rules that apply to one of these remarks, the most similar of too many, in the order of their files."""
+    """The rules that apply to one of these remarks, at most the most similar ones, in the order of their files."""
     reached = [rule for rule in rules if any(rule.reaches(remark) for remark in remarks)]
     if len(reached) <= MAX_LINES:
         return reached
@@ -70,7 +70,7 @@ def lines_for(rules: Sequence[Rule], remarks: Sequence[FrictionEvent]) -> list[R
 
 
 def _likeness(texts: Sequence[str], others: Sequence[str]) -> list[float]:
-    """The largest share of words, for each text, that it has in common with one of the others."""
+    """For each text, the largest share of words that it has in common with one of the others."""
     compared = [content_words(other) for other in others]
     return [max((overlap(words, other) for other in compared), default=0.0) for words in map(content_words, texts)]
 
@@ -91,8 +91,8 @@ def _format_remark(remark: FrictionEvent, sessions: Mapping[str, int]) -> str:
 
 
 def groups_in(answer: str, remarks: Sequence[FrictionEvent], lines: Sequence[Rule]) -> Grouped | None:
-    """The groups in the answer. A remark belongs to its first group only; a group of one session is dropped, and so is
-    one whose rule did not apply there and then. None if the answer has no group and does not say so."""
+    """The groups in the answer. A remark belongs only to its first group; groups of one session, and groups whose rule
+    did not apply at the time, are dropped. None if the answer has no group without saying so."""
     groups = read_groups(answer)
     if groups is None:
         return None

@@ -18,13 +18,13 @@ _VERDICT = re.compile(
     re.M,
 )
 _HIDES = frozenset(("|", "||", "|&", ";"))
-"""Operators between two commands after which the exit code is the last one's."""
+"""Operators after which the exit code is that of the last command."""
 _SHOWS = frozenset(
     """
     gh git glab curl wget docker kubectl journalctl aws gcloud az jq awk diff echo printf ssh tmux psql sqlite3
     """.split()  # noqa: SIM905
 )
-"""Programs that print the output of others."""
+"""Programs that print the output of other programs."""
 
 
 def verdict_of_failure(text: str) -> str | None:

@@ -11,7 +11,7 @@ from memory_pipeline.lake.rows import FrictionRow
 
 
 def numbered(day: date, patterns: Sequence[Pattern], known: Sequence[FrictionRow]) -> list[FrictionRow | str]:
-    """The newest row that each pattern continues, else a new id of the day.
+    """For each pattern, the newest row that it continues, else a new id of the day.
 
     ``known`` are the newest rows of open patterns, and the rows that the day had before, so that a rebuilt day keeps
     its ids.
@@ -36,7 +36,7 @@ def numbered(day: date, patterns: Sequence[Pattern], known: Sequence[FrictionRow
 
 
 def _is_same(row: FrictionRow, pattern: Pattern) -> bool:
-    """Whether two patterns without common evidence are the same: if their titles are."""
+    """Whether a row and a pattern without common evidence are the same, judged by their titles."""
     return row["kind"] == pattern.kind and (row["template"] or row["title"], row["projects"] or []) == (
         pattern.title,
         sorted({m.project for m in pattern.members if m.project}),

@@ -1,4 +1,4 @@
-"""Repeated look-ups and explanations before the same work, which point to a missing skill."""
+"""Repeated look-ups and explanations before the same work, which indicate a missing skill."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from memory_pipeline.text.similarity import overlap
 from memory_pipeline.text.terms import terms
 
 MIN_SESSIONS = 3
-"""Minimum sessions with the same look-up: twice is how somebody learns."""
+"""Minimum sessions with the same look-up: looking something up twice is normal learning."""
 MANY = 6
-"""Number of calls for a program's help from which two sessions are enough."""
+"""Minimum number of requests for a program's help in only two sessions."""
 SAME_SEARCH = 0.5
 """Minimum share of common terms of two equal searches."""
 SAME_INSTRUCTIONS = 0.6
@@ -49,7 +49,7 @@ class Lookup:
     kind: str
     """The sort: search, page, help or instructions."""
     key: str
-    """The key that equal look-ups share; empty if there is none, in which case `terms` are compared."""
+    """The key of equal look-ups; if empty, `terms` are compared."""
     terms: frozenset[str]
     request: str
     """The id of the user's message that requested the work."""
@@ -58,8 +58,8 @@ class Lookup:
 
 
 _DOCUMENT = re.compile(r"\.(?:md|mdx|rst|adoc|txt)$", re.I)
-_OWN = re.compile(r"^(?:readme|changelog|claude|agents|gemini|memory|skill|todo|plan|license)\b", re.I)
-"""Files that agents read by themselves in any session."""
+_ALWAYS_READ = re.compile(r"^(?:readme|changelog|claude|agents|gemini|memory|skill|todo|plan|license)\b", re.I)
+"""Files that agents read in any session."""
 
 
 def lookups_in(turns: Sequence[Turn], cwd: str | None, project: str | None) -> Iterator[Lookup]:
@@ -69,8 +69,9 @@ def lookups_in(turns: Sequence[Turn], cwd: str | None, project: str | None) -> I
     for attempt in made:
         if attempt.is_refused or attempt.result.is_error or _UNSERVED.search(attempt.result.text[:300]):
             continue
-        for kind, key, words in _looked_up(attempt):
-            if key in worked_on or key.startswith(".") or "/." in key:  # its own work, or an agent's own instructions
+        for kind, key, words in _lookups_of_call(attempt):
+            # files of the task, or an agent's own instructions
+            if key in worked_on or key.startswith(".") or "/." in key:
                 continue
             began = attempt.position
             call = attempt.call
@@ -93,8 +94,8 @@ def lookups_in(turns: Sequence[Turn], cwd: str | None, project: str | None) -> I
             yield Lookup(event, "instructions", "", frozenset(terms(turn.text)), turn.message_id, "")
 
 
-def _looked_up(attempt: Attempt) -> Iterator[tuple[str, str, str]]:
-    """The look-up of a call: (kind, key, words verbatim)."""
+def _lookups_of_call(attempt: Attempt) -> Iterator[tuple[str, str, str]]:
+    """The look-ups of a call as (kind, key, verbatim text)."""
     call, command = attempt.call, attempt.command
     text = command if command is not None else call.text
     if command is not None:
@@ -103,14 +104,14 @@ def _looked_up(attempt: Attempt) -> Iterator[tuple[str, str, str]]:
             yield "help", program.split()[0], found[0].strip(" ;&|")
         for shown in _SHOWN.finditer(command):
             place = "/".join(shown["path"].split("/")[-2:])
-            if not _OWN.match(place.rsplit("/", 1)[-1]):
+            if not _ALWAYS_READ.match(place.rsplit("/", 1)[-1]):
                 yield "page", place, place
         if not re.search(r"\b(?:curl|wget|lynx|xh|http)\b", command):
             return
     if _SEARCH.search(call.tool) and (query := _QUERY.search(text)):
         yield "search", "", query["query"].strip()[:300]
     elif command is None and (file := path_of(attempt)) and _DOCUMENT.search(file):
-        if not _OWN.match(file.rsplit("/", 1)[-1]):
+        if not _ALWAYS_READ.match(file.rsplit("/", 1)[-1]):
             yield "page", file, file
     elif command is not None or _FETCH.search(call.tool):
         for url in dict.fromkeys(_URL.findall(text)):
@@ -120,7 +121,7 @@ def _looked_up(attempt: Attempt) -> Iterator[tuple[str, str, str]]:
 
 
 def _explains(text: str) -> bool:
-    """Whether the message explains how to do something in more than a sentence: steps, or a list."""
+    """Whether the message explains how to do something in several steps."""
     return len(re.findall(r"(?m)^\s*(?:[-*+]|\d+[.)])\s+\S", text)) >= 2 or text.count(". ") + text.count(".\n") >= 3
 
 
@@ -142,7 +143,7 @@ def patterns_of(lookups: Sequence[Lookup]) -> list[Pattern]:
         groups[(*place, key)].append(lookup)
     return [
         _pattern(members)
-        for members in _together(list(groups.values()))
+        for members in _joined_groups(list(groups.values()))
         if (sessions := len({m.event.session_id for m in members})) >= MIN_SESSIONS
         or (members[0].kind == "help" and sessions > 1 and len(members) >= MANY)
     ]
@@ -152,8 +153,9 @@ def _age(lookup: Lookup) -> tuple[datetime, str]:
     return lookup.event.at, lookup.event.event_id
 
 
-def _together(groups: list[list[Lookup]]) -> list[list[Lookup]]:
-    """Look-ups joined that precede the same requests at least twice: a page and the search that found it."""
+def _joined_groups(groups: list[list[Lookup]]) -> list[list[Lookup]]:
+    """The groups of look-ups, joined if they precede the same requests at least twice: a page and the search that found
+    it."""
     joined: list[list[Lookup]] = []
     for group in sorted(groups, key=len, reverse=True):
         requests = {m.request for m in group}
@@ -185,13 +187,13 @@ def _pattern(members: Sequence[Lookup]) -> Pattern:
 
 
 def slug(text: str) -> str:
-    """A name for a folder, from the first words."""
+    """The name of a folder, made from the first words."""
     words = re.findall(r"[a-z0-9]+", _URL.sub(lambda url: _parts(url[0])[1], text.lower()))
     return "-".join(words[:5])[:40].strip("-") or "how-to"
 
 
 def _parts(url: str) -> tuple[str, str]:
-    """Host and path of a URL; for other text, nothing and the whole."""
+    """Host and path of a URL; for other text, an empty host and the whole text."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Remarks of users, sentence by sentence, and whether an explicit cue marks them as corrections."""
+"""Remarks of users, sentence by sentence, and whether a cue marks them as corrections."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from memory_pipeline.text.similarity import CJK
 
 MAX_SENTENCE = 400
 MAX_OBSERVED = 1_000
-"""Characters of an observation that says one thing."""
+"""Maximum characters of an observation about a single thing."""
 MAX_MESSAGE = 6_000
 """Maximum characters of a typed message; longer ones are pasted."""
 LAST_CALLS = 3
-"""Calls that change something, to which words after them may object."""
+"""Number of last calls with side effects to which a remark may object."""
 
 
 def messages_in(
@@ -34,7 +34,7 @@ def messages_in(
     project: str | None,
 ) -> list[FrictionEvent]:
     """The remarks of the user in a session: their observations, and the sentences without one."""
-    said = list(_observed(turns, observed, cwd, project))
+    said = list(_observed_remarks(turns, observed, cwd, project))
     known: dict[str, list[tuple[int, int]]] = {}
     for message_id, start, end in (span for event in said for span in event.evidence):
         known.setdefault(message_id, []).append((start, end))
@@ -48,11 +48,11 @@ def messages_in(
                 *(f"{turn.message_id}:{start}", turn.day, turn.session_id, turn.at, words, (span,), cwd, project),
                 is_correction=kind == "correction" or corrects(words),
             )
-            said.append(_placed(event, turns, position))
+            said.append(_with_cost(event, turns, position))
     return said
 
 
-def _observed(
+def _observed_remarks(
     turns: Sequence[Turn], observed: Sequence[ObservationRow], cwd: str | None, project: str | None
 ) -> Iterator[FrictionEvent]:
     """Observations of what the user said."""
@@ -72,11 +72,11 @@ def _observed(
             is_correction=o["kind"] in RULES and corrects(o["text"]),
         )
         place = positions.get(spans[0][0])
-        yield event if place is None else _placed(event, turns, place)
+        yield event if place is None else _with_cost(event, turns, place)
 
 
-def _placed(event: FrictionEvent, turns: Sequence[Turn], position: int) -> FrictionEvent:
-    """The event with what was done in vain between the request and these words."""
+def _with_cost(event: FrictionEvent, turns: Sequence[Turn], position: int) -> FrictionEvent:
+    """The event with the cost of the work between the request and these words."""
     request = request_before(turns, position)
     lost, minutes = cost(turns, request, position)
     heads = [head_of_call(turn) for turn in turns[request:position] if turn.role == TOOL and is_call(turn)]
@@ -85,20 +85,20 @@ def _placed(event: FrictionEvent, turns: Sequence[Turn], position: int) -> Frict
 
 
 def sentences_in(text: str, skipped: Collection[tuple[int, int]]) -> Iterator[tuple[int, int, str]]:
-    """Start, end and kind of each typed sentence with content. A bare "no" is joined with the next sentence, which it
-    makes a correction."""
+    """Start, end and kind of each typed sentence with content. A bare "no" is joined with the next sentence, which then
+    is a correction."""
     before: int | None = None
     for sentence in sentences(text):
         start, end = sentence.start, sentence.end
         words = text[start:end]
-        if sentence.kind == "heading" or end - start > MAX_SENTENCE or _covered(start, end, skipped):
+        if sentence.kind == "heading" or end - start > MAX_SENTENCE or _is_covered(start, end, skipped):
             before = None
             continue
         kind = kind_of_user(words)
         if len(words) < MIN_SAID and not CJK.search(words):
             before = start if kind == "correction" else None
             continue
-        if _thanks(words) or (len(words) <= SHORT and _consents(words)):
+        if _is_thanks(words) or (len(words) <= SHORT and _is_consent(words)):
             before = None
             continue
         if _is_prose(words):
@@ -106,7 +106,7 @@ def sentences_in(text: str, skipped: Collection[tuple[int, int]]) -> Iterator[tu
         before = None
 
 
-def _thanks(words: str) -> bool:
+def _is_thanks(words: str) -> bool:
     return bool(cues_of(words).thanks.search(words))
 
 
@@ -114,13 +114,13 @@ SHORT = 40
 """Maximum characters of a sentence that only consents."""
 
 
-def _consents(words: str) -> bool:
-    """Whether it is consent and hardly more."""
+def _is_consent(words: str) -> bool:
+    """Whether the words are little more than consent."""
     cues = cues_of(words)
     return cues.accepting.match(words) is not None and not (cues.again.search(words) or cues.correction.search(words))
 
 
-def _covered(start: int, end: int, spans: Collection[tuple[int, int]]) -> bool:
+def _is_covered(start: int, end: int, spans: Collection[tuple[int, int]]) -> bool:
     return any(s < end and start < e for s, e in spans)
 
 
@@ -129,7 +129,8 @@ def _is_prose(words: str) -> bool:
 
 
 def corrects(text: str) -> bool:
-    """Whether it says so by a cue: a rule or a wish alone may be of any new work, and "who still uses it?" asks."""
+    """Whether a cue marks the text as a correction: a rule or wish alone may be about new work, and "who still uses
+    it?" is a question."""
     if is_question(text):
         return False
     cues = cues_of(text)
@@ -137,16 +138,16 @@ def corrects(text: str) -> bool:
 
 
 def is_claim(text: str) -> bool:
-    """Whether it says how something is, and neither asks nor supposes."""
+    """Whether it states a fact, and neither asks nor supposes."""
     return not (is_question(text) or supposes(text))
 
 
 def standing(events: Sequence[FrictionEvent]) -> list[FrictionEvent]:
-    """The events without corrections whose place something took that was said later: who changed their mind does not
-    repeat themselves.
+    """The events without corrections that a later event replaces: a user who changed their mind does not repeat
+    themselves.
 
-    Only words that give up something which is named are compared, each text with another once: all with all would
-    take minutes for a few thousand.
+    Only texts that give up something named are compared, and each pair of texts once: comparing all pairs of a few
+    thousand would take minutes.
     """
     giving_up: dict[str, dict[str, list[FrictionEvent]]] = {}
     for newer in filter(lambda event: is_claim(event.text), events):
@@ -166,7 +167,7 @@ def standing(events: Sequence[FrictionEvent]) -> list[FrictionEvent]:
 
 
 def ends(newer: FrictionEvent, older: FrictionEvent) -> bool:
-    """Whether it was said later, and not of another project."""
+    """Whether the newer event is later and not of another project."""
     return age(older) < age(newer) and may_end(distinct([newer.project]), distinct([older.project]))
 
 
@@ -175,11 +176,11 @@ def age(event: FrictionEvent) -> tuple[datetime, str]:
 
 
 MIN_BARE = 8
-"""Characters of what is left, below which the words stay as they are."""
+"""Minimum characters of the remainder; if it is shorter, the words stay unchanged."""
 
 
 def bare(text: str) -> str:
-    """The words without "no" and "again" before them."""
+    """The words without leading "no" and "again"."""
     whole = " ".join(text.split())
     left, lead = whole, cues_of(whole).interjection
     while found := lead.match(left):

@@ -25,7 +25,7 @@ HARD_RULES = "Hard Rules"
 MIN_SESSIONS = 2
 """Minimum sessions of a pattern."""
 MIN_MINUTES = 0.5
-"""Minimum minutes that an occurrence costs: somebody has to read it."""
+"""Minimum cost of an occurrence in minutes: somebody has to read it."""
 MAX_TITLE = 160
 MAX_LINE = 240
 """Maximum characters of a line for a file."""
@@ -33,9 +33,9 @@ MAX_LINE = 240
 
 @dataclass(frozen=True)
 class Pattern:
-    """A recurring problem: its `members`, oldest first, and a change that would end it.
+    """A recurring problem with its `members`, oldest first, and a change that would end it.
 
-    `adds` is a line for the target file, `replaces` the line of it to remove; `note` says what to do if the change is
+    `adds` is a line for the target file, `replaces` the line to remove from it; `note` says what to do if the change is
     not a line.
     """
 
@@ -51,7 +51,7 @@ class Pattern:
     requests: frozenset[str] = frozenset()
     """Ids of the users' messages that requested the work."""
     sure: float = 1.0
-    """The reliability of the rule of evidence, 0 to 1."""
+    """The reliability of the kind of evidence, 0 to 1."""
 
     @property
     def sessions(self) -> int:
@@ -77,7 +77,8 @@ class Pattern:
 
     @property
     def confidence(self) -> float:
-        """The probability that this is a pattern: half of what its evidence allows for two sessions, more with more."""
+        """The probability that this is a real pattern: half of what its kind of evidence allows for two sessions, more
+        for more."""
         return self.sure * (1 - 1 / max(2, self.sessions))
 
     @property
@@ -86,7 +87,7 @@ class Pattern:
 
     @property
     def change(self) -> str:
-        """The change, in one line."""
+        """The change on one line."""
         place = f"{self.target_file}, {self.section}" if self.section else self.target_file
         if self.adds and self.replaces:
             return f"In {place}, replace “{self.replaces}” with “{self.adds}”"

@@ -1,7 +1,7 @@
 """Rules for agents: lines of MEMORY.md, AGENTS.md and CLAUDE.md, whoever wrote them.
 
-A file does not say when a line was written. A promoted line has its day; any other is dated by the day it was first
-seen, which is stored, or by the file's last change if that is earlier: so a rule cannot be broken on an older day.
+Files do not date their lines. A promoted line has a date; any other is dated by the day on which it was first seen,
+which is stored, or by the file's last change if that is earlier, so that a rule cannot be broken on an earlier day.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from memory_pipeline.workspace.workspace import Workspace
 
 FILES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".claude/CLAUDE.md")
 MAX_BYTES = 400_000
-"""Maximum bytes of a file of rules; a longer one is something else."""
+"""Maximum bytes of a rule file; longer files serve another purpose."""
 MIN_WORDS = 3
 """Minimum content words of a rule."""
 MAX_LINE = 500
 INJECTED = "injected"
-"""The role of what a harness put into a session."""
+"""The role of text that a harness inserted into a session."""
 _DATED = re.compile(r"\((?P<day>\d{4}-\d\d-\d\d)\)\s*")
 """The date at the beginning of a promoted line of MEMORY.md."""
 _ID = re.compile(r"<!-- ([pf]-\d{8}-\d{3,}) -->")
@@ -47,7 +47,7 @@ _GIVEN = re.compile(r"#? ?AGENTS\.md instructions for (?P<folder>\S[^\n]*)\n|<IN
 
 @dataclass(frozen=True)
 class Rule:
-    """A line of a file that agents are given."""
+    """A line of a file that is given to agents."""
 
     file: str
     """MEMORY.md, or the path of a project's file."""
@@ -76,7 +76,7 @@ class Rule:
 
 
 class RuleBook:
-    """The rules that are known, with the day since which each is."""
+    """The known rules, with the day since which each is known."""
 
     def __init__(self, workspace: Workspace, today: date) -> None:
         self.lake, settings = workspace.lake, workspace.settings
@@ -90,23 +90,23 @@ class RuleBook:
 
         self.memory_file = settings.memory_file.name
         forgotten = Forgotten.of(settings)
-        written = (r for r in _written(settings, folders, day_of, promoted) if not forgotten.spans(r.text))
+        written = (r for r in _rules_in_files(settings, folders, day_of, promoted) if not forgotten.spans(r.text))
         self.present = {rule.rule_id: rule for rule in map(self._dated, written)}
 
     def _dated(self, rule: Rule) -> Rule:
         return replace(rule, since=min(rule.since, self._since.get(rule.rule_id, rule.since)))
 
     def before(self, day: date) -> list[Rule]:
-        """The rules that are in a file now and were known before the day."""
+        """The rules that are currently in a file and were known before the day."""
         return [rule for rule in self.present.values() if rule.since < day]
 
     def fingerprint(self, day: date) -> list[str]:
-        """A hash of all rules known before the day: a line that is removed later changes no older day."""
+        """A hash of all rules known before the day. Removing a line later does not change an earlier day."""
         known = {rule_id for rule_id, since in self._since.items() if since < day}
         return sorted(known | {rule.rule_id for rule in self.before(day)})
 
     def remember(self) -> None:
-        """Store the lines that are seen for the first time."""
+        """Store the lines that were seen for the first time."""
         new = [rule for rule_id, rule in self.present.items() if rule_id not in self._since]
         if not new:
             return
@@ -125,7 +125,7 @@ def rules_in(text: str) -> Iterator[str]:
 
 
 def lines_in(text: str) -> Iterator[tuple[int, str]]:
-    """The same, each with where it begins."""
+    """The same lines, each with its offset."""
     shown = _COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
     for sentence in sentences(shown):
         line = shown[sentence.start : sentence.end]
@@ -137,7 +137,7 @@ def lines_in(text: str) -> Iterator[tuple[int, str]]:
 
 
 def given_in(turns: Iterable[Turn], cwd: str | None) -> Iterator[Rule]:
-    """Rules that a harness gave its agent, as the transcript of a session has them."""
+    """Rules that a harness gave its agent, from the transcript of a session."""
     for turn in turns:
         found = _GIVEN.search(turn.text[:2_000]) if turn.role == INJECTED else None
         if found:
@@ -147,7 +147,7 @@ def given_in(turns: Iterable[Turn], cwd: str | None) -> Iterator[Rule]:
 
 
 class MemoryLine(NamedTuple):
-    """A line as MEMORY.md has it, taken apart."""
+    """The parts of a line of MEMORY.md."""
 
     start: int
     text: str
@@ -155,7 +155,7 @@ class MemoryLine(NamedTuple):
     proposal_id: str | None
     promoted: date | None
     dated: date | None
-    """The day that stands in front of it."""
+    """The date at its beginning."""
     project: str | None
 
 
@@ -177,8 +177,8 @@ def promotion_days(lake: Lake) -> dict[str, date]:
 
 
 def _folders(workspace: Workspace) -> list[str]:
-    """The folders of sessions. On a server that many people push to, the same path is another person's folder: of a
-    lake in object storage only sessions that are read on this machine count."""
+    """The folders of sessions. On a server to which many people push, the same path may be another person's folder:
+    with a lake in object storage, only sessions read on this machine count."""
     catalogue = Catalogue(workspace.lake, workspace.settings)
     rows = (row for key, row in catalogue.rows.items() if catalogue.is_of_this_machine(key))
     return sorted({row["cwd"] for row in rows if row["cwd"]})
@@ -187,7 +187,9 @@ def _folders(workspace: Workspace) -> list[str]:
 DayOf = Callable[[float], date]
 
 
-def _written(settings: Settings, folders: Iterable[str], day_of: DayOf, promoted: Mapping[str, date]) -> Iterator[Rule]:
+def _rules_in_files(
+    settings: Settings, folders: Iterable[str], day_of: DayOf, promoted: Mapping[str, date]
+) -> Iterator[Rule]:
     memory = settings.memory_file
     for text, day in _read(memory, day_of):
         for line in memory_lines(text, promoted):
@@ -206,7 +208,7 @@ def _is_date(text: str) -> bool:
     return True
 
 
-def _of_folder(place: Path) -> set[Path]:
+def _rule_files_of_folder(place: Path) -> set[Path]:
     found = set[Path]()
     for parent in (place, *place.parents) if place.is_absolute() else ():
         found |= {parent / name for name in FILES if (parent / name).is_file()}
@@ -219,8 +221,8 @@ def _files(folders: Iterable[str]) -> set[Path]:
     """The rule files of these folders and of the folders above them, up to their repository."""
     found = set[Path]()
     for folder in folders:
-        with suppress(OSError, ValueError):  # a session may name any text as its folder
-            found |= _of_folder(Path(folder))
+        with suppress(OSError, ValueError):  # the folder of a session may be any text
+            found |= _rule_files_of_folder(Path(folder))
     return found
 
 
@@ -229,7 +231,7 @@ def _read(path: Path, day_of: DayOf) -> Iterator[tuple[str, date]]:
         status = path.stat()
         if status.st_size <= MAX_BYTES:
             yield path.read_text("utf-8", "replace"), day_of(status.st_mtime)
-    except OSError:  # it is not there, or not for us to read: then there is no rule in it
+    except OSError:  # missing or not readable, so it has no rules
         return
 
 

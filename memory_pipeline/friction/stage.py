@@ -1,4 +1,4 @@
-"""The rows of `friction_clusters` for a day: patterns that recurred or ended."""
+"""The stage that writes a day's rows of `friction_clusters`: patterns that recurred or ended."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ Connect = Callable[[], "AbstractContextManager[duckdb.DuckDBPyConnection]"]
 VERSION = "20"
 MAX_PER_DAY = 10
 REMEMBERED_DAYS = 30
-"""Days before the lookback in whose rows a continued or ended pattern is searched."""
+"""Number of days before the lookback whose rows are searched for a continued or ended pattern."""
 INPUTS = ("sessions", "messages", "observations")
 MAX_TOOL_TEXT = 6_000
-"""Maximum characters of a tool's message that are examined."""
+"""Maximum characters of a tool's message that are read."""
 _MESSAGES = f"""
     SELECT m.session_id, m.message_id, m.day, m.role, m.said_at,
            CASE WHEN m.role = 'assistant' THEN '' WHEN m.role = '{TOOL}' THEN left(m.text, {MAX_TOOL_TEXT})
@@ -68,7 +68,8 @@ class FrictionInput:
 
 
 class FrictionStage:
-    """Finds patterns across sessions that this day added to: the ten worst of a day, and all that continue."""
+    """The stage that finds patterns across sessions with events on this day: the ten most severe, and all that
+    continue."""
 
     tables = ("friction_clusters",)
 
@@ -98,7 +99,7 @@ class FrictionStage:
         return fingerprint_of(VERSION, self.settings.friction_min_points, *inputs, self.rules.fingerprint(day))
 
     def build(self, day: date) -> Built:
-        """The rows of the day; for a day whose patterns retention has deleted, only the rows that were kept."""
+        """The rows of the day; if retention deleted its patterns, only the rows that were kept."""
         if self.lake.is_retired("friction_clusters", day):
             return Built({"friction_clusters": self.lake.read("friction_clusters", [day])})
         days = lookback(day, self.settings.lookback_days)
@@ -108,13 +109,13 @@ class FrictionStage:
         least = self.settings.friction_min_points
         if points < least:
             told = f"not enough yet: {points} of {least} points in {len(days)} days"
-            return self._built(day, [], {"points": points, "nothing_found": told})
+            return self._build_rows(day, [], {"points": points, "nothing_found": told})
         found, notes = self._patterns(day, days)
         notes = {"points": points, **notes}
-        return self._built(day, found, notes if found else {**notes, "nothing_found": "nothing recurs"})
+        return self._build_rows(day, found, notes if found else {**notes, "nothing_found": "nothing recurs"})
 
     def input_of(self, day: date, days: list[date]) -> FrictionInput:
-        """The remarks, failures and look-ups of these days, and the rules that were known before the day."""
+        """The remarks, failures and look-ups of these days, and the rules known before the day."""
         found = FrictionInput()
         given: dict[str, Rule] = {rule.rule_id: rule for rule in self.rules.before(day)}
         observed = _by_session(self.lake.read("observations", days))
@@ -153,26 +154,26 @@ class FrictionStage:
             notes["many"] = f"of the corrections the newest {corrections.MAX_COMPARED} are compared"
         return [pattern.with_short_title() for pattern in each_once(found)], notes
 
-    def _built(self, day: date, patterns: Sequence[Pattern], notes: dict[str, Any]) -> Built:
+    def _build_rows(self, day: date, patterns: Sequence[Pattern], notes: dict[str, Any]) -> Built:
         before = [d for d in lookback(day, REMEMBERED_DAYS) if d < day]
         newest: dict[str, FrictionRow] = {}
         for row in typed_rows(self.lake.read("friction_clusters", before), FrictionRow):
-            newest[row["pattern_id"]] = row  # the days come in order
+            newest[row["pattern_id"]] = row  # days are in order
         is_open = {i: row for i, row in newest.items() if row["ended_on"] is None}
         own = typed_rows(self.lake.read("friction_clusters", [day]), FrictionRow)
         known = [*is_open.values(), *(row for row in own if row["pattern_id"] not in newest)]
         worst = sorted(patterns, key=lambda p: (p.members[-1].day != day, -p.severity, p.kind, p.title))
         matched = numbered(day, worst, known)
         of_day = [(p, m) for p, m in zip(worst, matched, strict=True) if p.members[-1].day == day]
-        # beyond ten those that go on: without a row of the day they would seem to have ended
+        # beyond ten only continued ones, which would seem to have ended without a row
         made = [(p, m) for n, (p, m) in enumerate(of_day) if n < MAX_PER_DAY or not isinstance(m, str)]
-        rows = [self._row(day, p, known_as) for p, known_as in made]
+        rows = [self._row_of(day, p, known_as) for p, known_as in made]
         going_on = {m["pattern_id"] for m in matched if not isinstance(m, str)}
         oldest = day - timedelta(days=self.settings.lookback_days)
         ended = [
             FrictionRow(**{**row, "day": day, "ended_on": day})
             for i, row in sorted(is_open.items())
-            if i not in going_on and ((row["last_day"] or row["day"]) <= oldest or _is_told_by(row, patterns))
+            if i not in going_on and ((row["last_day"] or row["day"]) <= oldest or _is_covered_by(row, patterns))
         ]
         frame = pl.DataFrame([*rows, *ended], schema=TABLES["friction_clusters"].columns)
         if rewritten := sum(row["written_by"] is not None for row in rows):
@@ -182,20 +183,20 @@ class FrictionStage:
         counts = {"patterns": len(rows), "new": sum(isinstance(m, str) for _, m in made)}
         return Built({"friction_clusters": frame}, notes={**notes, **counts, "ended": len(ended)})
 
-    def _row(self, day: date, pattern: Pattern, known: FrictionRow | str) -> FrictionRow:
-        """The row of a pattern. The text of a new one is written once, if a model is set, and kept while the pattern
+    def _row_of(self, day: date, pattern: Pattern, known: FrictionRow | str) -> FrictionRow:
+        """The row of a pattern. If a model is set, the text of a new pattern is written once, and kept while it
         continues."""
-        row = _row(day, pattern, known, self.settings.owner)
+        row = _row_of(day, pattern, known, self.settings.owner)
         if isinstance(known, str):
             rewritten = written(pattern, self._asking, day)
             if rewritten is None:
                 return row
-            own = _row(day, rewritten, known, self.settings.owner)
+            own = _row_of(day, rewritten, known, self.settings.owner)
             return {**own, "written_by": self._asking.model, "template": pattern.title}
         if known["written_by"] is None:
             return row
         row |= {"title": known["title"], "written_by": known["written_by"], "template": known["template"]}
-        if pattern.kind != RULE_VIOLATED:  # how far that has come decides what is to be done
+        if pattern.kind != RULE_VIOLATED:  # its progress determines the change
             row |= {"adds": known["adds"], "change": known["change"], "low_risk": known["low_risk"]}
         return row
 
@@ -203,7 +204,7 @@ class FrictionStage:
         self, days: list[date]
     ) -> Iterator[tuple[str, list[Turn], dict[str, list[tuple[int, int]]], str | None, str | None]]:
         """Each session with its turns in order, their quoted parts, folder and project."""
-        from memory_pipeline.lake.queries import mended  # here, because planning loads this module and queries nothing
+        from memory_pipeline.lake.queries import mended  # imported here: planning loads this module but queries nothing
 
         rows = mended(self.lake, lambda: self._messages(days))
         for session_id, own in groupby(rows, key=itemgetter(0)):
@@ -224,23 +225,25 @@ class FrictionStage:
 
 
 def each_once(patterns: Sequence[Pattern]) -> list[Pattern]:
-    """The patterns without those that show another one from the other side: remarks on a refused call, look-ups instead
-    of it, and requests before the same look-up."""
+    """The patterns without those that are another view of one: remarks on a refused call, look-ups after it, and
+    requests before the same look-up."""
     misuse = [p for p in patterns if p.kind == TOOL_MISUSE]
-    skills = [p for p in patterns if p.kind == MISSING_SKILL and not _within(p.requests, misuse)]
+    skills = [p for p in patterns if p.kind == MISSING_SKILL and not _is_mostly_within(p.requests, misuse)]
     behind = {REPEATED_CORRECTION: [*misuse, *skills], RULE_VIOLATED: skills}
-    kept = [p for p in patterns if p.kind != MISSING_SKILL and not _within(p.messages, behind.get(p.kind, []))]
+    kept = [
+        p for p in patterns if p.kind != MISSING_SKILL and not _is_mostly_within(p.messages, behind.get(p.kind, []))
+    ]
     return [*kept, *skills]
 
 
-def _is_told_by(row: FrictionRow, patterns: Sequence[Pattern]) -> bool:
-    """Whether most events of the pattern belong to another one now: a correction whose rule was found, or two that are
-    one."""
+def _is_covered_by(row: FrictionRow, patterns: Sequence[Pattern]) -> bool:
+    """Whether most events of the row now belong to another pattern: a correction whose rule was found, or two that were
+    merged."""
     own = {span["message_id"] for span in row["evidence"]}
     return any(2 * len(own & p.messages) > len(own) for p in patterns)
 
 
-def _within(ids: frozenset[str], patterns: Sequence[Pattern]) -> bool:
+def _is_mostly_within(ids: frozenset[str], patterns: Sequence[Pattern]) -> bool:
     return any(2 * len(ids & (p.messages | p.requests)) > len(ids) for p in patterns)
 
 
@@ -251,7 +254,7 @@ def _by_session(observations: pl.DataFrame) -> dict[str, list[ObservationRow]]:
     return found
 
 
-def _row(day: date, pattern: Pattern, known: FrictionRow | str, owner: str) -> FrictionRow:
+def _row_of(day: date, pattern: Pattern, known: FrictionRow | str, owner: str) -> FrictionRow:
     spans = [span for member in pattern.members for span in member.evidence]
     before = None if isinstance(known, str) else known
     return {
@@ -293,6 +296,6 @@ def _weeks(pattern: Pattern, before: FrictionRow | None) -> list[tuple[date, int
 
 
 def _connect() -> duckdb.DuckDBPyConnection:
-    import duckdb  # here, because planning loads this module for commands that query nothing
+    import duckdb  # imported here: planning loads this module for commands that query nothing
 
     return duckdb.connect()

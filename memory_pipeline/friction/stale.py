@@ -1,4 +1,4 @@
-"""Lines of MEMORY.md, AGENTS.md and CLAUDE.md that are out of date: a user said later what takes their place."""
+"""Outdated lines of MEMORY.md, AGENTS.md and CLAUDE.md: a user said later what replaces them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from memory_pipeline.text.sentences import clip
 
 
 def stale_lines(said: Sequence[FrictionEvent], rules: Sequence[Rule]) -> dict[Rule, list[FrictionEvent]]:
-    """The lines whose place something took, if only in one session ("X instead of Y"), with what says so, oldest
-    first. Which line is out of date in other words, only a model tells."""
+    """The lines that a remark replaces, even in a single session ("X instead of Y"), with these remarks, oldest first.
+    Lines that are outdated in other words are found only by a model."""
     replacing = [e for e in sorted(said, key=age) if gives_up(e.text) and is_claim(e.text)]
     found = {rule: [e for e in replacing if rule.reaches(e) and replaces(e.text, rule.text)] for rule in rules}
     return {rule: members for rule, members in found.items() if members}
 
 
 def over_since(rule: Rule, members: Sequence[FrictionEvent]) -> Pattern:
-    """The pattern of a line that is out of date, as its newest member says."""
+    """The pattern of an outdated line, with the replacement of its newest member."""
     newest = bare(members[-1].text)
     return Pattern(
         STALE_MEMORY,

@@ -1,7 +1,7 @@
 """The text of a new pattern, written by the reflector's model from the evidence and checked against it.
 
-A text with a name or number that neither the evidence nor the template has, or that reverses what the user said, is
-refused, and the text of the template stays. It also stays without a model or an answer.
+A text with a name or number that is neither in the evidence nor in the template, or that reverses what the user said,
+is rejected, and the template is used. It is also used without a model or an answer.
 """
 
 from __future__ import annotations
@@ -27,19 +27,18 @@ from memory_pipeline.text.relation import differs
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.specifics import CAPITALISED, Words, missing_specifics
 
-_OF_THE_USER = (REPEATED_CORRECTION, STALE_MEMORY)
-"""Kinds whose line is the user's word."""
+_USER_KINDS = (REPEATED_CORRECTION, STALE_MEMORY)
+"""Kinds whose line has the user's words."""
 MAX_PLACES, MAX_PLACE = 8, 300
-"""Maximum number of newest places that a model is shown, and maximum characters of each."""
+"""Maximum number of latest occurrences that a model is shown, and maximum characters of each."""
 MAX_TOKENS = 1_000
 
 
 def written(pattern: Pattern, asking: Asking, day: date) -> Pattern | None:
-    """The pattern with the model's text; None if the text of the template stays. The model is asked once for each
-    pattern."""
+    """The pattern with the model's text; None if the template is used. The model is asked once per pattern."""
     if asking.model is None:
         return None
-    shown = _shown(pattern)
+    shown = _shown_pattern(pattern)
     of_turn = {
         "fence": f"places-{hashlib.sha256(shown.encode()).hexdigest()[:8]}",
         "kind": KINDS[pattern.kind],
@@ -56,7 +55,7 @@ def written(pattern: Pattern, asking: Asking, day: date) -> Pattern | None:
 
 
 def checked(pattern: Pattern, text: str) -> tuple[Pattern | None, str | None]:
-    """The pattern with the text of this answer, or the reason why it is refused."""
+    """The pattern with the text of this answer, or the reason for rejecting it."""
     title, line = map(one_line, read_text(text))
     wanted = _line_of(pattern)
     if not title or (wanted and not line):
@@ -74,20 +73,20 @@ def checked(pattern: Pattern, text: str) -> tuple[Pattern | None, str | None]:
     if pattern.adds is None:
         return replace(pattern, title=title, note=line), None
     own = without_note(pattern.adds)
-    if pattern.kind in _OF_THE_USER and differs(line, own):
+    if pattern.kind in _USER_KINDS and differs(line, own):
         return None, "it turns round what was said"
     note = pattern.adds.removeprefix(own) if pattern.adds.startswith(own) else ""
-    # what is applied without asking is in the user's own words
+    # only the user's own words are applied automatically
     return replace(pattern, title=title, adds=line + note, low_risk=False), None
 
 
 def _line_of(pattern: Pattern) -> str | None:
-    """The line that the model may write; the words of an existing rule stay."""
+    """The line that the model may rewrite; None for an existing rule, whose words are kept."""
     if pattern.kind == RULE_VIOLATED or not (pattern.adds or pattern.note):
         return None
     return without_note(pattern.adds) if pattern.adds else pattern.note
 
 
-def _shown(pattern: Pattern) -> str:
+def _shown_pattern(pattern: Pattern) -> str:
     newest = pattern.members[-MAX_PLACES:]
     return "\n".join(f"- {m.day}: {clip(one_line(m.text), MAX_PLACE)}" for m in newest)

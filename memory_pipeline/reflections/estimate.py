@@ -1,8 +1,7 @@
 """Estimate of the cost of reflecting: the requests to the model of `REFLECTOR_MODEL`.
 
-For an observed day, its batches are counted as in a run. For a day that is not observed yet, the tokens of its
-observations are estimated from its windows: the tokens of users and models, times the share that observing has kept so
-far.
+For an observed day, batches are counted as in a run. For others the tokens of observations are estimated from the
+windows: the tokens of users and models, times the share that observations have kept so far.
 """
 
 from __future__ import annotations
@@ -29,16 +28,16 @@ from memory_pipeline.reflections.stage import ReflectionsStage, observed_in
 from memory_pipeline.stages import is_current
 
 MIN_PAST_TOKENS = 2_000
-"""Tokens said in windows that were observed, from which they tell what observing leaves."""
+"""Minimum tokens said in observed windows for measuring that share."""
 OF_ONE = 25
-"""Tokens of an observation if there is none to measure."""
+"""Default tokens of an observation."""
 AROUND_ONE = 8
-"""Tokens that an observation is shown with: number, priority, kind, whose words it is."""
+"""Tokens added to an observation when it is shown: number, priority, kind, speaker."""
 ANSWERED = 0.5
-"""Tokens of an answer per token of the observations shown; with marks and sources, as long as the reflector's prompt
-leads to."""
+"""Tokens of an answer per token of the observations shown, including marks and sources, as the reflector's prompt leads
+to."""
 ANSWERED_IN_JSON = 0.85
-"""The same in JSON, whose names of fields take some 30 tokens more of each line of 45."""
+"""The same for JSON, whose field names add about 30 tokens to a line of 45."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class Past:
     """The share of the conversation that observations have kept so far."""
 
     ratio: float | None
-    """Tokens of the observations per token said; None with too little of a past."""
+    """Tokens of the observations per token said; None if there is too little history."""
     of_one: float = OF_ONE
 
     @classmethod
@@ -62,7 +61,7 @@ class Past:
         return cls(None)
 
     def shown(self, said: Sequence[int], budget: float) -> int:
-        """Estimated tokens, as shown to the model, of the observations of windows with this much conversation."""
+        """Estimated tokens of the observations, as shown to the model, for windows with these numbers of tokens."""
         tokens = sum(token_budget_for(n, budget) if self.ratio is None else self.ratio * n for n in said)
         return int(tokens * (1 + AROUND_ONE / self.of_one))
 
@@ -70,7 +69,7 @@ class Past:
 def estimate_reflections(
     observations: ObservationsStage, reflections: ReflectionsStage, days: Iterable[date]
 ) -> dict[date, Estimate]:
-    """The estimate for each of these days, after the windows of all of them were stored; nothing without a model."""
+    """The estimate for each of these days, whose windows must be stored; empty without a model."""
     reflector, lake = reflections.reflector, reflections.lake
     if not isinstance(reflector, LanguageModelReflector):
         return {}
@@ -80,31 +79,31 @@ def estimate_reflections(
     found = {}
     for day in days:
         if not coming.isdisjoint(reflections.days_before(day)):
-            found[day] = _expected(reflections, reflector, day, coming, past)
+            found[day] = _expected_estimate(reflections, reflector, day, coming, past)
         elif is_current(reflections, lake, day):
             found[day] = Estimate()
         else:
-            found[day] = _known(reflections, reflector, day)
+            found[day] = _known_estimate(reflections, reflector, day)
     return found
 
 
 def estimate_pool(reflections: ReflectionsStage, today: date) -> Estimate:
-    """The estimate for `pool_reflections`, if it were made now."""
+    """The estimate for `pool_reflections` if it ran now."""
     reflector, lake, settings = reflections.reflector, reflections.lake, reflections.settings
     if not isinstance(reflector, LanguageModelReflector):
         return Estimate()
     rows = eligible_rows(lake, lake.read("pool_reflections"), today - timedelta(days=STAY_DAYS))
-    return _of_requests(reflector, reflector.pool_requests([observed_of(row, settings) for row in rows]))
+    return _requests_estimate(reflector, reflector.pool_requests([observed_of(row, settings) for row in rows]))
 
 
-def _known(stage: ReflectionsStage, reflector: LanguageModelReflector, day: date) -> Estimate:
+def _known_estimate(stage: ReflectionsStage, reflector: LanguageModelReflector, day: date) -> Estimate:
     observed = observed_in(stage.workspace, stage.days_before(day))
     if not any(o.day == day for o in observed):
         return Estimate()
-    return _of_requests(reflector, reflector.requests(day, observed))
+    return _requests_estimate(reflector, reflector.requests(day, observed))
 
 
-def _expected(
+def _expected_estimate(
     stage: ReflectionsStage, reflector: LanguageModelReflector, day: date, coming: set[date], past: Past
 ) -> Estimate:
     days = stage.days_before(day)
@@ -116,20 +115,20 @@ def _expected(
     shown = shown_tokens(observed) + past.shown(windows["tokens_said"].to_list(), stage.settings.observation_budget)
     calls = max(1, math.ceil(shown / reflector.batch_tokens))
     empty = reflector.empty_request(day)
-    return sum((_of_call(reflector, empty, shown // calls, shown // calls) for _ in range(calls)), Estimate())
+    return sum((_request_estimate(reflector, empty, shown // calls, shown // calls) for _ in range(calls)), Estimate())
 
 
-def _of_requests(reflector: LanguageModelReflector, asked: Sequence[tuple[Request, Batch]]) -> Estimate:
+def _requests_estimate(reflector: LanguageModelReflector, asked: Sequence[tuple[Request, Batch]]) -> Estimate:
     total = Estimate()
     for request, batch in asked:
         if reflector.client.is_cached(request):
             total += Estimate(calls=1, answered=1)
         else:
-            total += _of_call(reflector, request, 0, batch.tokens)
+            total += _request_estimate(reflector, request, 0, batch.tokens)
     return total
 
 
-def _of_call(reflector: LanguageModelReflector, request: Request, more: int, shown: int) -> Estimate:
+def _request_estimate(reflector: LanguageModelReflector, request: Request, more: int, shown: int) -> Estimate:
     """The estimate of one request that will grow by `more` tokens; `shown` counts the observations in it."""
     config = reflector.client.config
     asked = tokens_of(request) + more

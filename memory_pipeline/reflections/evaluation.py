@@ -1,6 +1,6 @@
-"""Faults of a day's reflections, which `defs/` reports as checks.
+"""Checks of a day's reflections; `defs/` registers them as asset checks.
 
-The band of the compression ratio also decides what a model is told when an answer is outside it.
+The band of the compression ratio also determines the guidance for a model whose answer is outside it.
 """
 
 from __future__ import annotations
@@ -18,39 +18,39 @@ from memory_pipeline.verdict import Verdict, judge_ratio
 from memory_pipeline.workspace.workspace import Workspace
 
 BAND = (0.02, 0.95)
-"""Tokens of the reflection per token of the observations it came from."""
+"""Allowed range of tokens of the reflection per token of its observations."""
 MIN_INPUT_TOKENS = 500
-"""Minimum input tokens; of less, keeping nearly all is right."""
+"""Minimum input tokens; for less, keeping nearly everything is right."""
 GUIDANCE = ((0.8, "8/10"), (0.6, "6/10"))
-"""Share of the observations' length that is asked for, and how it is said, when an answer was too long: one more try
-for each."""
+"""Share of the observations' length to request after an answer that was too long, and its wording; each is tried
+once."""
 
 
 def judge(tokens: int, of: int) -> Verdict:
-    """Judge whether the output tokens condense the input tokens."""
+    """The verdict whether the output tokens condense the input tokens."""
     return judge_ratio(tokens, of, BAND, MIN_INPUT_TOKENS)
 
 
 def most_tokens(of: int, shown: int) -> int:
-    """Maximum tokens of the output for this input: within the band, and for a small input no more than `shown`, its
-    tokens as they were shown."""
+    """Maximum tokens of the output for this input: within the band, and for a small input at most `shown`, its tokens
+    as they were shown."""
     return int(BAND[1] * of) if of >= MIN_INPUT_TOKENS else shown
 
 
 def is_too_little(tokens: int, of: int) -> bool:
-    """Whether the output is empty, or next to nothing of much."""
+    """Whether the output is empty, or far too short for a large input."""
     return not tokens or (of >= MIN_INPUT_TOKENS and tokens < BAND[0] * of)
 
 
 NO_FACT = "question"
-"""The kind of observation that no line comes from."""
+"""The kind of observation that never becomes a line."""
 
 
 def judge_compression(workspace: Workspace, day: date) -> Verdict:
-    """The reflection is smaller than the observations it came from, and not next to nothing.
+    """The reflection is shorter than its observations, but not by too much.
 
-    Fails when observations of 500 tokens or more come down to less than .02 or stay above .95 of their length: a model
-    that keeps a line of many, or a day on which nothing could be left out or merged.
+    Fails when the reflection of observations of 500 tokens or more has less than .02 or more than .95 of their length:
+    a model keeps one line of many, or nothing on the day could be left out or merged.
     """
     frame = workspace.lake.read("reflections", [day])
     spent = int(frame["input_tokens"].max() or 0)  # type: ignore[arg-type]
@@ -58,10 +58,10 @@ def judge_compression(workspace: Workspace, day: date) -> Verdict:
 
 
 def judge_silent_zero(workspace: Workspace, day: date) -> Verdict:
-    """A day with something high has reflections, and they are those of the reflector that was asked for.
+    """A day with high observations has reflections, and they come from the configured reflector.
 
-    Fails when a model's lines cannot be used or are carried by no observation, so that the extractive reflector's stand
-    in, and when the day waits for the model or its budget.
+    Fails when a model's lines are unusable or unsupported by observations, so that extractive ones are used instead,
+    and when the day waits for the model or its budget.
     """
     observed = workspace.lake.read("observations", [day], ["priority", "kind", "flags"]).filter(
         pl.col("priority") == HIGH
@@ -73,7 +73,7 @@ def judge_silent_zero(workspace: Workspace, day: date) -> Verdict:
     stand_in = sum(name.startswith(EXTRACTIVE) for name in reflectors)
     if is_waiting(workspace.lake, day):
         offenders.append(
-            f"The lines of the model are missing. {why_waiting(workspace.lake, day)} {_meanwhile(len(reflectors))}"
+            f"The lines of the model are missing. {why_waiting(workspace.lake, day)} {_stand_in_note(len(reflectors))}"
         )
     elif workspace.settings.reflector.model and stand_in:
         offenders.append(
@@ -87,12 +87,12 @@ def judge_silent_zero(workspace: Workspace, day: date) -> Verdict:
 
 
 def is_waiting(lake: Lake, day: date) -> bool:
-    """Whether the model's lines of the day are still to come."""
+    """Whether the model's lines of the day are still missing."""
     return lake.fingerprint("reflections", day) == INCOMPLETE
 
 
 def why_waiting(lake: Lake, day: date) -> str:
-    """Why the model gave no lines, by its last call for the day, and what to do."""
+    """Why the model gave no lines, from its last call for the day, and what to do."""
     calls = lake.read("ledger").filter(
         (pl.col("for_day") == day) & (pl.col("stage") == "reflections") & ~pl.col("cached").fill_null(False)
     )
@@ -106,5 +106,5 @@ def why_waiting(lake: Lake, day: date) -> str:
     )
 
 
-def _meanwhile(lines: int) -> str:
+def _stand_in_note(lines: int) -> str:
     return f"{lines} lines of before, or of the extractive reflector, stand in." if lines else "Nothing stands in."

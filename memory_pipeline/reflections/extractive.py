@@ -1,4 +1,4 @@
-"""The extractive reflector: near-duplicates become one line with its support, older days are condensed more."""
+"""The extractive reflector: near-duplicates become one line with its support, and older days are condensed more."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM, RANK
 from memory_pipeline.text.relation import OBSERVED, groups
 
 RECENT_DAYS = 1
-"""Up to this age in days an observation is kept nearly verbatim: everything but low."""
+"""Maximum age in days at which nearly all observations are kept, except low ones."""
 CORE_DAYS = 3
-"""The age in days from which only highs are kept, and what was said in more than one session."""
+"""Age in days from which only high observations and repetitions across sessions are kept."""
 MIN_SUPPORT_OF_LOW = 2
 PASSING = ("progress", "statement")
-"""Kinds of the model's words that matter only for the day's log, unless they are high."""
+"""Kinds of the model's statements that only matter for the day's log unless they are high."""
 
 Vectors = Mapping[str, Sequence[float]]
 Members = Sequence[Observation]
@@ -59,7 +59,7 @@ def _passes(observed: Observation) -> bool:
 
 
 def _lead_order(observed: Observation) -> tuple[bool, bool, int, float, str]:
-    """The order of a group whose first member gives the words: the user before the model, high before low, newest
+    """The sort key of a group whose first member provides the words: user before model, high before low, newest
     first."""
     return (
         not observed.may_lead,
@@ -80,13 +80,15 @@ def _lines(
     order: Callable[[Observation], Any],
     keep: Callable[[Members], bool],
 ) -> Iterator[ReflectionLine]:
-    """The lines of the observations, equal ones merged; state that a newer one replaces is left out and named there."""
+    """The lines of the observations, with equal ones merged; state that a newer one replaces is dropped and named
+    there."""
     replaced = superseded_by(observed)
     by_id = {o.observation_id: o for o in sorted(observed, key=order) if o.observation_id not in replaced}
     texts = {i: o.text for i, o in by_id.items()}
 
     def is_of_another_project(i: str, leader: str) -> bool:
-        """Rules that one project refuses and another follows are two, however alike."""
+        """Whether the two belong to different projects: a rule that one project rejects and another follows are two
+        lines, however similar."""
         return are_apart(by_id[i].projects, by_id[leader].projects)
 
     for ids in groups(list(by_id), texts, vectors, OBSERVED, is_of_another_project):
@@ -96,7 +98,7 @@ def _lines(
 
 
 def _is_kept(day: date, members: Members) -> bool:
-    """The gradient of time: what was said again or set stays, the rest fades with its age."""
+    """Whether a line is kept at its age: repeated and normative ones are kept, others fade."""
     age = min((day - o.day).days for o in members)
     priority = best_priority(members)
     repeated = len({o.session_id for o in members}) >= MIN_SUPPORT_OF_LOW

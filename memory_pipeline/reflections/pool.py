@@ -1,8 +1,7 @@
-"""Pool-wide reflection: the lines of all days but the last few, condensed once and for all.
+"""Pool-wide reflection: the lines of all days except the last few, condensed once.
 
-Rows of `pool_reflections` are added, never changed and never reflected on again: what is condensed twice loses its
-names. Reflections of the last days, and all rows of `reflections`, stay as they are. All of a run's rows come into the
-table at once, or none do.
+Rows of `pool_reflections` are only added, never changed and never condensed again, as that would lose names. Rows of
+`reflections` are kept. All rows of a run are added atomically.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from memory_pipeline.workspace.workspace import Workspace
 STAY_DAYS = 3
 """Number of recent days, including today, whose reflections are not pooled: their details still matter."""
 MIN_TOKENS, MAX_TOKENS = 150, 600
-"""Minimum and maximum tokens of a row. A section with less waits for the next time."""
+"""Minimum and maximum tokens of a row. A section with fewer waits for the next run."""
 
 
 @dataclass(frozen=True)
@@ -41,22 +40,22 @@ class Pooled:
     """The result of a pool-wide reflection."""
 
     lines: int = 0
-    """Lines of reflections that were looked at."""
+    """Lines of reflections that were considered."""
     rows: int = 0
     """Rows that were added."""
     waiting: int = 0
-    """Lines that wait for more of their section."""
+    """Lines that wait for more lines of their section."""
     input_tokens: int = 0
     output_tokens: int = 0
     dropped: int = 0
-    """Lines of a model that their sources do not carry."""
+    """Lines of a model that their sources do not support."""
 
 
 def reflect_pool(workspace: Workspace, reflector: Reflector, encoder: Encoder, now: datetime) -> Pooled:
-    """Condense what was not yet, and add it to the table.
+    """Condense the lines that are not in the pool yet, and add them to the table.
 
-    Raises what the reflector raises; then nothing is added, and what a model answered is not paid again. Raises
-    `TryAgainLaterError` while another one runs: each would add the same.
+    Raises the errors of the reflector; then nothing is added, and cached answers are not paid for again. Raises
+    `TryAgainLaterError` while another run is in progress, as both would add the same rows.
     """
     lock = FileLock(workspace.settings.lake_dir / "pool_reflections.lock", timeout=0)
     workspace.settings.lake_dir.mkdir(parents=True, exist_ok=True)
@@ -80,7 +79,7 @@ def _reflect(workspace: Workspace, reflector: Reflector, encoder: Encoder, now: 
     by_id = {row["reflection_id"]: row for row in eligible}
     rows = [_row(workspace.settings, lines, by_id, reflector.name, now) for lines in packed]
     if rows:
-        rows[0]["left_out"] = sorted(_left_out(eligible, rows, waiting, by_id))
+        rows[0]["left_out"] = sorted(_dropped_observations(eligible, rows, waiting, by_id))
         added = pl.DataFrame(rows, schema=TABLES["pool_reflections"].columns)
         workspace.lake.update("pool_reflections", lambda stored: pl.concat([stored, added]).unique("pool_id"))
     tokens = sum(row["tokens"] for row in rows)
@@ -88,7 +87,8 @@ def _reflect(workspace: Workspace, reflector: Reflector, encoder: Encoder, now: 
 
 
 def eligible_rows(lake: Lake, made: pl.DataFrame, last: date) -> list[ReflectionRow]:
-    """Rows of `reflections` up to a day whose contents are neither in the pool nor in a later row.
+    """Rows of `reflections` up to a day whose contents are neither in the pool nor in a later row. A fact is in the
+    reflections of all days whose lookback covers it; the latest represents them.
 
     A fact is in the reflections of all days of their lookback; the latest one represents them.
     """
@@ -103,23 +103,23 @@ def eligible_rows(lake: Lake, made: pl.DataFrame, last: date) -> list[Reflection
 
 
 def pack(lines: Sequence[ReflectionLine]) -> tuple[list[list[ReflectionLine]], list[ReflectionLine]]:
-    """The lines of each section as rows of `MIN_TOKENS` to `MAX_TOKENS`, newest first; and those that wait."""
+    """The lines of each section as rows of `MIN_TOKENS` to `MAX_TOKENS`, newest first, and the lines that wait."""
     by_section: dict[int, list[ReflectionLine]] = defaultdict(list)
     for line in sorted(lines, key=lambda line: (-line.last_seen.timestamp(), RANK[line.priority], line.sources)):
         by_section[line.section].append(line)
     packed: list[list[ReflectionLine]] = []
     waiting: list[ReflectionLine] = []
     for section in sorted(by_section):
-        rows = _filled(by_section[section])
+        rows = _fill_rows(by_section[section])
         if _tokens(rows[-1]) < MIN_TOKENS:
             last = rows.pop()
-            rows, left = _with(rows, last)
+            rows, left = _with_last(rows, last)
             waiting += left
         packed += rows
     return packed, waiting
 
 
-def _filled(lines: Sequence[ReflectionLine]) -> list[list[ReflectionLine]]:
+def _fill_rows(lines: Sequence[ReflectionLine]) -> list[list[ReflectionLine]]:
     rows: list[list[ReflectionLine]] = [[]]
     for line in lines:
         if rows[-1] and _tokens([*rows[-1], line]) > MAX_TOKENS:
@@ -128,10 +128,10 @@ def _filled(lines: Sequence[ReflectionLine]) -> list[list[ReflectionLine]]:
     return rows
 
 
-def _with(
+def _with_last(
     rows: list[list[ReflectionLine]], last: list[ReflectionLine]
 ) -> tuple[list[list[ReflectionLine]], list[ReflectionLine]]:
-    """The rows with a short last one, for which the row before it gives up its end."""
+    """The rows with a short last one, which is filled from the end of the row before it."""
     if not rows:
         return [], last
     before, short = list(rows[-1]), list(last)
@@ -151,7 +151,7 @@ def _text(lines: Sequence[ReflectionLine]) -> str:
 
 
 def observed_of(row: ReflectionRow, settings: Settings) -> Observation:
-    """A row of `reflections` as a reflector of the pool sees it."""
+    """A row of `reflections` as an observation for `Reflector.pool`."""
     return Observation(
         observation_id=row["reflection_id"],
         day=day_of(row["last_seen"], settings.zone),
@@ -169,7 +169,7 @@ def observed_of(row: ReflectionRow, settings: Settings) -> Observation:
 
 
 def _vectors(settings: Settings, encoder: Encoder, rows: Sequence[ReflectionRow]) -> Mapping[str, Sequence[float]]:
-    """The vector of each line: that of the observation that gave it its words."""
+    """The vector of each line: that of the observation whose words it has."""
     leads = {row["reflection_id"]: row["sources"][0] for row in rows}
     known = vectors_of(settings, encoder, sorted(set(leads.values())))
     return {line: known[lead] for line, lead in leads.items() if lead in known}
@@ -204,13 +204,13 @@ def _row(
     }
 
 
-def _left_out(
+def _dropped_observations(
     eligible: Sequence[ReflectionRow],
     rows: Sequence[PoolReflectionRow],
     waiting: Sequence[ReflectionLine],
     by_id: Mapping[str, ReflectionRow],
 ) -> set[str]:
-    """Observations of lines that were looked at and are in no row, but for those that wait."""
+    """Observations of lines that were considered but are in no row, except those that wait."""
     seen = {o for row in eligible for o in row["sources"]}
     waits = {o for line in waiting for i in line.sources for o in by_id[i]["sources"]}
     return seen - {o for row in rows for o in row["observations"]} - waits

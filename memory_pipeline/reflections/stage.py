@@ -1,4 +1,4 @@
-"""A day's rows of `reflections`: what the days up to it come down to."""
+"""The stage that writes a day's rows of `reflections`: the observations of its lookback, condensed."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ from memory_pipeline.workspace.workspace import Workspace
 
 VERSION = "7"
 FILES_SHARE = 0.8
-"""The share for MEMORY.md and the identity files of the context that instructions, observations and answer leave."""
+"""Share of the remaining context for MEMORY.md and the identity files, after instructions, observations and answer."""
 
 
 class ReflectionsStage:
-    """Reflects on a lookback of days that ends with the day: on what was observed, and on what a user wrote into the
-    logs. A day without either has nothing new to say.
+    """The stage that condenses a lookback of days ending with the day: observations, and notes that a user wrote into
+    the logs. A day without either is empty.
 
-    What a model gives replaces the day's rows only when there is something to it, and better ones never. Else those
-    that a model gave before stay, or the extractive reflector's stand in.
+    A model's answer replaces the day's rows only if it is usable, and never better ones. Otherwise the model's earlier
+    rows are kept, or extractive ones are used.
     """
 
     tables = ("reflections",)
@@ -63,14 +63,14 @@ class ReflectionsStage:
         return lookback(day, self.settings.lookback_days)
 
     def fingerprint(self, day: date) -> str:
-        """A hash of the inputs without MEMORY.md: it only tells a model what is kept, and a promoted line does not make
-        earlier days out of date."""
+        """A hash of the inputs except MEMORY.md, which only shows a model what is already kept: a promoted line does
+        not make earlier days out of date."""
         days = self.days_before(day)
         inputs = [self.lake.digest(table, days) for table in ("segments", "observations", "embeddings")]
         notes = notes_fingerprint(self.workspace, days)
         if notes and self.lake.fingerprint("reflections", day) is not None:
-            put_back_notes(self.workspace, days)  # else only a note that is written or changed would make them again
-        # a day without notes has the fingerprint that it had before there were any
+            put_back_notes(self.workspace, days)  # otherwise only new or changed notes would rebuild the days
+        # a day without notes keeps the fingerprint from before notes existed
         return fingerprint_of(VERSION, self.reflector.version, self.settings.sections, *inputs, *filter(None, [notes]))
 
     def build(self, day: date) -> Built:
@@ -81,17 +81,17 @@ class ReflectionsStage:
         vectors = self._vectors(day, observed)
         try:
             reflection = self.reflector.reflect(day, observed, vectors)
-        except UnusableAnswerError as unusable:  # the same would be answered again
+        except UnusableAnswerError as unusable:  # a retry would get the same answer
             why = f"What {self.reflector.name} answered cannot be used: {unusable}."
-            return _without_model(day, self._instead(day, observed, vectors), why)
+            return _waiting_result(day, self._fallback_rows(day, observed, vectors), why)
         except (BudgetReachedError, ModelMisconfiguredError, ModelUnavailableError) as stopped:
-            found = _without_model(day, self._instead(day, observed, vectors), str(stopped))
+            found = _waiting_result(day, self._fallback_rows(day, observed, vectors), str(stopped))
             failure = None if isinstance(stopped, BudgetReachedError) else stopped
             notes = waiting_notes(str(stopped), stopped)
             return replace(found, is_complete=False, failure=failure, notes=notes)
-        if reflection.is_poor and (better := self._good_before(day, observed)):
+        if reflection.is_poor and (better := self._usable_earlier_rows(day, observed)):
             why = f"What {self.reflector.name} answered is worse than what it gave before, which stays."
-            return _without_model(day, better, why)
+            return _waiting_result(day, better, why)
         asked = {"answers": reflection.asked, "dropped_lines": reflection.dropped} if reflection.asked else {}
         fallback = fallback_notes(reflection.instead, "batches")
         warnings = tuple(f"{day}: {note}" for note in fallback.values())
@@ -103,22 +103,22 @@ class ReflectionsStage:
         ids = [o.observation_id for o in observed if o.observation_id in has_vector]
         return vectors_of(self.settings, self.encoder, ids)
 
-    def _instead(
+    def _fallback_rows(
         self, day: date, observed: Sequence[Observation], vectors: dict[str, list[float]]
     ) -> list[ReflectionRow]:
-        """The day's rows that a model gave before, as far as their sources are there; else extractive ones."""
+        """The model's earlier rows of the day whose sources still exist; else extractive ones."""
         instead = ExtractiveReflector()
-        kept, _ = self._before(day, observed)
+        kept, _ = self._earlier_rows(day, observed)
         return kept or self._rows(day, instead.reflect(day, observed, vectors).lines, observed, instead.name)
 
-    def _good_before(self, day: date, observed: Sequence[Observation]) -> list[ReflectionRow]:
+    def _usable_earlier_rows(self, day: date, observed: Sequence[Observation]) -> list[ReflectionRow]:
         """The day's earlier rows of a model, if they condense their sources and all of these still exist."""
-        kept, is_whole = self._before(day, observed)
+        kept, is_whole = self._earlier_rows(day, observed)
         condenses = kept and judge(sum(row["tokens"] for row in kept), kept[0]["input_tokens"]).passed
         return kept if is_whole and condenses else []
 
-    def _before(self, day: date, observed: Sequence[Observation]) -> tuple[list[ReflectionRow], bool]:
-        """The day's rows that a model gave before and whose sources are there, and whether these are all."""
+    def _earlier_rows(self, day: date, observed: Sequence[Observation]) -> tuple[list[ReflectionRow], bool]:
+        """The model's earlier rows of the day whose sources still exist, and whether these are all of them."""
         there = {o.observation_id for o in observed}
         before = self.lake.read("reflections", [day]).filter(~pl.col("reflector").str.starts_with(EXTRACTIVE))
         kept = [row for row in typed_rows(before, ReflectionRow) if there.issuperset(row["sources"])]
@@ -137,7 +137,7 @@ class ReflectionsStage:
         rows: dict[str, ReflectionRow] = {}
         for line in lines:
             name = row_id("r", day, line.sources[0])
-            if name in rows:  # a model may draw two lines from one observation
+            if name in rows:  # a model may make two lines from one observation
                 name = row_id("r", day, *line.sources, line.text)
             sources = [by_id[source] for source in line.sources]
             rows[name] = self._row(day, name, line, spent, line.reflector or reflector, sources) | {"summary": summary}
@@ -185,7 +185,7 @@ def reflector_of(workspace: Workspace) -> Reflector:
     config = reflector_model(workspace.settings)
     if not config:
         return ExtractiveReflector()
-    # here, because every command that plans would wait for them, most often without a model
+    # imported here, because every command that plans would load them, usually without a model
     from memory_pipeline.llm.client import client_of
     from memory_pipeline.reflections.model.context_files import ContextFiles
     from memory_pipeline.reflections.model.reflector import PROMPTS, SMALL_PROMPTS, LanguageModelReflector
@@ -232,7 +232,7 @@ def _observation(row: SourceRow) -> Observation:
 
 
 def why_not_reflected(stage: ReflectionsStage, day: date) -> str | None:
-    """The reason why a day is not finished, and what to do; None if all of it is reflected on."""
+    """The reason why a day is not finished, and what to do; None if it is finished."""
     lake, again = stage.lake, f"`memory run --from {day} --to {day}`"
     notes = has_notes(stage.workspace, day)
     if INCOMPLETE in (lake.fingerprint("observations", day), lake.fingerprint("reflections", day)):
@@ -246,7 +246,7 @@ def why_not_reflected(stage: ReflectionsStage, day: date) -> str | None:
     return None if is_current(stage, lake, day) else f"it has changed since it was reflected on; {again}"
 
 
-def _without_model(day: date, rows: list[ReflectionRow], why: str) -> Built:
+def _waiting_result(day: date, rows: list[ReflectionRow], why: str) -> Built:
     warning = f"The model's lines of {day} are missing: {why}"
     return Built(_frames(rows), notes={"left_for_later": why}, warnings=(warning,))
 

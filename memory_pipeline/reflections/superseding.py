@@ -1,4 +1,4 @@
-"""Older state that newer state replaces: "uses uv instead of pip" ends "installs packages with pip", and a user's "no
+"""Replacement of older state by newer: "uses uv instead of pip" ends "installs packages with pip", and a user's "no
 weekly reports after all" ends "I want weekly reports". `text/relation.py` compares the words.
 """
 
@@ -13,13 +13,13 @@ from memory_pipeline.text.kinds import NORMATIVE, RULES
 from memory_pipeline.text.relation import replaces, statement
 
 STATE = ("state_change", "decision", *RULES, "convention")
-"""Kinds that say how things are; a cause or a result stays what it was."""
+"""Kinds that describe a state, which can change; causes and results cannot."""
 NEWER = ("state_change", "decision", *RULES)
 TRUSTED = ("user", "assistant")
 
 
 def superseded_by(observed: Sequence[Observation]) -> dict[str, str]:
-    """The id of the newest observation in the chain that replaces each, by the id of the replaced one."""
+    """The replaced observations, by id, each with the id of the newest one in its chain of replacements."""
     by_word: dict[str, list[Observation]] = defaultdict(list)
     for o in observed:
         if o.kind in STATE:
@@ -33,7 +33,7 @@ def superseded_by(observed: Sequence[Observation]) -> dict[str, str]:
         for i, older in near.items():
             if i not in direct and _may_end(newer, older) and replaces(newer.text, older.text):
                 direct[i] = newer.observation_id
-    return {older: _end_of(older, direct) for older in direct}
+    return {older: _newest_replacement(older, direct) for older in direct}
 
 
 def _may_end(newer: Observation, older: Observation) -> bool:
@@ -48,7 +48,7 @@ def _age(observed: Observation) -> tuple[float, str]:
     return observed.observed_at.timestamp(), observed.observation_id
 
 
-def _end_of(older: str, direct: Mapping[str, str]) -> str:
-    while older in direct:  # always to a newer one, so it ends
+def _newest_replacement(older: str, direct: Mapping[str, str]) -> str:
+    while older in direct:  # always leads to a newer one, so the loop ends
         older = direct[older]
     return older

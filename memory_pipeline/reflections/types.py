@@ -15,7 +15,7 @@ from memory_pipeline.observations.flags import DOUBTED
 from memory_pipeline.text.priorities import HIGH, MEDIUM, RANK
 
 USER, RULES, ARCHITECTURE, PATTERNS, UNFILED = range(5)
-"""Sections by their position; what belongs to none of them is unfiled."""
+"""Sections by index; lines that belong to none are unfiled."""
 SECTION_OF = {
     "preference": USER,
     "rule": RULES,
@@ -23,9 +23,9 @@ SECTION_OF = {
     "state_change": ARCHITECTURE,
 }
 FITS_NONE = ("statement", "progress")
-"""Kinds that do not determine a section. Every other kind belongs to the patterns."""
+"""Kinds that determine no section. All other kinds without an entry belong to the patterns."""
 REFLECTED = "Reflected"
-"""The section of what is unfiled, as it is stored; in MEMORY.md it has a date."""
+"""The stored section of unfiled lines; in MEMORY.md it has a date."""
 BEHAVIOUR, KNOWLEDGE, SKILL, EVENT = "behaviour", "knowledge", "skill", "event"
 ITEM_TYPES = {
     "rule": BEHAVIOUR,
@@ -38,9 +38,9 @@ ITEM_TYPES = {
     "convention": SKILL,
     "progress": EVENT,
 }
-"""Item types by kind: how to behave, how things are, how things are done, what happened. A question has none."""
+"""Item types by kind: how to behave, how things are, how things are done, what happened. Questions have none."""
 CHANGES = "state_change"
-"""The kind that tells what was changed."""
+"""The kind that reports a change."""
 
 
 TRUSTS = ("user", "assistant", "tool", "paste", "injected", "model")
@@ -58,7 +58,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """An observation as a reflector sees it; for a pool of reflections, one of these."""
+    """An observation as a reflector sees it; for a pool, a reflection in this form."""
 
     observation_id: str
     day: date
@@ -78,30 +78,30 @@ class Observation:
 
     @property
     def said(self) -> str:
-        """Its words and those of what led to it."""
+        """Its text and that of its trace."""
         return f"{self.text} {self.trace or ''}".rstrip()
 
     cwds: tuple[str, ...] = ()
     projects: tuple[str, ...] = ()
-    """The projects: of a reflection perhaps several, of a note and outside of any project none."""
+    """The projects: several are possible for a reflection; none for a note, or outside any project."""
 
     @property
     def may_lead(self) -> bool:
-        """Whether it may give a line its words."""
+        """Whether a line may have its words."""
         return set(DOUBTED).isdisjoint(self.flags)
 
     @property
     def weight(self) -> str:
-        """The priority that it can give a line."""
+        """The highest priority that it can give a line."""
         return MEDIUM if self.priority == HIGH and not self.may_lead else self.priority
 
 
 @dataclass(frozen=True, slots=True)
 class ReflectionLine:
-    """A condensed line. `sources` are observation ids, the one that gave the words first."""
+    """A condensed line. `sources` are observation ids, the one with its words first."""
 
     section: int
-    """Position in `Settings.sections`, or `UNFILED`."""
+    """Index in `Settings.sections`, or `UNFILED`."""
     text: str
     priority: str
     kind: str
@@ -111,14 +111,14 @@ class ReflectionLine:
     first_seen: datetime
     last_seen: datetime
     trust: str = "user"
-    """The most trusted voice among the sources."""
+    """The most trusted speaker among the sources."""
     superseded: tuple[str, ...] = ()
     """Ids of older observations that it replaced."""
     tags: tuple[str, ...] = ()
     contradicts: tuple[str, ...] = ()
-    """Lines of MEMORY.md that say something else."""
+    """Ids of lines of MEMORY.md that it contradicts."""
     reflector: str | None = None
-    """The name of the reflector with the model that gave it, where that is known."""
+    """The name of the reflector including the model that answered, if known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,23 +127,23 @@ class Reflection:
 
     lines: tuple[ReflectionLine, ...]
     asked: int = 0
-    """Answers of a model that it took."""
+    """Number of model answers used."""
     dropped: int = 0
-    """Lines of the model that were not kept: their sources do not carry them, or together they were too long."""
+    """Lines of the model that were dropped: their sources do not support them, or the total was too long."""
     summary: str | None = None
     """The news in a sentence or two."""
     is_poor: bool = False
-    """Whether part of it comes from answers that were cut off, too long or mostly unsupported."""
+    """Whether part of it comes from answers that were truncated, too long or mostly unsupported."""
     instead: tuple[str, ...] = ()
-    """For each batch the reason why the fallback gave it, or nothing."""
+    """For each batch the reason why the fallback answered, or an empty string."""
 
 
 class UnusableAnswerError(MemoryPipelineError):
-    """A model's answers were empty, degenerate or next to nothing; the message says which."""
+    """A model's answers were empty, degenerate or far too short; the message says which."""
 
 
 class Reflector(Protocol):
-    """`name` goes into `reflections.reflector`."""
+    """The reflector protocol; `name` is stored in `reflections.reflector`."""
 
     @property
     def name(self) -> str: ...
@@ -155,29 +155,29 @@ class Reflector(Protocol):
     def reflect(
         self, day: date, observations: Sequence[Observation], vectors: Mapping[str, Sequence[float]]
     ) -> Reflection:
-        """The lines for the days that end with `day`; `vectors` by observation id, possibly few or none."""
+        """The lines for the days that end with `day`; `vectors` maps observation ids to vectors, possibly only some."""
 
     def pool(self, day: date, lines: Sequence[Observation], vectors: Mapping[str, Sequence[float]]) -> Reflection:
         """Condense old lines regardless of their age: equal ones become one."""
 
 
 def section_name(sections: Sequence[str], position: int) -> str:
-    """The name under which a section is stored; `sections` are the settings' own."""
+    """The stored name of a section; `sections` are those of the settings."""
     return REFLECTED if position == UNFILED else sections[position]
 
 
 def section_of(kind: str) -> int:
-    """The section of a kind, as far as it is determined."""
+    """The section of a kind; `UNFILED` if it determines none."""
     return UNFILED if kind in FITS_NONE else SECTION_OF.get(kind, PATTERNS)
 
 
 def is_guidance(kind: str, section: int) -> bool:
-    """Whether a line of the kind, in the section at this position, says what to do next time."""
+    """Whether a line of this kind, in the section with this index, says what to do next time."""
     return ITEM_TYPES.get(kind) in (BEHAVIOUR, SKILL) or section in (USER, RULES)
 
 
 def section_at(sections: Sequence[str], name: str) -> int:
-    """The inverse; an unknown name is that of the user's section before they changed their name."""
+    """The index of a section by its stored name; an unknown name counts as the user's section before it was renamed."""
     return UNFILED if name == REFLECTED else sections.index(name) if name in sections else USER
 
 

@@ -1,8 +1,8 @@
 """The answer of the reflector: its schema, and the lines of an answer in any format.
 
-An answer is JSON, or has lines like `* 🔴 section | kind {tag} [o3 o7 -o2] text` with a `<summary>` after them. `[o3
-m1a2b3c]` says that a line of MEMORY.md says it already, `-m1a2b3c` that one contradicts it. An item without an
-observation is no line. Nothing raises, and time is linear in the answer.
+An answer is JSON, or has lines like `* 🔴 section | kind {tag} [o3 o7 -o2] text` followed by a `<summary>`. `[o3
+m1a2b3c]` says that a line of MEMORY.md already says it, `-m1a2b3c` that one contradicts it. An item without an
+observation is not a line. Parsing never raises and takes linear time.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MAX_SOURCES = 60
 MAX_SUMMARY = 600
 MAX_TAGS, MAX_TAG = 5, 40
 WIDEST_RANGE = 20
-"""Observations of `o3-o7` that are written out; of a wider range only its two ends."""
+"""Maximum length of a range like `o3-o7`; of a wider one only the two ends count."""
 _NAMES = re.compile(r"\[([^\[\]\n]{2,600})\]")
 _NAME = re.compile(
     r"(?P<minus>[-–−]?)(?:[oO](?P<first>\d{1,5})(?:[-–][oO]?(?P<last>\d{1,5}))?|[mM](?P<line>[0-9a-f]{6}))"
@@ -47,13 +47,13 @@ _SEPARATOR = re.compile(r"[\s,;]+")
 _TAGS = re.compile(r"\{([^{}\[\]\n]{1,200})\}")
 _TAG = re.compile(rf"[\w.+#/@ -]{{1,{MAX_TAG}}}")
 _PARTS = re.compile(r"\s*[|·:]\s*|\s[-–—](?:\s|$)")
-_AROUND = " \t*_|:-–—"
+_DECORATION = " \t*_|:-–—"
 _SUMMARY = re.compile(r"<summary>(.*?)(?:</summary>|\Z)", re.I | re.S)
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedLine:
-    """The parts of a line; None for each that is missing."""
+    """The parts of a line; None for a missing part."""
 
     text: str
     sources: tuple[int, ...]
@@ -69,7 +69,7 @@ class ParsedLine:
 
 @dataclass(frozen=True, slots=True)
 class KnownToMemory:
-    """Observations, by number, that say what lines of MEMORY.md, by id, say already."""
+    """Numbers of observations with the meaning of lines of MEMORY.md, and the ids of these lines."""
 
     sources: tuple[int, ...]
     lines: tuple[str, ...]
@@ -81,20 +81,20 @@ class ParsedReflection:
 
     lines: tuple[ParsedLine, ...] = ()
     loops: bool = False
-    """Whether it said the same again and again."""
+    """Whether the answer loops."""
     known: tuple[KnownToMemory, ...] = ()
     summary: str | None = None
 
 
 def _line_fields(value: Any) -> Any:
-    """The fields of a line; what is left out is unknown."""
+    """The fields of a line; missing fields are unknown."""
     if not isinstance(value, dict):
         return value
     fields: dict[str, Any] = {"kind": None, "observations": [], "replaces": []} | value
     return fields | {"priority": priority_named(str(value.get("priority"))) or MEDIUM}
 
 
-# the names of these classes and the order of their fields are in the schema, which is a part of a request's key
+# the schema has the names of these classes and the order of their fields, and is a part of a request's cache key
 
 
 class LineForm(Form):
@@ -132,7 +132,8 @@ def schema() -> str:
 
 
 def parse_reflection(text: str, sections: Sequence[str], *, is_cut: bool = False) -> ParsedReflection:
-    """The lines of an answer that name observations, in order. `sections` are the names of the sections.
+    """The lines of an answer that name observations, in order. `sections` are the names of the sections. The last line
+    of a truncated answer is dropped: half of it may say the opposite.
 
     Of an answer that was cut off the last line goes: half of it may say the opposite.
     """
@@ -152,7 +153,7 @@ Found = list[ParsedLine | KnownToMemory]
 
 
 def _from_json(text: str, sections: dict[str, int]) -> tuple[Found, str] | None:
-    """The lines of an answer that is JSON, with its summary; None where none in the text has the form of one."""
+    """The lines of a JSON answer with its summary; None if no JSON in the text fits the schema."""
     for value, _ in json_values(text):
         try:
             form = ReflectionForm.model_validate(value)
@@ -191,12 +192,12 @@ def _from_lines(text: str, sections: dict[str, int], *, is_cut: bool) -> tuple[F
         text = f"{text[: summary.start()]}\n{text[summary.end() :]}"
     listed = entries(text.split("\n"))
     listed = listed[:-1] if is_cut else listed
-    found = [line for entry in listed if (line := _parsed(" ".join(entry.parts)[:MAX_LINE], sections))]
+    found = [line for entry in listed if (line := _parse_line(" ".join(entry.parts)[:MAX_LINE], sections))]
     return found, summary[1] if summary else ""
 
 
-def _parsed(line: str, sections: dict[str, int]) -> ParsedLine | KnownToMemory | None:
-    """A list line; None where it does not name observations, or says too little."""
+def _parse_line(line: str, sections: dict[str, int]) -> ParsedLine | KnownToMemory | None:
+    """A parsed list line; None if it names no observations, or says too little."""
     marks, rest = leading(line)
     named = next(((b, names) for b in _NAMES.finditer(rest) if (names := _names(b[1]))), None)
     if named is None:
@@ -207,20 +208,20 @@ def _parsed(line: str, sections: dict[str, int]) -> ParsedLine | KnownToMemory |
     sources = tuple(dict.fromkeys(n for n in numbers if n > 0 and n not in replaced))
     if repeated := tuple(f"m{name['line']}" for name in names if name["line"] and not name["minus"]):
         return KnownToMemory(sources, repeated)
-    text = tidy(rest[bracket.end() :].lstrip(_AROUND))
+    text = tidy(rest[bracket.end() :].lstrip(_DECORATION))
     if is_too_little(text):
         return None
-    section, kind, tags = _head(rest[: bracket.start()], sections)
+    section, kind, tags = _parse_head(rest[: bracket.start()], sections)
     contradicted = tuple(f"m{name['line']}" for name in names if name["line"])
     return ParsedLine(
         shortened(text), sources, replaced, section, marks.kind or kind, marks.priority, tags, contradicted
     )
 
 
-def _head(head: str, sections: dict[str, int]) -> tuple[int | None, str | None, tuple[str, ...]]:
+def _parse_head(head: str, sections: dict[str, int]) -> tuple[int | None, str | None, tuple[str, ...]]:
     """Section, kind and tags before the numbers of a line. An unknown section counts as none."""
     tags = _TAGS.search(head)
-    parts = [part.strip(_AROUND) for part in _PARTS.split(_TAGS.sub("|", head))]
+    parts = [part.strip(_DECORATION) for part in _PARTS.split(_TAGS.sub("|", head))]
     kinds = [kind for part in parts if (kind := kind_named(part))]
     others = [part.casefold() for part in parts if part and not kind_named(part)]
     section = sections.get(others[0], UNFILED) if others else None
@@ -228,7 +229,7 @@ def _head(head: str, sections: dict[str, int]) -> tuple[int | None, str | None, 
 
 
 def _names(inside: str) -> list[re.Match[str]] | None:
-    """The observations and lines of MEMORY.md in a bracket; None where anything else is in it."""
+    """The observations and lines of MEMORY.md in a bracket; None if it contains anything else."""
     found = [_NAME.fullmatch(word) for word in _SEPARATOR.split(inside.strip()) if word]
     return [name for name in found if name] if all(found) else None
 

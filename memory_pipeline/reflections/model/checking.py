@@ -1,4 +1,4 @@
-"""Selection of a model's lines that their observations support, with no more weight than these have."""
+"""Verification of a model's lines: unsupported ones are dropped, and each gets no more weight than its observations."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from memory_pipeline.text.specifics import Words, missing_specifics
 
 MAX_SENTENCES, MAX_SUMMARY = 2, 400
 CARRIED = 0.4
-"""Share of a model's line, by the rarity of its words, that its observations must have. The rest is how it is told. Of
-facts that two careful readers wrote down of the same session, each in their own words, 97 % pass beside the other's,
-and under 1 % beside another fact."""
+"""Minimum share of a model's line, weighted by rarity, in the words of its observations; the rest is wording. Of facts
+that two careful readers wrote about the same session in their own words, 97 % pass compared with the other's, and less
+than 1 % compared with another fact."""
 SAYING = 0.15
-"""Share of a model's line that one observation must have to count as one that says it."""
+"""Minimum share of a model's line in one observation that counts as its source."""
 
 
 class Checker:
-    """Observations that a model was shown, indexed by their words. Number n is `observed[n - 1]`.
+    """The observations that a model was shown, indexed by words. Number n is `observed[n - 1]`.
 
     `memory` are the lines of MEMORY.md by their ids.
     """
@@ -42,10 +42,12 @@ class Checker:
         self._unknown = math.log1p(len(observed) or 1)
 
     def check(self, parsed: ParsedLine) -> ReflectionLine | None:
-        """The line as it may be stored; None when its observations are not there or do not carry it."""
+        """The verified line, ready to be stored; None if its observations do not exist or do not support it."""
         parsed = replace(parsed, text=without_markup(parsed.text, [o.said for o in self.observed]))
-        named, replaced = self._known(parsed.sources), self._known(parsed.replaced)
-        if not any(self.observed[i].may_lead for i in named) or not self._is_carried(parsed.text, [*named, *replaced]):
+        named, replaced = self._valid_numbers(parsed.sources), self._valid_numbers(parsed.replaced)
+        if not any(self.observed[i].may_lead for i in named) or not self._is_supported(
+            parsed.text, [*named, *replaced]
+        ):
             return None
         shares = {i: self._share(parsed.text, [i]) for i in named}
         saying = [i for i in named if shares[i] >= SAYING]
@@ -68,17 +70,22 @@ class Checker:
             first_seen=min(o.observed_at for o in sources),
             last_seen=max(o.observed_at for o in sources),
             trust=best_trust(sources),
-            superseded=tuple(self._older(replaced, sources)),
+            superseded=tuple(self._replaced_sources(replaced, sources)),
             tags=parsed.tags,
-            contradicts=tuple(m for m in self._named(parsed.contradicted) if self._share_a_word(m, parsed.text)),
+            contradicts=tuple(
+                m for m in self._existing_lines(parsed.contradicted) if self._share_a_word(m, parsed.text)
+            ),
         )
 
     def check_known(self, known: KnownToMemory) -> ReflectionLine | None:
-        """The line of MEMORY.md that these observations say again, in its own words; None where they do not."""
-        lines = (self.check(ParsedLine(text, known.sources, (), None, None, None)) for text in self._named(known.lines))
+        """The line of MEMORY.md, in its own words, that these observations repeat; None if they do not."""
+        lines = (
+            self.check(ParsedLine(text, known.sources, (), None, None, None))
+            for text in self._existing_lines(known.lines)
+        )
         return next((line for line in lines if line), None)
 
-    def _named(self, ids: Sequence[str]) -> list[str]:
+    def _existing_lines(self, ids: Sequence[str]) -> list[str]:
         return [self._memory[i] for i in ids if i in self._memory]
 
     def _share_a_word(self, one: str, other: str) -> bool:
@@ -93,23 +100,23 @@ class Checker:
         kept = [s for s in found if s and clock_times(s) <= times and not missing_specifics(s, said)]
         return clip(" ".join(kept[:MAX_SENTENCES]), MAX_SUMMARY) or None
 
-    def _known(self, numbers: Sequence[int]) -> list[int]:
+    def _valid_numbers(self, numbers: Sequence[int]) -> list[int]:
         return [n - 1 for n in numbers if 1 <= n <= len(self.observed)]
 
-    def _is_carried(self, text: str, positions: Sequence[int]) -> bool:
+    def _is_supported(self, text: str, positions: Sequence[int]) -> bool:
         texts = [self.observed[i].said for i in positions]
         if not clock_times(text) <= set().union(*map(clock_times, texts)):
             return False
         return not missing_specifics(text, Words(texts)) and self._share(text, positions) >= CARRIED
 
     def _share(self, text: str, positions: Sequence[int]) -> float:
-        """Share of the text's words, by their rarity, that these observations have."""
+        """Share of the text's words, weighted by rarity, in these observations."""
         weights = {word: self._rarity.get(word, self._unknown) for word in sorted(stems(text) - OF_THE_WRITER)}
         said = set().union(*(self._stems[i] for i in positions))
         total = sum(weights.values())
         return sum(weight for word, weight in weights.items() if word in said) / total if total else 0.0
 
-    def _older(self, replaced: Sequence[int], sources: Sequence[Observation]) -> list[str]:
+    def _replaced_sources(self, replaced: Sequence[int], sources: Sequence[Observation]) -> list[str]:
         """The observations that the model calls replaced, if they are older than the line's newest source."""
         newest = max(o.observed_at for o in sources)
         ids = {o.observation_id for o in sources}
@@ -119,7 +126,7 @@ class Checker:
 
 
 def _kind(reported: str | None, sources: Sequence[Observation]) -> str:
-    """The kind that the model gives, if its sources can be that; else that of the source with its words."""
+    """The kind that the model gives, if its sources allow it; else that of the source with its words."""
     lead = sources[0]
     if all(o.kind == "question" for o in sources):
         return "question"

@@ -1,5 +1,5 @@
-"""Existing memory as the reflector is shown it: MEMORY.md, each line with an id, and the identity files. They belong to
-the user and are only read; lines that do not fit are left out whole and counted."""
+"""Existing memory as shown to the reflector: MEMORY.md, each line with an id, and the identity files. They belong to
+the user and are only read; lines that do not fit are omitted whole and counted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_BYTES = 4_000_000
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.S)
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]")
 _LEADING = re.compile(r"\s*(?:(?:[-*+]|\d+[.)])\s+)?(?:\[[ xX]\]\s+)?(?:\(\d{4}-\d\d-\d\d\)\s*)?")
-"""Bullet, box and date before the text of a line."""
+"""Bullet, checkbox and date before the text of a line."""
 
 
 class MemoryLine(NamedTuple):
@@ -38,7 +38,7 @@ class MemoryLine(NamedTuple):
 
 @dataclass(frozen=True)
 class ContextFiles:
-    """MEMORY.md and the identity files, as they are when they are first asked for."""
+    """MEMORY.md and the identity files, read on first use."""
 
     memory_file: Path | None = None
     identity_files: tuple[Path, ...] = ()
@@ -53,13 +53,13 @@ class ContextFiles:
         return cls(settings.memory_file, identity, settings.context_file_tokens, redact)
 
     def within(self, tokens: int) -> Self:
-        """The same files within this number of tokens for all of them together."""
+        """The same files with a total limit of this number of tokens."""
         each = max(0, tokens) // (1 + len(self.identity_files))
         return replace(self, token_budget=min(self.token_budget, each))
 
     @cached_property
     def lines(self) -> list[MemoryLine]:
-        """The lines of MEMORY.md, without those struck through and comments."""
+        """The lines of MEMORY.md, without struck-through ones and comments."""
         found, heading = [], ""
         for line in self._read(self.memory_file).split("\n"):
             if _HEADING.match(line):
@@ -76,8 +76,8 @@ class ContextFiles:
         return {line.line_id: line.text for line in self.lines}
 
     def shown(self, observations: str) -> str:
-        """The files as they are before these observations; of MEMORY.md first the lines with words in common with
-        them."""
+        """The text of the files to show before these observations; lines of MEMORY.md that share words with them come
+        first."""
         if not self.token_budget:
             return ""
         parts = [_part("MEMORY.md", *self._memory(observations))]
@@ -86,7 +86,7 @@ class ContextFiles:
 
     def _memory(self, observations: str) -> tuple[list[str], int]:
         words = stems(observations)
-        nearest = sorted(self.lines, key=lambda line: -len(stems(line.text) & words))  # of equal ones the first
+        nearest = sorted(self.lines, key=lambda line: -len(stems(line.text) & words))  # stable order
         shown_as = [f"{line.heading}\n{line.line_id} {line.text}" for line in nearest]
         kept = set(nearest[: _fitting(self.token_budget, shown_as)])
         shown, heading = [], ""
@@ -105,10 +105,10 @@ class ContextFiles:
         return lines[:fitting], len(lines) - fitting
 
     def _read(self, path: Path | None) -> str:
-        """The text of the file without parts for programs only; empty if there is no such file, which `memory admin
+        """The text of the file without parts meant for programs; empty if there is no such file, which `memory admin
         identity` reports."""
         try:
-            if path is None or not path.is_file():  # a pipe would never answer
+            if path is None or not path.is_file():  # reading a pipe would block forever
                 return ""
             with path.open("rb") as file:
                 data = file.read(MAX_BYTES)
@@ -118,18 +118,18 @@ class ContextFiles:
 
 
 def _fitting(token_budget: int, lines: Sequence[str]) -> int:
-    """The number of first lines that fit."""
+    """The number of leading lines that fit."""
     spent = accumulate(estimate(line) + 1 for line in lines)
     return sum(tokens <= token_budget for tokens in spent)
 
 
 def _part(name: str, lines: list[str], left_out: int) -> str:
-    """A file with what is shown of it; nothing for one that is empty."""
+    """The shown part of a file; empty for an empty file."""
     if not lines and not left_out:
         return ""
     text = "\n".join(lines)
     cut = f", but for {left_out} lines for which there is no room" if left_out else ""
-    fence = f"file-{_hash(f'{name}{text}')[:16]}"  # cannot stand in the text, which it is made of
+    fence = f"file-{_hash(f'{name}{text}')[:16]}"  # cannot occur in the text, of which it is a hash
     return filled(PROMPT, {"fence": fence, "name": name, "cut": cut, "text": text})
 
 

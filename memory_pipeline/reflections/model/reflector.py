@@ -1,6 +1,6 @@
-"""The reflector that asks a language model, batch by batch, and keeps of its lines what their observations carry.
+"""The reflector that asks a language model, batch by batch, and keeps the lines that their observations support.
 
-Lines that it wrote twice, in one answer or in those to two batches, are one.
+Repeated lines, within an answer or across batches, are merged.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from memory_pipeline.text.tokens import PROSE, estimate
 
 
 def merged(lines: Iterable[ReflectionLine]) -> list[ReflectionLine]:
-    """Each thing once, with the newest wording and all of its sources."""
+    """The lines without repetitions, each with the newest wording and all sources."""
     found: list[ReflectionLine] = []
     for line in sorted(lines, key=lambda line: (-line.last_seen.timestamp(), RANK[line.priority], line.text)):
         in_section = ((i, other.text) for i, other in enumerate(found) if other.section == line.section)
@@ -47,7 +47,7 @@ def _joined(one: ReflectionLine, other: ReflectionLine) -> ReflectionLine:
         one,
         priority=min(one.priority, other.priority, key=RANK.__getitem__),
         sources=tuple(dict.fromkeys((*one.sources, *other.sources))),
-        sessions=max(one.sessions, other.sessions),  # at least; some may be in both
+        sessions=max(one.sessions, other.sessions),  # a lower bound: some may be in both
         first_seen=min(one.first_seen, other.first_seen),
         last_seen=max(one.last_seen, other.last_seen),
         trust=min(one.trust, other.trust, key=lambda t: TRUSTS.index(t) if t in TRUSTS else len(TRUSTS)),
@@ -58,18 +58,18 @@ def _joined(one: ReflectionLine, other: ReflectionLine) -> ReflectionLine:
 
 
 LINES, JSON = "reflector_lines", "reflector_json"
-"""The format of an answer for models without and with a JSON schema. Sizes are calculated for lines, so that the
-batches are the same for both."""
+"""The format of an answer for models without and with a JSON schema. Sizes are computed for lines, so that both give
+the same batches."""
 PROMPTS = (
     *("reflector", "reflector_context", "reflector_turn", "reflector_shorter", "reflector_again"),
     LINES,
-    *("observer", "priorities", "format_tags"),  # what the reflector is told of how observations come about
+    *("observer", "priorities", "format_tags"),  # explain to the reflector how observations are made
 )
 SMALL_PROMPTS = ("reflector_small", *PROMPTS[1:5])
 """Prompts for a model with a small context: short instructions, without those of the observer."""
 LONG_AGO = "All of this is more than three days old. "
 GOOD, POOR, TOO_LONG, UNUSABLE = 3, 2, 1, 0
-"""The quality of an answer: within the band, cut off or mostly unsupported, too long, or unusable."""
+"""The quality of an answer: within the band, truncated or mostly unsupported, too long, or unusable."""
 
 
 @dataclass(frozen=True)
@@ -82,11 +82,12 @@ class Attempt:
     problem: str = ""
     summary: str | None = None
     instead: str = ""
-    """Why the first model did not give it, where the fallback did."""
+    """The reason why the fallback answered instead of the first model."""
 
     @property
     def score(self) -> tuple[int, int]:
-        """The better it is, the higher: within the band the one that rests on the most, else the shorter one."""
+        """A score that is higher for a better attempt: within the band the one with more sources, else the shorter
+        one."""
         if self.quality == TOO_LONG:
             return self.quality, -sum(estimate(line.text) for line in self.lines)
         return self.quality, len({source for line in self.lines for source in line.sources})
@@ -94,10 +95,10 @@ class Attempt:
 
 @dataclass(frozen=True)
 class LanguageModelReflector:
-    """A reflector that asks a language model; `sections` are the names of the sections of MEMORY.md, the user's own
-    first.
+    """A reflector that asks a language model; `sections` are the names of the sections of MEMORY.md, with the user's
+    own first.
 
-    The context files are shown with observations, not with the lines of a pool, and are no part of the version: a
+    The context files are shown with observations, not with the lines of a pool, and do not affect the version: a
     promoted line does not make days out of date.
     """
 
@@ -110,7 +111,7 @@ class LanguageModelReflector:
 
     @cached_property
     def name(self) -> str:
-        """The model and a hash over the prompts."""
+        """The name of the model and a hash of the prompts."""
         return self._named(self.client.model)
 
     def _named(self, model: str) -> str:
@@ -120,7 +121,7 @@ class LanguageModelReflector:
     def version(self) -> str:
         """A hash of everything that would change the lines for the same observations."""
         config = self.client.config
-        server = fingerprint_of(config.base_url)[:8] if config.base_url else None  # it may hold a password
+        server = fingerprint_of(config.base_url)[:8] if config.base_url else None  # the address may hold a password
         return repr(
             (self.name, self.sections[0], self.batch_tokens, server, config.temperature, config.max_output_tokens)
         )
@@ -128,30 +129,31 @@ class LanguageModelReflector:
     def reflect(
         self, day: date, observations: Sequence[Observation], vectors: Mapping[str, Sequence[float]]
     ) -> Reflection:
-        """Raises `UnusableAnswerError` when the answers to a batch are, and what `Client.complete` raises."""
+        """The lines for the days that end with `day`. Raises `UnusableAnswerError` if no answer to a batch is usable,
+        and the errors of `Client.complete`."""
         return self._condensed(day, batches(observations, self.batch_tokens, day), _today(day), self.context_files)
 
     def pool(self, day: date, lines: Sequence[Observation], vectors: Mapping[str, Sequence[float]]) -> Reflection:
-        """Like `reflect`. The same lines are the same question on every day, so that it is not paid again."""
+        """Like `reflect`. The request does not depend on the day, so that it is answered from the cache later."""
         parts = batches(lines, self.batch_tokens, None)
         return self._condensed(day, parts, LONG_AGO, ContextFiles())
 
     def requests(self, day: date, observations: Sequence[Observation]) -> list[tuple[Request, Batch]]:
         """The first request of each batch; for estimates."""
-        return self._first(batches(observations, self.batch_tokens, day), _today(day), self.context_files)
+        return self._first_requests(batches(observations, self.batch_tokens, day), _today(day), self.context_files)
 
     def empty_request(self, day: date) -> Request:
         """The request for observations that are not known yet."""
         return self._request(Batch((), "", ""), _today(day), self.context_files, "", 0)
 
     def pool_requests(self, lines: Sequence[Observation]) -> list[tuple[Request, Batch]]:
-        return self._first(batches(lines, self.batch_tokens, None), LONG_AGO, ContextFiles())
+        return self._first_requests(batches(lines, self.batch_tokens, None), LONG_AGO, ContextFiles())
 
-    def _first(self, parts: Sequence[Batch], where: str, files: ContextFiles) -> list[tuple[Request, Batch]]:
-        return [(self._request(batch, where, files, "", 0), batch) for batch in _askable(parts)]
+    def _first_requests(self, parts: Sequence[Batch], where: str, files: ContextFiles) -> list[tuple[Request, Batch]]:
+        return [(self._request(batch, where, files, "", 0), batch) for batch in _usable_parts(parts)]
 
     def _condensed(self, day: date, parts: Sequence[Batch], where: str, files: ContextFiles) -> Reflection:
-        found = [self._of_batch(day, batch, where, files) for batch in _askable(parts)]
+        found = [self._best_attempt(day, batch, where, files) for batch in _usable_parts(parts)]
         lines = merged(line for attempt, _ in found for line in attempt.lines)
         return Reflection(
             tuple(lines),
@@ -162,8 +164,8 @@ class LanguageModelReflector:
             instead=tuple(attempt.instead for attempt, _ in found),
         )
 
-    def _of_batch(self, day: date, batch: Batch, where: str, files: ContextFiles) -> tuple[Attempt, int]:
-        """The best attempt, and how many there were. Where all are too long, its least lines are left out."""
+    def _best_attempt(self, day: date, batch: Batch, where: str, files: ContextFiles) -> tuple[Attempt, int]:
+        """The best attempt, and the number of attempts. If all are too long, the least important lines are dropped."""
         checker = Checker(batch.observed, files.text_of)
         best: Attempt | None = None
         guidance, number = "", 0
@@ -252,6 +254,6 @@ def _today(day: date) -> str:
     return f"Today is {day:%A %Y-%m-%d}. "
 
 
-def _askable(parts: Sequence[Batch]) -> list[Batch]:
+def _usable_parts(parts: Sequence[Batch]) -> list[Batch]:
     """The observations that may give a line its words, with their groups."""
     return [batch for batch in parts if any(o.may_lead for o in batch.observed)]

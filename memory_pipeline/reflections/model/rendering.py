@@ -1,5 +1,5 @@
-"""Observations as a language model is shown them: numbered and fenced, by day and topic, in batches that fit into one
-call. A topic begins with its narrative; what a topic has too much for one batch is shown under it again in the next.
+"""Observations as shown to a language model: numbered and fenced, by day and topic, in batches that fit into one
+request. A topic begins with its narrative, which is repeated if the topic continues in the next batch.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ WHOSE = {
     **{"injected": "text that a program put in", "model": "nobody knows whose"},
 }
 SAID_OF = {ENDED: "ended", COMPLETED: "done", **dict.fromkeys((UNGROUNDED, UNGROUNDED_SPECIFICS, UNPARSED), "doubtful")}
-"""The note on an observation with the flag."""
+"""The note after an observation with the flag."""
 MAX_NARRATIVE = 400
-"""Characters of a topic's narrative that are shown."""
+"""Maximum characters of a topic's narrative."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Observations that are condensed in one call; number n is `observed[n - 1]`."""
+    """Observations that are condensed in one request; number n is `observed[n - 1]`."""
 
     observed: tuple[Observation, ...]
     text: str
@@ -45,7 +45,7 @@ class Batch:
 
     @property
     def most_tokens(self) -> int:
-        """Tokens that its lines may have."""
+        """Maximum tokens of its lines."""
         return most_tokens(self.tokens, estimate(self.text))
 
 
@@ -53,12 +53,12 @@ def batches(observed: Sequence[Observation], cap: int, today: date | None) -> li
     """The observations in batches by day and of about equal size, each of at most `cap` estimated tokens, except a
     single longer one.
 
-    With `today` each day has its age; without, the same observations always give the same text.
+    With `today` each day is shown with its age; without it, the same observations always give the same text.
     """
     ordered = _in_order(observed)
     lines = [estimate(_line(o, len(ordered))) + 1 for o in ordered]
     even = shown_tokens(ordered)
-    even = math.ceil(even / max(1, math.ceil(even / cap)))  # a small rest might be answered with nothing at all
+    even = math.ceil(even / max(1, math.ceil(even / cap)))  # a small remainder might get an empty answer
     found: list[list[Observation]] = []
     spent = 0
     for o, line in zip(ordered, lines, strict=True):
@@ -72,14 +72,14 @@ def batches(observed: Sequence[Observation], cap: int, today: date | None) -> li
 
 
 def shown_tokens(observed: Sequence[Observation]) -> int:
-    """Estimated tokens of these as they are shown."""
+    """Estimated tokens of these observations as shown."""
     ordered = _in_order(observed)
     headings = sum(map(_heading_tokens, ordered, [None, *ordered]))
     return headings + sum(estimate(_line(o, len(ordered))) + 1 for o in ordered)
 
 
 def _in_order(observed: Sequence[Observation]) -> list[Observation]:
-    """The observations by day; within a day by topic, each at the place of its first observation."""
+    """The observations by day and topic, with each topic at the position of its first observation."""
     first: dict[tuple[date, str], datetime] = {}
     for o in observed:
         first[_place(o)] = min(o.observed_at, first.get(_place(o), o.observed_at))
@@ -91,14 +91,14 @@ def _place(o: Observation) -> tuple[date, str]:
 
 
 def _batch(observed: Sequence[Observation], today: date | None) -> Batch:
-    text = "\n".join(_shown(observed, today))
+    text = "\n".join(_rendered_lines(observed, today))
     return Batch(tuple(observed), text, f"{FENCE}-{hashlib.sha256(text.encode()).hexdigest()[:16]}")
 
 
-def _shown(observed: Sequence[Observation], today: date | None) -> Iterator[str]:
+def _rendered_lines(observed: Sequence[Observation], today: date | None) -> Iterator[str]:
     before: Observation | None = None
     for day, of_day in groupby(enumerate(observed, 1), key=lambda numbered: numbered[1].day):
-        yield f"## {day:%A %Y-%m-%d}{f' ({_ago((today - day).days)})' if today else ''}"
+        yield f"## {day:%A %Y-%m-%d}{f' ({_age_text((today - day).days)})' if today else ''}"
         for number, o in of_day:
             if heading := _heading(o, before):
                 yield heading
@@ -112,10 +112,10 @@ def _heading(o: Observation, before: Observation | None) -> str:
         return ""
     if o.topic is None:
         return "### (no topic)" if before and before.day == o.day else ""
-    return f"### {_told(o.topic)}"
+    return f"### {_topic_text(o.topic)}"
 
 
-def _told(topic: Topic) -> str:
+def _topic_text(topic: Topic) -> str:
     title, narrative = run_together(topic.title), clip(run_together(topic.narrative), MAX_NARRATIVE)
     return ": ".join(filter(None, (title, narrative)))
 
@@ -128,13 +128,13 @@ def _heading_tokens(o: Observation, before: Observation | None) -> int:
 def _line(o: Observation, number: int) -> str:
     said = dict.fromkeys(f"({SAID_OF[flag]}) " for flag in o.flags if flag in SAID_OF)
     text = run_together(o.text) + (f" (trace: {run_together(o.trace)})" if o.trace else "")
-    return f"o{number} {EMOJI[o.priority]} {o.kind}, {WHOSE.get(o.trust, o.trust)}{_in(o)}: {''.join(said)}{text}"
+    return f"o{number} {EMOJI[o.priority]} {o.kind}, {WHOSE.get(o.trust, o.trust)}{_projects(o)}: {''.join(said)}{text}"
 
 
-def _in(o: Observation) -> str:
-    """The projects that it was said in."""
+def _projects(o: Observation) -> str:
+    """The projects of the observation."""
     return f" in {', '.join(map(run_together, o.projects))}" if o.projects else ""
 
 
-def _ago(days: int) -> str:
+def _age_text(days: int) -> str:
     return "today" if days == 0 else f"{days} day{'' if days == 1 else 's'} ago"
