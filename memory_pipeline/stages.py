@@ -1,5 +1,5 @@
-"""Stages, and when a day of one is up to date. This module does not import Dagster: the command line plans with it
-too."""
+"""Stages, and whether a day of one is up to date. This module does not import Dagster, as the command line uses it for
+planning."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from memory_pipeline.llm.errors import BudgetReachedError, InBatchError
 from memory_pipeline.text import tokens
 
 INCOMPLETE = "incomplete"
-"""Stored in place of a fingerprint for an incomplete day, so that every run looks for the missing part."""
+"""Stored instead of a fingerprint for an incomplete day, so that every run looks for the missing part."""
 
 MAX_TRIES = 20
 """Maximum number of builds of a day while other machines write it too; one of them succeeds each time."""
 
 OUT_OF_BUDGET = "out_of_budget"
-"""The name of the note of a day that waits because the budget of the models is used up."""
+"""The name of the note on a day that waits because the budget of the models is used up."""
 
 
 @dataclass(frozen=True)
@@ -35,25 +35,25 @@ class Built:
     is_complete: bool = True
     """Whether the day is complete; if not, every run looks for the rest."""
     notes: Mapping[str, Any] = field(default_factory=dict)
-    """Metadata for the UI beside the rows, by name."""
+    """Metadata for the UI, by name."""
     warnings: tuple[str, ...] = ()
     """Warnings for the log of the run."""
     replaces: Mapping[str, Expected] = field(default_factory=dict)
-    """By table, the version of the day that the stored rows were read from: only that version may be replaced, since
-    another machine may have added rows meanwhile."""
+    """By table, the version of the day from which the stored rows were read. Only that version may be replaced, as
+    another machine may have added rows."""
     failure: Exception | None = None
-    """The error that kept the day from being finished, unless it is a matter of waiting; it is raised after the rows
-    are stored."""
+    """The error that prevented the day from being finished, unless it only has to wait; raised after the rows are
+    stored."""
 
 
 def waiting_notes(left: str, stopped: Exception) -> dict[str, str]:
-    """Notes on the parts that are left for later, and whether the budget is the reason; ``stopped`` is the cause."""
+    """Notes on the postponed parts, and whether the budget is the reason; ``stopped`` is the cause."""
     is_spent = isinstance(stopped, BudgetReachedError) and not isinstance(stopped, InBatchError)
     return {"left_for_later": left} | ({OUT_OF_BUDGET: f"{stopped}"} if is_spent else {})
 
 
 def fallback_notes(reasons: Sequence[str], parts: str) -> dict[str, str]:
-    """Notes that the fallback model answered for some parts, and why; `reasons` has one for each part, or ""."""
+    """Notes on parts that the fallback model answered, and why; `reasons` has an entry for each part, or ""."""
     given = [reason for reason in reasons if reason]
     if not given:
         return {}
@@ -61,10 +61,10 @@ def fallback_notes(reasons: Sequence[str], parts: str) -> dict[str, str]:
 
 
 class Stage(Protocol):
-    """A step that makes the rows of its tables for one day from earlier tables.
+    """A step that builds the rows of its tables for one day from earlier tables.
 
-    A day's fingerprint covers everything that its rows are made from: the input tables' bytes, the settings and the
-    version of the code. While it equals the one stored with the rows, the day is up to date.
+    A day's fingerprint covers all inputs of its rows: the bytes of the input tables, the settings and the version of
+    the code. While it equals the one stored with the rows, the day is up to date.
     """
 
     @property
@@ -78,18 +78,18 @@ class Stage(Protocol):
 
 @runtime_checkable
 class ReadsMessages(Stage, Protocol):
-    """A stage whose rows are made from the text of messages, which a user may limit in time."""
+    """A stage that reads the text of messages, which a user may delete after some time."""
 
     def days_read(self, day: date) -> Iterable[date]:
-        """The days whose messages the day's rows are made from."""
+        """The days whose messages are inputs of the day."""
 
 
 @runtime_checkable
 class ReadsFiles(Stage, Protocol):
-    """A stage whose rows are made from files of this machine."""
+    """A stage that reads files of this machine."""
 
     def is_owned_elsewhere(self, day: date) -> bool:
-        """Whether the day's rows can only be made on another machine."""
+        """Whether the day's rows can only be built on another machine."""
 
 
 def is_settled(stage: Stage, lake: Lake, day: date) -> bool:
@@ -115,19 +115,19 @@ def is_incomplete(stage: Stage, lake: Lake, day: date) -> bool:
 
 
 def is_current(stage: Stage, lake: Lake, day: date) -> bool:
-    """Whether the stored rows of the day were made from exactly these inputs."""
+    """Whether the stored rows of the day were built from exactly these inputs."""
     return is_settled(stage, lake, day) or _is_stored(stage, lake, day, fingerprint_of_day(stage, day))
 
 
 def bring_up_to_date(stage: Stage, lake: Lake, day: date) -> Built | None:
-    """Build and store the day unless it is up to date; the result, if anything was built.
+    """Build and store the day unless it is up to date. Returns the result, or None if nothing was built.
 
-    Raises the error that kept a day from being finished after storing its completed part, and `TryAgainLaterError` if
-    other machines keep writing the day.
+    Raises the error that prevented the day from being finished after storing its completed part, and
+    `TryAgainLaterError` if other machines keep writing the day.
     """
     if is_settled(stage, lake, day):
         return None
-    fingerprint = fingerprint_of_day(stage, day)  # before building: what changes meanwhile is found by the next run
+    fingerprint = fingerprint_of_day(stage, day)  # before building, so that the next run finds later changes
     if _is_stored(stage, lake, day, fingerprint):
         return None
     for _ in range(MAX_TRIES):

@@ -1,8 +1,8 @@
-"""The catalogue of all sessions: the days that each touches and its contents, so that a day opens only the files that
-it needs and an unchanged file is not read again.
+"""The catalogue of all sessions: the days that each touches and the digests of its contents, so that a day opens only
+the files that it needs and an unchanged file is not read again.
 
-The catalogue is derived: deleting `lake/files/` costs one reading of all files. Only facts about files that are gone
-are lost: that a session asked not to be stored, and of what it was a copy.
+The catalogue is derived: deleting `lake/files/` costs one reading of all files. Only facts about missing files are
+lost: that a session asked not to be stored, and what it was a copy of.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from memory_pipeline.sessions.worktrees import repository_of_folder
 from memory_pipeline.settings import Settings, keep_first_day, keep_timezone
 
 READER_VERSION = "11"
-"""Part of every day's fingerprint: raise it when the same file would be read into other rows."""
+"""A part of every day's fingerprint. Increase it when the same file would give other rows."""
 
 _READINGS = Readings()
 
@@ -48,11 +48,11 @@ class Refresh:
     files: int
     changed: int
     left: int = 0
-    """Files that changed but were not read because the time was up; the next refresh reads them."""
+    """Changed files that were not read because the time was up; the next refresh reads them."""
 
 
 def _key(source: Source) -> str:
-    """The name of the source as it is stored: a table contains only text that can be encoded."""
+    """The stored name of the source: tables contain only text that can be encoded."""
     return source.key.encode(errors="backslashreplace").decode()
 
 
@@ -65,15 +65,15 @@ def _is_same_file(path: str, other: str) -> bool:
 
 @dataclass
 class Catalogue(KnownSessions):
-    """The `files` table, with the means to bring it up to date."""
+    """The `files` table, and its refresh."""
 
     lake: Lake
     settings: Settings
     rows: dict[str, FileRow] = field(default_factory=dict)
     present: dict[str, Source] = field(default_factory=dict)
-    """The sources that the last refresh found."""
+    """The sources found by the last refresh."""
     unsent: set[str] = field(default_factory=set)
-    """Rows that a refresh has changed and not stored."""
+    """Keys of rows that a refresh changed but did not store."""
 
     def __post_init__(self) -> None:
         self.rows = dict(stored(self.lake).rows)
@@ -91,17 +91,16 @@ class Catalogue(KnownSessions):
         on_file: Callable[[Source], None] | None = None,
         is_stored: bool = True,
     ) -> Refresh:
-        """Read the sessions that are new or changed, until the time is up, and store what was learnt, unless that is
-        left to `send`.
+        """Read new and changed sessions until the time is up, and store the results, unless that is left to `send`.
 
-        A file that vanished keeps its row: what was read from it stays in the tables.
+        A missing file keeps its row, as its messages stay in the tables.
         """
         end = time.monotonic() + seconds if seconds is not None else None
         changed: list[str] = []
         left = 0
         self.present = {}
         self.__dict__.pop("_paths_by_name", None)
-        for source in map(self._under_known_path, sources):
+        for source in map(self._with_known_path, sources):
             self.present[_key(source)] = source
             if not self._is_stale(source):
                 continue
@@ -112,8 +111,8 @@ class Catalogue(KnownSessions):
             changed.append(_key(source))
             if on_file:
                 on_file(source)
-        changed += [key for key in self._withdraw() if key not in changed]
-        # of those nothing was read, so there is nothing to keep
+        changed += [key for key in self._void_withdrawn() if key not in changed]
+        # nothing was read from these, so there is nothing to keep
         gone = [
             key
             for key, row in self.rows.items()
@@ -121,7 +120,7 @@ class Catalogue(KnownSessions):
         ]
         for key in gone:
             del self.rows[key]
-        filled = self._fill_repositories()
+        filled = self._find_repositories()
         self.forget_answers()
         if not is_stored:
             self.unsent.update(changed, filled)
@@ -131,9 +130,9 @@ class Catalogue(KnownSessions):
             self.settings = keep_first_day(self.settings, days, is_complete=not left)
         return Refresh(len(self.present), len(changed), left)
 
-    def _withdraw(self) -> list[str]:
-        """Void what later files of a session took out of earlier ones, whose days are then others; the keys of these
-        files."""
+    def _void_withdrawn(self) -> list[str]:
+        """Void the messages of earlier files that later files of the session withdrew. Returns the keys of files whose
+        days changed."""
         first = withdrawn(self.rows.values())
         other = [key for key, row in self.rows.items() if row["withdrawn_from"] != first.get(key)]
         affected = {key: source for key in other if (source := self.present.get(key) or self._known_source(key))}
@@ -143,8 +142,9 @@ class Catalogue(KnownSessions):
         return list(affected)
 
     def send(self, last: date, left: Collection[date] = ()) -> int:
-        """Store the rows that a refresh has left to this call, of files whose days are all there, up to this one; how
-        many. Those of files with a day that is ``left`` stay unsent.
+        """Store the rows that a refresh left to this call, up to the day `last`, for files whose days are all in the
+        tables. Returns their number. Files with a day in ``left`` stay unsent. Other users of the lake rely on a row
+        meaning that its messages are stored, so messages must come first.
 
         Who shares the lake takes what a row says for what the tables hold: it may not be there before its messages.
         """
@@ -160,9 +160,9 @@ class Catalogue(KnownSessions):
         return len(done)
 
     def session(self, key: str) -> ParsedSession | None:
-        """The current session; None if it is gone, cannot be read, or is not one.
+        """The current session; None if it is missing, unreadable, or not a session.
 
-        Stored facts count even if the last refresh scanned other directories.
+        Stored facts are used even if the last refresh scanned other directories.
         """
         source = self.present.get(key) or self._known_source(key)
         try:
@@ -178,13 +178,13 @@ class Catalogue(KnownSessions):
         return redactor_of(self.settings)
 
     def is_of_this_machine(self, key: str) -> bool:
-        """Whether the file is, or was, in a directory that is read here. With a lake in object storage others are known
-        too: a file at their path on this machine belongs to somebody else."""
+        """Whether the file is, or was, in a directory that this machine reads. With a lake in object storage, files of
+        other machines are known too; a file with the same path here is another one."""
         return not self.lake.storage.is_far or key in self.present or key.startswith(self._directories)
 
     @cached_property
     def _directories(self) -> tuple[str, ...]:
-        # a root may be a database, whose sessions are named behind a #
+        # a root may be a database, whose sessions are named after a #
         return tuple(f"{root}{mark}" for root in roots(self.settings) for mark in "/#")
 
     def _known_source(self, key: str) -> Source | None:
@@ -195,26 +195,26 @@ class Catalogue(KnownSessions):
         path = where_it_lies(Path(key.removesuffix(f"#{member}") if member else key))
         if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file() raises where a folder may not be entered
             return None
-        if member:  # a file of many sessions: its state says nothing of one of them
+        if member:  # a file of many sessions: its state is not that of one session
             return Source(str(path), member, row["size"], row["modified_ns"] or 0, row["harness"] or "")
         return source_of(path)._replace(agent=row["harness"] or "")
 
     def _is_gone(self, key: str) -> bool:
-        """Whether the file is no longer there, also where the last refresh did not look."""
+        """Whether the file no longer exists, even outside the directories of the last refresh."""
         source = self._known_source(key)
         is_there = source is not None and all(source.path != other.path for other in self.present.values())
         return self.is_of_this_machine(key) and not is_there
 
     def is_readable(self, key: str) -> bool:
-        """Whether the session exists, whatever the last refresh scanned, is readable, and may be stored."""
+        """Whether the session exists, regardless of what the last refresh scanned, is readable, and may be stored."""
         there = key in self.present or self._known_source(key) is not None
         return there and not self.is_unreadable(key) and not self.is_excluded(key)
 
     def repeated(self, session: ParsedSession) -> frozenset[str] | None:
-        """Ids of the messages with which the session repeats another one that is known: they count there. None while
-        the other one cannot be read.
+        """Ids of the messages that repeat another known session, to which they belong. None while that one cannot be
+        read.
 
-        Where the other one is only stored, everything that was copied is taken to be there, but for what is stored of
+        If the other session is only in the tables, all copied messages are assumed to be there, except those stored for
         this session.
         """
         if not session.inherited:
@@ -225,19 +225,19 @@ class Catalogue(KnownSessions):
             if self.is_left_out(session.parent_id):
                 return session.inherited
             if session.parent_id in self.lake.read("sessions", columns=["session_id"])["session_id"]:
-                return session.inherited - self._stored_of(session)
+                return session.inherited - self._stored_ids(session)
             return None if key and self.is_readable(key) else frozenset()
         return repeats(session, parent)
 
-    def _stored_of(self, session: ParsedSession) -> set[str]:
-        """Ids of the messages that are stored of the session."""
+    def _stored_ids(self, session: ParsedSession) -> set[str]:
+        """Ids of the stored messages of the session."""
         of_session = pl.col("session_id") == session.session_id
         days = self.lake.read("sessions", columns=["day", "session_id"]).filter(of_session)["day"]
         messages = self.lake.read("messages", days, columns=["session_id", "message_id"])
         return set(messages.filter(of_session)["message_id"])
 
     def waiting(self, day: date) -> set[str]:
-        """Ids of the sessions that say something on the day and cannot be read for now."""
+        """Ids of the sessions with messages on the day that are currently unreadable."""
         found = set()
         for key, entry in self._by_day.get(day, {}).items():
             there = key in self.present or self._known_source(key) is not None
@@ -247,12 +247,12 @@ class Catalogue(KnownSessions):
         return found
 
     def fingerprint(self, day: date, now: datetime) -> str:
-        """A hash of everything that decides the day's sessions, messages and windows."""
+        """A hash of everything that determines the day's sessions, messages and windows."""
         least = self.settings.min_user_messages
         files = [
             (
                 *(key, entry["digest"], self.is_idle(key, day, now), self.is_excluded(key), self._repeated(key, entry)),
-                # not how many: what is typed on other days matters once, when the session becomes long enough
+                # not the number: messages of other days matter only once, when the session becomes long enough
                 self.is_long(str(self.rows[key]["session_id"])),
                 self.projects.of(self.place(key)),
             )
@@ -263,13 +263,14 @@ class Catalogue(KnownSessions):
     @cached_property
     def _reader(self) -> str:
         settings = self.settings
-        # with another salt the marks are others, so everything is read anew
+        # another salt gives other redaction marks, so everything is read again
         salt = hashlib.sha256(self.redactor.salt).hexdigest()[:8]
         return f"{READER_VERSION}/{settings.timezone}/{settings.tool_text_limit}/{settings.redact}/{salt}"
 
     def is_to_be_stored(self, source: Source, days: Collection[date], is_stored: Callable[[date], bool]) -> bool:
-        """Whether the source, as it is now, says or may say something on one of these days that is not stored."""
-        source = self._under_known_path(source)
+        """Whether the source in its current state has, or may have, messages on one of these days that are not
+        stored."""
+        source = self._with_known_path(source)
         row = self.rows.get(_key(source))
         if row is None:
             return owner_of_side_file(source) is None
@@ -278,8 +279,10 @@ class Catalogue(KnownSessions):
         said_on = (entry["day"] for entry in row["days"] or [])
         return self._is_stale(source) or any(day in days and not is_stored(day) for day in said_on)
 
-    def _fill_repositories(self) -> list[str]:
-        """Find, once, the repository of the worktree that each session worked in; the keys of the changed rows.
+    def _find_repositories(self) -> list[str]:
+        """Find the repository of each session's worktree, once per session; returns the keys of changed rows. If the
+        folder is gone, the result of an earlier session in it is used. Folders of another machine are skipped: the same
+        path here is another folder.
 
         If the folder is gone, an earlier session in it has the answer. Folders of another machine are skipped: the same
         path here is another folder.
@@ -303,9 +306,9 @@ class Catalogue(KnownSessions):
             }
         return [key for key, _ in new]
 
-    def _under_known_path(self, source: Source) -> Source:
-        """The source under the path by which the same file was read before it was reached by this one: a link that is
-        added or removed makes no new sessions.
+    def _with_known_path(self, source: Source) -> Source:
+        """The source with the path by which the same file was read before, so that a new or removed link does not
+        create new sessions.
         """
         if _key(source) in self.rows:
             return source
@@ -315,7 +318,7 @@ class Catalogue(KnownSessions):
 
     @cached_property
     def _paths_by_name(self) -> dict[str, set[str]]:
-        """The paths of all files that are known by their names."""
+        """The paths of all known files, by file name."""
         found: dict[str, set[str]] = {}
         for key, row in self.rows.items():
             path = key.removesuffix(f"#{row['member']}") if row["member"] else key
@@ -341,7 +344,7 @@ class Catalogue(KnownSessions):
             session = without_withdrawn(self._read(source), known["withdrawn_from"])
         except NotASessionError as error:
             if isinstance(error, NotReadableNowError):
-                row["modified_ns"] = None  # it may become readable without a change: look again each time
+                row["modified_ns"] = None  # it may become readable without a change, so try each time
             elif not known["session_id"]:
                 row["side_file_of"] = owner_of_side_file(source)
             return unread_row(row, known, str(error))

@@ -1,4 +1,4 @@
-"""A row of the catalogue: what is known of one session file."""
+"""A row of the catalogue, which describes one session file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PROBLEMS_KEPT = 20
 
 
 def new_row(key: str, source: Source, reader: str) -> FileRow:
-    """The row of a file of which only its state and its reader are known."""
+    """The row of a file for which only its state and its reader are known."""
     return {
         "path": key,
         "member": source.session or None,
@@ -46,7 +46,7 @@ def new_row(key: str, source: Source, reader: str) -> FileRow:
 
 
 def unread_row(row: FileRow, known: FileRow, reason: str) -> FileRow:
-    """The row with what stays known of a session whose file cannot be read any more."""
+    """The row of a session whose file has become unreadable, with the data that is still valid."""
     return row | {
         "harness": known["harness"],
         "session_id": known["session_id"],
@@ -70,11 +70,11 @@ def unread_row(row: FileRow, known: FileRow, reason: str) -> FileRow:
 
 
 def read_row(row: FileRow, session: ParsedSession, zone: ZoneInfo, before: Iterable[FileDayRow] = ()) -> FileRow:
-    """The row with what reading the session adds to it; `before` are the days that the session had."""
+    """The row with the data of the session; `before` are the days that it had."""
     days = sorted(windows_by_day(session, zone).items())
-    # a part in which nothing is said yet, or any more, was at least begun
+    # a part without messages has at least a beginning
     said = [m.said_at for m in session.messages] or [(session.part and session.part.began_at) or EARLIEST]
-    left = {entry["day"] for entry in before} - {day for day, _ in days}
+    discard = {entry["day"] for entry in before} - {day for day, _ in days}
     entries: list[FileDayRow] = [
         {
             "day": day,
@@ -86,9 +86,9 @@ def read_row(row: FileRow, session: ParsedSession, zone: ZoneInfo, before: Itera
         }
         for day, windows in days
     ]
-    # days that it said something on before: without them nobody would take out what is stored of them
+    # days on which it had messages before: without them their stored messages would not be removed
     emptied: list[FileDayRow] = [
-        {"day": day, "digest": "", "messages": 0, "inherited": 0, "voided": 0, "typed": []} for day in sorted(left)
+        {"day": day, "digest": "", "messages": 0, "inherited": 0, "voided": 0, "typed": []} for day in sorted(discard)
     ]
     return row | {
         "harness": session.harness,
@@ -106,7 +106,7 @@ def read_row(row: FileRow, session: ParsedSession, zone: ZoneInfo, before: Itera
         "cwd": None if session.excluded else session.cwd,
         "branch": None if session.excluded else session.branch,
         "repository": None if session.excluded else session.repository,
-        # a sub-agent's first message is of the model that started it, however it begins
+        # a sub-agent's first message comes from the model that started it, whatever its form
         "begins_with_plan": session.is_attended
         and "/" not in session.session_id
         and begins_with_plan(session.messages),

@@ -32,10 +32,10 @@ def moving_variables() -> list[str]:
 
 
 def roots(settings: Settings) -> list[Path]:
-    """The directories to read: the named ones, then those default places that exist, which may be databases.
+    """The directories to read: those in the settings, then existing default places, which may be databases.
 
-    Raises `SettingError` when a named one is not a readable directory, because then files that the user
-    counts on would silently be missing.
+    Raises `SettingError` if one in the settings is not a readable directory, as expected files would silently be
+    missing.
     """
     for root in settings.session_dirs:
         if not root.is_dir() or not os.access(root, os.R_OK | os.X_OK):
@@ -45,17 +45,17 @@ def roots(settings: Settings) -> list[Path]:
                 f"MEMORY_WORKSPACE={settings.workspace} lies in the session directory {root}; move it out."
             )
     standard = default_roots() if settings.default_session_dirs else {}
-    found = [root for root, name in standard.items() if _is_there(root, name)]
+    found = [root for root, name in standard.items() if _exists(root, name)]
     return list(dict.fromkeys([*settings.session_dirs, *found]))
 
 
-def _is_there(root: Path, agent: str) -> bool:
-    """Whether the place exists, a directory or, of an agent that keeps sessions in databases, one of them."""
+def _exists(root: Path, agent: str) -> bool:
+    """Whether the place exists: a directory, or a database of an agent that stores sessions in one."""
     return root.is_dir() or (root.is_file() and isinstance(harnesses.named(agent), HarnessWithFolders))
 
 
 def find_sources(directories: Iterable[Path]) -> Iterator[Source]:
-    """Possible sessions, each real file once, sorted within its directory."""
+    """Candidate sessions, each real file once, sorted within its directory."""
     return iter(_Walk(directories))
 
 
@@ -64,15 +64,15 @@ class _Folder(NamedTuple):
     real: str
     """The path without links."""
     agent: str = ""
-    """The agent whose folder it is or lies in."""
+    """The agent to whose folder it belongs."""
 
 
 class _Walk:
-    """A walk through directories and everything below them.
+    """A recursive walk through directories.
 
-    Links are followed once everything else was listed, so a file that is reached by several ways has the name that it
-    has without a link, and a loop of links ends. A folder that cannot be listed is a source too, which then cannot be
-    read, and so is a pipe with the name of a session: it must not be missing silently.
+    Links are followed after everything else is listed, so a file with several paths gets the one without a link, and
+    loops of links end. A folder that cannot be listed is returned as an unreadable source, and so is a pipe with the
+    name of a session, as neither must be missing silently.
     """
 
     def __init__(self, directories: Iterable[Path]) -> None:
@@ -81,7 +81,7 @@ class _Walk:
         self.tops = [_Folder(str(directory), os.path.realpath(directory)) for directory in directories]
         self.waiting = self.tops[::-1]
         self.links = deque[tuple[os.DirEntry[str], str]]()
-        """Links, each with the agent in whose folder it lies."""
+        """Links, each with the agent whose folder contains it."""
         self.seen = set[str]()
         """Paths without links."""
 
@@ -98,19 +98,19 @@ class _Walk:
         agent = self.agents.get(folder.path, folder.agent)
         try:
             with os.scandir(folder.path) as listing:
-                entries = _each_once(sorted(listing, key=attrgetter("name")))
-        except NotADirectoryError:  # a database that a variable names
+                entries = _without_duplicates(sorted(listing, key=attrgetter("name")))
+        except NotADirectoryError:  # a database given by an environment variable
             if os.path.dirname(folder.real) not in self.seen:  # noqa: PTH120
                 yield from _database(self.claiming, Path(folder.path), agent)
             return
         except OSError:
             yield Source(folder.path, agent=agent)
             return
-        claimed = _claimed(self.claiming, Path(folder.path), {entry.name for entry in entries}, agent)
+        claimed = _claimed_sessions(self.claiming, Path(folder.path), {entry.name for entry in entries}, agent)
         if claimed:
             yield from claimed[0]
             entries = [entry for entry in entries if entry.name in claimed[1]]
-        inside, below = _inside(folder.real), list[_Folder]()
+        inside, below = _path_prefix(folder.real), list[_Folder]()
         for entry in entries:
             if entry.is_symlink():
                 self.links.append((entry, agent))
@@ -124,31 +124,31 @@ class _Walk:
         real = os.path.realpath(link.path)
         try:
             is_folder = link.is_dir()
-        except OSError:  # it leads in a circle, or to where nobody may look
+        except OSError:  # a circular link, or one without permission
             if real not in self.seen:
                 yield Source(link.path, agent=agent)
             return
         if not is_folder:
             if link.name.endswith(SUFFIXES) and self._is_new(real):
                 yield from _source(link, agent)
-        elif any(top.real.startswith(_inside(real)) for top in self.tops):
-            if self._is_new(real):  # followed, it would list everything beside the directories that are read
+        elif any(top.real.startswith(_path_prefix(real)) for top in self.tops):
+            if self._is_new(real):  # following it would list everything outside the directories that are read
                 yield Source(link.path, agent=agent)
         else:
             self.waiting.append(_Folder(link.path, real, agent))
 
     def _is_new(self, real: str) -> bool:
-        """Whether the path was not seen before; now it is."""
+        """Whether the path was not seen before. It is marked as seen."""
         before = len(self.seen)
         self.seen.add(real)
         return len(self.seen) > before
 
 
-def _claimed(
+def _claimed_sessions(
     claiming: Iterable[HarnessWithFolders[Any]], folder: Path, names: set[str], agent: str
 ) -> tuple[list[Source], list[str]] | None:
-    """The sessions that a harness claims in a folder, and the names that are not its own. The one whose folder it is
-    is asked first.
+    """The sessions that a harness claims in a folder, and the remaining names. The harness whose folder it is is asked
+    first.
     """
     for harness in sorted(claiming, key=lambda harness: harness.name != agent):
         if (claimed := harness.claims(folder, names)) is not None:
@@ -158,12 +158,12 @@ def _claimed(
 
 
 def _database(claiming: Iterable[HarnessWithFolders[Any]], file: Path, agent: str) -> list[Source]:
-    claimed = _claimed(claiming, file.parent, {file.name}, agent)
+    claimed = _claimed_sessions(claiming, file.parent, {file.name}, agent)
     return claimed[0] if claimed else []
 
 
-def _inside(folder: str) -> str:
-    """The beginning of the path of everything in the folder."""
+def _path_prefix(folder: str) -> str:
+    """The path prefix of everything in the folder."""
     return f"{folder.rstrip(os.sep)}{os.sep}"
 
 
@@ -174,17 +174,18 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _each_once(entries: list[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
-    """The sources without compressed files whose originals still exist: a harness is about to remove one."""
+def _without_duplicates(entries: list[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
+    """The entries without compressed files whose originals still exist, as a harness is about to remove one of the
+    two."""
     names = {entry.name for entry in entries}
     return [e for e in entries if not e.name.endswith(COMPRESSED) or e.name.removesuffix(".zst") not in names]
 
 
 def _source(entry: os.DirEntry[str], agent: str) -> Iterator[Source]:
-    """The file; without a state when it cannot be looked at."""
+    """The file as a source, without a state if it cannot be examined."""
     try:
         stat = entry.stat()
-    except FileNotFoundError:  # a link to nothing, or it is gone by now
+    except FileNotFoundError:  # a broken link, or deleted meanwhile
         return
     except OSError:
         yield Source(entry.path, agent=agent)

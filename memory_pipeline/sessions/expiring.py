@@ -1,7 +1,7 @@
-"""Transcripts that their agent deletes before they were read.
+"""Transcripts that their agent will delete before they are read.
 
-Claude Code and Gemini CLI delete a transcript when they start and nothing was written to it for a number of days, which
-their settings.json says. What was read of it stays in the tables.
+At startup, Claude Code and Gemini CLI delete transcripts that were unchanged for a number of days, which is set in
+their settings.json. Messages that were read before stay in the tables.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SETTINGS_BYTES = 1_000_000
 
 
 class Expiring(NamedTuple):
-    """Transcripts that are not stored and will be deleted soon."""
+    """Unread transcripts that will be deleted soon."""
 
     paths: tuple[str, ...]
     agents: tuple[str, ...]
@@ -42,7 +42,7 @@ class Expiring(NamedTuple):
 
 
 def expiring(catalogue: Catalogue, sources: Iterable[Source], now: datetime) -> Expiring | None:
-    """The sources that are deleted within a week unless something is written to them; None if there are none."""
+    """The sources that will be deleted within a week unless they are written to; None if there are none."""
     stage = SessionsStage(Workspace(catalogue.settings, catalogue.lake), catalogue, now)
     days, kept = set(catalogue.days()), _retention()
 
@@ -65,7 +65,7 @@ def expiring(catalogue: Catalogue, sources: Iterable[Source], now: datetime) -> 
 
 
 def _retention() -> list[tuple[str, str, timedelta]]:
-    """The folders in which an agent deletes sessions: what paths in them begin with, the agent and the age."""
+    """The folders in which an agent deletes sessions: path prefix, agent and age."""
     found = []
     for harness in harnesses.HARNESSES:
         for root in harness.default_roots(Path.home(), os.environ):
@@ -77,7 +77,7 @@ def _retention() -> list[tuple[str, str, timedelta]]:
 
 
 def _settings(file: Path) -> JsonObject | None:
-    """The settings of an agent; None if they cannot be read, so that its behaviour is unknown."""
+    """The settings of an agent; None if unreadable, so that its behaviour is unknown."""
     try:
         with file.open("rb") as opened:
             found = orjson.loads(opened.read(_SETTINGS_BYTES))

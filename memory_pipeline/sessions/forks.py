@@ -1,4 +1,4 @@
-"""Sessions that repeat or start one another: what of them counts, and what must not be stored."""
+"""Sessions that copy or start one another: which messages count, and which must not be stored."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memory_pipeline.lake.rows import FileDayRow
 
 
 class Lineage(TypedDict):
-    """Columns of `files` that say where a session comes from and whether it may be stored."""
+    """Columns of `files` about the origin of a session and whether it may be stored."""
 
     session_id: str | None
     parent_id: str | None
@@ -20,8 +20,8 @@ class Lineage(TypedDict):
 
 
 def left_out(rows: Iterable[Lineage]) -> set[str]:
-    """Ids of sessions of which nothing may be stored, given the catalogue's rows: those that are excluded and those
-    that they started. A fork was not started by its parent but by the user; of that only its own words are stored.
+    """Ids of sessions that must not be stored, given the catalogue's rows: excluded ones and those that they started. A
+    fork is started by the user, not by its parent; only its own messages are stored.
     """
     known = list(rows)
     found = {str(row["session_id"]) for row in known if row["excluded"]}
@@ -32,13 +32,12 @@ def left_out(rows: Iterable[Lineage]) -> set[str]:
 
 
 def repeats(session: ParsedSession, parent: ParsedSession) -> frozenset[str]:
-    """Ids of the copied messages of the session that its parent has. Copies have ids of their own, so it goes
-    by their words.
-    """
-    left = Counter(map(_words_of, parent.messages))
+    """Ids of the session's messages that are copies of its parent's. Copies have their own ids, so texts are
+    compared"""
+    left = Counter(map(_copy_key, parent.messages))
     found = set()
     for message in session.messages:
-        words = _words_of(message)
+        words = _copy_key(message)
         if message.message_id in session.inherited and left[words] > 0:
             left[words] -= 1
             found.add(message.message_id)
@@ -46,9 +45,8 @@ def repeats(session: ParsedSession, parent: ParsedSession) -> frozenset[str]:
 
 
 def typed_in_all(rows: Iterable[Lineage]) -> dict[str, int]:
-    """The number of messages that the user typed in each session, on all of its days and in all of its files; for one
-    that was continued in others (forks, resumed copies), the number in the longest of them. Voided messages do not
-    count."""
+    """The number of messages that the user typed in each session, over all days and files; for one that was continued
+    in others (forks, resumed copies), the number in the longest of them. Voided messages do not count."""
     typed: dict[str, set[str]] = defaultdict(set)
     inheriting: dict[str, set[str]] = defaultdict(set)
     for row in rows:
@@ -56,7 +54,7 @@ def typed_in_all(rows: Iterable[Lineage]) -> dict[str, int]:
         if not session or row["excluded"]:
             continue
         typed[session].update(message for day in days for message in day["typed"] or ())
-        if row["parent_id"] and any(day["inherited"] for day in days):  # its copies have ids of their own
+        if row["parent_id"] and any(day["inherited"] for day in days):  # copies have their own ids
             inheriting[row["parent_id"]].add(session)
     longest: dict[str, int] = {}
     for messages in typed.values():
@@ -71,6 +69,7 @@ def typed_in_all(rows: Iterable[Lineage]) -> dict[str, int]:
     }
 
 
-def _words_of(message: Message) -> tuple[str, str]:
-    """The words that copies have in common: in a sub-agent, text that the user typed is inserted by the program."""
+def _copy_key(message: Message) -> tuple[str, str]:
+    """The key by which copies are recognised: role and text, where inserted text counts as the user's, as a sub-agent
+    gets the user's text from the program."""
     return "user" if message.role == "injected" else message.role, message.text

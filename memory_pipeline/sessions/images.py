@@ -1,4 +1,4 @@
-"""Fetches an image of a message from the session file that it lies in; the tables only say where that is."""
+"""Loading of a message's images from the session file; the tables only store their position."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memory_pipeline.harnesses.protocol import HarnessWithRecords
 from memory_pipeline.harnesses.records import decode_damaged
 from memory_pipeline.sessions.reading import harness_of, source_of
 
-# Where a record holds images, in the order in which the readers number it.
+# Fields of a record that contain images, in the order in which the readers number them.
 _PLACES = ("message", "attachment", "payload", "item", "prompt", "content", "output", "images", "local_images")
 
 
@@ -30,16 +30,16 @@ class ImageData(NamedTuple):
 
 
 class NoSuchImageError(MemoryPipelineError):
-    """The image cannot be fetched; the message says why, in one sentence."""
+    """The image cannot be loaded; the message gives the reason in one sentence."""
 
 
 def load_image(source_file: str, line: int, block: int) -> ImageData:
-    """The image that a row of `messages` names in `source_file` and an entry of `images`.
+    """The image referenced by `source_file` of a row of `messages` and an entry of its `images`.
 
-    Raises `NoSuchImageError` when the file is gone or has changed, or the image is only named by a path.
+    Raises `NoSuchImageError` if the file is missing or has changed, or the image is only given by a path.
     """
     path, session = source_file, ""
-    if "#" in source_file and not Path(source_file).exists():  # a folder may have one in its name
+    if "#" in source_file and not Path(source_file).exists():  # a folder name may contain one
         path, _, session = source_file.rpartition("#")
     source = source_of(where_it_lies(Path(path)))._replace(session=session)
     try:
@@ -94,7 +94,7 @@ def _decoded(text: str) -> Any:
 
 
 def _image_data(part: Any, where: str) -> ImageData:
-    """The image from a `data:` URL, or from base64 beside its media type."""
+    """The image from a `data:` URL, or from base64 with a media type."""
     block = part if isinstance(part, dict) else {"image_url": part}
     holder = next((block[key] for key in ("source", "inlineData") if isinstance(block.get(key), dict)), block)
     data = holder.get("data")
@@ -106,7 +106,7 @@ def _image_data(part: Any, where: str) -> ImageData:
         head, _, data = url[5:].partition(",")
         kind = kind or head.split(";")[0]
     if not isinstance(data, str):
-        # a path in a transcript may be anything; nothing proves that it names an image
+        # a path in a transcript may be anything; nothing shows that it is an image
         raise NoSuchImageError(f"{where} only names a file; its image is not in the session.")
     try:
         return ImageData(kind or "unknown type", base64.b64decode(data, validate=True))

@@ -1,4 +1,4 @@
-"""The sessions that the rows of the catalogue know, without a look at any file."""
+"""Queries on the rows of the catalogue, without access to files."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from memory_pipeline.settings import Settings
 
 
 class KnownSessions:
-    """Answers from the rows of the catalogue, by file, session and day."""
+    """Queries on the rows of the catalogue by file, session and day."""
 
     settings: Settings
     rows: dict[str, FileRow]
 
     def forget_answers(self) -> None:
-        """Derive every answer anew, as the rows have changed."""
+        """Clear all derived data, as the rows have changed."""
         for name in ("_by_day", "_by_session", "_left_out", "_typed", "_with_plan", "projects"):
             self.__dict__.pop(name, None)
 
     def is_unreadable(self, key: str) -> bool:
-        """Whether no session could be read from the source when it was last looked at."""
+        """Whether the last attempt to read the source failed."""
         return key in self.rows and self.rows[key]["reason"] is not None
 
     def is_excluded(self, key: str) -> bool:
-        """Whether nothing of the session may be stored."""
+        """Whether the session must not be stored."""
         return self.is_left_out(self.rows[key]["session_id"])
 
     def is_left_out(self, session_id: str | None) -> bool:
-        """Whether nothing of the session may be stored, as some file of it says, or of one that it belongs to."""
+        """Whether the session must not be stored because of one of its files, or of a session to which it belongs."""
         return session_id in self._left_out or (bool(session_id) and str(session_id).split("/")[0] in self._left_out)
 
     @cached_property
@@ -41,15 +41,15 @@ class KnownSessions:
         return left_out(self.rows.values())
 
     def typed(self, session_id: str) -> int:
-        """The number of messages that the user typed in the session, on all of its days; see `typed_in_all`."""
+        """The number of messages that the user typed in the session on all days; see `typed_in_all`."""
         return self._typed.get(session_id, 0)
 
     def begins_with_plan(self, session_id: str) -> bool:
-        """Whether a plan that the user approved begins the session."""
+        """Whether the session begins with a plan that the user approved."""
         return session_id in self._with_plan
 
     def is_long(self, session_id: str) -> bool:
-        """Whether the user typed enough in it, or approved enough at its head, to have it observed as a whole."""
+        """Whether the user typed, or approved at the beginning, enough for the session to be observed as a whole."""
         return self.typed(session_id) >= self.settings.min_user_messages or self.begins_with_plan(session_id)
 
     @cached_property
@@ -61,7 +61,7 @@ class KnownSessions:
         return typed_in_all(self.rows.values())
 
     def has_voided(self, key: str, day: date) -> bool:
-        """Whether turns of the day were taken back in this session."""
+        """Whether messages of the day were withdrawn in this session."""
         return bool(self._by_day[day][key]["voided"])
 
     @property
@@ -75,7 +75,7 @@ class KnownSessions:
         return [day for day in self._all_days() if self.settings.start_date <= day <= last]
 
     def days_outside(self) -> list[date]:
-        """Days with messages that are no partition: before the start date, or by a clock that ran ahead."""
+        """Days with messages that are not a partition: before the start date, or from a clock that was ahead."""
         inside = set(self.days())
         return [day for day in self._all_days() if day not in inside]
 
@@ -84,7 +84,7 @@ class KnownSessions:
 
     @cached_property
     def _by_day(self) -> dict[date, dict[str, FileDayRow]]:
-        """Digest and number of messages by source by day: made once per refresh, because a plan asks for every day
+        """Digest and number of messages by day and source, computed once per refresh, as a plan asks for every day
         several times.
         """
         found: dict[date, dict[str, FileDayRow]] = {}
@@ -99,7 +99,7 @@ class KnownSessions:
 
     @cached_property
     def projects(self) -> Projects:
-        """The projects of all sessions, also of those whose files are gone."""
+        """The projects of all sessions, including those whose files are gone."""
         return Projects(map(place_in, self.rows.values()))
 
     def files_of(self, day: date) -> dict[str, str]:
@@ -111,30 +111,31 @@ class KnownSessions:
         return self._by_day[day][key]["messages"]
 
     def is_idle(self, key: str, day: date, now: datetime) -> bool:
-        """Whether the session's part on this day is over: the day is, or nothing was written for the configured time.
+        """Whether the session's part on this day is over: the day is over, or nothing was written for the configured
+        time. So a session that is resumed days later does not undo earlier observations.
 
         A session that is taken up again days later must not take back what was observed of it.
         """
         if day < day_of(now, self.settings.zone):
             return True
         row = self.rows[key]
-        last = cast("datetime", row["last_said_at"])  # who speaks on a day has spoken
-        if last > now:  # a clock that ran ahead: the file's own time decides
+        last = cast("datetime", row["last_said_at"])  # a session with a day has a last message
+        if last > now:  # a clock that was ahead: the file's time decides
             last = datetime.fromtimestamp((row["modified_ns"] or 0) / 1e9, UTC)
         return now - last >= timedelta(minutes=self.settings.idle_minutes)
 
     def _repeated(self, key: str, entry: FileDayRow) -> bool:
-        """Whether the file repeats messages of the day from a session that is known."""
+        """Whether the file repeats messages of the day from a known session."""
         row = self.rows[key]
         return bool(entry["inherited"]) and (row["harness"], row["parent_id"]) in self._by_session
 
     def place(self, key: str) -> Place:
-        """The place where the session of the file worked."""
+        """The place of work of the file's session."""
         return place_in(self.rows[key])
 
 
 def place_in(row: FileRow) -> Place:
-    """The place where the session of a row worked."""
+    """The place of work of a row's session."""
     return Place(
         row["cwd"] or "", row["branch"] or "", row["repository"] or "", row["began_at"], row["repository_dir"] or ""
     )

@@ -1,6 +1,6 @@
 """Unreadable files and records, in one list for `memory run`, `status`, the doctor and the UI.
 
-Side files that agents keep beside their sessions are not in it, as they contain no session.
+Side files that agents store next to sessions are left out, as they contain no session.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ IS_NOT_READ = pl.col("reason").is_not_null() & pl.col("side_file_of").is_null()
 
 
 def owner_of_side_file(source: Source) -> str | None:
-    """The agent that keeps side files at such paths; the agent whose folder contains the file is asked first."""
+    """The agent that stores side files at such paths; the agent whose folder contains the file is asked first."""
     place = PurePath(source.path)
     asked = sorted(harnesses.HARNESSES, key=lambda harness: harness.name != source.agent)
     return next((harness.name for harness in asked if any(map(place.match, harness.side_files))), None)
 
 
 def not_read(lake: Lake) -> dict[str, dict[str, str] | list[str]]:
-    """The files and folders that could not be read, each with the reason, and the lines of the other files."""
+    """The unreadable files and folders, each with the reason, and the unreadable lines of other files."""
     files = lake.read("files", columns=["path", "reason", "side_file_of", "problems"]).sort("path")
     lines = files.select("path", "problems").explode("problems", empty_as_null=True).drop_nulls().unnest("problems")
     return {

@@ -1,8 +1,8 @@
-"""Sessions in several files, because their harness continues them in a new one when they are resumed or reverted:
-records that later parts withdrew from earlier ones.
+"""Sessions in several files, because their harness starts a new one when they are resumed or reverted, and the records
+that later parts withdraw from earlier ones.
 
-The newest part says which records of which part it continues, and that part likewise. Records after these ends, and
-every part that none continues, were reverted.
+The newest part names the part that it continues and the last continued record, and so on. Records after that one, and
+parts that are not continued, were reverted.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from memory_pipeline.lake.rows import FilePartRow, FileRow
 
 
 def withdrawn(rows: Iterable[FileRow]) -> dict[str, int]:
-    """The number of the first reverted record of each file that has one, by its key."""
+    """The number of the first reverted record of each file that has one, by key."""
     sessions: dict[tuple[str | None, str | None], dict[str, FilePartRow]] = defaultdict(dict)
     for row in rows:
         if part := row["part"]:
             sessions[row["harness"], row["session_id"]][row["path"]] = part
     found = {}
     for files in sessions.values():
-        ends = _ends({part["name"]: part for part in files.values()})
+        ends = _continued_records({part["name"]: part for part in files.values()})
         for path, part in files.items():
             if (end := ends.get(part["name"], 0)) is not None and end < part["end"]:
                 found[path] = end
@@ -35,7 +35,7 @@ def withdrawn(rows: Iterable[FileRow]) -> dict[str, int]:
 
 
 def without_withdrawn(session: ParsedSession, first: int | None) -> ParsedSession:
-    """The session, in which the messages from this record on are voided."""
+    """The session with all messages from this record on voided."""
     if first is None or session.part is None:
         return session
     numbers = session.part.numbers
@@ -46,20 +46,20 @@ def without_withdrawn(session: ParsedSession, first: int | None) -> ParsedSessio
     return replace(session, messages=tuple(messages))
 
 
-def _ends(parts: dict[str, FilePartRow]) -> dict[str, int | None]:
-    """The last record that is continued of each part that the newest one builds on; None for all."""
+def _continued_records(parts: dict[str, FilePartRow]) -> dict[str, int | None]:
+    """The last continued record of each part on which the newest one builds; None for all records."""
     newest = max(parts.values(), key=_age)
     ends: dict[str, int | None] = {newest["name"]: None}
     part = newest
-    while base := _base(part, parts):
+    while base := _continued_part(part, parts):
         ends[base["name"]] = part["base_end"]
         part = base
     return ends
 
 
-def _base(part: FilePartRow, parts: dict[str, FilePartRow]) -> FilePartRow | None:
-    """The part of the same session that this one continues: the one that it names; where that does not reach so far,
-    or its file is gone, the latest earlier one that does."""
+def _continued_part(part: FilePartRow, parts: dict[str, FilePartRow]) -> FilePartRow | None:
+    """The part of the same session that this one continues: the named one or, if that is too short or missing, the
+    latest earlier one that is long enough."""
 
     def likelihood(other: FilePartRow) -> tuple[bool, bool, tuple[datetime, str]]:
         return other["end"] >= part["base_end"], other["name"] == part["base"], _age(other)

@@ -1,9 +1,9 @@
 """The project that a session worked on: its repository or folder, by a readable name.
 
-It is derived from the sessions' own data (folder, branch and repository) and from git's pointer of a worktree to its
-repository, which the catalogue looks up while the folder exists (`worktrees.py`). No folder of this machine is read
-here, since sessions may come from another one: the same catalogue always gives the same names. All places of one
-repository are one project: its worktrees, folders below it, its copies in other homes.
+It is derived from the session's data (folder, branch and repository) and from git's pointer of a worktree to its
+repository, which the catalogue looks up while the folder exists (`worktrees.py`). No folder is read here, as sessions
+may come from another machine: the same catalogue always gives the same names. All places of a repository are one
+project: its worktrees, subfolders, and copies in other homes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-if TYPE_CHECKING:  # with the harnesses come the redactor and its patterns: half a second
+if TYPE_CHECKING:  # the harnesses import the redactor and its patterns, which takes .5 s
     from memory_pipeline.harnesses.model import ParsedSession
 
 _HOME = r"(?:/(?:Users|home)/[^/]+|(?:/var)?/root|/data/data/com\.termux/files/home|[A-Z]:/Users/[^/]+)"
@@ -25,19 +25,19 @@ _NO_PROJECT = re.compile(
     rf"/?|[A-Z]:/?|/(?:Users|home)|[A-Z]:/Users|{_HOME}|{_HOME}(?:/OneDrive)?/(?:Desktop|Documents|Downloads)"
     rf"|{_TEMPORARY}(?:/[tT](?:e?mp)[\w.-]*)?"
 )
-"""A home, what every home has, and the folders that `mktemp` makes: what is done there belongs to no project."""
+"""A home, the standard folders of a home, and the folders of `mktemp`: work there belongs to no project."""
 _DRIVE = re.compile(r"(?:[\\/]{2}\?[\\/])?([A-Za-z]):(?=[\\/]|$)|/mnt/([a-z])(?=/|$)")
 """A drive letter of Windows, or its mount point in WSL."""
 _LINUX_IN_WINDOWS = re.compile(r"[\\/]{2}wsl(?:\$|\.localhost)[\\/][^\\/]+", re.I)
-_OF_REPOSITORY = re.compile(r"(?P<repository>[^.].*?)[-._]worktrees", re.I)
+_REPOSITORY_WORKTREES = re.compile(r"(?P<repository>[^.].*?)[-._]worktrees", re.I)
 _WORKTREES = re.compile(r"(?:\.[\w.-]*?)?[-._]?worktrees?", re.I)
 _ID = re.compile(r"[0-9a-f]{4,}", re.I)
-_OF_ALL = ("", "HEAD", "main", "master", "trunk", "dev", "develop")
-"""Branches that no worktree is named after. Outside of a repository the name is empty, or HEAD."""
+_COMMON_BRANCHES = ("", "HEAD", "main", "master", "trunk", "dev", "develop")
+"""Branch names that are not used for worktrees. Outside a repository the name is empty or HEAD."""
 
 
 class Place(NamedTuple):
-    """The place of a session's work, from its own data."""
+    """The place of a session's work, from the session's data."""
 
     cwd: str
     branch: str = ""
@@ -45,7 +45,7 @@ class Place(NamedTuple):
     """`owner/name` of the remote."""
     began_at: datetime | None = None
     repository_dir: str = ""
-    """The folder of the repository that git says `cwd` is in, where that was looked up."""
+    """The folder of the repository of `cwd` according to git, if it was looked up."""
 
     @property
     def is_in_repository(self) -> bool:
@@ -57,22 +57,22 @@ def place_of(session: ParsedSession) -> Place:
 
 
 class _Root(NamedTuple):
-    """The folder of a project; `path` is empty where only its name is known."""
+    """The folder of a project; `path` is empty if only its name is known."""
 
     path: str
     name: str
 
 
 class Projects:
-    """The projects of all sessions that are known, named in the order in which they began.
+    """The projects of all known sessions, named in the order in which they began.
 
-    A name that is taken by another folder below the same home gets its parent's in front: `work/api` after `api`. So a
-    new session gives an old one no other name, but where it tells for the first time what the repository is.
+    If another folder below the same home has the name, the parent's name is prepended: `work/api` after `api`. So a new
+    session does not rename an older project, unless it reveals the repository for the first time.
     """
 
     def __init__(self, places: Iterable[Place]) -> None:
         known = sorted(places, key=lambda p: (p.began_at is None, p.began_at, p.cwd, p.branch, p.repository))
-        roots = [(place, root) for place in known if (root := _root_of(place))]
+        roots = [(place, root) for place in known if (root := _find_root(place))]
         self._of_git = {root.path for place in known if (root := _root_of_git(place))}
         self._repositories = {root.path for place, root in roots if place.is_in_repository and root.path}
         self._remotes: dict[str, str] = {}
@@ -86,7 +86,7 @@ class Projects:
 
     def of(self, place: Place) -> str | None:
         """The name of the project; None if there is none."""
-        root = _root_of(place)
+        root = _find_root(place)
         if root is None:
             return None
         if not root.path:
@@ -95,14 +95,14 @@ class Projects:
         return self._names.get(top) or _name(top)
 
     def _top(self, path: str) -> str:
-        """The repository that git knows, else the outermost folder that is said to be in one, else the folder."""
+        """The repository according to git, else the outermost folder reported to be in one, else the folder."""
         ends = [i for i, character in enumerate(path) if character == "/" and i]
         if of_git := next((path[:end] for end in (len(path), *reversed(ends)) if path[:end] in self._of_git), ""):
             return of_git
         return next((path[:end] for end in ends if path[:end] in self._repositories), path)
 
     def _free_name(self, top: str, taken: dict[tuple[str, str], str]) -> str:
-        """The shortest name that no other repository below the same home has."""
+        """The shortest name that is unique below the same home."""
         home = _home(top)
         remote = self._remotes.get(top)
         identity = remote or top
@@ -115,34 +115,34 @@ class Projects:
         return top
 
 
-def _root_of(place: Place) -> _Root | None:
+def _find_root(place: Place) -> _Root | None:
     """The folder from git's pointer or from the place's own path and branch; None if it belongs to no project."""
     return _root_of_git(place) or _root_in(place.cwd, place.branch)
 
 
 def _root_of_git(place: Place) -> _Root | None:
-    """The repository that git names; a home that is one is no project."""
+    """The repository according to git; a home directory that is a repository is no project."""
     return _root(_normal(place.repository_dir)) if place.repository_dir else None
 
 
 @lru_cache(maxsize=10_000)
 def _root_in(cwd: str, branch: str) -> _Root | None:
-    """Kept, for a year has thousands of sessions in some tens of folders."""
+    """The root for a folder and branch; cached, as a year has thousands of sessions in a few dozen folders."""
     path = _normal(cwd)
     parts = path.split("/")
     for i, part in enumerate(parts[:-1]):
-        if found := _OF_REPOSITORY.fullmatch(part):  # repo.worktrees/feature
+        if found := _REPOSITORY_WORKTREES.fullmatch(part):  # repo.worktrees/feature
             return _root("/".join([*parts[:i], found["repository"]]))
         if part == ".git" or _WORKTREES.fullmatch(part):
             above = parts[:i]
             while above and above[-1].startswith("."):  # repo/.claude/worktrees/feature
                 above.pop()
-            return _root("/".join(above)) or _kept_by_tool(parts[i + 1 :])
+            return _root("/".join(above)) or _root_in_tool_folder(parts[i + 1 :])
     return _root(_without_branch(path, branch))
 
 
-def _kept_by_tool(below: list[str]) -> _Root:
-    """The repository of worktrees that a tool keeps for all repositories: `repo/id` or `id/repo`."""
+def _root_in_tool_folder(below: list[str]) -> _Root:
+    """The repository of a worktree in a tool's common folder: `repo/id` or `id/repo`."""
     named = below[1:] if len(below) > 1 and _ID.fullmatch(below[0]) else below
     return _Root("", named[0])
 
@@ -153,8 +153,8 @@ def _root(path: str) -> _Root | None:
 
 
 def _without_branch(path: str, branch: str) -> str:
-    """`repo` for `repo-feature`, the worktree of the branch `feature` beside it."""
-    if branch in _OF_ALL:
+    """`repo` for `repo-feature`, an adjacent worktree of the branch `feature`."""
+    if branch in _COMMON_BRANCHES:
         return path
     folder, _, name = path.rpartition("/")
     for ending in (branch.replace("/", "-"), branch.replace("/", "_"), branch.rsplit("/", 1)[-1]):

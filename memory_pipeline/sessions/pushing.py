@@ -1,4 +1,4 @@
-"""Uploading sessions from the machine that has them to a lake in object storage: the first stage alone.
+"""Upload of sessions from their machine to a lake in object storage: only the first stage runs.
 
 The redacted rows of `sessions`, `messages` and `windows` are sent day by day, then the catalogue of the files, the
 salted hashes of forgotten words, and the marks that all workspaces of a lake share. A sent day is recognised by its
@@ -23,26 +23,26 @@ from memory_pipeline.stages import bring_up_to_date, is_current
 from memory_pipeline.workspace.workspace import Workspace
 
 DAYS_BEFORE_FILES = 10
-"""The number of sent days after which the catalogue is sent: one object that grows with the history."""
+"""Number of sent days after which the catalogue is sent: it is one object that grows with the history."""
 
 
 @dataclass(frozen=True)
 class Pushed:
-    """A day, and what became of it."""
+    """The result of pushing a day."""
 
     day: date
     sessions: int = 0
     messages: int = 0
     is_sent: bool = False
-    """False where the lake had it already, or something was in the way."""
+    """False if the lake already had the day, or it failed."""
     is_complete: bool = True
-    """False where a session cannot be read for now; the next push sends the rest."""
+    """False if a session is currently unreadable; the next push sends the rest."""
     failure: str = ""
 
 
 def prepare(settings: Settings) -> None:
-    """Agree with the lake on zone and salt, and send it what this workspace was asked to forget before anything is read
-    for it. Raises `OtherMarksError`."""
+    """Use the time zone and salt of the lake, and send it the forgotten words of this workspace before anything is
+    read. Raises `OtherMarksError`."""
     keep_timezone(settings)
     own = Lake(FolderStorage(settings.lake_dir)).read("forgotten")
     if own.is_empty():
@@ -56,14 +56,14 @@ def prepare(settings: Settings) -> None:
 
 
 def push_days(catalogue: Catalogue) -> Iterator[Pushed]:
-    """Send the days that the lake does not have as the files are now, the oldest first, and what is known of the files.
+    """Send the days whose stored version is not current, oldest first, and the catalogue.
 
-    A day that something is wrong with does not stop the others. Raises `TryAgainLaterError` and `CannotGoOnError` of a
-    lake that cannot be written, and `OSError`.
+    A day that fails does not stop the others. Raises `TryAgainLaterError` and `CannotGoOnError` for a lake that cannot
+    be written, and `OSError`.
     """
     settings, now = catalogue.settings, datetime.now(UTC)
     stage = SessionsStage(Workspace(settings, catalogue.lake), catalogue, now)
-    planning = SessionsStage(Workspace.open(settings, for_planning=True), catalogue, now)  # lists each table once
+    planning = SessionsStage(Workspace.open(settings, for_planning=True), catalogue, now)  # each table is listed once
     left, sent = set[date](), 0
     for day in catalogue.days():
         pushed = Pushed(day) if is_current(planning, planning.lake, day) else _push(stage, day)

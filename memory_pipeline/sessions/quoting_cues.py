@@ -49,13 +49,13 @@ MACHINE = re.compile(
         )
     )
 )
-"""The beginning of a line that nobody types into a message."""
+"""The beginning of a line that nobody types in a message."""
 PROMPT = re.compile(r"\s*(\(\S+\) )?(\S+ )?([$❯➜]\s|(PS )?[A-Za-z]:\\[^>]*>)|[^ ]*\$ \w")
-"""A line of a terminal, below which stands what the command printed."""
+"""A prompt line of a terminal, followed by the output of the command."""
 SIGNED = re.compile(r"[+-](?![+-])")
 LIST_ITEM = re.compile(r"\s*([-*•+]|\d{1,2}[.)])\s")
 ROW = re.compile(r"[^,\t;]*([,\t;])\S")
-"""A line of values, with what is between them."""
+"""A line of values, with their separator."""
 WORD = re.compile(r"[^\W\d_]{2,}")
 FENCE = re.compile(r"\s*(`{3,}|~{3,})[^`]*$|.*[\s:](`{3})\w*\s*$")
 COLON = re.compile(r"(?::\s+|：\s*)(?=\S)")
@@ -70,12 +70,12 @@ PERSONAL = re.compile(
     r"\b(I|i(?! [A-Z])|I['’](m|d|ve|ll)|im|i['’](m|d|ve|ll)|my|me|we|we['’](re|ve|ll|d)|let['’]?s|"
     r"(can|could|would) you|pls|plz|wtf|btw)\b|[?？]\s*$|[我你您吗嗎]"
 )
-"""Words of people who speak of themselves or to the agent. Machines and reviewers rarely do."""
+"""Words of people who talk about themselves or to the agent, which machines and reviewers rarely use."""
 SELF = re.compile(
     r"\b(I|i(?! [A-Z])|[Ii]['’](m|d|ve|ll)|im|my|me|(can|could|would) you|please|pls|plz|wtf|btw)\b|"
     r"[?？]\s*$|[我你您吗嗎]"
 )
-"""Words of one person; documents say "we" and "our", too."""
+"""First person singular; documents also say "we" and "our"."""
 WISH = re.compile(
     r"\b[Ii](['’](m|d|ve|ll))?\s+(want|need|like|think|would|prefer|expect|don['’]?t)\b|\b[Pp]lease (do|use)\b"
 )
@@ -86,7 +86,8 @@ ORDER = re.compile(
 """Typed in lower case, or an order."""
 HEADING = re.compile(r"#{1,6} \S")
 TITLE = re.compile(r"(?![a-zß-ÿ\s]|[-*•+>|]|\d+[.)]\s)[^\n.,:;?!。，：；？！`]{3,80}[ \t]*")
-"""A line that could be a heading: short, without an end of a sentence, not begun in lower case or as a list."""
+"""A line that could be a heading: short, without punctuation at its end, and not beginning in lower case or as a list
+item."""
 _LABEL = (
     r"(?!(?i:expected|actual|before|after|old|new|notes?|todo|error|input|output|request|response|question|answer|"
     r"problem|solution|issue|fix|given|when|then|pros?|cons?|current|desired|yes|no|good|bad|do|don['’]t|wrong|right|"
@@ -128,9 +129,9 @@ REPORTED = (
         re.MULTILINE,
     ),
 )
-"""The speaker and the words that are reported: in quotation marks, or to the end of the sentence in a document."""
+"""The speaker and the reported words: in quotation marks, or to the end of the sentence in a document."""
 OWN_SAYING = re.compile(r"\b(?:[Ii]|[Ww]e)(?:['’]\w+)?(?: \w+){0,3} $")
-"""The words before the verb where users report themselves."""
+"""The words before the verb if users quote themselves."""
 MAIL = re.compile(
     r"(From|To|Cc|Subject|Sent|Date|Von|An|Betreff): \S|On .{6,80} wrote:\s*$|-+ ?(Forwarded|Original) [Mm]"
 )
@@ -152,7 +153,7 @@ REVIEW = re.compile(
     r"actionable comments posted|\W*code review (for|of)\b|useful\? react with|.*\breviewed commit\b|"
     r"\W*nitpick comments|\W*committable suggestion|(🔍|🚨|📋) \w|\W*prompt for ai agents"
 )
-"""Marks that CodeRabbit, Copilot, Codex, Bugbot and others put into their comments."""
+"""Marks in comments of CodeRabbit, Copilot, Codex, Bugbot and others."""
 FINDING = re.compile(
     r"(?i)\b(consider (using|adding|moving|replacing|implementing|renaming|extracting)|this (can|could|may|might|will|"
     r"would|causes?|means|leads?|results?|inconsistency|duplication|assumes|eliminates|makes|ensures)|incorrectly|"
@@ -161,4 +162,4 @@ FINDING = re.compile(
     r"doesn['’]t (distinguish|handle|check)|need to stay|should be explicitly|won['’]t affect|"
     r"for consistency|would be (more|better|safer|cleaner))\b"
 )
-"""Words by which a reviewer says what is wrong."""
+"""Words with which a reviewer describes a fault."""

@@ -1,6 +1,6 @@
-"""Text of others that a user passed on: documents, reviews, mails, chats, and quotations.
+"""Text by others that a user passed on: documents, reviews, mails, chats, and quotations.
 
-Part of `quoting`, and as careful: only text that certainly has another author counts as quoted.
+A part of `quoting`, and as cautious: only text that certainly has another author counts as quoted.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from memory_pipeline.text.similarity import words
 from memory_pipeline.text.specifics import CODE_PLACE
 
 MAX_WIDTH = 400
-"""Characters of a line that show what it is."""
+"""Maximum characters of a line that are examined."""
 ENDING = 500
-"""Characters of the last paragraphs that can be the user's own words below a paste."""
+"""Maximum characters of the last paragraphs that can be the user's own words after a paste."""
 MIN_ANNOUNCED = 200
-"""Characters of a review behind the words that announce it."""
+"""Minimum characters of a review after the words that announce it."""
 MIN_DOCUMENT = 400
 MIN_HEADINGS, MIN_TITLES = 3, 2
-"""Minimum marked headings of a document; and minimum unmarked ones, if nobody speaks of themselves in it."""
+"""Minimum marked headings of a document, and minimum unmarked ones of a document without first person."""
 MIN_FINDING, MAX_FINDING = 130, 3000
-"""Characters of a paragraph that can be a reviewer's."""
+"""Minimum and maximum characters of a reviewer's paragraph."""
 MIN_TURNS = 3
-"""Lines that begin with who says them, from which they are a chat where no times are with them."""
+"""Minimum lines that begin with a speaker for a chat without times."""
 MIN_REPORTED = 3
-"""Words from which what stands in marks of quotation is more than a name."""
+"""Minimum words in quotation marks; fewer may be a name."""
 
 Lines = list[tuple[int, int]]
 """Start and end of each line of a text."""
 
 
 def spans_of_documents(text: str, lines: Lines) -> Iterator[tuple[int, int]]:
-    """`text[start:end]` of each such part; they may overlap."""
+    """The spans `text[start:end]` of such parts, which may overlap."""
     yield from _articles(text, lines)
     yield from _chats(text, lines)
     yield from _findings(text)
@@ -79,7 +79,7 @@ def _articles(text: str, lines: Lines) -> Iterator[tuple[int, int]]:
 
 
 def _titles(text: str, lines: Lines) -> Iterator[int]:
-    """The starts of headings, with marks or as short lines above a paragraph, as a browser copies them."""
+    """The starts of headings, marked or as short lines above a paragraph, as copied from a browser."""
     for i, (start, end) in enumerate(lines):
         above, below = lines[i - 1] if i else (0, 0), lines[i + 1 : i + 3]
         has_paragraph = any(b - a > len(text[start:end]) for a, b in below)
@@ -91,13 +91,13 @@ def _titles(text: str, lines: Lines) -> Iterator[int]:
 
 
 def _is_read(text: str, start: int) -> bool:
-    """Whether the text from here on is long and written for readers: nobody in it speaks of themselves or asks."""
+    """Whether the text from here on is long and written for readers: without first person and questions."""
     end = own_ending(text, start)
     return end - start >= MIN_DOCUMENT and not cues.SELF.search(text, start, end)
 
 
 def _with_title(text: str, start: int) -> int:
-    """The start including the title above a severity, a short line that names the finding."""
+    """The start including the title above a severity, which is a short line that names the finding."""
     above = text[:start].rstrip()
     begin = above.rfind("\n") + 1
     title = above[begin:]
@@ -108,7 +108,7 @@ def _with_title(text: str, start: int) -> int:
 
 
 def own_ending(text: str, start: int) -> int:
-    """The start of the user's own words below what was pasted from `start` on, or the end of the text."""
+    """The start of the user's own words after the paste that begins at `start`, or the end of the text."""
     end = len(text)
     while (begin := text.rfind("\n\n", start, end)) >= 0 and len(text) - begin <= ENDING:
         last = text[begin:end].strip()

@@ -1,4 +1,5 @@
-"""Reading of sessions of any known harness, recognised by content, resumed at the previous end when they have grown."""
+"""Reading of sessions of any known harness, which is recognised by content; reading resumes at the previous end if a
+session has grown."""
 
 from __future__ import annotations
 
@@ -23,14 +24,14 @@ from memory_pipeline.harnesses.records import JsonLines, JsonObject, decode_dama
 from memory_pipeline.harnesses.transcript import Transcript
 from memory_pipeline.redaction import Redactor
 
-# A line with an image in it has megabytes; one that is longer than this is passed over to recognise a file.
+# Maximum bytes of a line (lines with images have megabytes); longer ones are skipped when a file is identified.
 _HEAD_BYTES = 16 * 1024 * 1024
 _HEAD_RECORDS = 20
 _HEAD_LINES = 100
 _TOP_BYTES = 64 * 1024
 _UTF_16 = re.compile(rb"\xff\xfe|\xfe\xff|[{\[]\x00[^\x00]\x00|\x00[{\[]\x00[^\x00]")
-"""A byte order mark, or the beginning of JSON without one. PowerShell writes it when it redirects."""
-# Possessive, or a file of nothing but blanks would be gone through once for each of them.
+"""A byte order mark, or the beginning of JSON without one. PowerShell writes UTF-16 when it redirects output."""
+# Possessive, or a file of blanks would take quadratic time.
 _OBJECT = re.compile(r'\s*+"(\w+)"\s*+:\s*+\{')
 _FIELD = re.compile(r'\s*+(?:,\s*+)?"(\w+)"\s*+:\s*+("(?:[^"\\]|\\.)*+")')
 
@@ -42,11 +43,11 @@ class Reading:
     """
 
     def __init__(self, source: Source, tool_text_limit: int, redactor: Redactor) -> None:
-        with _named_failures("a session"):
+        with _as_read_error("a session"):
             self.harness = harness_of(source)
         known_as = source._replace(path=source.plain_path)
         self.transcript = Transcript(self.harness.name, known_as, tool_text_limit, redactor, self.harness.format)
-        with _named_failures(self.harness.name):
+        with _as_read_error(self.harness.name):
             self.reader: SessionReader[Any] = self.harness.reader(self.transcript)
         self.lines: JsonLines[Any] | None = None
         self.records: Callable[[], Iterator[tuple[int, Any]]]
@@ -57,17 +58,17 @@ class Reading:
             self.records = self.lines.records
 
     def read(self) -> ParsedSession:
-        """The session with its current contents; of a file of JSON lines only additions are read."""
+        """The session with its current contents; only additions to a JSON Lines file are read."""
         name = self.harness.name
-        with _named_failures(name):
+        with _as_read_error(name):
             for line, record in self.records():
                 try:
                     self.reader.record(line, record)
-                except RecursionError:  # just not deep enough for the decoder to refuse it
+                except RecursionError:  # nested, but not deeply enough for the decoder to reject it
                     reason = "The record is nested too deeply; what had not been read of it was left out."
                     self.transcript.problems.append(Problem(line, reason))
             session = self.reader.finish()
-        if not session.messages and not (session.part and session.part.base):  # it may revert what others say
+        if not session.messages and not (session.part and session.part.base):  # it may revert messages of others
             raise NotASessionError(f"It is a {name} file, but nobody says anything in it.")
         return session
 
@@ -87,7 +88,7 @@ def parse_file(path: Path, *, tool_text_limit: int = 1500, redactor: Redactor | 
 
 
 def source_of(path: Path) -> Source:
-    """The file as a source that is one session; without a state when it cannot be looked at."""
+    """The file as a source of one session, without a state if it cannot be examined."""
     try:
         state = path.stat()
     except OSError:
@@ -96,9 +97,9 @@ def source_of(path: Path) -> Source:
 
 
 class Readings:
-    """The latest readings, so that a session that continues is not read from its beginning each time.
+    """The latest readings, so that a growing session is not read from the beginning each time.
 
-    They are kept in memory only, since they contain text before redaction.
+    They are only in memory, as they contain text before redaction.
     """
 
     def __init__(self, max_readings: int = 64, max_characters: int = 4_000_000) -> None:
@@ -106,13 +107,13 @@ class Readings:
         self._latest: OrderedDict[tuple[object, ...], tuple[Source, Reading, ParsedSession, int]] = OrderedDict()
 
     def read(self, source: Source, tool_text_limit: int, redactor: Redactor) -> ParsedSession:
-        """The session as it is now. Raises `NotASessionError`."""
+        """The current session. Raises `NotASessionError`."""
         key = (source.key, tool_text_limit, redactor.salt, redactor.forgotten.version)
         known = self._latest.pop(key, None)
         if known and known[0] == source:
             self._latest[key] = known
             return known[2]
-        # of the same size it was rewritten, or only touched
+        # if the size is unchanged, the file was rewritten or touched
         if known and source.size > known[0].size and known[1].can_go_on():
             reading = known[1]
         else:
@@ -128,8 +129,9 @@ class Readings:
 
 
 @contextmanager
-def _named_failures(harness: str) -> Iterator[None]:
-    """A mistake in a reader costs the one session, never the run; the reason quotes nothing of the file."""
+def _as_read_error(harness: str) -> Iterator[None]:
+    """Turn a bug in a reader into a failure of one session instead of the run; the reason quotes nothing from the
+    file."""
     try:
         yield
     except NotASessionError:
@@ -144,7 +146,7 @@ def _named_failures(harness: str) -> Iterator[None]:
 
 
 def harness_of(source: Source) -> Harness[Any]:
-    """The harness that wrote the session, recognised by its content. Raises `NotASessionError`.
+    """The harness that wrote the session, identified by its content. Raises `NotASessionError`.
 
     Agents that share a format are distinguished by the folder; a session within a file has the folder of the file.
     """
@@ -157,7 +159,7 @@ def harness_of(source: Source) -> Harness[Any]:
     if stat.S_ISDIR(mode := os.stat(source.path).st_mode):  # noqa: PTH116
         raise _why_not_listed(source.path)
     if not stat.S_ISREG(mode):
-        raise NotASessionError("It is a pipe, a socket or a device, not a file.")  # which opening might wait for
+        raise NotASessionError("It is a pipe, a socket or a device, not a file.")  # opening it might block
     records: list[JsonObject] = []
     left = _HEAD_BYTES
     with open_session(source.path) as file:
@@ -166,7 +168,7 @@ def harness_of(source: Source) -> Harness[Any]:
         for number in range(1, _HEAD_LINES + 1):
             raw = file.readline(left)
             left -= len(raw)
-            if not left and not raw.endswith(b"\n"):  # the lines after one that is too long tell as well
+            if not left and not raw.endswith(b"\n"):  # the lines after an overlong one are just as good
                 while (raw := file.readline(_HEAD_BYTES)) and not raw.endswith(b"\n"):
                     pass
                 left = _HEAD_BYTES
@@ -182,7 +184,7 @@ def harness_of(source: Source) -> Harness[Any]:
         raise NotASessionError("The file is empty.")
     if damage and not records:
         raise NotASessionError("It is a compressed file that is damaged; nothing of it can be read.")
-    whole = _whole(Path(source.path))
+    whole = _top_fields(Path(source.path))
     if whole and (harness := _recognised(whole, source.agent)):
         return harness
     records += [whole] if whole else []
@@ -202,7 +204,7 @@ def _why_not_listed(folder: str) -> NotReadableNowError:
 
 def _recognised(record: JsonObject, agent: str) -> Harness[Any] | None:
     for harness in sorted(harnesses.HARNESSES, key=lambda harness: harness.name != agent):
-        with _named_failures(harness.name):
+        with _as_read_error(harness.name):
             if harness.recognises(record):
                 return harness
     return None
@@ -212,13 +214,14 @@ def _first_decoded(raw: bytes, line: int) -> list[JsonObject]:
     try:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError:
-        # a damaged line of a session still holds a brace; a line of prose or of a picture rarely does
+        # a damaged line of a session still has a brace; a line of prose or of an image rarely does
         return decode_damaged(raw, line, []) if re.search(rb'\{\s*"', raw) else []
     return [value if isinstance(value, dict) else {}]
 
 
-def _whole(path: Path) -> JsonObject:
-    """The top of a file that is one JSON object over many lines: its first text fields.
+def _top_fields(path: Path) -> JsonObject:
+    """The top of a file with one JSON object over many lines: its first text fields. They identify the harness even if
+    the rest is long or incomplete. A first field that is an object is included with its first text fields.
 
     They identify the harness even if the rest is long, or was never written. A first field that is an object is
     included with its own first text fields.

@@ -1,4 +1,4 @@
-"""Stored rows of a day whose files are missing or no longer readable."""
+"""Stored rows of a day whose files are missing or unreadable."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memory_pipeline.settings import Settings
 
 
 class RetainedRows:
-    """The stored rows of a day, without those of sessions that may not be stored (any more).
+    """The stored rows of a day, without sessions that must not be stored (any more).
 
     Invisible characters are removed and the redactor is applied again: the rows may predate its current rules.
     """
@@ -34,18 +34,18 @@ class RetainedRows:
         stored = self.lake.read("messages", [self.day])
         return stored.filter(~pl.col("session_id").map_elements(self.catalogue.is_left_out, pl.Boolean))
 
-    def _without(self, files: Collection[str]) -> pl.DataFrame:
-        """Messages of sessions that no file has; earlier messages of an existing file do not count."""
+    def _messages_without_files(self, files: Collection[str]) -> pl.DataFrame:
+        """Messages of sessions without a file; earlier messages of an existing file are not included."""
         live = {self.catalogue.rows[key]["session_id"] for key in files}
         return self._messages.filter(~pl.col("session_id").is_in(list(live)), ~pl.col("source_file").is_in(list(files)))
 
     def ids_without(self, files: Collection[str]) -> list[str]:
-        """Ids of the messages that `without` gives."""
-        return self._without(files)["message_id"].to_list()
+        """Ids of the messages of `without`."""
+        return self._messages_without_files(files)["message_id"].to_list()
 
     def without(self, files: Collection[str]) -> dict[str, pl.DataFrame]:
-        """The rows of sessions that none of the files has; they stay what they are."""
-        messages = self._without(files)
+        """The unchanged rows of sessions that are in none of the files."""
+        messages = self._messages_without_files(files)
         windows = self.lake.read("windows", [self.day]).filter(
             pl.col("dedupe_key").is_in(messages["dedupe_key"].unique().to_list())
         )
@@ -56,11 +56,11 @@ class RetainedRows:
         return {
             "sessions": self._with_projects(self._redacted(sessions, "name", "cwd")),
             "messages": self._with_quotes(self._redacted(messages, "text", "tool_name", "answered")),
-            "windows": self._decided(self._redacted(windows, "current_task", "suggested_response"), messages),
+            "windows": self._current_windows(self._redacted(windows, "current_task", "suggested_response"), messages),
         }
 
     def under_stored_ids(self, sessions: Sequence[ParsedSession]) -> list[ParsedSession]:
-        """A session in several files, its messages with the ids under which an earlier version stored them, so that
+        """The sessions of several files, with the message ids under which an earlier version stored them, so that
         references stay valid. If two messages shared an id, the one that has it today keeps it."""
         if not any(session.former_ids for session in sessions):
             return list(sessions)
@@ -89,8 +89,8 @@ class RetainedRows:
         return set(others.filter(pl.col("session_id") == session_id)["message_id"])
 
     def messages_of(self, sessions: Sequence[ParsedSession], files: Collection[str]) -> Iterator[tuple[Message, str]]:
-        """The stored messages of a session from other files than these, each with its file, without those that are the
-        same messages under former ids."""
+        """The stored messages of a session from other files, each with its file, without those that are the same
+        messages under former ids."""
         replaced = {
             (former, message.said_at)
             for session in sessions
@@ -100,7 +100,7 @@ class RetainedRows:
         rows = self._messages.filter(
             pl.col("session_id") == sessions[0].session_id, ~pl.col("source_file").is_in(list(files))
         )
-        for row in cast("Iterator[MessageRow]", rows.iter_rows(named=True)):  # not all at once: texts may be large
+        for row in cast("Iterator[MessageRow]", rows.iter_rows(named=True)):  # one at a time, as texts may be large
             if (row["message_id"], row["said_at"]) not in replaced:
                 yield self._message(row), row["source_file"]
 
@@ -129,7 +129,7 @@ class RetainedRows:
         return self.catalogue.redactor.redact(storable(text))
 
     def _with_projects(self, sessions: pl.DataFrame) -> pl.DataFrame:
-        """The rows with the project of their folder, if they were stored before sessions had projects."""
+        """The rows with the project of their folder, for rows stored before sessions had projects."""
 
         def project(row: dict[str, str | None]) -> str | None:
             return row["project"] or self.catalogue.projects.of(Place(row["cwd"] or ""))
@@ -145,9 +145,9 @@ class RetainedRows:
         quoted = [[{"start": start, "end": end} for start, end in found] for found in spans]
         return messages.with_columns(pl.Series("quoted", quoted, messages.schema["quoted"]))
 
-    def _decided(self, windows: pl.DataFrame, messages: pl.DataFrame) -> pl.DataFrame:
-        """The windows. Of a file that went away while its session was active nothing more will come; a session that
-        was short may have become longer by another file."""
+    def _current_windows(self, windows: pl.DataFrame, messages: pl.DataFrame) -> pl.DataFrame:
+        """The windows with their current state: a file that disappeared while its session was active gets no more
+        messages, and a short session may have become longer by another file."""
         rows, least = self.catalogue.rows, self.settings.min_user_messages
         files = [key for key in messages["source_file"].unique() if key in rows and rows[key]["session_id"]]
         active = [key for key in files if not self.catalogue.is_idle(key, self.day, self.now)]
@@ -165,8 +165,7 @@ class RetainedRows:
         return self.catalogue.is_long(session_id) or self._typed(session_id) >= self.settings.min_user_messages
 
     def _typed(self, session_id: str) -> int:
-        """The number of typed messages that the catalogue knows; facts of an earlier version about missing files are
-        lost."""
+        """The number of typed messages in the catalogue; facts of an earlier version about missing files are lost."""
         return max(self.catalogue.typed(session_id), self._typed_in_tables.get(session_id, 0))
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Days on which a session was too short to be observed, and is not any more."""
+"""Days with a session that was too short to be observed but has grown since."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memory_pipeline.sessions.catalogue import Catalogue
 
 
 def days_no_longer_short(catalogue: Catalogue) -> list[date]:
-    """Days whose stored windows wait for more messages of a session that has them by now, on any day."""
+    """Days with stored windows of a session that was too short and now has enough messages, on any day."""
     windows = catalogue.lake.read("windows", columns=["day", "session_id", "rules_only"])
     short = windows.filter(pl.col("rules_only").fill_null(False)).select("day", "session_id").unique()
     possible = set(catalogue.days())

@@ -1,4 +1,4 @@
-"""A day's rows of `sessions`, `messages` and `windows`, from the session files."""
+"""The stage that writes a day's rows of `sessions`, `messages` and `windows` from the session files."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ WINDOW_VERSION = 3
 Frames = dict[str, list[pl.DataFrame]]
 
 
-class _Said(NamedTuple):
-    """A message and the file that it was read from."""
+class _MessageOfFile(NamedTuple):
+    """A message and the key of its file."""
 
     message: Message
     key: str
 
 
 class SessionsStage:
-    """Reads the session files that touch a day. `now` decides which sessions are idle."""
+    """The stage that reads the session files that touch a day. `now` determines which sessions are idle."""
 
     tables = NAMES
 
@@ -48,18 +48,18 @@ class SessionsStage:
 
     @classmethod
     def from_workspace(cls, workspace: Workspace) -> Self:
-        """A stage with the facts of the stored catalogue."""
+        """A stage with the stored catalogue."""
         return cls(workspace, Catalogue(workspace.lake, workspace.settings), datetime.now(UTC))
 
     def look(self) -> Refresh:
-        """Bring the catalogue up to date with the session directories."""
+        """Refresh the catalogue from the session directories."""
         return self.catalogue.refresh(find_sources(roots(self.settings)))
 
     def days_read(self, day: date) -> list[date]:
         return [day]
 
     def is_owned_elsewhere(self, day: date) -> bool:
-        """Whether only other machines have files of the day: what they sent of it stays as they sent it."""
+        """Whether only other machines have files of the day, whose rows must not be changed."""
         files = self.catalogue.files_of(day)
         return bool(files) and not any(map(self.catalogue.is_of_this_machine, files))
 
@@ -67,7 +67,9 @@ class SessionsStage:
         return self.catalogue.fingerprint(day, self.now)
 
     def build(self, day: date) -> Built:
-        """The day's tables: what the files say now, and what is stored of messages that no file has any more.
+        """The day's tables: the current contents of the files, and stored messages that no file has any more. Harnesses
+        delete old transcripts, but the messages are kept. Sessions are read one at a time, as a busy team's day does
+        not fit into memory.
 
         Harnesses delete old transcripts; what was read from them stays. One session is read at a time: a day of a
         busy team has more than fits into memory at once.
@@ -75,18 +77,18 @@ class SessionsStage:
         return self._build(day, lost=set())
 
     def _build(self, day: date, lost: set[str]) -> Built:
-        """Build the day without the files in ``lost``, which could no longer be read: the day is then incomplete."""
+        """Build the day without the files in ``lost``, which became unreadable: the day is then incomplete."""
         known, stored = self.catalogue, {name: self.lake.version(name, day) for name in NAMES}
-        files = [key for key in self._in_order(day) if key not in lost and known.is_readable(key)]
+        files = [key for key in self._files_in_order(day) if key not in lost and known.is_readable(key)]
         kept = RetainedRows(self.lake, day, known, self.settings, self.now)
-        seen = set(kept.ids_without(files)) | self._not_to_be_stored(day)
+        seen = set(kept.ids_without(files)) | self._excluded_ids(day)
         frames: Frames = {name: [frame] for name, frame in kept.without(files).items()}
-        standing = self._standing(files) if self._has_voided(files, day) else set()
+        standing = self._active_ids(files) if self._has_voided(files, day) else set()
         has_all = not lost
         for _, keys in groupby(files, key=lambda key: str(known.rows[key]["session_id"])):
             read = {key: known.session(key) for key in keys}
             if gone := {key for key, session in read.items() if session is None}:
-                return self._build(day, lost | gone)  # it went away, or something is in the way
+                return self._build(day, lost | gone)  # deleted or blocked meanwhile
             present = [(key, s) for key, s in read.items() if s]
             has_all = self._add_session(frames, kept, day, present, seen, standing) and has_all
         made = {name: pl.concat(frames[name]) for name in NAMES}
@@ -102,11 +104,12 @@ class SessionsStage:
         seen: set[str],
         standing: set[str],
     ) -> bool:
-        """Append one session with what all of its files say, the longest first, and what is kept of it.
+        """Append a session with the contents of all its files, longest first, and its retained rows. False if it is
+        unknown what the session repeats of others.
 
         False where it is not known what the session repeats of others.
         """
-        said: dict[str, _Said] = {}
+        said: dict[str, _MessageOfFile] = {}
         has_all = True
         files = [key for key, _ in read]
         read = list(zip(files, kept.under_stored_ids([session for _, session in read]), strict=True))
@@ -117,11 +120,11 @@ class SessionsStage:
             for message in self._new_messages(session, day, seen | repeats, standing):
                 other = said.get(message.message_id)
                 if other is None or (other.message.voided and not message.voided):
-                    said[message.message_id] = _Said(message, key)
+                    said[message.message_id] = _MessageOfFile(message, key)
         session = read[0][1]
         for message, key in kept.messages_of([session for _, session in read], files):
             if message.message_id not in seen:
-                said.setdefault(message.message_id, _Said(message, key))
+                said.setdefault(message.message_id, _MessageOfFile(message, key))
         seen.update(said)
         if said:
             for name, frame in self._rows(dict(read), session, day, said).items():
@@ -138,8 +141,8 @@ class SessionsStage:
             ):
                 yield message
 
-    def _not_to_be_stored(self, day: date) -> set[str]:
-        """Ids of messages of sessions that are left out; a fork that was made before has copies of them."""
+    def _excluded_ids(self, day: date) -> set[str]:
+        """Ids of messages of excluded sessions, of which an earlier fork has copies."""
         keys = [key for key in self.catalogue.files_of(day) if self.catalogue.is_excluded(key)]
         sessions = filter(None, map(self.catalogue.session, keys))
         return {message.message_id for session in sessions for message in session.messages}
@@ -147,14 +150,16 @@ class SessionsStage:
     def _has_voided(self, files: list[str], day: date) -> bool:
         return any(self.catalogue.has_voided(key, day) for key in files)
 
-    def _standing(self, files: list[str]) -> set[str]:
-        """Ids of messages that are active in some file: a message withdrawn in one session may continue in a fork of
+    def _active_ids(self, files: list[str]) -> set[str]:
+        """Ids of messages that are active in some file, as a message withdrawn in one session may continue in a fork of
         it."""
         sessions = filter(None, map(self.catalogue.session, files))
         return {message.message_id for session in sessions for message in session.messages if not message.voided}
 
-    def _in_order(self, day: date) -> list[str]:
-        """The day's files by session, of several copies the longest first: the others then add nothing.
+    def _files_in_order(self, day: date) -> list[str]:
+        """The day's files by session, the longest of several copies first, so that the others add nothing. Shared
+        messages belong to the oldest session, so that a fork takes nothing from its original, or to the one that
+        already has them in the tables.
 
         Shared messages belong to the oldest session, so that a fork takes nothing from its original; if that is
         unknown, to the one that has them in the tables already.
@@ -171,9 +176,9 @@ class SessionsStage:
         return sorted(files, key=lambda key: (ages[files[key]["session_id"]], -files[key]["messages"], key))
 
     def _rows(
-        self, read: dict[str, ParsedSession], session: ParsedSession, day: date, said: dict[str, _Said]
+        self, read: dict[str, ParsedSession], session: ParsedSession, day: date, said: dict[str, _MessageOfFile]
     ) -> dict[str, pl.DataFrame]:
-        """The rows that one session adds to the day."""
+        """The rows of one session for the day."""
         sessions: list[SessionRow] = []
         windows: list[WindowRow] = []
         rows: list[MessageRow] = []

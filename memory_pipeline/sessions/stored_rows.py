@@ -1,4 +1,4 @@
-"""The rows of the table `files`, read once per process and written among those of other processes."""
+"""The rows of the table `files`, read once per process and merged with those of other processes on writing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOCK_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class StoredRows:
-    """The stored catalogue as this process last saw it; its rows are replaced, never changed."""
+    """The stored catalogue as last read by this process; its rows are replaced, never modified."""
 
     version: str | int | None
     """The version of the file; see `Lake.version`."""
@@ -30,7 +30,7 @@ _STORED: dict[str, StoredRows] = {}
 
 
 def stored(lake: Lake) -> StoredRows:
-    """The rows as they are stored now."""
+    """The currently stored rows."""
     place, version = lake.place("files"), lake.version("files")
     known = _STORED.get(place)
     if known is None or known.version != version:
@@ -40,7 +40,8 @@ def stored(lake: Lake) -> StoredRows:
 
 
 def write_rows(lake: Lake, folder: Path, changed: Mapping[str, FileRow], gone: Collection[str]) -> None:
-    """Write the rows that changed among those that are stored now: with many files most of the work is theirs.
+    """Write the changed rows into the stored ones, which may include those of other processes. Most of the work is for
+    unchanged rows. `folder` has the lock.
 
     Other processes write what they have read at the same time, so the stored rows are those of all of them. `folder`
     has the lock.

@@ -1,7 +1,7 @@
-"""Windows: which messages of a session are observed together, and whether they are.
+"""Windows: the messages of a session that are observed together, and whether they are observed.
 
-A window is the messages of one session, one local day and one trigger: what one compaction summarised
-away, or the rest once the session is idle (`shutdown`). Every message lies in exactly one.
+A window consists of the messages of one session, one local day and one trigger: what one compaction summarised away, or
+the rest once the session is idle (`shutdown`). Every message is in exactly one window.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from memory_pipeline.text.tokens import estimate
 COMPACTION, SHUTDOWN = "compaction", "shutdown"
 STILL_ACTIVE = "the session is still active"
 COMPLETED = "Session completed normally."
-"""The suggested response where nothing waits for one."""
+"""The suggested response if none is expected."""
 MAX_TASK = 200
-"""Characters."""
+"""Maximum characters of a task."""
 NO_PERSON = "no message of a person in it"
 VOIDED = "all that the user typed in it was taken back"
 TOO_FEW = re.compile(r"fewer than \d+ user messages$")
@@ -42,7 +42,7 @@ class Window:
     trigger: str
     messages: tuple[Message, ...]
     compaction: Compaction | None = None
-    """The compaction that made the window, unless it is the rest of the session."""
+    """The compaction that triggered the window, None for the rest of the session."""
 
     @property
     def standing(self) -> list[Message]:
@@ -56,13 +56,13 @@ class Window:
 
     @property
     def captured_at(self) -> datetime:
-        """The time when the window was complete: at its compaction, or with its last message."""
+        """The time at which the window was complete: that of its compaction, or of its last message."""
         at = self.compaction.at if self.compaction else None
         return at or max(m.written_at for m in self.messages)
 
     @property
     def files_read(self) -> list[str]:
-        """Paths that were only read, as the tools named them."""
+        """Paths that were only read, as given to the tools."""
         return sorted({path for m in self.messages for path in m.files_read} - set(self.files_modified))
 
     @property
@@ -75,20 +75,20 @@ class Window:
 
     @property
     def tokens_said(self) -> int:
-        """Tokens of what the user and the model said and what was not voided: no tool text, nothing injected."""
+        """Tokens of messages of the user and the model that were not voided, without tools and inserted text."""
         return sum(estimate(m.text) for m in self.standing if m.role in ("user", "assistant"))
 
     @property
     def current_task(self) -> str | None:
-        """The last thing that the user said is to be worked on, in their own words."""
+        """The last task that the user gave, in their own words."""
         asked = (own_words(m.text) for m in reversed(self.standing) if m.role == "user" and m.answer_to not in CHOICES)
         task = current_task(asked)
         return clip(task, MAX_TASK) if task else None
 
     @property
     def suggested_response(self) -> str | None:
-        """The next step at the end of the window: the model's question that waits for its answer, or the user's last
-        words that nobody has answered."""
+        """The next step at the end of the window: the model's unanswered question, or the user's unanswered last
+        words."""
         said = [m for m in self.standing if m.role in ("user", "assistant") and m.text.strip()]
         if not said:
             return None
@@ -126,7 +126,7 @@ def cut_windows(session: ParsedSession, messages: Sequence[Message], zone: ZoneI
     for (day, number), members in groups.items():
         trigger = SHUTDOWN if number < 0 else COMPACTION
         first = key_text = dedupe_key(session.session_id, trigger, members[0].said_at)
-        if first in latest:  # two compactions of messages with one and the same time
+        if first in latest:  # two compactions with messages of the same time
             key_text = hashlib.sha256(latest[first].encode()).hexdigest()
         latest[first] = key_text
         compaction = None if number < 0 else session.compactions[number]
@@ -135,7 +135,9 @@ def cut_windows(session: ParsedSession, messages: Sequence[Message], zone: ZoneI
 
 
 def _compactions_by_message(session: ParsedSession, zone: ZoneInfo) -> dict[str, int]:
-    """The compaction that summarised a message away, where both fell on one day.
+    """The index of the compaction that summarised each message away, if both are on the same day. Earlier messages of a
+    later day's compaction stay in the window of their own day: otherwise observing today would remove yesterday's
+    observations.
 
     What a compaction of a later day reaches back to was a window of its own day long before, and stays it:
     otherwise observing today would remove what was observed yesterday.
@@ -152,8 +154,8 @@ def _compactions_by_message(session: ParsedSession, zone: ZoneInfo) -> dict[str,
 
 
 def begins_with_plan(messages: Iterable[Message]) -> bool:
-    """Whether the first that was said is a plan of the model's, which the user approved before the session began.
-    What programs put in front of it does not count as said."""
+    """Whether the first message is a plan of the model that the user approved before the session began. Text that
+    programs insert before it does not count."""
     first = next((m for m in messages if not m.voided and (m.role != "injected" or _is_plan(m))), None)
     return first is not None and _is_plan(first)
 
@@ -165,9 +167,9 @@ def _is_plan(message: Message) -> bool:
 def reason_not_observed(
     window: Window, *, idle: bool, typed: int, min_user_messages: int, has_plan: bool = False
 ) -> str | None:
-    """Why a window is stored but not observed; None when it is observed. `typed` are the messages that the user typed
-    in all of the session, of which the window may be a part, and `has_plan` is whether an approved plan begins it:
-    with it the user agreed to what many messages decided.
+    """Why a window is stored but not observed; None if it is observed. `typed` is the number of messages that the user
+    typed in the whole session, and `has_plan` whether an approved plan begins it: approving one is agreeing to the
+    result of many messages.
     """
     if not window.user_messages and not (has_plan and begins_with_plan(window.messages)):
         return VOIDED if any(m.role == "user" for m in window.messages) else NO_PERSON
@@ -181,12 +183,12 @@ def reason_not_observed(
 
 
 def too_few(min_user_messages: int) -> str:
-    """The reason that such a window is observed only for its rules and corrections."""
+    """The reason for observing a window only for rules and corrections."""
     return f"its session has fewer than {min_user_messages} user messages"
 
 
 def is_too_few(reason: str | None) -> bool:
-    """Whether that is the reason, also as earlier versions put it."""
+    """Whether this is that reason, also in the wording of earlier versions."""
     return bool(reason and TOO_FEW.search(reason))
 
 
@@ -201,7 +203,7 @@ def windows_by_day(session: ParsedSession, zone: ZoneInfo) -> dict[date, list[Wi
 def digest(session: ParsedSession, windows: Iterable[Window]) -> str:
     """A hash of the session's messages on a day.
 
-    Its name and its files are left out: they change as it continues, and the days before must stay valid.
+    The session's name and files are left out: they change as it continues, but earlier days must stay valid.
     """
     total = hashlib.sha256(repr((session.session_id, session.cwd, session.parent_id, session.excluded)).encode())
     for window in windows:

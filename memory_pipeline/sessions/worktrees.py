@@ -1,8 +1,8 @@
-"""The git repository of a folder of this machine, of a worktree by git's own pointers.
+"""The git repository of a folder on this machine; for a worktree it is found by git's pointer files.
 
-A linked worktree has a small file `.git`, which names a folder `<git folder>/worktrees/<name>` of its repository, and a
-file `commondir` there, which leads back to the git folder. Nothing else is read, neither is followed to anywhere else,
-and no git is run: the folder may be anybody's.
+A linked worktree has a small file `.git`, which names a folder `<git folder>/worktrees/<name>` of its repository, with
+a file `commondir` that points back to the git folder. Nothing else is read, pointers to other places are not followed,
+and git is not run: the folder may be anybody's.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import stat
 from pathlib import Path
 
 _MAX_BYTES = 4096
-"""Maximum bytes of either file: no path is longer."""
+"""Maximum bytes of either file, more than any path."""
 _MAX_PARENTS = 64
 
 
@@ -28,13 +28,13 @@ def repository_of_folder(folder: str) -> str | None:
                 return _repository(top)
             if (top / ".git/HEAD").is_file():
                 return str(top)
-    except (OSError, ValueError):  # it may not be entered, or is no path
+    except (OSError, ValueError):  # no permission, or not a path
         return None
     return ""
 
 
 def _repository(top: Path) -> str:
-    """A repository that the pointer of a folder names, if it is a worktree; a submodule is one of its own."""
+    """The repository that the folder's pointer names if it is a worktree; a submodule is its own repository."""
     pointer = _text(top / ".git")
     own = Path(os.path.normpath(Path(os.path.realpath(top)) / pointer.removeprefix("gitdir:").strip()))
     git = own.parent.parent
@@ -43,11 +43,11 @@ def _repository(top: Path) -> str:
     back = _text(own / "commondir").strip()
     if not back or Path(os.path.normpath(own / back)) != git or git.parent.name == "modules":
         return str(top)
-    return _as_named(str(git.parent if git.name.startswith(".") else git), top)
+    return _in_form_of(str(git.parent if git.name.startswith(".") else git), top)
 
 
-def _as_named(repository: str, worktree: Path) -> str:
-    """The folder as it is named where the worktree is: git knows it without the links that lead to both."""
+def _in_form_of(repository: str, worktree: Path) -> str:
+    """The repository's path in the form of the worktree's path: git resolves links that lead to both."""
     named, real = worktree.parts, Path(os.path.realpath(worktree)).parts
     same = 0
     while same < min(len(named), len(real)) and named[-1 - same] == real[-1 - same]:
@@ -58,7 +58,7 @@ def _as_named(repository: str, worktree: Path) -> str:
 
 
 def _text(path: Path) -> str:
-    """The content of a small regular file on one line; "" of anything else."""
+    """The content of a small regular file on one line; "" for anything else."""
     try:
         file = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
         try:

@@ -1,4 +1,4 @@
-"""Free space on the disk: checked before a run, with one sentence for a disk that fills up later."""
+"""Free disk space: a check before a run, and the message for a disk that fills up later."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from memory_pipeline.errors import CannotGoOnError
 
 MIN_FREE_BYTES = 250_000_000
 """Minimum free bytes. The index memory-maps sparse files of 146 MB, and a process that writes into a hole on a full
-disk is killed by a signal (SIGBUS) without a message. A day of sessions needs a few megabytes besides."""
+disk is killed by SIGBUS without a message. In addition, a day of sessions needs a few megabytes."""
 BLOCK_BYTES = 512
-"""The unit of `st_blocks`, whatever the block size of the file system."""
+"""The unit of `st_blocks`, independent of the block size of the file system."""
 USED_UP_BYTES = 1_000_000
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_SAYS_SO = re.compile(r"no space left on device|(database or )?disk is full|disk quota exceeded", re.I)
+_FULL_MESSAGES = re.compile(r"no space left on device|(database or )?disk is full|disk quota exceeded", re.I)
 """Messages of libraries that hide the error number."""
 
 
 class DiskFullError(CannotGoOnError):
-    """Too little room on the disk of the workspace; the message says how much there is."""
+    """There is too little space on the disk of the workspace; the message gives the amount."""
 
 
 def require_space(folder: Path) -> None:
-    """Raise `DiskFullError` if the disk of the folder, which may not exist yet, has too little room."""
+    """Raise `DiskFullError` if there is too little space on the disk of the folder, which may not exist yet."""
     if _free(folder) < MIN_FREE_BYTES:
         raise DiskFullError(disk_full(folder))
 
@@ -40,19 +40,19 @@ def disk_full(folder: Path) -> str:
 
 
 def is_disk_full(error: BaseException | None, folder: Path) -> bool:
-    """Whether the error, or one of its causes, means a full disk, or no room is left at all, which hardly any library
-    reports as such."""
+    """Whether the error, or one of its causes, means a full disk, or the disk has no space left, which hardly any
+    library reports."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
-        if (isinstance(error, OSError) and error.errno in _FULL) or _SAYS_SO.search(f"{error}"):
+        if (isinstance(error, OSError) and error.errno in _FULL) or _FULL_MESSAGES.search(f"{error}"):
             return True
         error = error.__cause__ or error.__context__
     return is_used_up(folder)
 
 
 def is_used_up(folder: Path) -> bool:
-    """Whether the disk has no room left for anything."""
+    """Whether the disk has no space left."""
     return _free(folder) < USED_UP_BYTES
 
 
@@ -62,9 +62,9 @@ def _free(folder: Path) -> int:
 
 
 def size_on_disk(folder: Path) -> int:
-    """Bytes on disk of the folder's files, without holes; 0 if there is no such folder."""
+    """Bytes that the folder's files occupy on disk, without holes; 0 if there is no such folder."""
     total = 0
     for path in folder.rglob("*"):
-        with suppress(OSError):  # a run that goes on removes files of its own
+        with suppress(OSError):  # a concurrent run removes files
             total += path.lstat().st_blocks * BLOCK_BYTES
     return total

@@ -1,4 +1,4 @@
-"""A workspace: the settings and the lake together, opened once and handed on."""
+"""A workspace: the settings and the lake, opened once and passed on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moving old daily logs into `archive/`, where they continue to be updated: see `Settings.daily_log`."""
+"""Moving of old daily logs into `archive/`, where they are still updated: see `Settings.daily_log`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Archived:
     """The result of archiving the logs that are old enough."""
 
     moved: list[date] = field(default_factory=list)
-    """Or, of a dry run, those that would be moved."""
+    """The days of moved logs or, in a dry run, of those that would be moved."""
     waiting: dict[date, str] = field(default_factory=dict)
     """Logs with pending work, each with the reason and what to do."""
     stuck: dict[date, str] = field(default_factory=dict)
@@ -28,7 +28,7 @@ class Archived:
 def archive_logs(
     settings: Settings, today: date, why_not: Callable[[date], str | None], *, dry_run: bool = False
 ) -> Archived:
-    """Move every log that is `archive_after_days` old or older, and for which `why_not` has no reason."""
+    """Move every log that is at least `archive_after_days` old and for which `why_not` returns no reason."""
     found = Archived()
     for day in old_logs(settings, today):
         reason = why_not(day)
@@ -55,7 +55,7 @@ def old_logs(settings: Settings, today: date) -> list[date]:
 
 
 def why_stuck(settings: Settings, day: date) -> str | None:
-    """Why the day's log must stay where it is although it is done with."""
+    """Why the day's log cannot be moved although it is finished."""
     path, archived = _places(settings, day)
     if path.is_symlink():
         return f"{path} is a link; move the file that it leads to yourself"
@@ -67,11 +67,11 @@ def why_stuck(settings: Settings, day: date) -> str | None:
 
 
 def move_log(settings: Settings, day: date) -> str | None:
-    """Move the day's log; returns why it stays, if it does. Safe to repeat, also after a crash between any two calls.
+    """Move the day's log; returns the reason if it stays. Safe to repeat, also after a crash between any two calls.
 
-    It is a rename, so what a user saves up to the last moment goes along. Our own writers hold the same lock. A
-    writer of ours that asked for the log's place before the move and writes after it begins a second log, which the
-    next run names: days that are done with are not written to, so that takes a day that has just changed.
+    The log is renamed, so changes that a user saves up to the last moment are kept. Our own writers hold the same lock.
+    A writer that determined the log's path before the move and writes after it starts a second log, which the next run
+    reports; this needs a finished day that has just changed.
     """
     path, archived = _places(settings, day)
     make_folder(settings.backups)
@@ -84,9 +84,9 @@ def move_log(settings: Settings, day: date) -> str | None:
             archived.parent.mkdir()
             sync_folder(path.parent)
         if archived.exists() and archived.samefile(path):
-            path.unlink()  # a rename would leave both names
+            path.unlink()  # renaming would leave both names
         else:
-            path.replace(archived)  # over nothing, or over the same bytes
+            path.replace(archived)  # replaces nothing, or the same bytes
         sync_folder(archived.parent)
         sync_folder(path.parent)
     return None

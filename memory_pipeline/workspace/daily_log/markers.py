@@ -1,7 +1,7 @@
 """Replacement of the markers of priority (the setting `markers`) in existing logs.
 
-Observations do not change, so no row is rebuilt: only the mark at the beginning of a fact in one of our blocks is
-replaced. A block that a user edited stays as it is.
+Observations do not change, so no row is rebuilt: only the mark at the beginning of each fact in our blocks is replaced.
+A block that a user edited is not changed.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ _MARK = re.compile(rf"^\* ({'|'.join(map(re.escape, _PRIORITY_OF))})(?= \()", re
 
 
 def write_markers(settings: Settings) -> list[Path]:
-    """Bring the markers of all logs, also archived ones, in line with the settings; returns the logs that changed.
+    """Update the markers of all logs, including archived ones, to the setting. Returns the changed logs.
 
-    Raises what `safe_write.update_file` raises.
+    Raises the errors of `safe_write.update_file`.
     """
     logs = (path for folder in (".", "archive") for path in (settings.log_dir / folder).glob("????-??-??.md"))
     return [path for path in sorted(logs) if _write(path, settings.marks, settings.backups)]
 
 
 def _write(path: Path, marks: Mapping[str, str], backups: Path) -> bool:
-    with contextlib.suppress(FileNotFoundError):  # a user has just taken it away
+    with contextlib.suppress(FileNotFoundError):  # deleted by a user meanwhile
         return _replaced(path, marks, backups)
     return False
 
 
 def _replaced(path: Path, marks: Mapping[str, str], backups: Path) -> bool:
     current = path.read_bytes()
-    if encode(_marked(decode(current), marks)) == current:  # nearly always, and then no lock is taken
+    if encode(_with_marks(decode(current), marks)) == current:  # the usual case, which needs no lock
         return False
 
     def edit(now: bytes | None) -> bytes:
         if now is None:
             raise FileNotFoundError(path)
-        return encode(_marked(decode(now), marks))
+        return encode(_with_marks(decode(now), marks))
 
     return update_file(path, edit, backups=backups)
 
 
-def _marked(log: str, marks: Mapping[str, str]) -> str:
+def _with_marks(log: str, marks: Mapping[str, str]) -> str:
     for key in keys_in(log, OBSERVATIONS):
         if body := body_of(log, key):
             log = put_block(log, key, _MARK.sub(lambda found: f"* {marks[_PRIORITY_OF[found[1]]]}", body)).text

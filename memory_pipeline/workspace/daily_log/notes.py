@@ -1,7 +1,7 @@
-"""Notes: what a user wrote into a day's log by hand, reflected on beside what was observed.
+"""Notes: text that a user wrote into a day's log by hand, which is reflected on like observations.
 
-The table `notes` has what was read last. The words are followed, not the place: a log that we write to, or that is
-archived, has the same notes. Of a log that is gone the notes stay; those that a user takes out of a log go.
+The table `notes` has the notes read last. A note is identified by its words, not its position: a log that was updated
+or archived has the same notes. Notes of a missing log are kept; notes removed from a log are deleted.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from memory_pipeline.workspace.workspace import Workspace
 
 VERSION = "2"
 SESSION = "notes"
-"""The name that stands for the session in rows that come from notes."""
+"""The session id of rows that come from notes."""
 NOON = time(12)
-"""A log does not say when a note was written."""
+"""The time assigned to a note, as a log does not have it."""
 _PRIVATE = re.compile(r"<private>.*?</private>", re.DOTALL)
 _ID = re.compile(r"n-(\d{8})-[0-9a-f]{12}")
 
@@ -69,7 +69,7 @@ def days_with_notes(workspace: Workspace) -> list[date]:
 
 
 def keep_notes(workspace: Workspace, days: Iterable[date]) -> None:
-    """Bring the table `notes` in line with the logs of these days. Raises OSError for a log that cannot be read."""
+    """Update the table `notes` from the logs of these days. Raises OSError for an unreadable log."""
     for day in days:
         digest = _digest(workspace, day, strict=True)
         if digest != (workspace.lake.fingerprint("notes", day) or ""):
@@ -77,7 +77,7 @@ def keep_notes(workspace: Workspace, days: Iterable[date]) -> None:
 
 
 def put_back_notes(workspace: Workspace, days: Iterable[date]) -> None:
-    """Read again what a lost or damaged file of the table had, of days that were looked at before."""
+    """Restore rows of a lost or damaged file of the table from the logs, for days that were read before."""
     for day in days:
         if workspace.lake.fingerprint("notes", day) is None and has_notes(workspace, day):
             with contextlib.suppress(OSError):
@@ -85,7 +85,7 @@ def put_back_notes(workspace: Workspace, days: Iterable[date]) -> None:
 
 
 def notes_in(workspace: Workspace, days: Sequence[date]) -> list[SourceRow]:
-    """The notes of these days as `keep_notes` left them, shaped like rows of `observations`."""
+    """The notes of these days as stored by `keep_notes`, in the form of rows of `observations`."""
     return [
         {
             "day": row["day"],
@@ -108,7 +108,8 @@ def notes_in(workspace: Workspace, days: Sequence[date]) -> list[SourceRow]:
 
 
 def written_notes(workspace: Workspace, ids: Iterable[str]) -> list[NoteRow]:
-    """The notes among these ids: rows of `notes`, with file and line as they are now.
+    """The notes among these ids: rows of `notes` with their current file and line. A log grows above a note, so the
+    line is looked up; a deleted note keeps its last one.
 
     A log grows above a note, so its line is looked up; where the note is no longer there, it is the one it had.
     """
@@ -130,7 +131,7 @@ def written_notes(workspace: Workspace, ids: Iterable[str]) -> list[NoteRow]:
 
 
 def _read(settings: Settings, day: date) -> list[NoteRow]:
-    """The note rows of the day's current log, each note once. Raises OSError, FileNotFoundError if there is no log."""
+    """The unique notes of the day's current log. Raises OSError, and FileNotFoundError if there is no log."""
     path = settings.daily_log(day)
     redactor = redactor_of(settings)
     rows: dict[str, NoteRow] = {}
@@ -146,7 +147,7 @@ def _read(settings: Settings, day: date) -> list[NoteRow]:
                 "line": note.line,
                 "text": text,
                 "kind": kind,
-                "priority": HIGH if kind in NORMATIVE else MEDIUM,  # a user took the trouble to write it
+                "priority": HIGH if kind in NORMATIVE else MEDIUM,  # somebody wrote it by hand
                 "source_file": str(path),
             },
         )
@@ -154,7 +155,7 @@ def _read(settings: Settings, day: date) -> list[NoteRow]:
 
 
 def _redacted(own: str, redactor: Redactor) -> str:
-    """The text without secrets, with the same number of lines even if a secret spans several."""
+    """The redacted text, with the same number of lines even if a secret spans several."""
     if not isinstance(redactor, Unredacted):
         own = _PRIVATE.sub(lambda private: "\n" * private[0].count("\n"), own)
     redacted = redactor.redact(own)
@@ -169,7 +170,7 @@ def _redacted(own: str, redactor: Redactor) -> str:
 
 
 def _digest(workspace: Workspace, day: date, *, strict: bool = False) -> str:
-    """A hash of the day's notes in its log, else of the stored ones; empty if there are none."""
+    """A hash of the notes in the day's log, else of the stored ones; empty if there are none."""
     path = workspace.settings.daily_log(day)
     try:
         stat = os.stat(path)  # noqa: PTH116
@@ -179,7 +180,7 @@ def _digest(workspace: Workspace, day: date, *, strict: bool = False) -> str:
     except OSError:
         if strict:
             raise
-        return "unreadable"  # the run that tries to read it says why
+        return "unreadable"  # reported by the run that tries to read it
     return fingerprint_of(VERSION, workspace.settings.redact, *texts) if texts else ""
 
 

@@ -1,6 +1,6 @@
-"""The daily log ``YYYY-MM-DD.md``: what was observed on a day, for a user to read and to write around.
+"""The daily log ``YYYY-MM-DD.md``: the observations of a day, which a user may read and annotate.
 
-Each window is one block (see `blocks`), so a re-run replaces what we wrote and nothing else.
+Each window is one block (see `blocks`), so a re-run replaces only generated text.
 """
 
 import re
@@ -15,11 +15,11 @@ from memory_pipeline.text.priorities import EMOJI, HIGH, MARKS
 
 OBSERVATIONS = "observations:"
 """The prefix of the keys of blocks of windows."""
-_BY_ITSELF = ("expired", "superseded", "withdrawn")
+_AUTOMATIC = ("expired", "superseded", "withdrawn")
 _HIGH = tuple(f"* {marks[HIGH]} (" for marks in MARKS.values())
 _REFLECTED = "### 🔭 Reflected"
 _REFLECTIONS = (_REFLECTED, "### 💭 Reflection")
-"""The second up to version 0.2."""
+"""The second heading was used up to version 0.2."""
 _FACT = re.compile("|".join(re.escape(f"* {mark} (") for marks in MARKS.values() for mark in marks.values()))
 
 
@@ -43,7 +43,7 @@ class LogSegment:
 
 @dataclass(frozen=True)
 class LogWindow:
-    """The part of one window in a day's log; ``key`` is its dedupe_key, ``time`` "HH:MM"."""
+    """A window in a day's log; ``key`` is its dedupe_key, ``time`` "HH:MM"."""
 
     key: str
     session_name: str
@@ -84,7 +84,7 @@ class LogDecision:
 
 @dataclass(frozen=True)
 class LogResult:
-    """Whether the file was changed, and the keys of the blocks that a user edited and that were therefore left."""
+    """Whether the file was changed, and the keys of blocks that a user edited and that were left unchanged."""
 
     changed: bool
     edited_by_hand: list[str]
@@ -116,8 +116,8 @@ def render_observations(window: LogWindow, day: date) -> str:
 def write_daily_log(path: Path, day: date, windows: Sequence[LogWindow], *, backups: Path) -> LogResult:
     """Update the blocks ``observations:<first 12 of the key>`` of the log file; new ones are added in the given order.
 
-    Text written by hand stays. Blocks of windows that are not given are removed unless a user edited them.
-    ``edited_by_hand`` contains window keys. Raises what `safe_write.update_file` raises.
+    Handwritten text is kept. Blocks of windows that are not given are removed unless a user edited them.
+    ``edited_by_hand`` contains window keys. Raises the errors of `safe_write.update_file`.
     """
     blocks = {f"{OBSERVATIONS}{window.key[:12]}": render_observations(window, day) for window in windows}
     result = write_log_blocks(path, day, blocks, backups=backups, replacing=OBSERVATIONS)
@@ -143,9 +143,9 @@ def write_reflection(path: Path, day: date, reflection: LogReflection | None, *,
 
 
 def write_decisions(path: Path, day: date, decisions: Sequence[LogDecision], *, backups: Path) -> LogResult:
-    """Bring the blocks ``decisions`` (what a user decided) and ``expiries`` (what ended by itself) up to date."""
-    taken = [d for d in decisions if d.decision not in _BY_ITSELF]
-    ended = [d for d in decisions if d.decision in _BY_ITSELF]
+    """Update the blocks ``decisions`` (of a user) and ``expiries`` (automatic outcomes)."""
+    taken = [d for d in decisions if d.decision not in _AUTOMATIC]
+    ended = [d for d in decisions if d.decision in _AUTOMATIC]
     parts = (
         ("decisions", "### Decisions on memory proposals", taken),
         ("expiries", "### Memory proposals that ended without a decision", ended),
@@ -165,7 +165,7 @@ def write_log_blocks(
     edited: list[str] = []
 
     def edit(current: bytes | None) -> bytes:
-        edited.clear()  # update_file may call again
+        edited.clear()  # update_file may repeat the call
         text = decode(current) if current else f"# {day.isoformat()}\n"
         for key in keys_in(text, replacing) if replacing else []:
             text = text if key in blocks else remove_block(text, key)
@@ -184,7 +184,7 @@ def optimize_for_context(log: str) -> str:
     """The high observations of a log, for a model's context; flat lists and segments, with any markers.
 
     Segments without a high fact are dropped with their narrative, and so is the list of proposals of a reflection,
-    which repeats observations; text written by hand stays.
+    which repeats observations; handwritten text is kept.
     """
     kept: list[str] = []
     segment: list[str] = []
@@ -197,7 +197,7 @@ def optimize_for_context(log: str) -> str:
         if _FACT.match(line):
             if line.startswith(_HIGH):
                 kept += [*segment, line]
-                segment = []  # said once
+                segment = []  # shown once
         elif is_segment:
             segment.append(line)
         elif is_reflection and line.startswith("* `p-"):

@@ -1,8 +1,8 @@
 """Notes of a user in a daily log: its paragraphs and list items, without our blocks.
 
-Headings, code, tables, quotes, comments, front matter, to-do boxes, and links or tags alone are not notes. Our own text
-must never be read as a user's: a block that lost one of its fences counts as ours as far as it may reach, and so does
-everything under one of our headings without any fence.
+Headings, code, tables, quotes, comments, front matter, to-do boxes, and links or tags alone are not notes. Generated
+text must never be read as a user's: a block that lost one of its fences counts as generated as far as it may extend,
+and so does everything under a generated heading without a fence.
 """
 
 from __future__ import annotations
@@ -52,13 +52,14 @@ class Paragraph:
 
 
 def own_words(log: str) -> str:
-    """The log with empty lines in place of our blocks and of comments, so that every line keeps its number."""
+    """The log with blank lines in place of generated blocks and comments, so that line numbers stay the same."""
     lines = split_lines(log.removeprefix("\ufeff"))
     ours = [False] * len(lines)
     since, is_open, is_our_section = 0, False, False
     for number, line in enumerate(lines):
         if "<!--" in line and (fence := _FENCE.search(line)):
-            if fence["closing"] and not is_open:  # its opening is gone, so it may begin anywhere since the last one
+            # its opening fence is gone, so it may begin anywhere since the last one
+            if fence["closing"] and not is_open:
                 ours[since:number] = [True] * (number - since)
             is_open, is_our_section, since = not fence["closing"], False, number + 1
             ours[number] = True
@@ -71,12 +72,12 @@ def own_words(log: str) -> str:
 
 
 def paragraphs(own: str) -> list[Paragraph]:
-    """The notes in what `own_words` left, in order."""
-    return [note for block in _blocks(own) for note in _parts(block) if _says_something(note.text)]
+    """The notes in the result of `own_words`, in order."""
+    return [note for block in _blocks(own) for note in _parts(block) if _has_content(note.text)]
 
 
 def _blocks(own: str) -> Iterator[Paragraph]:
-    """Paragraphs and items, without code, boxes and the like."""
+    """Paragraphs and items, without code, to-do boxes and the like."""
     lines = own.split("\n")
     taken: list[str] = []
     begin, is_box, in_list, code = 0, False, False, ""
@@ -91,7 +92,7 @@ def _blocks(own: str) -> Iterator[Paragraph]:
         if code:
             code = "" if line.strip().startswith(code) and not line.strip().strip(code[0]) else code
             continue
-        if not line.strip():  # first, for most lines are: our blocks have become empty lines
+        if not line.strip():  # tested first, as most lines are blank: generated blocks were blanked
             if taken:
                 yield from block()
             continue
@@ -100,7 +101,7 @@ def _blocks(own: str) -> Iterator[Paragraph]:
             yield from block()
             code = fence["fence"]
         elif taken and not in_list and _UNDERLINE.match(line):
-            taken.clear()  # what stands above is a heading
+            taken.clear()  # the text above is a heading
         elif _NO_TEXT.match(line):
             yield from block()
             in_list, is_box = False, False
@@ -136,7 +137,7 @@ def _parts(block: Paragraph) -> Iterator[Paragraph]:
         yield Paragraph(block.line + above, block.text[sentence.start : sentence.end])
 
 
-def _says_something(text: str) -> bool:
+def _has_content(text: str) -> bool:
     """Whether the text is more than a link, a tag, a number or a single word."""
     words = _WORD.findall(_LINKS.sub(" ", text))
     return len(words) > 1
