@@ -1,7 +1,7 @@
-"""DuckDB reads the objects of a lake where they lie, without the extension that it would have to download.
+"""Access for DuckDB to the objects of a lake in object storage, without the extension that it would have to download.
 
-It asks about each file some twenty times and for it in pieces; behind these calls stands what `ObjectStorage` has
-listed and keeps, so that a query costs a listing of each table and the objects that are new.
+DuckDB requests the state of each file about twenty times and its contents in pieces. These calls are answered from the
+listing and cache of `ObjectStorage`, so a query costs a listing of each table and the new objects.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from memory_pipeline.lake.storage import File, Storage
 
 
-class _Objects(AbstractFileSystem):  # type: ignore[misc] # fsspec has no types
-    """A read-only file system of a scheme such as `s3`, with the objects that were listed and no other."""
+class _ObjectFileSystem(AbstractFileSystem):  # type: ignore[misc] # fsspec has no types
+    """A read-only file system for a scheme such as `s3`, with the listed objects only."""
 
     cachable = False
 
@@ -44,7 +44,7 @@ class _Objects(AbstractFileSystem):  # type: ignore[misc] # fsspec has no types
         return path in self._objects
 
     def modified(self, path: str) -> datetime:
-        """The same time for every object: a connection that asks twice has them listed twice."""
+        """A constant time for every object; versions are fixed by the listing."""
         return datetime.fromtimestamp(0, UTC)
 
     def _file(self, path: str) -> File:
@@ -54,9 +54,11 @@ class _Objects(AbstractFileSystem):  # type: ignore[misc] # fsspec has no types
 
 
 def read_in_place(connection: duckdb.DuckDBPyConnection, storage: Storage, files: list[File]) -> None:
-    """Let the connection read these objects; they are fetched now, several at once."""
+    """Let the connection read these objects, which are fetched now, several at once."""
     storage.read_each(files)
     scheme = storage.place.partition("://")[0]
     if connection.filesystem_is_registered(scheme):
         connection.unregister_filesystem(scheme)
-    connection.register_filesystem(_Objects(scheme, storage, {storage.place_of(file.key): file for file in files}))
+    connection.register_filesystem(
+        _ObjectFileSystem(scheme, storage, {storage.place_of(file.key): file for file in files})
+    )

@@ -1,9 +1,9 @@
 """The lake in object storage: `s3://`, `gs://` or `az://`, through obstore (the extra `object-storage`).
 
-Each file is one object, sent with one PUT and never in parts, so it exists as a whole or not at all. Objects that were
-read are cached in the workspace with their ETag, so that the tables of a year cost listings, a request per thousand
-files, and the new objects; the cache may be removed at any time. Credentials come from the provider's own environment
-variables; they are neither stored nor shown.
+Each file is one object, written by a single PUT, so it exists completely or not at all. Objects are cached in the
+workspace with their ETag, so reading the tables of a year costs listings, with a request per thousand files, and the
+new objects; the cache may be deleted at any time. Credentials come from the provider's environment variables; they are
+neither stored nor shown.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ if TYPE_CHECKING:
     from obstore.store import ObjectStore
 
 RETRY_SECONDS = 60
-"""Seconds for which a request is retried that is throttled, meets an error of the server or a cut connection: providers
-ask for patience of seconds while a bucket grows into its load; a run should say within a minute that it is down."""
+"""Seconds for which a throttled or failed request is retried: providers ask clients to wait for seconds while a bucket
+scales up, but a run should report an outage within a minute."""
 MAX_RETRIES = 12
 _AT_ONCE = 8
-"""Objects fetched at once: of small ones almost all the time is waiting."""
+"""Maximum objects fetched at once: for small ones nearly all the time is waiting."""
 _ENDPOINTS = ("AWS_ENDPOINT_URL", "STORAGE_EMULATOR_HOST")
-"""Variables that name another place than the provider's own; Google's clients go by the second."""
-_ASIDE = "broken"
+"""Variables that set another endpoint than the provider's; Google's clients use the second."""
+_QUARANTINE = "broken"
 _MIN_SIZE = 12
-"""Bytes of the shortest Parquet file."""
+"""Minimum bytes of a Parquet file."""
 
 
 class LakeUnavailableError(TryAgainLaterError):
-    """The object storage does not answer for now."""
+    """The object storage is temporarily unavailable."""
 
 
 class LakeRefusedError(CannotGoOnError):
-    """The object storage will not take what it is asked: no bucket, no permission, no credentials."""
+    """The object storage rejects the request: no bucket, no permission, no credentials."""
 
 
 class ObjectStorage:
-    """Objects below a URL; what is read of them is kept below a folder (None: nothing is)."""
+    """Objects below a URL, cached in a folder (None: no cache)."""
 
     is_far: ClassVar[bool] = True
 
@@ -69,8 +69,8 @@ class ObjectStorage:
         return next(self._listed(table), None) is not None
 
     def changed_at(self, table: str) -> int:
-        """The second of the last change, and in place of its fraction a hash of what there is."""
-        found = list(self._metas(table))
+        """The second of the last change, with a hash of the listing in place of its fraction."""
+        found = list(self._list_objects(table))
         last = max((int(meta["last_modified"].timestamp()) for meta in found), default=0)
         state = repr([(meta["path"], meta["e_tag"]) for meta in found]).encode()
         return last * 10**9 + int.from_bytes(hashlib.sha256(state).digest()[:4]) % 10**9 if found else 0
@@ -92,13 +92,14 @@ class ObjectStorage:
         import obstore
 
         try:
-            with self._in_one_sentence():
+            with self._readable_errors():
                 return _file(key, obstore.head(self._store, self._below + key))
         except FileNotFoundError:
             return None
 
     def broken(self, keys: Sequence[str]) -> list[str]:
-        """The keys of objects that are gone or too short: one is never cut off. Damage within is found by reading."""
+        """The keys of objects that are missing or too short. Objects are never truncated; internal damage is found by
+        reading."""
         if not keys:
             return []
         whole = {file.key for file in self.files(keys[0].partition("/")[0]) if file.size >= _MIN_SIZE}
@@ -107,12 +108,12 @@ class ObjectStorage:
     def read(self, file: File) -> bytes:
         import obstore
 
-        if (kept := self._kept_bytes(file)) is not None:
+        if (kept := self._cached_bytes(file)) is not None:
             return kept
-        with self._in_one_sentence():
+        with self._readable_errors():
             found = obstore.get(self._store, self._below + file.key)
             data = bytes(found.bytes())
-            self._keep(_file(file.key, found.meta), data)
+            self._write_cache(_file(file.key, found.meta), data)
             return data
 
     def read_each(self, files: Sequence[File]) -> list[bytes | None]:
@@ -137,21 +138,21 @@ class ObjectStorage:
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
         try:
-            with self._in_one_sentence():
+            with self._readable_errors():
                 mode = self._mode(key, expected)
                 made = obstore.put(self._store, self._below + key, data, mode=mode, use_multipart=False)
-        except (AlreadyExistsError, PreconditionError, FileNotFoundError) as error:  # the last: it is gone meanwhile
-            now = self.state(key)  # a request that was answered to nobody and sent again meets what it wrote itself
+        except (AlreadyExistsError, PreconditionError, FileNotFoundError) as error:  # the last one: deleted meanwhile
+            now = self.state(key)  # a request that is repeated after a lost answer conflicts with its own write
             if now is None or self.read(now) != data:
                 raise ReplacedMeanwhileError(f"{self.place_of(key)} was replaced by another worker.") from error
             return now
         file = File(key, len(data), _quoted(made["e_tag"]))
-        self._keep(file, data)
+        self._write_cache(file, data)
         return file
 
     def _mode(self, key: str, expected: Expected) -> Any:
-        """The condition of a PUT in the form of obstore. Google uses the generation of an object, which a listing
-        lacks. Raises PreconditionError if another version exists, and FileNotFoundError if none does."""
+        """The condition of a PUT for obstore. Google uses the generation of an object, which a listing lacks. Raises
+        PreconditionError if another version exists, and FileNotFoundError if none does."""
         import obstore
         from obstore.exceptions import PreconditionError
 
@@ -167,8 +168,8 @@ class ObjectStorage:
         return {"e_tag": now["e_tag"], "version": now["version"]}
 
     def set_aside(self, key: str, damaged: bytes | None = None) -> str | None:
-        """Limit: one that is written within the milliseconds between the look and the removal goes with it; its stage
-        makes it again, or it is put back from its versions."""
+        """See `Storage.set_aside`. Limit: an object that is written in the milliseconds between check and removal is
+        removed too; its stage rebuilds it, or it is restored from its versions."""
         import obstore
 
         if (now := self.state(key)) is None:
@@ -176,19 +177,19 @@ class ObjectStorage:
         data = self.read(now)
         if damaged is not None and data != damaged:
             return None
-        name = f"{_ASIDE}/{key}.broken-{hashlib.sha256(data).hexdigest()[:8]}"
-        with self._in_one_sentence():
+        name = f"{_QUARANTINE}/{key}.broken-{hashlib.sha256(data).hexdigest()[:8]}"
+        with self._readable_errors():
             obstore.put(self._store, self._below + name, data, use_multipart=False)
         self.remove([key])
         return self.place_of(name)
 
     def put_aside(self) -> list[str]:
-        return [file.key for file in self._listed(_ASIDE)]
+        return [file.key for file in self._listed(_QUARANTINE)]
 
     def remove(self, keys: Sequence[str]) -> None:
         import obstore
 
-        with self._in_one_sentence():
+        with self._readable_errors():
             for key in keys:
                 with suppress(FileNotFoundError):
                     obstore.delete(self._store, self._below + key)
@@ -200,11 +201,11 @@ class ObjectStorage:
 
     @cached_property
     def _store(self) -> ObjectStore:
-        """The client, once the bucket is known to be there: a single object that is not tells nothing of it."""
+        """The client, after checking that the bucket exists, which a missing object does not show."""
         import obstore
         from obstore.store import from_url
 
-        named = [os.environ.get(name, "") for name in _ENDPOINTS]  # who names one without TLS wants it so
+        named = [os.environ.get(name, "") for name in _ENDPOINTS]  # an endpoint without TLS was chosen on purpose
         try:
             store: ObjectStore = from_url(
                 self._url,
@@ -212,27 +213,27 @@ class ObjectStorage:
                 retry_config={"max_retries": MAX_RETRIES, "retry_timeout": timedelta(seconds=RETRY_SECONDS)},
             )
         except Exception as error:
-            raise LakeRefusedError(f"{self._url} cannot be used as MEMORY_LAKE: {_reason(error)}.") from None
-        with self._in_one_sentence():
-            next(iter(obstore.list(store, prefix=f"{self._below}{_ASIDE}")), None)
+            raise LakeRefusedError(f"{self._url} cannot be used as MEMORY_LAKE: {_error_kind(error)}.") from None
+        with self._readable_errors():
+            next(iter(obstore.list(store, prefix=f"{self._below}{_QUARANTINE}")), None)
         return store
 
-    def _metas(self, table: str, offset: str | None = None) -> Iterator[Any]:
+    def _list_objects(self, table: str, offset: str | None = None) -> Iterator[Any]:
         import obstore
 
         offset = self._below + offset if offset else None
-        with self._in_one_sentence():
+        with self._readable_errors():
             for page in obstore.list(self._store, prefix=f"{self._below}{table}", offset=offset):
                 yield from page
 
     def _listed(self, table: str, offset: str | None = None) -> Iterator[File]:
-        for meta in self._metas(table, offset):
+        for meta in self._list_objects(table, offset):
             yield _file(meta["path"].removeprefix(self._below), meta)
 
     @contextmanager
-    def _in_one_sentence(self) -> Iterator[None]:
-        """Convert an error of the client into a sentence, except for missing and replaced objects. Its own words are
-        not shown: a request may carry a key."""
+    def _readable_errors(self) -> Iterator[None]:
+        """Convert an error of the client into a sentence, except for missing and replaced objects. Its message is not
+        shown, as a request may contain a key."""
         from obstore import exceptions
 
         try:
@@ -243,8 +244,8 @@ class ObjectStorage:
             raise
         except (exceptions.AlreadyExistsError, exceptions.PreconditionError):
             raise
-        except exceptions.BaseError as error:  # a listing that is refused is of no kind of its own
-            raise self._sentence(f"{error}", _reason(error)) from None
+        except exceptions.BaseError as error:  # a refused listing has no error class of its own
+            raise self._sentence(f"{error}", _error_kind(error)) from None
 
     def _sentence(self, text: str, reason: str) -> LakeRefusedError | LakeUnavailableError:
         if "NoSuchBucket" in text or "ContainerNotFound" in text:
@@ -274,8 +275,9 @@ class ObjectStorage:
 
     # --- what is kept in the workspace ---
 
-    def _kept_bytes(self, file: File) -> bytes | None:
-        """The cached bytes of this version. The hash in front reveals a file that a power cut left half written."""
+    def _cached_bytes(self, file: File) -> bytes | None:
+        """The cached bytes of this version. The hash at the beginning detects a file that was left incomplete by a
+        power cut."""
         if self._kept is None:
             return None
         try:
@@ -288,14 +290,14 @@ class ObjectStorage:
         self._digests[file.key, str(file.version)] = digest.digest()
         return data
 
-    def _keep(self, file: File, data: bytes) -> None:
+    def _write_cache(self, file: File, data: bytes) -> None:
         digest = hashlib.sha256(data)
         self._digests[file.key, str(file.version)] = digest.digest()
         if self._kept is None:
             return
         path = self._kept / file.key
         temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
-        with suppress(OSError):  # a full disk: it is read again
+        with suppress(OSError):  # full disk: the object is read again
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with open(temporary, "wb", opener=_private) as stream:
                 stream.write(f"{self.place} {file.version} {digest.hexdigest()}\n".encode() + data)
@@ -312,12 +314,12 @@ def _file(key: str, meta: Any) -> File:
 
 
 def _quoted(tag: str | None) -> str:
-    """An ETag as a header has it; in listings Azure leaves out its quotes."""
+    """An ETag in the form of a header; Azure's listings omit the quotes."""
     return tag if tag and tag.endswith('"') else f'"{tag}"'
 
 
-def _reason(error: Exception) -> str:
-    """The status or what kind of error it is: short, and without a word of the request."""
+def _error_kind(error: Exception) -> str:
+    """The status or kind of the error: short, and without any part of the request."""
     text = f"{error}"
     if found := re.search(r"status code: (\d{3} [A-Z][A-Za-z ]*)", text):
         return found[1].strip()

@@ -19,20 +19,20 @@ def storage_of(settings: Settings) -> Storage:
 
 
 def storage_at(place: str, settings: Settings) -> Storage:
-    """A folder, or what a URL like those of MEMORY_LAKE names: a lake that need not be that of the settings."""
+    """The storage in a folder or at a URL like those of MEMORY_LAKE; it need not be that of the settings."""
     if place.startswith("file://"):
         return FolderStorage(Path(unquote(urlsplit(place).path)))
     return _objects(place, kept_objects(settings)) if "://" in place else FolderStorage(Path(place))
 
 
 def kept_objects(settings: Settings) -> Path:
-    """The cache of objects; it may be removed at any time."""
+    """The folder of the object cache, which may be deleted at any time."""
     return settings.workspace / "cache" / "lake"
 
 
 @cache
 def _objects(url: str, kept: Path) -> Storage:
-    """The client, one per process, as it keeps its connections open."""
+    """The client, one per process, as it keeps connections open."""
     from memory_pipeline.lake.object_storage import ObjectStorage
 
     return ObjectStorage(url, kept)

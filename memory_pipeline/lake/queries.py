@@ -1,4 +1,4 @@
-"""SQL over the tables that can read them and do nothing else."""
+"""SQL over the tables, restricted to reading them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from memory_pipeline.lake.tables import TABLES, VIEWS
 _GAP = r"(?:\s|--[^\n]*\n|/\*.*?\*/)*"
 _EXPLAIN = re.compile(rf"{_GAP}explain\b{_GAP}(?:analyze\b{_GAP})?(?:\([^)]*\){_GAP})?", re.I | re.S)
 _ATTEMPTS = 5
-"""Maximum attempts of a query whose files a writer replaces meanwhile."""
+"""Maximum attempts of a query while a writer replaces its files."""
 
 
 Found = TypeVar("Found")
 
 
 class OnlyReadingError(MemoryPipelineError):
-    """The query is not one that only reads."""
+    """The query does not only read."""
 
 
 class Answer(NamedTuple):
@@ -33,8 +33,8 @@ class Answer(NamedTuple):
 
 
 def mended(lake: Lake, query: Callable[[], Found]) -> Found:
-    """The result of the query. If a damaged file is in its way, it is repeated after every table was read: reading
-    quarantines the file, restores it, or raises `DamagedTableError` that says what to do."""
+    """The result of the query. If a damaged file prevents it, it is repeated after reading every table, which
+    quarantines the file, restores it, or raises `DamagedTableError` with instructions."""
     try:
         return query()
     except duckdb.Error:
@@ -49,40 +49,40 @@ def ask(lake: Lake, query: str) -> Answer:
     No other file is read, none is written, and nothing is downloaded. Raises `OnlyReadingError` for another kind of
     statement and `duckdb.Error` for an invalid one.
     """
-    _refuse_all_but_reading(query)
+    _require_reading_only(query)
     for _ in range(_ATTEMPTS - 1):
         before = _state(lake)
         try:
-            return _ask(lake, query)
+            return _run_query(lake, query)
         except duckdb.Error:
             if _state(lake) == before:
                 raise
-    return _ask(lake, query)
+    return _run_query(lake, query)
 
 
-def _refuse_all_but_reading(query: str) -> None:
+def _require_reading_only(query: str) -> None:
     statements = duckdb.extract_statements(query)
     if len(statements) != 1:
         raise OnlyReadingError(f"One query at a time, please; this is {len(statements)}.")
     (statement,) = statements
     if statement.type == duckdb.StatementType.EXPLAIN and (explained := _EXPLAIN.sub("", query, count=1)) != query:
-        _refuse_all_but_reading(explained)  # EXPLAIN ANALYZE runs what it explains
+        _require_reading_only(explained)  # EXPLAIN ANALYZE runs the query
     elif statement.type != duckdb.StatementType.SELECT:
         raise OnlyReadingError(
             f"{statement.type.name} is not allowed here: the tables can only be read. Use SELECT or EXPLAIN."
         )
 
 
-def _ask(lake: Lake, query: str) -> Answer:
+def _run_query(lake: Lake, query: str) -> Answer:
     with duckdb.connect() as connection:
-        _lock(connection, lake, _named(connection, lake, query))
+        _restrict(connection, lake, _named_tables(connection, lake, query))
         result = connection.sql(query)
         return Answer(result.columns, result.fetchall())
 
 
-def _named(connection: duckdb.DuckDBPyConnection, lake: Lake, query: str) -> Collection[str]:
-    """The tables whose files are listed; on object storage only those that the query names, if that is certain: each
-    costs a listing, and creating a view opens its files."""
+def _named_tables(connection: duckdb.DuckDBPyConnection, lake: Lake, query: str) -> Collection[str]:
+    """The tables whose files are listed; on object storage only those that the query surely names, as each costs a
+    listing, and creating a view opens its files."""
     if not lake.storage.is_far or "query_table" in query.casefold():
         return TABLES
     try:
@@ -92,12 +92,12 @@ def _named(connection: duckdb.DuckDBPyConnection, lake: Lake, query: str) -> Col
     return names & set(TABLES) | ({"events"} if names & set(VIEWS) else set())
 
 
-def _lock(connection: duckdb.DuckDBPyConnection, lake: Lake, tables: Collection[str]) -> None:
-    """Make the tables views, and let the connection open their files and nothing else, for good."""
+def _restrict(connection: duckdb.DuckDBPyConnection, lake: Lake, tables: Collection[str]) -> None:
+    """Create the views of the tables, and restrict the connection permanently to their files."""
     files = ", ".join(sql_text(file) for table in tables for file in lake.files(table))
     for setting in ("python_enable_replacements", "autoinstall_known_extensions", "autoload_known_extensions"):
-        connection.execute(f"SET {setting} = false")  # a name in a query is a table, no variable
-    lake.attach_views(connection, tables)  # which registers what reads objects: later nothing can be
+        connection.execute(f"SET {setting} = false")  # a name in a query is a table, not a Python variable
+    lake.attach_views(connection, tables)  # also registers the reader of objects, which is impossible later
     connection.execute(f"SET allowed_paths = [{files}]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")

@@ -1,12 +1,12 @@
-"""The rows of the tables: every column is declared here, once, with its type and what it means.
+"""The rows of the tables: every column is declared here once, with its type and meaning.
 
-There is a class per table: its docstring says what one row is, and an `Annotated` column carries a note. The schemas in
-`lake/tables.py`, Dagster's columns and docs/reference.md are made from them. Times are UTC, `day` is the local
+There is a class per table: its docstring describes a row, and an `Annotated` column has a note. The schemas in
+`lake/tables.py`, Dagster's columns and docs/reference.md are generated from them. Times are UTC, `day` is the local
 calendar day, ids are strings, `start` and `end` are character offsets into `messages.text`. Columns are added, never
 renamed.
 
-`| None` stands where a row that is written today may have no value. A row of a file from before a column was added has
-none there either, in any column.
+`| None` marks columns that may be empty in rows written today. In a file from before a column was added, any column may
+be null.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RowT = TypeVar("RowT")
 
 NAME = object()
 Name = Annotated[str, NAME]
-"""An id, a digest, a file's name or one of a few words: nothing that was said. Other texts may quote a session."""
+"""An id, a digest, a file name or an enumeration value: never quoted text. Other text columns may quote a session."""
 
 
 def typed_rows(frame: pl.DataFrame, kind: type[RowT]) -> list[RowT]:
@@ -31,7 +31,7 @@ def typed_rows(frame: pl.DataFrame, kind: type[RowT]) -> list[RowT]:
 
 
 def distinct(values: Iterable[str | None]) -> list[str]:
-    """Each of these texts once, in order; without those that say nothing."""
+    """The unique non-empty texts, in order."""
     return sorted({value for value in values if value})
 
 
@@ -59,21 +59,21 @@ class ImageRow(TypedDict):
 
 
 class UnknownRecordRow(TypedDict):
-    """How many records of a type there were that the reader does not know."""
+    """The number of records of a type that the reader does not know."""
 
     type: str
     count: int
 
 
 class ProblemRow(TypedDict):
-    """A line that could not be read."""
+    """An unreadable line."""
 
     line: int
     reason: str
 
 
 class FileDayRow(TypedDict):
-    """A day on which something in a session file was said."""
+    """A day with messages in a session file."""
 
     day: date
     digest: str
@@ -84,7 +84,7 @@ class FileDayRow(TypedDict):
 
 
 class FilePartRow(TypedDict):
-    """Which part of its session a file is; see `sessions.model.Part`."""
+    """The part of its session that a file is; see `harnesses.model.Part`."""
 
     name: str
     began_at: datetime | None
@@ -94,7 +94,7 @@ class FilePartRow(TypedDict):
 
 
 class WeekRow(TypedDict):
-    """How often something happened in a week, by its Monday."""
+    """The number of occurrences in a week, by its Monday."""
 
     week: date
     occurrences: int

@@ -1,9 +1,10 @@
-"""The zone, first day and salt of a lake in object storage, which all of its workspaces share, and the server that
-makes its memory, if there is one.
+"""The marks of a lake in object storage, shared by all of its workspaces: time zone, first day, salt, and the server
+that builds its memory, if any.
 
-With another zone or salt each workspace would rebuild the other's days, and what one forgot would come back through the
-other. The marks are objects below `marks/`, each created once by a conditional PUT; a workspace keeps a copy, so that
-settings are read without a request. A bucket is as private as the transcripts in it: who reads them may read the salt.
+With different zones or salts, workspaces would rebuild each other's days, and words forgotten in one would return
+through the other. The marks are objects in `marks/`, each created once by a conditional PUT; a workspace keeps a copy,
+so that settings are read without a request. Access to the bucket must be as restricted as to the transcripts: who can
+read it can read the salt.
 """
 
 from __future__ import annotations
@@ -31,18 +32,18 @@ class OtherMarksError(CannotGoOnError):
 
 
 class ServedElsewhereError(CannotGoOnError):
-    """A server makes the memory of this lake; two would rebuild each other's days."""
+    """A server builds the memory of this lake; two builders would rebuild each other's days."""
 
 
 def is_shared(settings: Settings) -> bool:
-    """Whether the lake may be that of several workspaces."""
+    """Whether several workspaces may use the lake."""
     return settings.lake is not None and not settings.lake.startswith("file:")
 
 
 def take_over(settings: Settings) -> bool:
-    """Copy what the lake has and the workspace lacks into the workspace; whether that was anything.
+    """Copy marks of the lake that the workspace lacks into the workspace. Returns whether there were any.
 
-    Asks the bucket only while something is lacking. Raises `LakeUnavailableError` and `LakeRefusedError`.
+    The bucket is only read while a mark is missing. Raises `LakeUnavailableError` and `LakeRefusedError`.
     """
     if not is_shared(settings):
         return False
@@ -54,35 +55,35 @@ def take_over(settings: Settings) -> bool:
 
 
 def share_zone(settings: Settings) -> None:
-    """Make the zone the lake's, if it has none yet, and so the salt of a workspace that was made before salts were
-    shared. Raises `OtherMarksError` where the lake has another."""
+    """Store the workspace's zone in the lake, if it has none yet, and likewise the salt of a workspace from before
+    salts were shared. Raises `OtherMarksError` if the lake has another."""
     if is_shared(settings):
-        _share(settings, ZONE, f"{settings.timezone}\n".encode())
+        _share_mark(settings, ZONE, f"{settings.timezone}\n".encode())
         if salt := workspace_marks.content(settings.workspace, SALT):
-            _share(settings, SALT, salt)
+            _share_mark(settings, SALT, salt)
 
 
 def share_first_day(settings: Settings) -> None:
-    """Make the workspace's first day the lake's, if it has none yet. Another one hides days, and harms nothing."""
+    """Store the workspace's first day in the lake, if it has none yet. A different one only hides days."""
     if day := workspace_marks.content(settings.workspace, FIRST_DAY):
-        _agreed(storage_of(settings), FIRST_DAY, day)
+        _agree_on(storage_of(settings), FIRST_DAY, day)
 
 
 def make_salt(settings: Settings) -> None:
-    """Make the salt that the lake has the workspace's, where that has none; a new one where neither has."""
+    """Copy the lake's salt into a workspace without one; create a new salt if neither has one."""
     if is_shared(settings) and workspace_marks.content(settings.workspace, SALT) is None:
-        agreed = _agreed(storage_of(settings), SALT, os.urandom(SALT_BYTES))
+        agreed = _agree_on(storage_of(settings), SALT, os.urandom(SALT_BYTES))
         workspace_marks.make(settings.workspace, SALT, agreed)
 
 
 def serve(settings: Settings) -> None:
-    """Register this machine as the one that makes the lake's memory, unless another is registered."""
+    """Register this machine as the one that builds the lake's memory, unless another is registered."""
     if is_shared(settings):
-        _agreed(storage_of(settings), _SERVER, f"{socket.gethostname()}\n".encode())
+        _agree_on(storage_of(settings), _SERVER, f"{socket.gethostname()}\n".encode())
 
 
 def refuse_beside_a_server(settings: Settings) -> None:
-    """Raises `ServedElsewhereError` where `serve` was called for the lake."""
+    """Raise `ServedElsewhereError` if a server is registered for the lake."""
     if is_shared(settings) and (name := _read(storage_of(settings), _SERVER)) is not None:
         server = name.decode("utf-8", "replace").strip()
         raise ServedElsewhereError(
@@ -92,8 +93,8 @@ def refuse_beside_a_server(settings: Settings) -> None:
         )
 
 
-def _share(settings: Settings, name: str, data: bytes) -> None:
-    if _agreed(storage_of(settings), name, data) != data:
+def _share_mark(settings: Settings, name: str, data: bytes) -> None:
+    if _agree_on(storage_of(settings), name, data) != data:
         raise OtherMarksError(
             f"The lake {settings.lake} has another {_NAMES[name]} than the workspace {settings.workspace}: expected "
             "the same, else each would rebuild the other's days. Name another MEMORY_WORKSPACE (a new one takes over "
@@ -102,14 +103,13 @@ def _share(settings: Settings, name: str, data: bytes) -> None:
 
 
 @cache
-def _agreed(storage: Storage, name: str, data: bytes) -> bytes:
-    """The value of this mark in the lake, after this one was offered: requested once per process, since it never
-    changes."""
+def _agree_on(storage: Storage, name: str, data: bytes) -> bytes:
+    """The value of this mark in the lake, after offering this one. Requested once per process, as it never changes."""
     if (there := _read(storage, name)) is not None:
         return there
     try:
         storage.write(_key(name), data, expected=None)
-    except ReplacedMeanwhileError:  # by another workspace, at the same moment
+    except ReplacedMeanwhileError:  # by another workspace at the same time
         return _read(storage, name) or data
     return data
 

@@ -1,9 +1,9 @@
-"""The storage of the lake's files: a folder of this machine, or objects in a bucket, with the same interface.
+"""The storage of the lake's files: a local folder, or objects in a bucket, with the same interface.
 
-A day of a table is one file, so one rename, or one PUT, replaces it: readers see the old rows or the new, and a killed
-client leaves one of them. S3, Google's and Azure's object storage replace whole objects and show a write to every later
-read and listing, so no manifest is needed. Earlier versions are in `backups/`, and damaged files are quarantined, in
-both.
+A day of a table is one file, so a single rename or PUT replaces it: readers see the old or the new rows, and a killed
+process leaves one of them. The object storage of S3, Google and Azure replaces whole objects and is strongly
+consistent, so no manifest is needed. In both kinds, earlier versions are in `backups/`, and damaged files are
+quarantined.
 """
 
 from __future__ import annotations
@@ -28,21 +28,22 @@ Expected = str | int | None | Literal["any"]
 
 
 class ReplacedMeanwhileError(MemoryPipelineError):
-    """Another writer has replaced the file since it was read; nothing was written."""
+    """Another writer replaced the file after it was read; nothing was written."""
 
 
 class File(NamedTuple):
-    """A file of the lake as it was when it was looked at."""
+    """The state of a file of the lake at a point in time."""
 
     key: str
-    """Its table and name, like `messages/2025-03-05.parquet`."""
+    """Table and name, like `messages/2025-03-05.parquet`."""
     size: int
     version: str | int
-    """Another one when it is written again: the ETag of an object, the nanosecond of a file."""
+    """The version, which changes on each write: the ETag of an object, the modification time of a file in
+    nanoseconds."""
 
     @property
     def stem(self) -> str:
-        """Its day, or `all`."""
+        """The day of the file, or `all`."""
         return self.key.rpartition("/")[2].removesuffix(SUFFIX)
 
 
@@ -50,7 +51,7 @@ class Storage(Hashable, Protocol):
     """The storage interface of the lake. Keys are relative to it."""
 
     is_far: ClassVar[bool]
-    """Whether a look at one file is a request, and one at a table a few."""
+    """Whether storage is remote: reading the state of a file is a request, and that of a table a few."""
 
     @property
     def place(self) -> str:
@@ -58,54 +59,54 @@ class Storage(Hashable, Protocol):
 
     @property
     def backups(self) -> Storage:
-        """The folder of earlier versions of its files, by the same keys with a time appended."""
+        """The storage of earlier versions of its files, with the same keys plus a time."""
 
     def place_of(self, key: str) -> str:
-        """The path or URL that messages to the user name."""
+        """The path or URL of a file for messages to the user."""
 
     def is_begun(self, table: str = "") -> bool:
-        """Whether anything was ever written there, or of the table."""
+        """Whether anything was ever written to the storage, or to the table."""
 
     def changed_at(self, table: str) -> int:
-        """About when a file of the table was written last, in nanoseconds, and another number after each write."""
+        """The approximate time of the last write to the table, in nanoseconds; it differs after each write."""
 
     def all_files(self) -> Iterable[File]:
         """The files of every table."""
 
     def files(self, table: str, first: str = "", last: str = "", suffix: str = SUFFIX) -> list[File]:
-        """The table's, in order; only those from a day to a day where they are given."""
+        """The files of the table, in order, optionally only those within a range of days."""
 
     def state(self, key: str) -> File | None:
-        """The file as it is now. Raises IsADirectoryError for a folder in its place."""
+        """The current state of the file, or None. Raises IsADirectoryError for a folder in its place."""
 
     def broken(self, keys: Sequence[str]) -> list[str]:
-        """The keys of files that are gone or, by a quick look, cut off."""
+        """The keys of files that are missing or, by a quick check, truncated."""
 
     def read(self, file: File) -> bytes:
-        """Its bytes, or those that were written since. Raises FileNotFoundError and IsADirectoryError."""
+        """The bytes of the file, possibly of a newer version. Raises FileNotFoundError and IsADirectoryError."""
 
     def read_each(self, files: Sequence[File]) -> list[bytes | None]:
-        """Likewise of several, several at once; None for one that is gone."""
+        """The bytes of several files, read concurrently; None for a missing one."""
 
     def source(self, file: File) -> str | BytesIO:
         """The source that a reader of Parquet opens for the footer."""
 
     def digest(self, file: File) -> bytes:
-        """SHA-256 of its bytes."""
+        """SHA-256 of the file's bytes."""
 
     def write(self, key: str, data: bytes, expected: Expected = "any") -> File:
-        """Replace the file, whole or not at all. Raises `ReplacedMeanwhileError` where an object is no longer the
-        expected one; in a folder, writers that expect something hold a lock of their own."""
+        """Replace the file atomically. Raises `ReplacedMeanwhileError` if an object no longer has the expected version;
+        in a folder, writers that expect a version hold their own lock."""
 
     def set_aside(self, key: str, damaged: bytes | None = None) -> str | None:
-        """Quarantine a damaged file and return its new path. If bytes are given, only while it contains these; None if
-        it does not, or is missing."""
+        """Quarantine a damaged file and return its new path. If bytes are given, this happens only while the file
+        contains them; returns None if it does not, or is missing."""
 
     def put_aside(self) -> list[str]:
-        """The keys of all that were."""
+        """The keys of all quarantined files."""
 
     def remove(self, keys: Sequence[str]) -> None:
-        """Delete the file; one that is gone already is no error."""
+        """Delete the files; missing ones are ignored."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ class FolderStorage:
         return sorted(found)
 
     def state(self, key: str) -> File | None:
-        path = f"{self.place}/{key}"  # a plan asks for thousands, so no `Path` is made
+        path = f"{self.place}/{key}"  # without a `Path`, as a plan asks for thousands
         try:
             status = os.stat(path)  # noqa: PTH116
         except (FileNotFoundError, NotADirectoryError):
@@ -168,11 +169,11 @@ class FolderStorage:
         return File(key, status.st_size, status.st_mtime_ns)
 
     def broken(self, keys: Sequence[str]) -> list[str]:
-        return [key for key in keys if not _has_both_ends(self.root / key)]
+        return [key for key in keys if not _has_magic_bytes(self.root / key)]
 
     def read(self, file: File) -> bytes:
-        """The bytes, read by one opening: a second one, for the rows that the footer names, may meet other rows, since
-        a writer has renamed new ones into their place."""
+        """The bytes, read from a single open file: another open might find newer rows, as writers rename files into
+        place."""
         return (self.root / file.key).read_bytes()
 
     def read_each(self, files: Sequence[File]) -> list[bytes | None]:
@@ -199,17 +200,17 @@ class FolderStorage:
             with temporary.open("wb") as stream:
                 stream.write(data)
                 stream.flush()
-                os.fsync(stream.fileno())  # the rows before the name: no crash may leave an empty file in its place
+                os.fsync(stream.fileno())  # sync before renaming, so that a crash leaves no empty file
             status = temporary.stat()
             temporary.replace(path)
-            sync_folder(path.parent)  # a power cut may not bring back what was there before
+            sync_folder(path.parent)  # a power cut must not undo the rename
         finally:
             temporary.unlink(missing_ok=True)
         return File(key, status.st_size, status.st_mtime_ns)
 
     def set_aside(self, key: str, damaged: bytes | None = None) -> str | None:
         path = self.root / key
-        with suppress(FileNotFoundError):  # another process has set it aside
+        with suppress(FileNotFoundError):  # quarantined by another process
             if damaged is None or path.read_bytes() == damaged:
                 return str(path.rename(aside(path)))
         return None
@@ -223,24 +224,24 @@ class FolderStorage:
 
 
 def is_asked_for(name: str, first: str, last: str, suffix: str) -> bool:
-    """Whether a name is a table's file (a version's, by its suffix) from a day to a day."""
+    """Whether a name is that of a table's file (or of a version, by its suffix) within a range of days."""
     stem, found, rest = name.partition(suffix)
     is_named = bool(found) and bool(rest) == (suffix != SUFFIX) and not name.startswith(".")
     return is_named and first <= stem and (not last or stem <= last)
 
 
-def _has_both_ends(path: Path) -> bool:
-    """Whether it begins and ends as Parquet does: a quick look that finds what was not written to its end."""
+def _has_magic_bytes(path: Path) -> bool:
+    """Whether the file has the magic bytes of Parquet at both ends: a quick check for incomplete files."""
     try:
         with path.open("rb") as file:
             begin = file.read(4)
             file.seek(-4, os.SEEK_END)
             return begin == file.read(4) == b"PAR1"
-    except OSError:  # also where it has fewer than four bytes
+    except OSError:  # also if it has fewer than four bytes
         return False
 
 
 @lru_cache(maxsize=20_000)
 def _file_digest(path: str, size: int, modified_ns: int) -> bytes:
-    """A hash of the file as it was then: a plan looks at every file of the lookback of every day."""
+    """A hash of the file in this state, cached because a plan reads every file of the lookback for each day."""
     return hashlib.sha256(Path(path).read_bytes()).digest()

@@ -1,8 +1,7 @@
-"""The tables: one Parquet file per table and day, the truth that everything else is derived from.
+"""The tables: one Parquet file per table and day, from which everything else is derived.
 
-A file is replaced whole, so a reader sees the old rows or the new, never half of them, and no lock is held. Where the
-files lie is `storage.py`'s matter. Each daily file carries the fingerprint of the inputs it was made from, which is how
-a stage knows that a day is up to date.
+A file is replaced atomically, so a reader sees the old or the new rows, and no lock is needed. `storage.py` decides
+where the files are. Each daily file has the fingerprint of its inputs, by which a stage knows that a day is up to date.
 """
 
 from __future__ import annotations
@@ -34,52 +33,52 @@ if TYPE_CHECKING:
     from memory_pipeline.settings import Settings
 
 log = logging.getLogger(__name__)
-_FINGERPRINT, _RETIRED, _BEFORE = "fingerprint", "retired", "digest_before"
-_METADATA = (_FINGERPRINT, _RETIRED, _BEFORE)
+_FINGERPRINT, _RETIRED, _DIGEST_BEFORE = "fingerprint", "retired", "digest_before"
+_METADATA = (_FINGERPRINT, _RETIRED, _DIGEST_BEFORE)
 MIN_FILES_AT_ONCE = 2
-"""Minimum number of files that are read concurrently: over two years of small files that is five times as fast, over
-two days it is slower. Fewer are requested one by one, more by a listing."""
+"""Minimum number of files that are read concurrently: for two years of small files that is five times as fast, for two
+days it is slower. Fewer are requested one by one, more by a listing."""
 MAX_BYTES_AT_ONCE = 200_000_000
-"""Maximum total size of files that are read at once, as they lie on disk; more are read file by file."""
+"""Maximum total bytes on disk of files that are read at once; more are read file by file."""
 UPDATE_SECONDS = 60.0
-"""Seconds for which an update that another worker forestalled is retried; each one lost is one that another won."""
+"""Seconds for which an update is retried after conflicts; each lost attempt is another worker's success."""
 _PAUSE_SECONDS = 0.02
 
 
 class DamagedTableError(MemoryPipelineError):
-    """A file of a table cannot be read; the message names it and says what to do."""
+    """A file of a table is unreadable; the message names it and says what to do."""
 
 
 class Lake:
-    """Tables of `schemas.TABLES` under one directory, which is made on the first write, or in a bucket.
+    """The tables of `tables.TABLES` in a folder, which is created on the first write, or in a bucket.
 
-    One made `for_planning` looks at each file once, where it can by one listing of each table, and believes for good
-    what it saw: a plan over years asks for the same days again and again.
+    A lake opened `for_planning` reads the state of each file once, by a listing of each table if possible, and caches
+    it permanently: a plan over years asks for the same days repeatedly.
     """
 
     def __init__(self, root: Path | Storage, *, for_planning: bool = False) -> None:
         self.storage: Storage = FolderStorage(root) if isinstance(root, Path) else root
         self.is_for_planning = for_planning
-        self._healed: set[str] = set()
+        self._restored: set[str] = set()
         self._seen: dict[str, File | None] | None = {} if for_planning else None
         self._listed: set[str] = set()
 
     @classmethod
     def from_settings(cls, settings: Settings, *, for_planning: bool = False) -> Self:
-        """The lake of a workspace, wherever MEMORY_LAKE says that it lies."""
+        """The lake of a workspace, at the location in MEMORY_LAKE."""
         return cls(storage_of(settings), for_planning=for_planning)
 
     @property
     def root(self) -> Path:
-        """The folder of a lake that lies in one."""
+        """The folder of a lake in a local folder."""
         assert isinstance(self.storage, FolderStorage)
         return self.storage.root
 
     @contextmanager
     def seen_once(self) -> Iterator[None]:
-        """A context in which fingerprints, digests and retired days come from one listing of each table, with this
-        lake's own writes; rows and versions are read directly. So changes of another worker are found by the next run,
-        as are those while a day is built. In a folder the state is always read, as that costs nothing."""
+        """A context in which fingerprints, digests and retired days come from one listing of each table plus this
+        lake's own writes; rows and versions are read directly. Changes of other workers are found by the next run, like
+        those during a build. In a folder the state is always read, as that costs nothing."""
         if self._seen is not None or not self.storage.is_far:
             yield
             return
@@ -90,7 +89,7 @@ class Lake:
             self._seen = None
 
     def path(self, table: str, day: date | None = None) -> Path:
-        """The file of a lake that lies in a folder."""
+        """The file of a lake in a local folder."""
         return self.root / _key(table, day)
 
     def place(self, table: str, day: date | None = None) -> str:
@@ -103,39 +102,39 @@ class Lake:
 
     def version(self, table: str, day: date | None = None) -> str | int | None:
         """The version of a day, or of a table that is one file; it differs after each write. None without a file."""
-        state = self._look(table, _key(table, day))
+        state = self._read_state(table, _key(table, day))
         return state and state.version
 
     def days(self, table: str) -> list[date]:
         """The days that have a file, empty ones included, oldest first."""
-        return [date.fromisoformat(file.stem) for file in self._dated(table)]
+        return [date.fromisoformat(file.stem) for file in self._dated_files(table)]
 
     def read(
         self, table: str, days: Iterable[date] | None = None, columns: Sequence[str] | None = None
     ) -> pl.DataFrame:
         """The rows of these days (None: all), typed also if there are none; only some columns if given.
 
-        A damaged file of rows that can be rebuilt is quarantined, and its day reads as if it had never been written.
-        Raises `DamagedTableError` if they cannot.
+        A damaged file of a derived table is quarantined, and its day counts as never written. Raises
+        `DamagedTableError` for other tables.
         """
-        self._heal(table)
+        self._restore_lost(table)
         files = self._files(table, days)
-        if len(files) > MIN_FILES_AT_ONCE and (at_once := self._at_once(table, files, columns)) is not None:
+        if len(files) > MIN_FILES_AT_ONCE and (at_once := self._read_at_once(table, files, columns)) is not None:
             return at_once
         empty = pl.DataFrame(schema=TABLES[table].columns).select(columns or pl.all())
         return pl.concat([empty, *(self._frame(table, file, columns) for file in files)])
 
     def _files(self, table: str, days: Iterable[date] | None) -> list[File]:
-        """The existing files of these days (None: all), the oldest first."""
+        """The existing files of these days (None: all), oldest first."""
         if TABLES[table].daily and days is None:
-            return self._dated(table)
+            return self._dated_files(table)
         wanted = sorted(set(() if days is None else days)) if TABLES[table].daily else [None]
         if len(wanted) <= MIN_FILES_AT_ONCE:
-            return [file for day in wanted if (file := self._look(table, _key(table, day)))]
+            return [file for day in wanted if (file := self._read_state(table, _key(table, day)))]
         names, found = {f"{day}" for day in wanted}, self.storage.files(table, f"{wanted[0]}", f"{wanted[-1]}")
         return [file for file in found if file.stem in names]
 
-    def _dated(self, table: str) -> list[File]:
+    def _dated_files(self, table: str) -> list[File]:
         return [file for file in self.storage.files(table) if file.stem.count("-") == 2]
 
     def replace(
@@ -148,58 +147,59 @@ class Lake:
     ) -> None:
         """Make `frame` the rows of exactly these days; a day without rows becomes an empty file.
 
-        Of a single day, on object storage, only while it has the `expected` version; else `ReplacedMeanwhileError` is
-        raised. Raises ValueError when the frame has other columns than the table or rows of other days.
+        On object storage, a single day is only replaced while it has the `expected` version; otherwise
+        `ReplacedMeanwhileError` is raised. Raises ValueError if the frame has other columns than the table or rows of
+        other days.
         """
         days = sorted(set(days))
-        frame = self._conform(table, frame)
+        frame = self._conformed(table, frame)
         strange = set(frame["day"].unique()) - set(days)
         if strange:
             raise ValueError(f"{table}: rows of {sorted(strange)} were given, but only {days} are replaced.")
         for day in days:
             fingerprint = (fingerprints or {}).get(day, "")
             rows = frame.filter(pl.col("day") == day)
-            self._write(table, rows, day, fingerprint, expected, self._marks(table, day))
+            self._write(table, rows, day, fingerprint, expected, self._kept_metadata(table, day))
 
     def retire(self, table: str, frame: pl.DataFrame, day: date) -> None:
-        """Make `frame`, which has less than there was, the rows of the day for good: `is_retired` says from now on that
-        they cannot be rebuilt, and `digest` that nothing has changed."""
-        before = {_BEFORE: self.storage.digest(state).hex()} if (state := self._state(table, day)) else {}
-        marks = {_RETIRED: "yes"} | before | self._marks(table, day)
-        self._write(table, self._conform(table, frame), day, self.fingerprint(table, day) or "", marks=marks)
+        """Make the reduced `frame` the final rows of the day: from now on `is_retired` says that they cannot be
+        rebuilt, and `digest` that nothing has changed."""
+        before = {_DIGEST_BEFORE: self.storage.digest(state).hex()} if (state := self._state(table, day)) else {}
+        marks = {_RETIRED: "yes"} | before | self._kept_metadata(table, day)
+        self._write(table, self._conformed(table, frame), day, self.fingerprint(table, day) or "", marks=marks)
 
-    def _marks(self, table: str, day: date) -> dict[str, str]:
-        """The metadata that a file of the day keeps when its rows are replaced."""
+    def _kept_metadata(self, table: str, day: date) -> dict[str, str]:
+        """The metadata of the day's file that is kept when its rows are replaced."""
         return {name: mark for name, mark in self._metadata(table, day).items() if name != _FINGERPRINT}
 
     def is_retired(self, table: str, day: date) -> bool:
-        """Whether something of the day's rows is no longer kept."""
+        """Whether rows or texts of the day were deleted for good."""
         return _RETIRED in self._metadata(table, day)
 
     def replace_all(self, table: str, frame: pl.DataFrame) -> None:
-        """Make `frame` the rows of a table that is not cut by day."""
-        self._write(table, self._conform(table, frame), None, "")
+        """Make `frame` the rows of a table that is not split by day."""
+        self._write(table, self._conformed(table, frame), None, "")
 
     def update(
         self, table: str, change: Callable[[pl.DataFrame], pl.DataFrame | None], day: date | None = None
     ) -> None:
-        """Replace the rows of a day, or of a table that is not cut by day, by the result of `change` (None: leave
-        them).
+        """Replace the rows of a day, or of a table that is not split by day, by the result of `change` (None: no
+        change).
 
         On object storage no write of another worker is lost: after a conflict `change` is called again with the current
-        rows, so it must be repeatable, even if they contain its own already. In a folder, writers of a shared table
-        hold a lock. Raises `TryAgainLaterError` after a minute of that, and what `change` raises.
+        rows, so it must be repeatable, even if they already contain its result. In a folder, writers of a shared table
+        hold a lock. Raises `TryAgainLaterError` after a minute of conflicts, and the errors of `change`.
         """
         end, pause, key = time.monotonic() + UPDATE_SECONDS, _PAUSE_SECONDS, _key(table, day)
         while True:
-            self._heal(table)
-            found = self._look(table, key)
+            self._restore_lost(table)
+            found = self._read_state(table, key)
             empty = pl.DataFrame(schema=TABLES[table].columns)
             made = change(self._frame(table, found, None) if found else empty)
             if made is None:
                 return
             try:
-                self._write(table, self._conform(table, made), day, "", expected=found and found.version)
+                self._write(table, self._conformed(table, made), day, "", expected=found and found.version)
             except ReplacedMeanwhileError as error:
                 if time.monotonic() > end:
                     raise TryAgainLaterError(
@@ -212,42 +212,42 @@ class Lake:
                 return
 
     def fingerprint(self, table: str, day: date) -> str | None:
-        """The fingerprint that was given to `replace`; None if the day was never written or cannot be read."""
+        """The fingerprint given to `replace`; None if the day was never written or is unreadable."""
         return self._metadata(table, day).get(_FINGERPRINT)
 
     def _metadata(self, table: str, day: date) -> dict[str, str]:
-        """The metadata of the day's file; empty where there is none, or none that can be read."""
+        """The metadata of the day's file; empty if it is missing or unreadable."""
         state = self._state(table, day)
         try:
             return {_FINGERPRINT: ""} | _file_metadata(self.storage, state) if state else {}
         except FileNotFoundError:
             return {}
         except pl.exceptions.PolarsError:
-            if state and TABLES[table].is_derived:  # the stage that makes it anew would write over it
+            if state and TABLES[table].is_derived:  # the stage that rebuilds it would overwrite it
                 self._frame(table, state, None)
             return {}
 
     def digest(self, table: str, days: Iterable[date]) -> str:
-        """A hash over the days' bytes: equal if nothing that a later stage reads has changed. Rows deleted by retention
-        count as before, as nothing is to be rebuilt without them."""
+        """A hash of the days' bytes, which is equal if no input of later stages has changed. Rows deleted by retention
+        still count, as nothing is to be rebuilt without them."""
         total = hashlib.sha256()
         for day, state in self._states(table, days):
-            with suppress(FileNotFoundError):  # set aside since
+            with suppress(FileNotFoundError):  # quarantined meanwhile
                 before = self._digest_before(table, state)
                 total.update(f"{day}".encode() + (bytes.fromhex(before) if before else self.storage.digest(state)))
         return total.hexdigest()
 
     def _digest_before(self, table: str, state: File) -> str | None:
-        """The former digest of a file whose old rows were removed."""
-        if not TABLES[table].passes:  # of the others nobody need look into the file
+        """The digest that a file had before its old rows were removed."""
+        if not TABLES[table].passes:  # other tables need no look into the file
             return None
         try:
-            return _file_metadata(self.storage, state).get(_BEFORE)
+            return _file_metadata(self.storage, state).get(_DIGEST_BEFORE)
         except pl.exceptions.PolarsError:
             return None
 
     def _states(self, table: str, days: Iterable[date]) -> Iterator[tuple[date, File]]:
-        """The days that have a file, in order, each with its state."""
+        """The days with a file, in order, each with its state."""
         wanted = sorted(set(days))
         if self._seen is None and self.storage.is_far and len(wanted) > MIN_FILES_AT_ONCE:
             yield from ((date.fromisoformat(file.stem), file) for file in self._files(table, wanted))
@@ -257,10 +257,10 @@ class Lake:
                 yield day, state
 
     def _state(self, table: str, day: date | None) -> File | None:
-        """The state of the file, if it is there."""
+        """The state of the file, or None."""
         key = _key(table, day)
         if self._seen is None:
-            return self._look(table, key)
+            return self._read_state(table, key)
         if self.storage.is_far:
             if table not in self._listed:
                 self._listed.add(table)
@@ -268,10 +268,10 @@ class Lake:
                     self._seen.setdefault(file.key, file)
             return self._seen.get(key)
         if key not in self._seen:
-            self._seen[key] = self._look(table, key)
+            self._seen[key] = self._read_state(table, key)
         return self._seen[key]
 
-    def _look(self, table: str, key: str) -> File | None:
+    def _read_state(self, table: str, key: str) -> File | None:
         try:
             return self.storage.state(key)
         except IsADirectoryError:
@@ -280,16 +280,16 @@ class Lake:
             return None
 
     def files(self, table: str) -> dict[str, str | int]:
-        """The table's files, the oldest day first: the path or URL of each, with its version."""
+        """The table's files, oldest day first: path or URL, and version."""
         return {self.storage.place_of(file.key): file.version for file in self.storage.files(table)}
 
     def attach_views(
         self, connection: duckdb.DuckDBPyConnection, tables: Collection[str] = TABLES, days: Sequence[date] = ()
     ) -> None:
-        """Make every table a view of the connection, those without files too; times show in UTC.
+        """Create a view for every table, including those without files; times are shown in UTC.
 
-        On object storage those that are not named stay empty, and of the others only the days from the first to the
-        last of `days` are looked at, where they are given.
+        On object storage, the views of tables that are not named are empty, and of the others only the days within the
+        range of `days`, if given, are listed.
         """
         connection.execute("SET TimeZone = 'UTC'")
         listed: dict[str, list[File]] = {}
@@ -311,17 +311,17 @@ class Lake:
         for name, query in VIEWS.items():
             connection.execute(f'CREATE OR REPLACE VIEW "{name}" AS {query}')
 
-    def _heal(self, table: str) -> None:
-        """Put back what is lost of a table that cannot be rebuilt; once, since nothing of it goes by itself."""
-        if TABLES[table].is_derived or table in self._healed:
+    def _restore_lost(self, table: str) -> None:
+        """Restore missing files of a table that cannot be rebuilt; once, as its files are never deleted on purpose."""
+        if TABLES[table].is_derived or table in self._restored:
             return
-        self._healed.add(table)
+        self._restored.add(table)
         for key in lost(self.storage, table):
             if sentence := put_back(self.storage, key):
                 log.warning(sentence)
 
-    def _at_once(self, table: str, files: list[File], columns: Sequence[str] | None) -> pl.DataFrame | None:
-        """All rows of these files; None if one is damaged or has other types, or if they are too large to be held at
+    def _read_at_once(self, table: str, files: list[File], columns: Sequence[str] | None) -> pl.DataFrame | None:
+        """All rows of these files; None if one is damaged or has other types, or if they are too large to be read at
         once."""
         schema = TABLES[table].columns
         if sum(file.size for file in files) > MAX_BYTES_AT_ONCE:
@@ -340,7 +340,7 @@ class Lake:
         frame = pl.DataFrame(schema=TABLES[table].columns)
         try:
             content = BytesIO(self.storage.read(file))
-        except FileNotFoundError:  # another process has just set it aside
+        except FileNotFoundError:  # quarantined by another process
             return frame.select(columns or pl.all())
         except IsADirectoryError:
             if not TABLES[table].is_derived:
@@ -363,11 +363,11 @@ class Lake:
                 reason = f"{place} cannot be read ({type(error).__name__}). {TABLES[table].fix}"
                 raise DamagedTableError(reason) from error
         try:
-            return self._conform(table, frame).select(columns or pl.all())
-        except pl.exceptions.PolarsError as error:  # other types than ours: nothing is wrong with the file
+            return self._conformed(table, frame).select(columns or pl.all())
+        except pl.exceptions.PolarsError as error:  # unexpected types: the file itself is valid
             raise DamagedTableError(f"{place} cannot be read ({type(error).__name__}). {TABLES[table].fix}") from error
 
-    def _conform(self, table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    def _conformed(self, table: str, frame: pl.DataFrame) -> pl.DataFrame:
         """The frame with the table's columns in order; columns added since a file was written are null."""
         columns = TABLES[table].columns
         strange = set(frame.columns) - set(columns)
@@ -411,5 +411,5 @@ def sql_text(text: str) -> str:
 
 
 def fingerprint_of(*parts: object) -> str:
-    """A hash over the texts of the parts, in order."""
+    """A hash of the texts of the parts, in order."""
     return hashlib.sha256("\x1f".join(map(str, parts)).encode()).hexdigest()

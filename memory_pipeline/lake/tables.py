@@ -34,21 +34,21 @@ _DUCKDB: dict[type[pl.DataType], str] = {
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the lake. `daily` tables have one file per day, the others one file in all."""
+    """A table of the lake. `daily` tables have one file per day, the others a single file."""
 
     row: type
     """The class of a row, with all columns."""
     order: tuple[str, ...]
-    """Columns that rows are sorted by before they are written, so that equal rows are equal bytes."""
+    """Columns by which rows are sorted before writing, so that equal rows give equal bytes."""
     daily: bool = True
     is_derived: bool = True
-    """Whether the rows can be made again from the session files."""
+    """Whether the rows can be rebuilt from the session files."""
     passes: bool = False
-    """Whether rows may be let go of for their age: nothing that is kept is made from them alone."""
+    """Whether old rows may be deleted: nothing that is kept depends on them alone."""
 
     @cached_property
     def columns(self) -> dict[str, pl.DataType]:
-        """The polars type of every column, as they are stored."""
+        """The polars type of every stored column."""
         hints = get_type_hints(self.row)
         return {name: _polars_type(hints[name]) for name in self._names}
 
@@ -59,24 +59,24 @@ class Table:
 
     @cached_property
     def columns_with_words(self) -> list[str]:
-        """The columns of text that may quote a session."""
+        """The text columns that may quote a session."""
         texts = {name for name, kind in self.columns.items() if kind in (pl.String(), pl.List(pl.String()))}
         return [name for name, hint in self._hints.items() if name in texts and rows.NAME not in _metadata(hint)]
 
     @cached_property
     def id_column(self) -> str:
-        """The column by which a row is named: its first id; "" where it has none."""
+        """The column that identifies a row: its first id; "" if it has none."""
         return next((name for name in self.columns if name.endswith("_id")), "")
 
     @property
     def description(self) -> str:
-        """The meaning of a row, to follow "One row is"."""
+        """The description of a row, as a continuation of "One row is"."""
         said = " ".join((inspect.getdoc(self.row) or "").split())
         return said[:1].lower() + said[1:].removesuffix(".")
 
     @property
     def fix(self) -> str:
-        """The instruction for a file of the table that cannot be read."""
+        """The instruction for an unreadable file of the table."""
         if self.is_derived:
             return "Delete it and run `memory run --all`: it is made again from the session files."
         return (
@@ -91,7 +91,7 @@ class Table:
 
     @property
     def _names(self) -> list[str]:
-        """The day comes first, also where a row gets it only when it is stored."""
+        """The names of the columns. The day comes first, also if a row gets it only when it is stored."""
         return sorted(get_type_hints(self.row), key=lambda name: name != "day")
 
 
@@ -129,11 +129,11 @@ VIEWS = {
     "promotions": "SELECT day, proposal_id, section, text, happened_at AS promoted_at, already_there FROM events "
     "WHERE kind = 'promoted'",
 }
-"""What `memory sql` offers beside the tables: the events that are asked for most."""
+"""Additional views of `memory sql`: the most requested events."""
 
 
 def duckdb_type(kind: pl.DataType) -> str:
-    """The DuckDB type that reads a column of this type back from Parquet."""
+    """The DuckDB type for reading a column of this type from Parquet."""
     if isinstance(kind, pl.List):
         return f"{duckdb_type(_instance(kind.inner))}[]"
     if isinstance(kind, pl.Struct):
@@ -146,7 +146,7 @@ def _instance(kind: object) -> pl.DataType:
 
 
 def _polars_type(hint: Any) -> pl.DataType:
-    """The type of a column with this annotation; one whose value may be None has that of its other values."""
+    """The type of a column with this annotation; for an optional one that of its values."""
     if is_typeddict(hint):
         return pl.Struct({name: _polars_type(field) for name, field in get_type_hints(hint).items()})
     if get_origin(hint) is list:

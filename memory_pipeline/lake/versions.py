@@ -1,8 +1,8 @@
 """The last versions of tables that cannot be rebuilt: offers, decisions, promotions and costs.
 
-Each time such a file is written, a copy of it goes to `backups/lake/<table>/`, on object storage to `backups/<table>/`
-beside the tables. If the file is damaged or missing, the newest copy is restored: we never remove one of these files,
-an empty day is an empty file.
+Each time such a file is written, a copy is stored in `backups/lake/<table>/`, on object storage in `backups/<table>/`
+next to the tables. If the file is damaged or missing, the newest copy is restored: these files are never deleted on
+purpose, and an empty day is an empty file.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from memory_pipeline.lake.storage import SUFFIX, File, Storage
 
 VERSIONS_KEPT = 3
 _STAMP = "%Y%m%dT%H%M%S.%fZ"
-_BEHIND = f"{SUFFIX}."
+_VERSION_MARK = f"{SUFFIX}."
 
 
 def keep_version(storage: Storage, key: str, data: bytes) -> None:
-    """Copy what has just been written, and let go of all but the newest three versions."""
+    """Copy the data just written, and delete all but the newest three versions."""
     earlier = versions_of(storage, key)
     if earlier and _bytes(storage, earlier[0]) == data:
         return
@@ -29,16 +29,16 @@ def keep_version(storage: Storage, key: str, data: bytes) -> None:
 
 
 def lost(storage: Storage, table: str) -> list[str]:
-    """The table's files that are gone, empty or cut off, though there are versions of them."""
-    kept = storage.backups.files(table, suffix=_BEHIND)
-    return storage.broken(sorted({version.key.partition(_BEHIND)[0] + SUFFIX for version in kept}))
+    """The table's files that are missing, empty or truncated although versions of them exist."""
+    kept = storage.backups.files(table, suffix=_VERSION_MARK)
+    return storage.broken(sorted({version.key.partition(_VERSION_MARK)[0] + SUFFIX for version in kept}))
 
 
 def put_back(storage: Storage, key: str) -> str | None:
-    """Restore the newest intact version of a file, which is quarantined if it exists; a sentence about it, or None if
-    there is no such version."""
+    """Restore the newest intact version of a file, which is quarantined if it exists. Returns a sentence about it, or
+    None if there is no such version."""
     for version in versions_of(storage, key):
-        if (data := _bytes(storage, version)) is not None and _is_whole(data):
+        if (data := _bytes(storage, version)) is not None and _is_intact(data):
             kept = storage.set_aside(key)
             state = f"was damaged and is kept as {kept.rpartition('/')[2]}" if kept else "was gone"
             storage.write(key, data)
@@ -48,10 +48,10 @@ def put_back(storage: Storage, key: str) -> str | None:
 
 
 def versions_of(storage: Storage, key: str) -> list[File]:
-    """The newest first."""
+    """The versions of a file, newest first."""
     table, _, name = key.partition("/")
     day = name.removesuffix(SUFFIX)
-    return storage.backups.files(table, day, day, suffix=_BEHIND)[::-1]
+    return storage.backups.files(table, day, day, suffix=_VERSION_MARK)[::-1]
 
 
 def _bytes(storage: Storage, version: File) -> bytes | None:
@@ -61,8 +61,8 @@ def _bytes(storage: Storage, version: File) -> bytes | None:
         return None
 
 
-def _is_whole(data: bytes) -> bool:
-    """Whether all of it can be read; the files are small."""
+def _is_intact(data: bytes) -> bool:
+    """Whether the whole file can be read; these files are small."""
     try:
         pl.read_parquet(BytesIO(data))
     except pl.exceptions.PolarsError:
