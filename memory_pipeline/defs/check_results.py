@@ -1,6 +1,6 @@
-"""Results of checks by day, each with the materialization that was judged.
+"""Results of checks by day, each with the checked materialization.
 
-Dagster 1.13 stores one result without a partition for a run over a range, even of one day, and shows the days as
+For a run over a range, even of one day, Dagster 1.13 stores one result without a partition and shows the days as
 skipped; a day's result without its materialization is shown as missing.
 """
 
@@ -23,9 +23,9 @@ from memory_pipeline.verdict import Verdict
 from memory_pipeline.workspace.workspace import Workspace
 
 Judged = Any
-"""An iterator of what a check yields; the types of Dagster 1.13 know only of a result that is returned."""
+"""An iterator of the events that a check yields; the types of Dagster 1.13 only cover a returned result."""
 SHOWN = 10
-"""Maximum offenders in the metadata; one that matters is among the first of each day."""
+"""Maximum offenders in the metadata; the important ones are among the first of each day."""
 
 
 def check_by_day(
@@ -39,8 +39,8 @@ def check_by_day(
     partitions_def: dg.PartitionsDefinition[Any] | None = None,
     day_of_key: DayOfKey = date.fromisoformat,
 ) -> dg.AssetChecksDefinition:
-    """A check that judges each day of a run, and all stored ones in a run without days; the judge's docstring is its
-    description in the UI. One with other partitions than days judges the last day of each."""
+    """A check that judges each day of a run, or all stored days in a run without days; the judge's docstring is its
+    description in the UI. With other partitions than days the last day of each is judged."""
     partitions = partitions_def or daily_partitions(settings)
 
     @dg.asset_check(
@@ -59,7 +59,7 @@ def check_by_day(
 
 
 def description_of(judge: Callable[..., Any]) -> str:
-    """The judge's docstring as Markdown: a paragraph is one line, since indented ones would be shown as code."""
+    """The judge's docstring as Markdown, with each paragraph on one line, as indented lines would be shown as code."""
     paragraphs = (judge.__doc__ or "").split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
@@ -98,14 +98,15 @@ def report_by_day(
         targets = latest_materializations(context.instance, asset, list(days.values()))
         for day, verdict in verdicts.items():
             evaluation = evaluation_of(asset, check, verdict, severity, days[day], targets.get(days[day]))
-            context.op_execution_context.log_event(evaluation)  # type: ignore[arg-type]  # it takes results of checks
+            # log_event accepts results of checks
+            context.op_execution_context.log_event(evaluation)  # type: ignore[arg-type]
         total = over_days(verdicts)
     if context.has_partition_key or context.has_partition_key_range:
         yield dg.AssetCheckResult(
             passed=total.passed, severity=severity, description=total.sentence, metadata=verdict_metadata(total)
         )
         return
-    # for an AssetCheckResult without a partition Dagster 1.13 asks for the partition of its asset, and fails
+    # Dagster 1.13 looks up the partition of the asset for an AssetCheckResult without one, and fails
     yield dg.Output(None)
     yield evaluation_of(asset, check, total, severity)
 
@@ -118,7 +119,7 @@ def evaluation_of(
     partition: str | None = None,
     target: Target | None = None,
 ) -> dg.AssetCheckEvaluation:
-    """The result as Dagster stores it; for a partition it counts only with the materialization that was judged."""
+    """The result as Dagster stores it; that of a partition must name the checked materialization."""
     return dg.AssetCheckEvaluation(
         asset_key=dg.AssetKey(asset),
         check_name=check,
@@ -135,7 +136,7 @@ def over_days(verdicts: Mapping[date, Verdict]) -> Verdict:
     """One verdict over several days: the failed days are its offenders, each with its reason."""
     failed = {day: verdict for day, verdict in verdicts.items() if not verdict.passed}
     offenders = [f"{day}: {verdict.sentence}" for day, verdict in failed.items()]
-    # as texts: numbers would be plotted, one point for each run, beside those of each day
+    # as text: numbers would be plotted, one point for each run, next to those of each day
     numbers: dict[str, float | int | str] = {"days": f"{len(verdicts)}", "days_failed": f"{len(failed)}"}
     few = f"{len(verdicts)} days" if len(verdicts) != 1 else "1 day"
     return Verdict(not failed, numbers, offenders, f"{few}, {len(failed)} of them failed" if failed else few)
@@ -148,7 +149,7 @@ def verdict_metadata(verdict: Verdict, offenders_as: str = "first_offenders") ->
 
 
 def latest_materializations(instance: dg.DagsterInstance, asset: str, partitions: Sequence[str]) -> dict[str, Target]:
-    """The latest materialization by partition; Dagster takes a result for current only if it names it."""
+    """The latest materialization by partition; Dagster treats a result as current only if it names it."""
     storage, key = instance.event_log_storage, dg.AssetKey(asset)
     kind = dg.DagsterEventType.ASSET_MATERIALIZATION
     numbers = storage.get_latest_storage_id_by_partition(key, kind, partitions=set(partitions)) if partitions else {}

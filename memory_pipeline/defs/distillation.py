@@ -48,7 +48,7 @@ def distillation_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
         check_by_day(
             TABLE_OF[level],
             name,
-            _of_level(judge, level),
+            _for_level(judge, level),
             settings,
             partitions_def=partitions_of(settings, level),
             day_of_key=last_day_in(level),
@@ -58,7 +58,7 @@ def distillation_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
     ]
 
 
-def _of_level(judge: Callable[[DistillationStage, date], Verdict], level: int) -> Callable[[Workspace, date], Verdict]:
+def _for_level(judge: Callable[[DistillationStage, date], Verdict], level: int) -> Callable[[Workspace, date], Verdict]:
     def of_level(workspace: Workspace, day: date) -> Verdict:
         return judge(DistillationStage.from_workspace(workspace, level), day)
 
@@ -67,9 +67,9 @@ def _of_level(judge: Callable[[DistillationStage, date], Verdict], level: int) -
 
 
 def judge_recall(stage: DistillationStage, day: date) -> Verdict:
-    """Highs are still said: each in a line made from it that is whole and has all of its words in their order.
+    """High facts are retained: each in an intact line made from it, with all of its words in order.
 
-    Fails when highs of the period have no line any more, or only one that lost words, a "never" or a number.
+    Fails when high facts of the period have no line, or only one that lost words, a "never" or a number.
     """
     if day > stage.newest:
         return Verdict(True, {"highs": 0}, judged=NOT_YET)
@@ -86,7 +86,7 @@ def judge_recall(stage: DistillationStage, day: date) -> Verdict:
 
 
 def judge_lines(stage: DistillationStage, day: date) -> Verdict:
-    """Every line is, character for character, the text of a row that it was made from.
+    """Every line is exactly the text of a row from which it was made.
 
     Fails when a line lost, gained or changed a character, or leads to no row of the level below.
     """
@@ -109,12 +109,12 @@ DESCRIPTIONS = {
     f"that were observed in them. The rows carry the month's last day. {KEPT}",
 }
 OVERLAPPING = dg.TimeWindowPartitionMapping(allow_nonexistent_upstream_partitions=True)
-"""Dagster's own mapping, since the UI knows no other. Days of a week before the workspace's first day are no error. For
-a month it also names the week that begins in it and ends in the next one, which only that one is made of."""
+"""Dagster's own mapping, as the UI supports no other. Days of a week before the workspace's first day are no error. For
+a month it also includes the week that begins in it and ends in the next one, to which that week belongs."""
 
 
 def distillation_assets(settings: Settings) -> list[dg.AssetsDefinition]:
-    """One asset per level, each with partitions of its own."""
+    """One asset per level, each with its own partitions."""
     return [_asset_of(settings, level) for level in LEVELS]
 
 

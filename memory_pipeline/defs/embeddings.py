@@ -33,13 +33,13 @@ from memory_pipeline.workspace.workspace import Workspace
 
 LEXICAL_ONLY = "lexical_only"
 LAST = {"dagster/priority": "-10"}
-"""Tags of a step that recall alone waits for: observing, reflecting and proposing come first."""
+"""Tags of a step that only recall needs: observing, reflecting and proposing come first."""
 PARITY = "points_equal_rows"
 
 
 @dataclass(frozen=True)
 class _Embedding:
-    """An asset of vectors, and what its check compares."""
+    """An asset of vectors, and the parameters of its check."""
 
     op: str
     deps: Sequence[str]
@@ -48,11 +48,11 @@ class _Embedding:
     stage: Callable[[Workspace], LineStage | MessageEmbeddingsStage]
     collection: str
     sources: str
-    """The rows that have a vector, as the check names them."""
+    """The name of the rows with a vector in the check's result."""
     checked: str
-    """The rows of a day that have a vector, as the description of the check names them."""
+    """The name of a day's rows with a vector in the check's description."""
     is_for_recall: bool = True
-    """Whether only recall reads the vectors; then the newest day comes first, and after other steps."""
+    """Whether only recall reads the vectors, so that the newest day comes first, and after other steps."""
 
 
 EMBEDDINGS: Mapping[str, _Embedding] = {

@@ -57,7 +57,7 @@ def friction_assets(settings: Settings) -> dg.AssetsDefinition:
 
 
 def describe(workspace: Workspace, day: date) -> Mapping[str, Any]:
-    """The patterns that are active on the day, as numbers that plot and as a table."""
+    """The patterns that are active on the day, as numbers for plots and as a table."""
     lake, days = workspace.lake, workspace.settings.lookback_days
     patterns, window = active_patterns(lake, day, days), Window.of(workspace, day)
     rows = typed_rows(lake.read("friction_clusters", [day]), FrictionRow)

@@ -14,11 +14,11 @@
                                                │                        ──> MEMORY.md
                                                └─ friction_clusters (over 7 days, 07:00)
 
-Every asset but `memory_file`, `pool_reflections` and `quality_report` (07:30) is partitioned by local day,
-`week_distillations` by week and `month_distillations` by month. For the command a range of days is one run of
-`day_job`. Materialized from the graph it is a backfill: what is made of a day alone in runs of ten days, then what
-looks back in one; Dagster adds the days that look back at the range and the weeks and months that have it in them, and
-assets without days come last.
+Every asset except `memory_file`, `pool_reflections` and `quality_report` (07:30) is partitioned by local day,
+`week_distillations` by week and `month_distillations` by month. On the command line a range of days is one run of
+`day_job`. A materialization from the graph is a backfill: assets that only depend on their own day run in batches of
+ten days, then those with a lookback in a single run; Dagster adds the days whose lookback includes the range, and the
+weeks and months that contain it; assets without days come last.
 """
 
 import dagster as dg
@@ -46,7 +46,7 @@ from memory_pipeline.settings import Settings
 
 
 def build_definitions(settings: Settings) -> dg.Definitions:
-    """Everything, from one Settings: the first day and time zone of the partitions, versions, schedules."""
+    """All definitions from one Settings: the first day and time zone of the partitions, versions, schedules."""
     return dg.Definitions(
         assets=with_deadline(
             [

@@ -1,4 +1,4 @@
-"""The jobs, each with the assets that it brings up to date or with its own ops."""
+"""The jobs, each with the assets that it updates or with its own ops."""
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
@@ -21,9 +21,9 @@ DISTIL_WEEKS_JOB, DISTIL_MONTHS_JOB = "distil_weeks_job", "distil_months_job"
 FRICTION_JOB, REVIEW_JOB, TODOIST_JOB, ARCHIVE_JOB = "friction_job", "review_job", "todoist_job", "archive_job"
 QUALITY_JOB, PRUNE_JOB = "quality_job", "prune_job"
 DISTIL_JOBS = {DAY: DISTIL_JOB, WEEK: DISTIL_WEEKS_JOB, MONTH: DISTIL_MONTHS_JOB}
-"""One job per level: Dagster does not allow a job assets with different partitions."""
+"""One job per level: Dagster does not allow assets with different partitions in a job."""
 SHOWN = 10
-"""Maximum days that a log names one by one."""
+"""Maximum days that a log lists individually."""
 RECALL = ("summary_embeddings", "message_embeddings")
 """Assets that only recall reads."""
 DISTILLATIONS = tuple(TABLE_OF[level] for level in LEVELS)
@@ -31,7 +31,7 @@ TODOIST_IS_OFF = "Todoist is off; MEMORY_TODOIST=true and TODOIST_API_TOKEN swit
 ARCHIVING_IS_OFF = "Archiving is off; MEMORY_ARCHIVE_AFTER_DAYS=30 archives logs that are 30 days old."
 ALL, ONLY = dg.AssetSelection.all(), dg.AssetSelection.assets
 SELECTIONS: Sequence[tuple[str, dg.AssetSelection, str]] = (
-    # the others have jobs of their own: they look back over weeks, and one that refuses must not stop a day
+    # the others have their own jobs: they look back over weeks, and a failing one must not stop a day
     (
         DAY_JOB,
         ALL - ONLY("pool_reflections", "quality_report", *DISTILLATIONS),
@@ -132,12 +132,12 @@ def retire_old_rows(context: dg.OpExecutionContext, workspace: WorkspaceResource
     context.add_output_metadata({f"days of {table}": len(retired.days) for table, retired in done.items()})
     for table, retired in done.items():
         if retired.days:
-            context.log.info(f"{table}: {len(retired.days)} days are no longer kept: {_listed(retired.days)}.")
+            context.log.info(f"{table}: {len(retired.days)} days are no longer kept: {_list_days(retired.days)}.")
         if retired.waiting:
-            context.log.warning(f"{table}: not up to date, and kept until they are: {_listed(retired.waiting)}.")
+            context.log.warning(f"{table}: not up to date, and kept until they are: {_list_days(retired.waiting)}.")
 
 
-def _listed(days: Sequence[date]) -> str:
+def _list_days(days: Sequence[date]) -> str:
     return ", ".join(map(str, days)) if len(days) <= SHOWN else f"from {days[0]} to {days[-1]}"
 
 

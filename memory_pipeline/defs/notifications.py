@@ -1,4 +1,4 @@
-"""Notification of failed runs, on the desktop or by a POST to an address."""
+"""Notifications of failed runs, on the desktop or by a POST to a URL."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OFF, DESKTOP = "off", "desktop"
 
 
 class NotTellableError(MemoryPipelineError):
-    """The notification could not be given; the message says why."""
+    """The notification could not be sent; the message says why."""
 
 
 def failure_sensor(settings: Settings) -> dg.SensorDefinition:
@@ -47,7 +47,7 @@ def failure_sensor(settings: Settings) -> dg.SensorDefinition:
         try:
             tell(opened.settings, redactor_of(opened.settings).redact(told))
         except NotTellableError as error:
-            raise dg.Failure(str(error)) from None  # a red tick
+            raise dg.Failure(str(error)) from None  # shown as a failed tick
         return None
 
     return tell_failures
@@ -67,12 +67,12 @@ def text_of(job: str, reason: str) -> str:
 def tell(settings: Settings, text: str) -> None:
     """Send the notification. Raises `NotTellableError` if that fails."""
     if settings.notify == DESKTOP:
-        _on_the_desktop(text)
+        _notify_desktop(text)
     elif settings.notify != OFF:
         _post(settings.notify, text)
 
 
-def _on_the_desktop(text: str) -> None:
+def _notify_desktop(text: str) -> None:
     if sys.platform == "darwin":
         script = f"display notification {json.dumps(text)} with title {json.dumps(TITLE)}"
         command = ["osascript", "-e", script]
@@ -98,5 +98,5 @@ def _post(url: str, text: str) -> None:
         error.close()
         why = f"{error.code}"
     except (OSError, ValueError) as error:
-        why = type(error).__name__  # its text may have the address, and that a token
+        why = type(error).__name__  # its message may contain the URL, and that a token
     raise NotTellableError(f"MEMORY_NOTIFY: the address did not take the notification ({why}).")

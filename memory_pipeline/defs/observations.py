@@ -30,8 +30,8 @@ PREVIEWED = 40
 def observation_assets(settings: Settings) -> dg.AssetsDefinition:
     """`segments` and `observations`.
 
-    Model and prompts are part of their version, so that an edited prompt shows them as stale, once the code location is
-    reloaded. A run asks for what the settings and prompts say when it begins.
+    Model and prompts are part of the version, so that after an edited prompt they are shown as stale once the code
+    location is reloaded. A run uses the settings and prompts at its start.
     """
     version = f"{VERSION} {observer_of(Workspace.open(settings)).version}"
 
@@ -58,20 +58,20 @@ def observation_assets(settings: Settings) -> dg.AssetsDefinition:
         partitions_def=daily_partitions(settings),
         **OWN_DAY,
         retry_policy=MODEL_RETRY,
-        # where it cannot, Dagster 1.13 refuses a backfill on some starts: it compares how each key writes its days
+        # without it, Dagster 1.13 sometimes rejects a backfill, as it compares the output of each key
         can_subset=True,
     )
     def observe(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> Iterator[dg.MaterializeResult[Any]]:
         opened = workspace.open()
         stage, calls_for = ObservationsStage.from_workspace(opened), calls_by_day(opened)
-        write_markers(opened.settings)  # of all days: where only the markers are others, no day is out of date
+        write_markers(opened.settings)  # for all days: a change of the markers alone does not make days out of date
         yield from run_stage(context, opened, stage, lambda table, day: describe(opened, table, day, calls_for))
 
     return observe
 
 
 def calls_by_day(workspace: Workspace) -> Callable[[date], pl.DataFrame]:
-    """The model's calls for a day, whenever they were made. Those made before today are read once, not for each day."""
+    """The model's calls for a day, at any time. Calls before today are read once, not for each day."""
     now, columns = today(workspace.settings.zone), ["for_day", "stage", "cached", "cost_usd"]
 
     def read(days: Iterable[date]) -> pl.DataFrame:
@@ -128,12 +128,12 @@ BLOCKING = {
     "evidence_is_verbatim": evaluation.judge_evidence,
     "no_secrets": evaluation.judge_secrets,
 }
-"""Checks that keep the rows of a failed day from all later stages."""
+"""Checks that keep the rows of a failed day from later stages."""
 FAILING = {
     "no_silent_zero": evaluation.judge_silent_zero,
     "hallucinated_timestamps": evaluation.judge_invented_times,
 }
-"""Checks that do not block: what they find wrong is not stored."""
+"""Checks that do not block: the faults that they find are not stored."""
 WARNING = {
     "compression_ratio": evaluation.judge_compression,
     "ungrounded_specifics": evaluation.judge_specifics,

@@ -20,43 +20,46 @@ from memory_pipeline.workspace.workspace import Workspace
 # backfill policies are in beta and partitioned checks in preview in 1.13, which is why its version is pinned
 warnings.filterwarnings("ignore", category=dg.BetaWarning)
 warnings.filterwarnings("ignore", category=dg.PreviewWarning)
-# meant: a job over all assets of a range is cut as the most finely cut of them
+# intended: a job over all assets of a range is split like the most finely split asset
 warnings.filterwarnings("ignore", "Asset job .* materializes assets with varying BackfillPolicies")
 
 
-class _OfAnAsset(TypedDict):
-    """The way in which Dagster splits a backfill of an asset into runs, and which of them wait for each other."""
+class _BackfillOptions(TypedDict):
+    """How Dagster splits a backfill of an asset into runs, and which of these wait for each other."""
 
     pool: str
     backfill_policy: dg.BackfillPolicy
 
 
 DAYS_POOL, LOOK_BACK_POOL = "days", "look_back"
-"""Pools of runs. Each has one place; a user gives `days` more of them for a parallel backfill."""
-OWN_DAY: _OfAnAsset = {"pool": DAYS_POOL, "backfill_policy": dg.BackfillPolicy.multi_run(max_partitions_per_run=10)}
-"""Policy of an asset whose day is made from that day alone: a backfill may be several runs at once."""
-LOOKS_BACK: _OfAnAsset = {"pool": LOOK_BACK_POOL, "backfill_policy": dg.BackfillPolicy.single_run()}
-"""Policy of an asset whose day depends on the days before it: one run, which takes the oldest day first."""
+"""Pools of runs with one slot each; a user gives `days` more slots for a parallel backfill."""
+OWN_DAY: _BackfillOptions = {
+    "pool": DAYS_POOL,
+    "backfill_policy": dg.BackfillPolicy.multi_run(max_partitions_per_run=10),
+}
+"""Policy of an asset whose day depends on that day alone: a backfill may be several concurrent runs."""
+LOOKS_BACK: _BackfillOptions = {"pool": LOOK_BACK_POOL, "backfill_policy": dg.BackfillPolicy.single_run()}
+"""Policy of an asset whose day depends on earlier days: a single run, oldest day first."""
 GROUP = "memory"
-"""The one asset group: the UI folds several groups, and the assets should be visible at first sight."""
+"""The only asset group: the UI collapses several groups, and the assets should be visible at once."""
 MODEL_RETRY = dg.RetryPolicy(max_retries=2, delay=5, backoff=dg.Backoff.EXPONENTIAL, jitter=dg.Jitter.PLUS_MINUS)
 """Retries of steps that wait for the index's lock or a server; bad data is not retried."""
 FAILED_DAYS = "failed_days"
-"""Metadata of a step that failed: a sentence for each day that did, which begins with the day."""
+"""Metadata of a failed step: a sentence for each failed day, which begins with the day."""
 REBUILT = "rebuilt"
 """Metadata of a day of a table: whether the run rebuilt it or found it up to date."""
 UNTRIED_DAYS = "untried_days"
-"""Metadata of a step that failed: the number of later days that were left out, as they would have failed likewise."""
+"""Metadata of a failed step: the number of later days that were skipped, as they would have failed likewise."""
 STOPPED = "The run was stopped. Run it again; what is finished is kept."
 
 Describe = Callable[[str, date], Mapping[str, Any]]
 """Metadata of a table's day, for the UI."""
 
 DayOfKey = Callable[[str], date]
-"""The `day` of a partition's rows: itself, or the last one of a week or month."""
+"""The `day` of a partition's rows: the partition itself, or the last day of a week or month."""
 
 on_progress: ContextVar[Callable[[str, int], None] | None] = ContextVar("on_progress", default=None)
-"""A function that takes a description of the current work and the number of days of a stage that were finished since
+"""A function that receives a description of the current work and the number of days of a stage that were finished since
 its last call; the command line sets it to draw a progress bar."""
 
 
@@ -82,7 +85,7 @@ def table_schema(table: str) -> dg.TableSchema:
 def days_of(
     context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext, day_of_key: DayOfKey = date.fromisoformat
 ) -> dict[date, str]:
-    """The days of the run with their partitions, oldest first: stages may look back, so order matters."""
+    """The days of the run with their partitions, oldest first, as stages may look back."""
     return dict(sorted((day_of_key(key), key) for key in context.partition_keys))
 
 
@@ -95,10 +98,10 @@ def run_stage(
     *,
     newest_first: bool = False,
 ) -> list[dg.MaterializeResult[Any]]:
-    """Bring every day of the run up to date and report each of its tables by day, with the notes of what was built.
+    """Update every day of the run and report each table by day, with the notes of the build.
 
-    A day that fails does not stop the others; the step fails at the end and names it. Finished days are
-    stored, so the next run skips them. All tables of a stage are made together, whichever are selected.
+    A failed day does not stop the others; the step fails at the end and names it. Finished days are stored, so the next
+    run skips them. All tables of a stage are built together, whichever are selected.
     """
     selected = [table for table in stage.tables if dg.AssetKey(table) in context.selected_asset_keys]
     failed: dict[date, Exception] = {}
@@ -114,14 +117,14 @@ def run_stage(
                 require_space(workspace.settings.workspace)
                 built = bring_up_to_date(stage, lake, day)
             except (KeyboardInterrupt, dg.DagsterExecutionInterruptedError):
-                # the retry policy would count it as a failure and begin the step again
+                # the retry policy would count it as a failure and restart the step
                 raise dg.Failure(STOPPED, allow_retries=False) from None
             except Exception as caught:
                 context.log.exception(f"{stage.tables[-1]} of {day} failed")
                 failed[day] = caught
                 if isinstance(caught, (TryAgainLaterError, CannotGoOnError)) and not isinstance(caught, SetAsideError):
                     untried = len(ordered) - done
-                    break  # it would be the same for every other day
+                    break  # every other day would fail likewise
                 continue
             rebuilt += built is not None
             for warning in built.warnings if built else ():

@@ -1,4 +1,4 @@
-"""The partitions of tables: local calendar days, weeks and months; and the tags of a run over a range of them."""
+"""The partitions of tables: local calendar days, weeks and months; and the tags of a run over a range."""
 
 from datetime import date
 
@@ -9,7 +9,7 @@ from memory_pipeline.settings import Settings
 RANGE_START_TAG, RANGE_END_TAG = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
 """Dagster's tags of a run over a range of partitions."""
 DAYS_TAG = "memory/days"
-"""The days of a run over a range, which the list of runs shows and filters by."""
+"""The tag with the days of a run over a range, which the list of runs shows and filters by."""
 
 
 def range_tags(first: date, last: date) -> dict[str, str]:

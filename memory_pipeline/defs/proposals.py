@@ -70,9 +70,9 @@ def proposal_assets(settings: Settings) -> dg.AssetsDefinition:
 def memory_file(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> dg.MaterializeResult[Any]:
     """MEMORY.md: the lines that a user approved, each under its section, once.
 
-    One file for all days, so it has no partitions. Decisions are read back from REVIEW.md and kept in the lake's
-    table `events`, and approved lines are added to MEMORY.md (`memory sql` offers `decisions` and `promotions`).
-    Nothing that a user wrote is changed, and a line that a user removed does not come back.
+    One file for all days, so it has no partitions. Decisions are read from REVIEW.md and stored in the lake's table
+    `events`, and approved lines are added to MEMORY.md (`memory sql` offers `decisions` and `promotions`). Nothing that
+    a user wrote is changed, and a line that a user removed is not added again.
     """
     opened = workspace.open()
     reconciled = reconcile(opened, datetime.now(UTC))
@@ -151,14 +151,13 @@ ONE_END, ATTENTION = "one_decision_each", "somebody_decides"
 
 @dg.asset_check(asset="memory_file", name=ONE_END)
 def one_decision_each(workspace: WorkspaceResource) -> dg.AssetCheckResult:
-    """Every proposal is pending or has exactly one decision; the approved ones, and only they, are promoted.
+    """Every proposal is pending or has exactly one decision; exactly the approved ones are promoted.
 
-    Promoted lines that a user removed from MEMORY.md are counted. A MEMORY.md that has lost all of them is an error,
-    and how it comes back is said.
-    It is about all proposals, so it has no partitions.
+    Promoted lines that a user removed from MEMORY.md are counted. A MEMORY.md without any of them is an error, and the
+    result says how to restore it.
 
-    Fails when MEMORY.md is gone, empty or has none of many promoted lines, and when files of `proposals` or
-    `events` were changed or put back from different copies.
+    Fails when MEMORY.md is missing, empty or has none of many promoted lines, and when files of `proposals` or `events`
+    were changed or restored from different copies.
     """
     opened = workspace.open()
     verdict = ProposalIntegrity.from_lake(opened.lake, opened.settings.memory_file).judge()
@@ -167,11 +166,11 @@ def one_decision_each(workspace: WorkspaceResource) -> dg.AssetCheckResult:
 
 @dg.asset_check(asset="memory_file", name=ATTENTION)
 def somebody_decides(workspace: WorkspaceResource) -> dg.AssetCheckResult:
-    """While proposals wait, a user decides on one at least every two weeks; else the memory stays as it is.
+    """While proposals are pending, a user decides on one at least every two weeks; otherwise the memory stays as it is.
 
     It is about all proposals, so it has no partitions.
 
-    Fails when proposals wait and nobody has decided on any of those that were shown in the last 14 days.
+    Fails when proposals are pending and nobody has decided on any of those shown in the last 14 days.
     """
     verdict = judge_attention(ProposalLog(workspace.open().lake), datetime.now(UTC))
     return dg.AssetCheckResult(
@@ -187,11 +186,11 @@ IDENTITY = "identity_files"
 
 @dg.asset_check(asset="memory_file", name=IDENTITY)
 def identity_files(workspace: WorkspaceResource) -> dg.AssetCheckResult:
-    """The files that agents read before MEMORY.md are there, and every link by which they are found leads to them.
+    """The files that agents read before MEMORY.md exist, and every link to them is valid.
 
     It is about files, not days, so it has no partitions. `memory admin identity` shows the same.
 
-    Fails when a file of the list is missing or empty, or a link leads elsewhere or nowhere.
+    Fails when a file of the list is missing or empty, or a link is broken or points elsewhere.
     """
     settings = workspace.open().settings
     verdict = judge_identity(settings, today(settings.zone))

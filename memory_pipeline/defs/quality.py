@@ -15,21 +15,20 @@ from memory_pipeline.quality.report import Report, make_report
 from memory_pipeline.workspace.workspace import Workspace
 
 SECONDS_DAYS = 92
-"""Days back over which the time of stages is reported."""
+"""Number of days for which the duration of stages is reported."""
 DAYS_SHOWN, FAILURES_SHOWN = 31, 40
 
 
 def quality_assets(definitions: Callable[[], dg.Definitions]) -> dg.AssetsDefinition:
-    """The asset `quality_report`. The definitions have every check; they are built when the asset is materialized,
-    since they contain it."""
+    """The asset `quality_report`. The definitions contain every check; they are built when the asset is materialized,
+    as they contain the asset itself."""
 
     @dg.asset(deps=["memory_file", "friction_clusters"], group_name=GROUP, kinds={"html"})
     def quality_report(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> dg.MaterializeResult[Any]:
         """The results of every check by day, the figures of quality over time, and what to do about what failed, as one
         page.
 
-        It judges nothing itself: the results are those that the checks' last runs stored. `memory admin report` makes
-        the same.
+        It runs no checks: the results are those of their last runs. `memory admin report` writes the same report.
         """
         opened = workspace.open()
         report = report_of(opened, context.instance, definitions())
@@ -41,7 +40,7 @@ def quality_assets(definitions: Callable[[], dg.Definitions]) -> dg.AssetsDefini
 
 
 def report_of(workspace: Workspace, instance: dg.DagsterInstance, definitions: dg.Definitions) -> Report:
-    """The report from the results that the instance has stored for the checks of these definitions."""
+    """The report from the stored results of the checks of these definitions."""
     return make_report(
         workspace,
         results_of(instance, definitions),
@@ -52,7 +51,7 @@ def report_of(workspace: Workspace, instance: dg.DagsterInstance, definitions: d
 
 
 def describe(report: Report) -> dict[str, Any]:
-    """The report's metadata for the UI: numbers that plot, days by checks, and the reasons of failures."""
+    """The report's metadata for the UI: numbers for plots, a table of days and checks, and the reasons of failures."""
     means = {
         f"{figure.key}_last_7_days": mean
         for figure in report.figures
@@ -72,7 +71,7 @@ def describe(report: Report) -> dict[str, Any]:
 
 
 def _days_by_checks(report: Report) -> str:
-    """A line for each of the last days that were judged, a column for each check that judges days."""
+    """A line for each of the last checked days, and a column for each check that judges days."""
     checks = [check for check in report.checked if check.is_by_day]
     days = sorted({day for check in checks for day in check.results if day}, reverse=True)[:DAYS_SHOWN]
     if not days:

@@ -1,4 +1,4 @@
-"""Results of checks and times of runs, from Dagster's record."""
+"""Results of checks and durations of runs, from Dagster's history."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
 MAX_RESULTS = 20_000
-"""Maximum results that are read of one check, the newest first."""
+"""Maximum results read for one check, newest first."""
 MAX_RUNS = 500
 ANEW = dg.MetadataValue.bool(True)
 NOTHING_SAID = "nothing_said"
-"""Metadata of results that version 0.2 stored of days without a session; nothing was judged."""
+"""Metadata of results that version 0.2 stored for days without a session; nothing was checked."""
 
 
 def checks_of(definitions: dg.Definitions) -> dict[str, str]:
@@ -33,7 +33,7 @@ def checks_of(definitions: dg.Definitions) -> dict[str, str]:
 
 
 def results_of(instance: dg.DagsterInstance, definitions: dg.Definitions) -> list[Result]:
-    """The latest result of each check and day with a session, without the sums of runs over a range."""
+    """The latest result of each check and day with a session, without the totals of runs over a range."""
     found, graph = [], definitions.resolve_asset_graph()
     for key in graph.asset_check_keys:
         partitioned = graph.get(key).partitions_def is not None

@@ -85,9 +85,9 @@ def pool_reflections(context: dg.AssetExecutionContext, workspace: WorkspaceReso
     """The reflections of all days but the last three, condensed, in rows of 150 to 600 tokens.
 
     Materialize it by hand and alone, about once a week, or launch `pool_reflect_job`: together with other assets and in
-    a backfill it does nothing and says so, as a model may have to be paid. Each time adds what was reflected on since,
-    all of it or, where a model fails on the way, nothing. Rows that are there are never reflected on again, and
-    `reflections` stays as it is. A section with little to say waits for more.
+    a backfill it does nothing and says so, as a model may have to be paid. Each run adds the reflections since the last
+    one, all of them or, if a model fails, none. Existing rows are never reflected on again, and `reflections` stays
+    unchanged. A section with few lines waits for more.
     """
     opened = workspace.open()
     if not is_alone(context):
@@ -97,7 +97,7 @@ def pool_reflections(context: dg.AssetExecutionContext, workspace: WorkspaceReso
     try:
         done = reflect_pool(opened, reflector_of(opened), encoder, datetime.now(UTC))
     except (KeyboardInterrupt, dg.DagsterExecutionInterruptedError):
-        # the retry policy would count it as a failure and begin the step again
+        # the retry policy would count it as a failure and restart the step
         raise dg.Failure(STOPPED, allow_retries=False) from None
     except (UnusableAnswerError, BudgetReachedError, CannotGoOnError) as error:
         raise dg.Failure(f"Nothing was added: {error}", allow_retries=False) from error
@@ -117,7 +117,7 @@ def pool_reflections(context: dg.AssetExecutionContext, workspace: WorkspaceReso
 
 
 def is_alone(context: dg.AssetExecutionContext) -> bool:
-    """Whether the run was started for this asset and no other, by a user."""
+    """Whether a user started the run for this asset only."""
     return not (context.run.asset_selection or set()) - {context.asset_key} and _BACKFILL not in context.run.tags
 
 

@@ -1,4 +1,4 @@
-"""The resources that Dagster gives to assets, checks, sensors and schedules."""
+"""The resources of assets, checks, sensors and schedules."""
 
 import dagster as dg
 
@@ -8,7 +8,7 @@ from memory_pipeline.workspace.workspace import Workspace
 
 
 class WorkspaceResource(dg.ConfigurableResource):  # type: ignore[type-arg]
-    """The workspace as the environment and its settings file say when a run or a tick begins."""
+    """The workspace, from the environment and its settings file at the start of a run or tick."""
 
     def open(self) -> Workspace:
         settings = load_settings()

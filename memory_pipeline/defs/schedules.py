@@ -22,12 +22,12 @@ EVERY_MORNING = {
 }
 """The assets that the schedules of six and seven materialize."""
 DEADLINE, MADE_WITHIN = "0 8 * * *", timedelta(hours=2)
-"""The UI shows these assets as overdue at eight if nothing materialized them since six."""
+"""The UI shows these assets as overdue at eight if they were not materialized since six."""
 RUNNING, STOPPED = dg.DefaultScheduleStatus.RUNNING, dg.DefaultScheduleStatus.STOPPED
 
 
 def with_deadline(assets: Iterable[dg.AssetsDefinition], settings: Settings) -> list[dg.AssetsDefinition]:
-    """The assets, those of every morning with a freshness policy."""
+    """The assets, with a freshness policy on those of every morning."""
     fresh = dg.FreshnessPolicy.cron(DEADLINE, MADE_WITHIN, settings.timezone)
 
     def dated(spec: dg.AssetSpec) -> dg.AssetSpec:
@@ -54,7 +54,7 @@ def schedules(settings: Settings) -> list[dg.ScheduleDefinition]:
     )
     def reflect_at_six(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         day = day_that_ended(context)
-        if day < f"{settings.start_date}":  # a workspace that was made today
+        if day < f"{settings.start_date}":  # workspace created today
             return dg.SkipReason(f"{day} is before the workspace's first day.")
         return dg.RunRequest(run_key=f"reflect:{day}", partition_key=day)
 
@@ -69,7 +69,7 @@ def schedules(settings: Settings) -> list[dg.ScheduleDefinition]:
         context: dg.ScheduleEvaluationContext, workspace: WorkspaceResource
     ) -> dg.RunRequest | dg.SkipReason:
         day = day_that_ended(context)
-        # of the lake: Dagster also counts a day that was reported as it began, when nobody had said anything
+        # from the lake: Dagster also counts days that were reported without messages
         if date.fromisoformat(day) not in workspace.open().lake.days("reflections"):
             return dg.SkipReason(f"{day} has not been reflected on; materialize `reflections` of that day first.")
         return dg.RunRequest(run_key=f"friction:{day}", partition_key=day)
@@ -91,7 +91,7 @@ def schedules(settings: Settings) -> list[dg.ScheduleDefinition]:
         return once
 
     return [
-        *(_distilling(settings, level) for level in LEVELS),
+        *(_distil_schedule(settings, level) for level in LEVELS),
         reflect_at_six,
         friction_at_seven,
         whole("report_at_half_past_seven", QUALITY_JOB, "30 7 * * *", "Write the quality report of all days."),
@@ -113,9 +113,9 @@ def schedules(settings: Settings) -> list[dg.ScheduleDefinition]:
     ]
 
 
-def _distilling(settings: Settings, level: int) -> dg.ScheduleDefinition:
-    """The schedule of a level: runs over the periods that are due, and no others. The order of the levels does not
-    matter, since each brings its parts up to date."""
+def _distil_schedule(settings: Settings, level: int) -> dg.ScheduleDefinition:
+    """The schedule of a level: runs over exactly the due periods. The order of the levels does not matter, as each
+    updates its parts."""
 
     @dg.schedule(
         name=DISTIL_SCHEDULES[level],

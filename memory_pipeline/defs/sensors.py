@@ -31,20 +31,20 @@ MAX_DAYS = 20
 """Maximum days requested in one tick; the next tick finds the rest."""
 RUNS_LOOKED_AT = 500
 RECENT_DAYS = 7
-"""Age in days up to which days are requested however many are due."""
+"""Age in days up to which days are requested regardless of the number of due days."""
 REFRESH_SECONDS = 2.0
-"""Maximum seconds for reading changed files in one tick: the UI's other requests share the process."""
+"""Maximum seconds for reading changed files in one tick, as other requests of the UI share the process."""
 SETTLED_SECONDS = 3.0
 """Seconds after which a saved REVIEW.md counts as complete."""
 TODOIST_SECONDS = 10.0
 """Maximum seconds of each step of the request to Todoist in a tick."""
 INPUT_TAG, SAVED_TAG, WORK_TAG = "memory/input", "memory/review", "memory/todoist"
-"""Name the state of the inputs that a run was asked for; in Todoist's also the hour, as what cannot be done is tried
-again each hour."""
+"""Tags with the state of the inputs for which a run was requested; for Todoist also the hour, as failed work is retried
+each hour."""
 
 
 def session_sensor_from(first_day: date) -> dg.SensorDefinition:
-    """The sensor on the session directories; it requests no day before the first partition as it was loaded."""
+    """The sensor on the session directories; it requests no day before the first loaded partition."""
 
     @dg.sensor(
         job_name=DAY_JOB,
@@ -106,20 +106,20 @@ def session_sensor_from(first_day: date) -> dg.SensorDefinition:
 
 
 def state_of(stages: Stages, day: date, today: date) -> str:
-    """The state of the day's inputs, for which a run is requested once. A day that waits has a new state each day:
-    a model's budget begins again then."""
+    """The state of the day's inputs, for which a run is requested once. A waiting day has a new state each day, as a
+    model's budget then starts again."""
     fingerprint = stages.fingerprint(day)
     return f"{fingerprint}:{today}" if stages.is_incomplete(day) else fingerprint
 
 
 def history_of(due: Iterable[date], now: date) -> list[date]:
-    """The due days that are left to a backfill, which does them in one run: old days, if they are many."""
+    """The due days that are left to a backfill, which handles them in one run: old days, if they are many."""
     old = [day for day in due if (now - day).days >= RECENT_DAYS]
     return old if len(old) > MAX_DAYS else []
 
 
 def settled_days(catalogue: Catalogue, now: datetime) -> list[date]:
-    """The days whose sessions are all idle, oldest first, since a day looks back on those before it."""
+    """The days whose sessions are all idle, oldest first, as a day looks back on earlier ones."""
     return [
         day
         for day in catalogue.days()
@@ -128,7 +128,7 @@ def settled_days(catalogue: Catalogue, now: datetime) -> list[date]:
 
 
 def failed_runs(instance: dg.DagsterInstance) -> Counter[str]:
-    """The number of this sensor's latest runs that failed with no success after them, by fingerprint."""
+    """The number of this sensor's latest failed runs without a later success, by fingerprint."""
     runs = instance.get_runs(dg.RunsFilter(job_name=DAY_JOB), limit=RUNS_LOOKED_AT)  # newest first
     failed: Counter[str] = Counter()
     done: set[str] = set()
@@ -155,7 +155,8 @@ def reflect_early(context: dg.SensorEvaluationContext, workspace: WorkspaceResou
 
 
 def early_request(lake: Lake, day: date, threshold: int) -> dg.RunRequest | dg.SkipReason:
-    """A run for the day if its observations have ``threshold`` tokens; its key is the day, so it is requested once."""
+    """A run request for the day if its observations have ``threshold`` tokens; its key is the day, so it is requested
+    once."""
     tokens = int(lake.read("observations", [day], ["tokens"])["tokens"].sum())
     if tokens < threshold:
         return dg.SkipReason(f"The observations of {day} have {tokens:,} tokens, fewer than {threshold:,}.")
@@ -211,7 +212,7 @@ def sensors(settings: Settings) -> list[dg.SensorDefinition]:
             context.update_cursor((now + timedelta(seconds=busy.wait)).isoformat(timespec="seconds"))
             return dg.SkipReason(str(busy))
         except TodoistRefusedError as error:
-            raise dg.Failure(str(error)) from None  # a red tick: nothing will work until a user does something
+            raise dg.Failure(str(error)) from None  # shown as a failed tick: it needs action by the user
         if not due:
             return dg.SkipReason("Every proposal in review is a task, and none of them was decided.")
         work = f"{hashlib.sha256(' '.join(due).encode()).hexdigest()[:16]}:{now:%Y-%m-%dT%H}"

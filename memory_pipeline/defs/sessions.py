@@ -1,4 +1,4 @@
-"""The assets `sessions`, `messages` and `windows`, and the check on what was read."""
+"""The assets `sessions`, `messages` and `windows`, and their check."""
 
 from collections.abc import Collection, Iterator, Mapping
 from datetime import date
@@ -53,7 +53,7 @@ def session_assets(settings: Settings) -> dg.AssetsDefinition:
         ],
         partitions_def=daily_partitions(settings),
         **OWN_DAY,
-        # where it cannot, Dagster 1.13 refuses a backfill on some starts: it compares how each key writes its days
+        # without it, Dagster 1.13 sometimes rejects a backfill, as it compares the output of each key
         can_subset=True,
     )
     def read_sessions(
@@ -65,20 +65,20 @@ def session_assets(settings: Settings) -> dg.AssetsDefinition:
         context.log.info(f"{seen.files} session files, {seen.changed} new or changed")
         in_all = not_read(stage.catalogue, stage.catalogue.rows)
 
-        def told(table: str, day: date) -> Mapping[str, Any]:
+        def metadata_of(table: str, day: date) -> Mapping[str, Any]:
             found = dict(describe(opened.lake, table, day))
             if table == "sessions":
                 found |= {f"all_{name}": value for name, value in in_all.items()}
                 found |= not_read(stage.catalogue, stage.catalogue.files_of(day))
             return found
 
-        yield from run_stage(context, opened, stage, told)
+        yield from run_stage(context, opened, stage, metadata_of)
 
     return read_sessions
 
 
 def not_read(catalogue: Catalogue, keys: Collection[str]) -> dict[str, Any]:
-    """The parts of these files that could not be read, or may not be stored: how much of each, and all but the hidden
+    """The parts of these files that are unreadable or must not be stored: the number of each, and all but hidden
     characters as a table.
     """
     rows = [catalogue.rows[key] for key in sorted(keys)]
@@ -122,14 +122,14 @@ EVERY_MESSAGE = "every_message_in_one_window"
 
 
 def session_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
-    return [check_by_day("windows", EVERY_MESSAGE, _judge, settings, blocking=True)]
+    return [check_by_day("windows", EVERY_MESSAGE, _judge_messages, settings, blocking=True)]
 
 
-def _judge(workspace: Workspace, day: date) -> Verdict:
-    """Every message of the day lies in exactly one window, and no message is there twice.
+def _judge_messages(workspace: Workspace, day: date) -> Verdict:
+    """Every message of the day is in exactly one window, and no message is stored twice.
 
-    Fails when a file of `messages` or `windows` was changed, or put back from another copy than the other one, and when
-    a session file has messages of the day and none is stored.
+    Fails when a file of `messages` or `windows` was changed or restored from a different copy than the other one, and
+    when a session file has messages of the day but none is stored.
     """
     return judge_windows(workspace.lake, day)
 
@@ -157,7 +157,7 @@ def judge_windows(lake: Lake, day: date) -> Verdict:
 
 
 def _files_of(lake: Lake, day: date) -> list[str]:
-    """The files that should be stored: those that can be read and have messages on the day."""
+    """The files that should be stored: readable ones with messages on the day."""
     files = lake.read("files", columns=["path", "session_id", "parent_id", "days", "excluded", "reason"])
     out = left_out(typed_rows(files, Lineage))
     base = pl.col("session_id").str.split("/").list.first()
@@ -165,14 +165,14 @@ def _files_of(lake: Lake, day: date) -> list[str]:
     return [
         path
         for path, days in files.select("path", "days").iter_rows()
-        if _says_something(days or [], day) and _is_there(path)
+        if _has_own_messages(days or [], day) and _exists(path)
     ]
 
 
-def _says_something(days: list[FileDayRow], day: date) -> bool:
+def _has_own_messages(days: list[FileDayRow], day: date) -> bool:
     """Whether the session has messages on the day that it does not repeat from another one."""
     return any(entry["day"] == day and (entry["messages"] or 0) > (entry["inherited"] or 0) for entry in days)
 
 
-def _is_there(key: str) -> bool:
+def _exists(key: str) -> bool:
     return where_it_lies(Path(key)).exists() or Path(key.rpartition("#")[0]).is_file()

@@ -1,4 +1,4 @@
-"""Runs and backfills that are not finished, and runs of the command line whose process is gone."""
+"""Unfinished runs and backfills, and runs of the command line whose process is gone."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     import dagster as dg
 
 PROCESS_TAG = ".dagster/memory_process"
-"""The process of a run of the command line; the UI hides tags that begin with `.dagster/`."""
+"""The tag with the process of a run of the command line; the UI hides tags that begin with `.dagster/`."""
 BACKFILLS_SEEN = 20
-"""The newest backfills, among which those that still work are looked for."""
+"""Number of newest backfills that are searched for unfinished ones."""
 
 
 def work_under_way(instance: dg.DagsterInstance) -> list[str]:
-    """The backfills and runs that wait or work, by id and by job."""
+    """The queued and running backfills and runs, by id and by job."""
     close_dead_runs(instance)
     backfills = instance.get_backfills(limit=BACKFILLS_SEEN)
     asked = [f"backfill {backfill.backfill_id}" for backfill in backfills if backfill.status.value == "REQUESTED"]
@@ -23,7 +23,7 @@ def work_under_way(instance: dg.DagsterInstance) -> list[str]:
 
 
 def unfinished_runs(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
-    """The runs that wait or work, also those that the UI started."""
+    """The queued and running runs, including those started in the UI."""
     import dagster as dg
 
     ended = (dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED)
@@ -34,17 +34,17 @@ def unfinished_runs(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
 def close_dead_runs(instance: dg.DagsterInstance) -> None:
     """Mark runs of the command line whose process is gone as failed; Dagster's run monitoring watches only runs that
     its daemon launched."""
-    for run in _dead(instance):
+    for run in _dead_runs(instance):
         instance.report_run_failed(run, "The process of this run ended before the run did.")
 
 
 def dead_runs(instance: dg.DagsterInstance) -> list[str]:
-    """The jobs of the command line that are recorded as running and whose process is gone."""
-    return [run.job_name for run in _dead(instance)]
+    """The jobs of the command line that are recorded as running but whose process is gone."""
+    return [run.job_name for run in _dead_runs(instance)]
 
 
-def _dead(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
-    # a run that the UI executed again has the tags of the first one, and a parent
+def _dead_runs(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
+    # a run that was re-executed in the UI has the tags of the first one, and a parent
     ours = [run for run in unfinished_runs(instance) if PROCESS_TAG in run.tags and not run.parent_run_id]
     return [run for run in ours if not _is_alive(int(run.tags[PROCESS_TAG]))]
 

@@ -1,8 +1,8 @@
-"""Dagster's UI and daemon for one workspace, guarded against what other pages in the same browser may try.
+"""Dagster's UI and daemon for one workspace, protected against other pages in the same browser.
 
-Dagster's web server trusts every request that reaches it. On a loopback address that is not enough: any page that the
-user visits can send requests there (by an image, a form, a script), and by DNS rebinding it can read the answers under
-a name of its own. `GuardedApp` stands in front of it.
+Dagster's web server trusts every request. On a loopback address that is not enough: any page that the user visits can
+send requests there (by an image, a form, a script), and with DNS rebinding it can read the answers under its own name.
+`GuardedApp` therefore filters requests.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 MODULE = "memory_pipeline.definitions"
 HOST = "127.0.0.1"
-_OWN_NAMES = {"127.0.0.1", "localhost", "::1"}
+_LOCAL_NAMES = {"127.0.0.1", "localhost", "::1"}
 _STOP_SECONDS = 20
-"""Maximum seconds for the daemon to end: it finishes a tick."""
-_ONLY_FROM_HERE = (
+"""Maximum seconds for the daemon to end, which finishes its tick."""
+_LOCAL_IMAGES_POLICY = (
     b"img-src 'self' data: blob:; media-src 'self'; font-src 'self' data:; connect-src 'self'; frame-src 'self'; "
     b"form-action 'self'; frame-ancestors 'none'"
 )
@@ -42,11 +42,11 @@ _ONLY_FROM_HERE = (
 
 
 class GuardedApp:
-    """An ASGI application that answers its own pages only.
+    """An ASGI application that only answers its own pages.
 
-    Refused: a Host that is not this machine's own (403), an Origin that is not the Host's (403), and whatever could
-    change something without a body of JSON, which no foreign page can send without being asked first (405, 415).
-    GraphQL is by POST or websocket alone: Dagster takes mutations by GET too.
+    It refuses a foreign Host (403), an Origin other than the Host (403), and any request that could change something
+    without a JSON body, which no foreign page can send without a preflight (405, 415). GraphQL is only accepted by POST
+    or websocket, as Dagster also accepts mutations by GET.
     """
 
     def __init__(self, app: App) -> None:
@@ -62,10 +62,10 @@ class GuardedApp:
 
 
 def _refusal(scope: Scope) -> tuple[int, str] | None:
-    """The status and the reason; None when the request may pass."""
+    """The status and the reason of a refusal; None if the request may pass."""
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
     host, origin = headers.get("host", ""), headers.get("origin")
-    if _name(f"//{host}") not in _OWN_NAMES:
+    if _name(f"//{host}") not in _LOCAL_NAMES:
         return 403, f"This is no host of ours: {host!r}. Open the page as http://{HOST} and its port."
     if origin is not None and urlsplit(origin).netloc != host:
         return 403, f"Requests from other pages are refused: {origin!r}."
@@ -82,7 +82,7 @@ def _refusal(scope: Scope) -> tuple[int, str] | None:
 def _name(address: str) -> str | None:
     try:
         return urlsplit(address).hostname
-    except ValueError:  # not an address at all
+    except ValueError:  # not an address
         return None
 
 
@@ -102,17 +102,17 @@ def _with_policy(send: Send) -> Send:
             name = b"content-security-policy"
             policies = [value.rstrip(b"; ") for key, value in message["headers"] if key.lower() == name]
             rest = [(key, value) for key, value in message["headers"] if key.lower() != name]
-            message["headers"] = [*rest, (name, b"; ".join([*policies, _ONLY_FROM_HERE]))]
+            message["headers"] = [*rest, (name, b"; ".join([*policies, _LOCAL_IMAGES_POLICY]))]
         await send(message)
 
     return guarded
 
 
 def serve(settings: Settings, port: int, host: str = HOST) -> None:
-    """Run the UI in this process and the daemon in another, until Ctrl-C. Whatever the address, only requests for this
+    """Run the UI in this process and the daemon in another, until Ctrl-C. On any address, only requests for this
     machine's own names are answered.
 
-    The daemon ends with this process, however that ends; the code servers end when neither asks them any more.
+    The daemon ends with this process, however that ends; the code servers end when both are gone.
     """
     import uvicorn
     from dagster._core.workspace.context import WorkspaceProcessContext
