@@ -1,1 +1,1 @@
-"""Agents that are shown the memory: lines in the files that they read, and hooks that they call."""
+"""Integration with agents: lines in the files that they read, and hooks that they call."""

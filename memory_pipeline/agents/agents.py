@@ -1,8 +1,8 @@
-"""Agents that can be connected: their home, and the file of instructions that each really reads.
+"""Agents that can be connected: their home, and the instruction file that each reads.
 
-As their sources read them in November 2026 (pi 0.87, Codex 0.169, OpenCode 1.18, Gemini CLI 0.61; Claude Code by its
-documentation). Of several possible files an agent reads only the first, so that is the one to write to: a new file in
-front of it would hide the user's own.
+According to their sources in November 2026 (pi 0.87, Codex 0.169, OpenCode 1.18, Gemini CLI 0.61) and Claude Code's
+documentation. Of several possible files an agent reads only the first, so that one must be edited: a new file with
+precedence would hide the user's own.
 """
 
 from __future__ import annotations
@@ -17,32 +17,33 @@ from memory_pipeline.errors import MemoryPipelineError
 
 
 class CannotConnectError(MemoryPipelineError):
-    """An agent's file cannot be changed as asked; nothing was written. The message names the file and what to do."""
+    """An agent's file cannot be changed as requested; nothing was written. The message names the file and what to
+    do."""
 
 
 @dataclass(frozen=True)
 class Agent:
-    """A coding agent as `memory agents connect` and `memory agents hooks` know it."""
+    """A coding agent for `memory agents connect` and `memory agents hooks`."""
 
     name: str
     title: str
     variable: str
-    """The environment variable that moves its home."""
+    """The environment variable for its home."""
     base: str
-    """The default of the variable, below the user's home."""
+    """The default of the variable, relative to the user's home."""
     below: str
-    """The agent's home below that folder."""
+    """The agent's home, relative to that folder."""
     reads: tuple[str, ...]
-    """Files of instructions for all projects, in its home or the user's (`~/`); the first that exists counts."""
+    """Instruction files for all projects, in its home or the user's (`~/`); the first existing one counts."""
     reads_in_project: tuple[str, ...]
     hooks: str | None = None
-    """Path below its home of the settings that name hooks, or of the script that is loaded. None where we install
-    none."""
+    """Path, relative to its home, of the settings with hooks, or of the script that it loads. None if hooks are not
+    supported."""
     skips_blank: bool = False
-    """Whether a file without words does not count as there."""
+    """Whether a blank file counts as missing."""
     imports: bool = False
-    """Whether `@path` brings in a file that lies anywhere. Gemini CLI knows it too, but only for files below the folder
-    of the importing one."""
+    """Whether `@path` imports a file from anywhere. Gemini CLI only imports files below the folder of the importing
+    one."""
 
     @property
     def home(self) -> Path:
@@ -55,23 +56,23 @@ class Agent:
         return self.home.is_dir() or shutil.which(self.name) is not None
 
     def instructions(self, project: Path | None = None) -> Path:
-        """The file that it reads in every session, or in those of the project."""
+        """The instruction file for all sessions, or for those of the project."""
         at_home = (_gemini_file(self.home),) if self.name == "gemini" else self.reads
         named = self.reads_in_project if project else at_home
         paths = [Path.home() / name[2:] if name.startswith("~/") else (project or self.home) / name for name in named]
-        there = (path for path in paths if self._counts(path))
+        there = (path for path in paths if self._is_read(path))
         own = next(path for path in paths if path.name != OVERRIDE)
         return next(there, own)
 
-    def _counts(self, path: Path) -> bool:
+    def _is_read(self, path: Path) -> bool:
         try:
             return path.is_file() and not (self.skips_blank and not path.read_bytes().strip())
         except OSError:
-            return True  # it is there, and who writes to it says what is wrong
+            return True  # it exists; a writer reports the problem
 
 
 OVERRIDE = "AGENTS.override.md"
-_OF_PI = (OVERRIDE, "AGENTS.md", "AGENTS.MD", "CLAUDE.md", "CLAUDE.MD")
+_PI_FILES = (OVERRIDE, "AGENTS.md", "AGENTS.MD", "CLAUDE.md", "CLAUDE.MD")
 
 AGENTS = (
     Agent(
@@ -88,7 +89,7 @@ AGENTS = (
         "hooks.json",
         skips_blank=True,
     ),
-    Agent("pi", "pi", "PI_CODING_AGENT_DIR", ".pi/agent", "", _OF_PI, _OF_PI, "extensions/memory-pipeline.js"),
+    Agent("pi", "pi", "PI_CODING_AGENT_DIR", ".pi/agent", "", _PI_FILES, _PI_FILES, "extensions/memory-pipeline.js"),
     Agent(
         *("opencode", "OpenCode", "XDG_CONFIG_HOME", ".config", "opencode"),
         ("AGENTS.md", "~/.claude/CLAUDE.md"),
@@ -101,14 +102,14 @@ BY_NAME = {agent.name: agent for agent in AGENTS}
 
 
 def agent_of(name: str) -> Agent:
-    """Raises `CannotConnectError` for a name that none has."""
+    """The agent with this name. Raises `CannotConnectError` for an unknown name."""
     if name not in BY_NAME:
         raise CannotConnectError(f"{name!r}: no such agent; expected one of {', '.join(BY_NAME)}.")
     return BY_NAME[name]
 
 
 def installed(agent: Agent) -> Agent:
-    """The agent. Raises `CannotConnectError` where it is not on this machine."""
+    """The agent. Raises `CannotConnectError` if it is not installed."""
     if not agent.is_installed:
         raise CannotConnectError(
             f"{agent.title} is not installed: there is no {agent.home} and no program {agent.name}. Start it once, or "
@@ -118,7 +119,7 @@ def installed(agent: Agent) -> Agent:
 
 
 def _gemini_file(home: Path) -> str:
-    """The name that its settings give to the file of instructions."""
+    """The name of the instruction file in its settings."""
     try:
         named = json.loads((home / "settings.json").read_text("utf-8"))["context"]["fileName"]
     except (OSError, ValueError, KeyError, TypeError):

@@ -1,8 +1,8 @@
-"""Connecting an agent: a block in the file of instructions that it reads, kept up to date, and taken out again.
+"""Connection of an agent: a block in its instruction file, which is kept up to date and can be removed.
 
-Where the agent knows imports, the block imports a file of ours with the lines that hold in every project. Elsewhere,
-and in the file of a project, the lines themselves stand in the block. What is connected is known in `connected.json`;
-the way back works without it, but nothing is kept up to date.
+If the agent supports imports, the block imports our file with the lines that apply to every project. Otherwise, and in
+the file of a project, the block contains the lines. Connections are listed in `connected.json`; disconnecting works
+without it, but no block is updated.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ IMPORT, LINES = "connect-import", "connect-lines"
 
 @dataclass(frozen=True)
 class Connection:
-    """A block of ours in the file at `path`; several agents may read one file, as the AGENTS.md of a project."""
+    """A block in the file at `path`, which several agents may read, such as the AGENTS.md of a project."""
 
     agent: str
     path: str
@@ -44,17 +44,17 @@ class Connection:
 
 
 def connections(settings: Settings) -> list[Connection]:
-    """The connections of this workspace. Raises `CannotConnectError` for a list that cannot be read."""
+    """The connections of this workspace. Raises `CannotConnectError` for an unreadable list."""
     return read_entries(_list_of(settings), Connection, "memory agents connect")
 
 
 def imported_file(settings: Settings) -> Path:
-    """The file that agents import: the lines of MEMORY.md that hold in every project."""
+    """The file that agents import: the lines of MEMORY.md that apply to every project."""
     return settings.workspace / "connections" / "MEMORY.md"
 
 
 def connected_text(settings: Settings, connection: Connection, lines: Sequence[Line], old: bytes | None) -> bytes:
-    """The agent's file with the block. Raises `CannotConnectError` where the block there is damaged or was edited."""
+    """The agent's file with the block. Raises `CannotConnectError` if an existing block is damaged or was edited."""
     text = None if old is None else decode(old)
     _refuse_damage(connection, text or "")
     body = _body(settings, connection, lines)
@@ -64,7 +64,7 @@ def connected_text(settings: Settings, connection: Connection, lines: Sequence[L
 
 
 def disconnected_text(connection: Connection, old: bytes) -> bytes | None:
-    """The agent's file without the block, as it was before; None where there was none. Raises `CannotConnectError`."""
+    """The agent's file without the block, as it was before; None if there was none. Raises `CannotConnectError`."""
     text = decode(old)
     _refuse_damage(connection, text)
     if not has_block(text, connection.key):
@@ -74,7 +74,7 @@ def disconnected_text(connection: Connection, old: bytes) -> bytes | None:
 
 
 def connect(settings: Settings, connection: Connection, lines: Sequence[Line]) -> None:
-    """Write the block, and what it imports. Raises as `connected_text` does, and OSError."""
+    """Write the block and the imported file. Raises the errors of `connected_text`, and OSError."""
     known = connections(settings)
     if connection.key == IMPORT:
         _write_import(settings, lines)
@@ -84,7 +84,7 @@ def connect(settings: Settings, connection: Connection, lines: Sequence[Line]) -
 
 
 def disconnect(settings: Settings, connection: Connection) -> None:
-    """Take the block out, unless another agent reads it too. Raises as `disconnected_text` does, and OSError."""
+    """Remove the block, unless another agent reads it too. Raises the errors of `disconnected_text`, and OSError."""
     left = [other for other in connections(settings) if other != connection]
     path = Path(connection.path)
     if not is_shared(left, connection) and path.exists():
@@ -101,9 +101,9 @@ def is_shared(others: Sequence[Connection], connection: Connection) -> bool:
 
 
 def refresh(settings: Settings, lines: Sequence[Line]) -> list[str]:
-    """Bring every block up to date; what is wrong with one, as a sentence, keeps no other from it.
+    """Update every block. Returns problems as sentences; a problem with one block does not affect the others.
 
-    A block that a user edited or took out is left so, and so is one that another workspace has taken over.
+    A block that a user edited or removed stays so, and so does one that another workspace has taken over.
     """
     problems: list[str] = []
     try:
@@ -111,11 +111,11 @@ def refresh(settings: Settings, lines: Sequence[Line]) -> list[str]:
     except (CannotConnectError, OSError) as error:
         return [str(error)]
     if any(connection.key == IMPORT for connection in known):
-        with _as_sentence(problems, imported_file(settings)):
+        with _collecting_problem(problems, imported_file(settings)):
             _write_import(settings, lines)
     for path, key in dict.fromkeys((c.path, c.key) for c in known if c.key == LINES):
         connection = next(c for c in known if (c.path, c.key) == (path, key))
-        with _as_sentence(problems, Path(path)):
+        with _collecting_problem(problems, Path(path)):
             _refresh(settings, connection, lines)
     return problems
 
@@ -148,7 +148,7 @@ def _refresh(settings: Settings, connection: Connection, lines: Sequence[Line]) 
 
 
 @contextlib.contextmanager
-def _as_sentence(problems: list[str], path: Path) -> Iterator[None]:
+def _collecting_problem(problems: list[str], path: Path) -> Iterator[None]:
     try:
         yield
     except (MemoryPipelineError, Timeout) as error:

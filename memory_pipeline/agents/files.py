@@ -1,4 +1,4 @@
-"""Files of agents, changed whole or not at all, with a backup."""
+"""Atomic changes to files of agents, with a backup."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 Edit = Callable[[bytes | None], bytes | None]
-"""The new bytes of a file from its old bytes; None stands for no file."""
+"""A function from the old bytes of a file to the new ones; None means no file."""
 
 T = TypeVar("T", bound="DataclassInstance")
 
 
 def edit_file(settings: Settings, path: Path, edit: Edit) -> None:
-    """Replace the file by what ``edit`` makes of it. Raises OSError, and what ``edit`` raises before it is touched."""
+    """Replace the file by the result of ``edit``. Raises OSError, and the errors of ``edit`` before the file is
+    changed."""
     named = hashlib.sha256(str(path).encode("utf-8", "surrogateescape")).hexdigest()[:12]
     removed = False
 
@@ -39,12 +40,12 @@ def edit_file(settings: Settings, path: Path, edit: Edit) -> None:
 
 
 def bytes_of(path: Path) -> bytes | None:
-    """The bytes of the file; None where there is none."""
+    """The bytes of the file; None if it does not exist."""
     return path.read_bytes() if path.exists() else None
 
 
 def read_entries(path: Path, entry: Callable[..., T], command: str) -> list[T]:
-    """The entries of a list that `write_entries` wrote; empty where there is none. Raises `CannotConnectError` for a
+    """The entries of a list written by `write_entries`; empty if it does not exist. Raises `CannotConnectError` for a
     damaged list, with the ``command`` that restores it."""
     try:
         return [entry(**row) for row in json.loads(path.read_bytes())]
@@ -63,5 +64,5 @@ def write_entries(path: Path, entries: Iterable[T]) -> None:
 
 
 def tilde_path(path: Path) -> str:
-    """The path with `~` for the user's home, so that a file that is carried to another machine still fits."""
+    """The path with `~` for the user's home, so that the file is valid on another machine."""
     return f"~/{path.relative_to(Path.home())}" if path.is_relative_to(Path.home()) else str(path)

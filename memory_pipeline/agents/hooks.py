@@ -1,7 +1,7 @@
-"""Hooks of agents: a starting session is given the briefing, a compacted one a summary from the memory.
+"""Hooks of agents: a new session gets the briefing, a compacted one a summary from the memory.
 
-Claude Code and Codex call commands that their settings name; pi and OpenCode load a script. The bytes before and after
-are stored in `hooks.json`, so that removing restores an unchanged file exactly, and takes only our own entries out of a
+Claude Code and Codex call commands from their settings; pi and OpenCode load a script. The bytes before and after are
+stored in `hooks.json`, so that removal restores an unchanged file exactly, and removes only our own entries from a
 changed one.
 """
 
@@ -26,41 +26,41 @@ from memory_pipeline.settings import Settings
 KIT = Path(__file__).parent / "kit"
 SCRIPT = KIT / "memory_pipeline_hook.py"
 HOOK_SECONDS = 2
-"""The time limit in seconds that the agent's settings name. The hook ends itself in less than one second."""
+"""The time limit in seconds in the agent's settings. The hook ends itself in less than one second."""
 CONTEXT_CHARACTERS = 40_000
-"""Characters of context that Codex accepts from a hook. Without this setting it cuts at 10,000, and a brief in Japanese
-has as many."""
+"""Maximum characters that Codex accepts from a hook. Without this setting it truncates at 10,000, which a brief in
+Japanese reaches."""
 FIRST_LINE = "// memory_pipeline: made by `memory agents hooks install`, undone by `memory agents hooks remove`."
 FIRST_LINE_0_1 = "// memory_pipeline: made by `memory hooks install`, undone by `memory hooks remove`."
 
 
 @dataclass(frozen=True)
 class Hooked:
-    """The state of an agent's file before the hooks, and the hash of the file with them."""
+    """The content of an agent's file before the hooks, and the hash of the file with them."""
 
     agent: str
     path: str
     before: str | None
-    """The former content in base64; None where there was no file."""
+    """The former content in base64; None if there was no file."""
     after: str
     """The sha256 of the file with the hooks."""
     made_folder: bool
 
 
 def hooked(settings: Settings) -> dict[str, Hooked]:
-    """The agents with hooks, by name. Raises `CannotConnectError` for a list that cannot be read."""
+    """The agents with hooks, by name. Raises `CannotConnectError` for an unreadable list."""
     found = read_entries(_list_of(settings), Hooked, "memory agents hooks install")
     return {entry.agent: entry for entry in found}
 
 
 def hooks_file(agent: Agent) -> Path:
-    """The file that names or is the hooks. Raises `CannotConnectError` for an agent that gets none."""
+    """The file that lists or contains the hooks. Raises `CannotConnectError` for an agent without support."""
     if agent.hooks is None:
         raise CannotConnectError(
             f"{agent.title} gets no hooks from us; `memory agents connect {agent.name}` lets it read the lines."
         )
     path = agent.home / agent.hooks
-    older = agent.home / "plugin"  # as OpenCode named the folder first, and reads it still
+    older = agent.home / "plugin"  # OpenCode's former name of the folder, which it still reads
     return older / path.name if agent.name == "opencode" and older.is_dir() and not path.parent.is_dir() else path
 
 
@@ -68,7 +68,7 @@ def command(settings: Settings) -> list[str]:
     """The command of a hook, without agent and event: this interpreter, the hook, the workspace and the `memory`
     command.
 
-    Raises `CannotConnectError` where there is no such command, as in a program that imports the package.
+    Raises `CannotConnectError` if the command does not exist, as in a program that imports the package.
     """
     beside = Path(sys.executable).with_name("memory")
     found = str(beside) if beside.is_file() else shutil.which("memory")
@@ -78,7 +78,7 @@ def command(settings: Settings) -> list[str]:
 
 
 def with_hooks(settings: Settings, agent: Agent, old: bytes | None) -> bytes:
-    """The agent's file with our hooks in it. Raises `CannotConnectError` for one that cannot be edited."""
+    """The agent's file with our hooks. Raises `CannotConnectError` if it cannot be edited."""
     path = hooks_file(agent)
     if path.suffix == ".js":
         if old is not None and not _is_ours(old):
@@ -92,9 +92,9 @@ def with_hooks(settings: Settings, agent: Agent, old: bytes | None) -> bytes:
 
 
 def without_hooks(agent: Agent, old: bytes, before: bytes | None = None) -> bytes | None:
-    """The agent's file without what is ours in it; None where it was ours as a whole. Raises `CannotConnectError`.
+    """The agent's file without our entries; None if it was ours as a whole. Raises `CannotConnectError`.
 
-    What is left empty goes too, but where it was there ``before``.
+    Empty containers are removed too, unless they existed ``before``.
     """
     path = hooks_file(agent)
     if path.suffix == ".js":
@@ -103,33 +103,33 @@ def without_hooks(agent: Agent, old: bytes, before: bytes | None = None) -> byte
         raise CannotConnectError(f"{path} was edited by hand or is not ours; remove it yourself.")
     text = decode(old)
     kept = _parsed(decode(before), path)["hooks"] if before else None
-    while (place := _our_first(_parsed(text, path), kept)) is not None:
+    while (place := _find_ours(_parsed(text, path), kept)) is not None:
         text = remove_item(text, *place)
     return encode(text)
 
 
 def install(settings: Settings, agent: Agent) -> None:
-    """Write the hooks. Raises as `with_hooks` does, and OSError."""
+    """Write the hooks. Raises the errors of `with_hooks`, and OSError."""
     known, path = hooked(settings), hooks_file(agent)
     old = bytes_of(path)
     earlier = known.get(agent.name)
-    is_as_made = old is not None and earlier is not None and earlier.after == _sha(old)
+    is_as_made = old is not None and earlier is not None and earlier.after == _sha256(old)
     before = earlier.before if earlier and is_as_made else _stored(agent, old)
     made_folder = earlier.made_folder if earlier and is_as_made else not path.parent.exists()
     new = with_hooks(settings, agent, old)
-    (settings.workspace / "connections").mkdir(parents=True, exist_ok=True)  # where hooks write their log
+    (settings.workspace / "connections").mkdir(parents=True, exist_ok=True)  # for the log of the hooks
     edit_file(settings, path, lambda current: with_hooks(settings, agent, current))
-    known[agent.name] = Hooked(agent.name, str(path), before, _sha(new), made_folder)
+    known[agent.name] = Hooked(agent.name, str(path), before, _sha256(new), made_folder)
     write_entries(_list_of(settings), known.values())
 
 
 def removed(settings: Settings, agent: Agent, old: bytes | None) -> bytes | None:
-    """The file as `remove` leaves it."""
+    """The content of the file after `remove`."""
     known = hooked(settings).get(agent.name)
     if old is None:
         return None
     before = base64.b64decode(known.before) if known and known.before is not None else None
-    if known and known.after == _sha(old):
+    if known and known.after == _sha256(old):
         return before
     left = without_hooks(agent, old, before)
     is_empty = left is not None and not decode(left).translate({ord(c): None for c in "{} \t\r\n"})
@@ -137,7 +137,7 @@ def removed(settings: Settings, agent: Agent, old: bytes | None) -> bytes | None
 
 
 def remove(settings: Settings, agent: Agent) -> None:
-    """Take the hooks out. Raises `CannotConnectError` and OSError."""
+    """Remove the hooks. Raises `CannotConnectError` and OSError."""
     known = hooked(settings)
     entry = known.pop(agent.name, None)
     path = Path(entry.path) if entry else hooks_file(agent)
@@ -160,7 +160,7 @@ def state(settings: Settings, agent: Agent) -> str:
     gone = [part for part in wanted if not Path(part).exists()]
     if gone:
         return f"hooks are silent: {gone[0]} has moved; `memory agents hooks install {agent.name}` names the new place"
-    return "hooks" if known.after == _sha(data) else "hooks (the file was changed since)"
+    return "hooks" if known.after == _sha256(data) else "hooks (the file was changed since)"
 
 
 def describe(settings: Settings) -> dict[str, str]:
@@ -182,23 +182,23 @@ def _groups(settings: Settings, agent: Agent) -> dict[str, list[dict[str, Any]]]
         return ({"matcher": matcher} if matcher else {}) | {"hooks": [handler]}
 
     start, compaction = group("start", "startup|resume|clear|compact"), group("compaction", None)
-    if agent.name == "claude":  # it summarises by what a hook prints before
+    if agent.name == "claude":  # it summarises according to the hook's output
         return {"SessionStart": [start], "PreCompact": [compaction]}
-    return {"SessionStart": [start, {"matcher": "compact", **compaction}]}  # Codex takes text only after it
+    return {"SessionStart": [start, {"matcher": "compact", **compaction}]}  # Codex accepts text only afterwards
 
 
 def _script(settings: Settings, agent: Agent) -> str:
-    """The whole file of an agent that loads scripts; its first line carries the hash of the others."""
+    """The complete file for an agent that loads scripts; its first line has the hash of the others."""
     call = json.dumps([*command(settings), agent.name])
     body = (KIT / "ask.js").read_text("utf-8").replace('"HOOK"', call)
     body += (KIT / f"{agent.name}.js").read_text("utf-8")
-    return f"{FIRST_LINE} {_sha(body.encode())[:12]}\n{body}"
+    return f"{FIRST_LINE} {_sha256(body.encode())[:12]}\n{body}"
 
 
 def _is_ours(data: bytes) -> bool:
-    """Whether the script is as we wrote it."""
+    """Whether the script is unchanged."""
     first, _, body = data.partition(b"\n")
-    return first.decode("utf-8", "replace") in {f"{line} {_sha(body)[:12]}" for line in (FIRST_LINE, FIRST_LINE_0_1)}
+    return first.decode("utf-8", "replace") in {f"{line} {_sha256(body)[:12]}" for line in (FIRST_LINE, FIRST_LINE_0_1)}
 
 
 def _insert(text: str, path: Path, event: str, group: dict[str, Any]) -> str:
@@ -213,7 +213,7 @@ def _insert(text: str, path: Path, event: str, group: dict[str, Any]) -> str:
 
 
 def _parsed(text: str, path: Path) -> Node:
-    """The settings. Raises `CannotConnectError` where they are not what the agent expects."""
+    """The parsed settings. Raises `CannotConnectError` if they do not have the expected form."""
     try:
         root = parse(text)
     except NotJsonError as error:
@@ -229,8 +229,8 @@ def _parsed(text: str, path: Path) -> Node:
     return root
 
 
-def _our_first(root: Node, kept: Node | None) -> tuple[Node, int] | None:
-    """The list or object, and the place in it, of the first thing that is ours or was left empty by it."""
+def _find_ours(root: Node, kept: Node | None) -> tuple[Node, int] | None:
+    """The container and the index in it of our first entry, or of one that was left empty by its removal."""
     hooks = root["hooks"]
     if hooks is None:
         return None
@@ -254,7 +254,7 @@ def _calls_us(handler: Node) -> bool:
 
 
 def _called(data: bytes) -> list[str]:
-    """The command that the hooks in the file call: interpreter, hook and `memory`."""
+    """The command in the hooks of the file: interpreter, hook and `memory`."""
     text = decode(data)
     if text.startswith("//"):
         line = next(line for line in text.splitlines() if SCRIPT.name in line)
@@ -275,7 +275,7 @@ def _stored(agent: Agent, old: bytes | None) -> str | None:
     return None if before is None else base64.b64encode(before).decode()
 
 
-def _sha(data: bytes) -> str:
+def _sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 

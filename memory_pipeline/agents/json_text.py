@@ -1,7 +1,7 @@
-"""Editing JSON as text: what is put in can be taken out again, and nothing else changes by a byte.
+"""Editing of JSON as text: an insertion can be undone, and no other byte changes.
 
-Settings of agents are written by people: order, indentation, comments and final commas stay as they are. No library
-that is kept up keeps all of them in JSON.
+Settings of agents are written by people, so order, indentation, comments and trailing commas must be kept. No
+maintained library keeps all of them in JSON.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ _SPACE = " \t\r\n"
 
 
 class NotJsonError(ValueError):
-    """The text is no JSON; the message names line and column."""
+    """The text is not JSON; the message gives line and column."""
 
 
 @dataclass
 class Node:
-    """A value in the text, from `start` to before `end`."""
+    """A value in `text[start:end]`."""
 
     start: int
     end: int = 0
     value: Any = None
-    """The value of what is neither an object nor an array."""
+    """The value of a scalar."""
     items: list[Node] = field(default_factory=list)
     """The items of an array or an object."""
     keys: dict[str, int] | None = None
@@ -68,7 +68,7 @@ def parse(text: str) -> Node:
 
 
 def insert_first(text: str, container: Node, entry: str) -> str:
-    """The text with the entry in front of all items; an entry of an object has its key."""
+    """The text with the entry before all items; an entry of an object includes its key."""
     newline, step = newline_of(text), _step(text)
     depth = 1 + sum((c in "{[") - (c in "}]") for c in _without_strings(text[: container.start]))
     pad = newline + step * depth
@@ -85,20 +85,20 @@ def remove_item(text: str, container: Node, index: int) -> str:
     before = container.items[index - 1].end if index else container.start + 1
     between = text[before:start]
     kept = between.rstrip(_SPACE)
-    if _LINE_COMMENT.search(kept):  # it ends with its line
+    if _LINE_COMMENT.search(kept):  # the comment ends with its line
         kept = between[: between.index("\n", len(kept)) + 1]
     start = before + len(kept)
     after = _skip(text, item.end)
     if text[after] == ",":
         return text[:start] + text[item.end : after] + text[after + 1 :]
-    if index:  # the last: the comma before it goes
+    if index:  # the last item: remove the comma before it
         comma = _skip(text, container.items[index - 1].end)
         return text[:comma] + text[comma + 1 : start] + text[item.end :]
     return text[:start] + text[item.end :]
 
 
 def dumped(value: Any, text: str) -> str:
-    """The value as it is to stand in the text: indented as that is, with ``\\n``."""
+    """The value in JSON with the indentation of the text, and ``\\n`` line ends."""
     return json.dumps(value, indent=_step(text), ensure_ascii=False)
 
 

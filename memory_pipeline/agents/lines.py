@@ -1,4 +1,4 @@
-"""The lines of MEMORY.md as an agent is shown them."""
+"""The lines of MEMORY.md as shown to an agent."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Line(NamedTuple):
-    """An active line of MEMORY.md; `project` is the only one that it belongs to, None if it applies everywhere."""
+    """An active line of MEMORY.md; `project` is its project, None if it applies everywhere."""
 
     section: str
     text: str
@@ -15,7 +15,8 @@ class Line(NamedTuple):
 
 
 def rendered(lines: Iterable[Line], source: str, project: str | None) -> str:
-    """Markdown of the lines of the project alone, or of those that hold everywhere; ``source`` is where they stand."""
+    """Markdown of the lines of this project only, or of those that apply everywhere; ``source`` is the file that
+    contains them."""
     scope = f"the project {project}" if project else "every project"
     parts = [
         f"## Remembered for {scope}",

@@ -1,4 +1,4 @@
-"""`memory admin`: the upkeep of a workspace, and the sharing of one."""
+"""`memory admin`: maintenance and sharing of a workspace."""
 
 import typer
 

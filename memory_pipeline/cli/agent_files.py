@@ -1,4 +1,4 @@
-"""Changing a file of an agent: what would change is shown first, then asked."""
+"""Confirmed changes to an agent's file: the change is shown first, then the user is asked."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def confirm(yes: bool) -> None:
 
 @contextmanager
 def unless_unwritable(path: Path) -> Iterator[None]:
-    """A file that cannot be read or written is the user's to fix."""
+    """Report a file that cannot be read or written, which the user has to fix."""
     try:
         yield
     except OSError as error:
         why = (error.strerror or "cannot be used").lower()
         named = Path(error.filename or path)
-        where = path if named.parent == path.parent else named  # not the temporary file beside it
+        where = path if named.parent == path.parent else named  # not the temporary file next to it
         raise fail(f"{where}: {why}. {path} was not changed; fix that and run it again.") from None
 
 

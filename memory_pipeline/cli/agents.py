@@ -1,4 +1,4 @@
-"""`memory agents`: which agents read the memory, and by which way."""
+"""`memory agents`: the agents that read the memory, and how."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`memory admin archive`: daily logs that are complete are moved away."""
+"""`memory admin archive`: moves complete daily logs away."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""The filters of `memory recall` and `memory search`, and how both ask."""
+"""The options and the search that `memory recall` and `memory search` share."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def filters_of(
     priority: list[str] | None,
     kind: list[str] | None,
 ) -> Filters:
-    """The options as filters; a mistake in them ends the command."""
+    """The options as filters; an invalid one ends the command."""
     with one_sentence(FilterError, UnknownProjectError, code=MISUSED):
         return filters.filters_of(settings, first, last, project, harness, session, priority, kind)
 

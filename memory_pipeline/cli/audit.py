@@ -1,4 +1,4 @@
-"""`memory admin audit`: for each line of a memory file who said it and when, and what is wrong with it."""
+"""`memory admin audit`: the source of each line of a memory file, and its faults."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +16,7 @@ from memory_pipeline.text.sentences import clip
 
 FAILING = ",".join((SECRET, CONTRADICTING, STALE))
 MAX_LINE, MAX_SAID = 160, 120
-"""Characters that are printed of a line and of what was said; --json has all."""
+"""Maximum characters printed of a line and of a quote; --json has all."""
 NEVER = "none"
 
 
@@ -33,9 +33,9 @@ def audit(
 ) -> None:
     """Check a memory file against the sessions.
 
-    For each line who said it when, or that nobody did, and whether it is a secret, contradicts, is stale, stands there
-    twice or is no line for a memory. The file is only read. The exit code is 1 when a line is of a kind that --fail-on
-    names, 2 when the file cannot be audited.
+    Reports for each line who said it and when, if anybody, and whether it is a secret, contradicts another, is stale,
+    is repeated or is unsuitable for a memory. The file is only read. The exit code is 1 when a line is of a kind that
+    --fail-on names, 2 when the file cannot be audited.
     """
     failing = _kinds(fail_on)
     settings = settings_of_call()
@@ -100,13 +100,13 @@ def _sources(audited: AuditedLine) -> str:
     if audited.said:
         first, *others = audited.said
         more = f" (and {len(others)} more)" if others else ""
-        return f"{_describe(first)}{more}"
+        return f"{_describe_source(first)}{more}"
     if audited.proposal_id:
         return f"approved as {audited.proposal_id}"
     return "nobody" if any(finding.kind == UNSOURCED for finding in audited.findings) else ""
 
 
-def _describe(said: Said) -> str:
+def _describe_source(said: Said) -> str:
     who = "you" if said.role == USER else "an agent" if said.role == "assistant" else said.role
     name = f"“{clip(said.session, 40)}”" if said.session else said.session_id
     quote = "" if said.is_verbatim else f": “{clip(said.words, MAX_SAID)}”"

@@ -1,4 +1,4 @@
-"""`memory backfill`: all days of a range, a month at a time, after an estimate."""
+"""`memory backfill`: updates all days of a range, one month at a time, after an estimate."""
 
 import sys
 import time
@@ -25,7 +25,7 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
 
 RUNS_MEASURED = 20
-"""Earlier runs whose pace gives the estimate of the time: days differ, and so does the load of the machine."""
+"""Number of earlier runs whose pace gives the time estimate: days differ, and so does the load of the machine."""
 
 IN_PARALLEL = (
     "`--workers` is gone: Dagster runs a backfill in parallel. In `memory ui`, give the pool `days` so many places "
@@ -42,13 +42,13 @@ class Plan:
     left: list[date]
     """The chosen days that are not up to date."""
     models: list[str]
-    """The models that are asked."""
+    """The models that are used."""
     cost: Estimate
     """The estimate for the days that are left."""
     seconds_per_message: float | None
     """The pace of earlier runs; None without any."""
     outside: str
-    """A sentence on days of the range with sessions that are before the first day; "" without any."""
+    """A sentence about days of the range with sessions before the first day; "" without any."""
 
 
 def backfill(
@@ -101,17 +101,17 @@ def backfill(
 def _refuse_future(settings: Settings, span: tuple[date, date]) -> None:
     now = today(settings.zone)
     for name, day in zip(("--from", "--to"), span, strict=True):
-        if now < day != date.max:  # which stands for none
+        if now < day != date.max:  # which means no end
             raise fail(f"{name} {day} is in the future: today is {now}.", MISUSED)
 
 
 def plan_of(settings: Settings, catalogue: Catalogue, span: tuple[date, date], *, newest_first: bool) -> Plan:
-    """The plan of a backfill. With a model set, messages are read on the way, which the runs need not do again. Raises
-    `typer.Exit` if there is no day to choose."""
+    """The plan of a backfill. With a model, messages are read for the estimate, and the runs need not read them again.
+    Raises `typer.Exit` if the range has no days."""
     chosen = days_in(catalogue, span, everything=False)
     if not chosen:
-        raise fail(_nothing_in(catalogue, span))
-    vector_problems(Workspace(settings, catalogue.lake), before_a_run=True)  # first: it may make days out of date
+        raise fail(_nothing_message(catalogue, span))
+    vector_problems(Workspace(settings, catalogue.lake), before_a_run=True)  # first, as it may make days out of date
     planning = Stages.from_settings(settings, catalogue, datetime.now(UTC), for_planning=True)
     with waiting("what is out of date"):
         left = [day for day in chosen if not planning.is_current(day)]
@@ -125,8 +125,8 @@ def plan_of(settings: Settings, catalogue: Catalogue, span: tuple[date, date], *
 
 
 def months_of(days: Sequence[date], lookback_days: int, *, newest_first: bool) -> list[list[date]]:
-    """The days of each calendar month. With the newest first, a month is followed by the days after it that look back
-    on it, since these were built before it."""
+    """The days of each calendar month. With the newest first, a month is followed by the later days whose lookback
+    includes it, as these were built before it."""
     months: dict[tuple[int, int], list[date]] = {}
     for day in sorted(days):
         months.setdefault((day.year, day.month), []).append(day)
@@ -137,7 +137,7 @@ def months_of(days: Sequence[date], lookback_days: int, *, newest_first: bool) -
 
 
 def seconds_per_message(instance: Any, catalogue: Catalogue, observer: str) -> float | None:
-    """The pace of the last runs that rebuilt days with this observer; None if none is on record."""
+    """The pace of the last runs that rebuilt days with this observer; None if there are none."""
     from memory_pipeline.defs.quality_history import days_made
 
     seconds, messages = 0.0, 0
@@ -151,21 +151,23 @@ def _messages(catalogue: Catalogue, days: Iterable[date]) -> int:
     return sum(catalogue.messages_of(file, day) for day in days for file in catalogue.files_of(day))
 
 
-def _nothing_in(catalogue: Catalogue, span: tuple[date, date]) -> str:
+def _nothing_message(catalogue: Catalogue, span: tuple[date, date]) -> str:
     known = catalogue.days()
     outside = _before_the_first_day(catalogue, span)
     if outside:
         return outside
     where = f"; sessions were found from {known[0]} to {known[-1]}" if known else ""
-    return f"No day from {_named(span[0], 'the beginning')} to {_named(span[1], 'today')} has a session{where}."
+    return (
+        f"No day from {_format_day(span[0], 'the beginning')} to {_format_day(span[1], 'today')} has a session{where}."
+    )
 
 
-def _named(day: date, otherwise: str) -> str:
+def _format_day(day: date, otherwise: str) -> str:
     return otherwise if day in (date.min, date.max) else f"{day}"
 
 
 def _before_the_first_day(catalogue: Catalogue, span: tuple[date, date]) -> str:
-    """A sentence on days of the range with sessions that are before the workspace's first day; "" without any."""
+    """A sentence about days of the range with sessions before the workspace's first day; "" without any."""
     start = catalogue.settings.start_date
     days = [day for day in catalogue.days_outside() if span[0] <= day <= span[1] and day < start]
     if not days:
@@ -222,7 +224,7 @@ def _agreed(yes: bool) -> bool:
 
 
 def _run_all(runs: Running, plan: Plan, *, newest_first: bool) -> None:
-    """Run all months, until a user, the budget of the models or a failure that concerns no single day ends it."""
+    """Run all months, until the user, the budget of the models or a failure that affects all days ends it."""
     catalogue, lookback_days = runs.catalogue, runs.settings.lookback_days
     left, seconds, done = set(plan.left), 0.0, 0
     for days in months_of(plan.chosen, lookback_days, newest_first=newest_first):
@@ -239,7 +241,7 @@ def _run_all(runs: Running, plan: Plan, *, newest_first: bool) -> None:
         left.difference_update(days)
         if newest_first:
             runs.review()
-        if why := _why_no_further(runs, failures):
+        if why := _reason_to_stop(runs, failures):
             err.print(f"The next call goes on. {why}", style="yellow", soft_wrap=True)
             break
     if not newest_first or not done:
@@ -247,8 +249,8 @@ def _run_all(runs: Running, plan: Plan, *, newest_first: bool) -> None:
     runs.distil(plan.chosen)
 
 
-def _why_no_further(runs: Running, failures: int) -> str:
-    """A sentence if the other months would fail likewise; ``failures`` were there before this month."""
+def _reason_to_stop(runs: Running, failures: int) -> str:
+    """A sentence if the other months would also fail; ``failures`` is the number before this month."""
     if runs.unfinished.out_of_budget:
         return runs.unfinished.out_of_budget
     return runs.failures[-1] if len(runs.failures) > failures and not runs.unfinished.failed else ""

@@ -1,4 +1,4 @@
-"""`memory admin batch`: what `memory run` would ask the observer's model, sent in batches at half the price."""
+"""`memory admin batch`: sends the observer's requests in batches at half the price."""
 
 import sys
 from collections import Counter
@@ -38,9 +38,9 @@ def batch(
 ) -> None:
     """Observe through the provider's batch API, at half the price.
 
-    Takes in the answers of the batch that is out, if they are there, and sends the next one: of each session of past
-    days the next request that is not answered. It waits for nothing; call it again until nothing is missing, then
-    `memory run` observes with the answers and pays nothing. Reflections are not asked for in batches.
+    Stores the answers of the pending batch, if they have arrived, and sends the next batch: for each session of past
+    days the next unanswered request. It never waits; call it again until nothing is missing, then `memory run` observes
+    with the answers at no cost. Reflections are not requested in batches.
     """
     span = span_of(first, last, everything)
     settings, catalogue = sessions_of_call(sessions)
@@ -57,25 +57,25 @@ def batch(
             return
         found = batching.take_in()
         if isinstance(found, StillOut):
-            _say_out(settings, found)
+            _print_pending(settings, found)
             return
         if found:
-            _say_taken(found)
+            _print_received(found)
         stages = Stages.from_settings(settings, catalogue, datetime.now(UTC))
         observer = stages.observations.observer
         if not isinstance(observer, LanguageModelObserver):
             raise fail("The model failed its examination and is not asked: `memory status` says why.")
         days = [day for day in days_in(catalogue, span, everything) if day < today(settings.zone)]
         refused = read_batch_file(settings).refused
-        chosen = batching.choose(_asked(stages, observer, days, refused))
+        chosen = batching.choose(_pending_requests(stages, observer, days, refused))
         if not chosen.asked:
             say(f"Of {len(days)} past days no request is left for a batch. `memory run` observes with the answers.")
-        elif _agreed(settings, batching, observer, chosen, yes):
+        elif _is_confirmed(settings, batching, observer, chosen, yes):
             sent = batching.send(chosen.asked)
-            say(f"Sent: batch {sent.name}, {_counted(sent)}. Answers come within a day; {LATER}.")
+            say(f"Sent: batch {sent.name}, {_batch_size(sent)}. Answers come within a day; {LATER}.")
 
 
-def _asked(
+def _pending_requests(
     stages: Stages, observer: LanguageModelObserver, days: list[date], refused: dict[str, str]
 ) -> Iterator[Asked]:
     lake = stages.sessions.lake
@@ -88,8 +88,8 @@ def _asked(
             bar.advance(task)
 
 
-def _say_out(settings: Settings, out: StillOut) -> None:
-    sent = f"{_counted(out.batch)}, sent {out.batch.sent_at.astimezone(settings.zone):%Y-%m-%d %H:%M}"
+def _print_pending(settings: Settings, out: StillOut) -> None:
+    sent = f"{_batch_size(out.batch)}, sent {out.batch.sent_at.astimezone(settings.zone):%Y-%m-%d %H:%M}"
     if out.unclear:
         say(
             f"A batch of {sent}, lost its id when it was interrupted. One of these at the provider may be it, which "
@@ -100,10 +100,10 @@ def _say_out(settings: Settings, out: StillOut) -> None:
     say(f"Batch {out.batch.name}, {sent}, is not done yet. {LATER}.")
 
 
-def _say_taken(taken: TakenIn) -> None:
+def _print_received(taken: TakenIn) -> None:
     if taken.failed:
         raise fail(
-            f"Batch {taken.batch.name}, {_counted(taken.batch)}, failed as a whole and cost nothing: {taken.failed} "
+            f"Batch {taken.batch.name}, {_batch_size(taken.batch)}, failed as a whole and cost nothing: {taken.failed} "
             "If it was too large, name fewer days with --from and --to."
         )
     cost = "price not known" if taken.cost.cost_usd is None else f"{taken.cost.cost_usd:.4f} USD"
@@ -111,17 +111,19 @@ def _say_taken(taken: TakenIn) -> None:
         f"Taken in: batch {taken.batch.name}, {taken.answered} of {len(taken.batch.requests)} requests answered, "
         f"{taken.cost.input_tokens:,} tokens in, {taken.cost.output_tokens:,} out, {cost}."
     )
-    _say_reasons(taken.later, "not answered; the next batch asks again")
-    _say_reasons(taken.refused, "refused; `memory run` asks them alone")
+    _print_reasons(taken.later, "not answered; the next batch asks again")
+    _print_reasons(taken.refused, "refused; `memory run` asks them alone")
 
 
-def _say_reasons(reasons: Counter[str], what: str) -> None:
+def _print_reasons(reasons: Counter[str], what: str) -> None:
     for reason, count in reasons.most_common():
         say(f"  {count} {what}: {reason}", "yellow")
 
 
-def _agreed(settings: Settings, batching: Batching, observer: LanguageModelObserver, chosen: Chosen, yes: bool) -> bool:
-    """Say what would be sent and what it costs, and ask."""
+def _is_confirmed(
+    settings: Settings, batching: Batching, observer: LanguageModelObserver, chosen: Chosen, yes: bool
+) -> bool:
+    """Print what would be sent and its cost, and ask for confirmation."""
     about, most = batching.expected(chosen.asked), chosen.at_most
     cost = (
         "The price of the model is not known."
@@ -148,7 +150,7 @@ def _budget(settings: Settings) -> str:
     return f"{settings.daily_budget_usd:.2f} USD, {settings.daily_budget_tokens:,} tokens"
 
 
-def _counted(batch: OpenBatch) -> str:
+def _batch_size(batch: OpenBatch) -> str:
     return f"{len(batch.requests)} requests to {batch.model}"
 
 

@@ -34,7 +34,7 @@ SESSIONS = Annotated[
 
 
 def span_of(first: str | None, last: str | None, everything: bool) -> tuple[date, date] | None:
-    """The days that were named, first and last; None when none were."""
+    """The first and last day given; None if there are none."""
     with one_sentence(ValueError, code=MISUSED):
         if everything and (first or last):
             raise ValueError("--all takes every day; leave out --from and --to, or --all.")
@@ -47,8 +47,8 @@ def span_of(first: str | None, last: str | None, everything: bool) -> tuple[date
 
 
 def days_in(catalogue: Catalogue, span: tuple[date, date] | None, everything: bool) -> list[date]:
-    """The days with sessions or with notes that were asked for; the recent ones with sessions when none were, and the
-    days before them on which sessions that have become long enough since were too short."""
+    """The requested days with sessions or notes; by default the recent ones with sessions, and earlier days on which a
+    session was too short that has enough messages now."""
     if not span and not everything:
         return sorted({*catalogue.days()[-RECENT_DAYS:], *days_no_longer_short(catalogue)})
     first, last = span or (date.min, date.max)
@@ -59,9 +59,9 @@ def days_in(catalogue: Catalogue, span: tuple[date, date] | None, everything: bo
 
 
 def sessions_of_call(sessions: list[Path] | None, *, with_examples: bool = True) -> tuple[Settings, Catalogue]:
-    """The settings, and the catalogue of session files after new and changed ones were read.
+    """The settings, and the catalogue of session files after reading new and changed ones.
 
-    If there are none and none were named, the bundled examples are used, if these are wanted.
+    If there are none and none were given, the bundled examples are used, if allowed.
     """
     settings = settings_of_call(sessions or [])
     with one_sentence(SettingError, code=MISUSED):
@@ -89,8 +89,8 @@ def sessions_of_call(sessions: list[Path] | None, *, with_examples: bool = True)
 
 
 def look_before_dagster(settings: Settings) -> None:
-    """Fix the workspace's first day before Dagster makes partitions of it: that of the oldest session, today if there
-    is none."""
+    """Set the workspace's first day before Dagster creates partitions: that of the oldest session, today if there is
+    none."""
     if kept_first_day(settings.workspace) is None:
         with one_sentence(SettingError, code=MISUSED):
             sources = list(find_sources(roots(settings)))
@@ -107,7 +107,7 @@ def left_out(catalogue: Catalogue) -> str:
 
 
 def look(settings: Settings, sources: list[Source], *, is_stored: bool = True) -> Catalogue:
-    """The catalogue of these session files, after new and changed ones were read; stored unless that is left to
+    """The catalogue of these session files, after reading new and changed ones; it is stored unless that is left to
     `Catalogue.send`."""
     if sources:
         require_space(settings.workspace)
@@ -124,7 +124,7 @@ def look(settings: Settings, sources: list[Source], *, is_stored: bool = True) -
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """A running clock for work without countable parts. It leaves no line."""
+    """A running clock for work without countable parts, which leaves no line."""
     with Progress(TextColumn("{task.description:<32}"), TimeElapsedColumn(), console=err, transient=True) as bar:
         bar.add_task(what, total=None)
         yield

@@ -1,6 +1,7 @@
-"""The commands with one line each, and the group that imports the module of a command when it is called.
+"""The summaries of the commands, and the group that imports the module of a command when it is called.
 
-With a module come polars or Dagster; so `memory --help`, `--version` and completing a command's name are quick.
+Modules import polars or Dagster, so `memory --help`, `--version` and the completion of command names are fast only
+without them.
 """
 
 from collections.abc import Mapping
@@ -44,7 +45,7 @@ SECTIONS = {
         "admin": "Upkeep and sharing: index, service, report, audit, batch, push.",
     },
 }
-"""By section of `memory --help`, each command with the first line of its docstring. The command is the function
+"""The sections of `memory --help`, each command with the first line of its docstring. The command is the function
 `memory_pipeline.cli.NAME.NAME`, or the Typer `memory_pipeline.cli.NAME.app` if it has subcommands."""
 COMMANDS = {name: summary for section in SECTIONS.values() for name, summary in section.items()}
 AGENTS = {
@@ -75,9 +76,9 @@ OLD_NAMES = {
     "estimate": "run --estimate",
     "log": "show",
 }
-"""Commands of earlier versions, which answer for one more release, with what is called in their place."""
+"""Commands of earlier versions, which work for one more release, with their replacements."""
 CALLED_BY_PROGRAMS = ("brief", "pack", "compaction")
-"""Old names in the hooks and scripts of users. A program gets no note about the new name."""
+"""Old names that users' hooks and scripts call. A program gets no note about the new name."""
 MODULES = {"import": "importing"}
 """Module names for commands whose name is a Python keyword or builtin."""
 
@@ -114,7 +115,7 @@ def load_command(name: str) -> Any:
     """The command with its options."""
     own = MODULES.get(name, name)
     module = import_module(f"memory_pipeline.cli.{own}")
-    if not hasattr(module, "app"):  # without commands of its own
+    if not hasattr(module, "app"):  # without subcommands
         one = typer.Typer(add_completion=False, rich_markup_mode=None)
         one.command(name)(getattr(module, own))
         return typer.main.get_command(one)

@@ -59,7 +59,7 @@ def connect(
 
 
 def place_of(settings: Settings, project: str | None) -> tuple[Path, str] | None:
-    """The folder and the name of the project, by one of them. Raises `CannotConnectError`, and typer.Exit for what is
+    """The folder and the name of the project, given one of them. Raises `CannotConnectError`, and typer.Exit if it is
     neither."""
     if project is None:
         return None
@@ -75,8 +75,8 @@ def _folder_of(lake: Lake, name: str) -> Path:
     worked_in = (folder for place in places_of_project(lake, name) if (folder := existing_folder(place.cwd)))
     found = list(dict.fromkeys(place_of_folder(folder).cwd for folder in worked_in))
     if len(found) != 1:
-        told = f"its sessions worked in {', '.join(found)}" if found else "none of its folders is on this machine"
-        raise CannotConnectError(f"The project {name!r}: {told}; name the folder, `--project DIR`.")
+        parts = f"its sessions worked in {', '.join(found)}" if found else "none of its folders is on this machine"
+        raise CannotConnectError(f"The project {name!r}: {parts}; name the folder, `--project DIR`.")
     return Path(found[0])
 
 
@@ -94,7 +94,7 @@ def _connect(settings: Settings, agent: Agent, place: tuple[Path, str] | None, y
         old = bytes_of(path)
         new = connected_text(settings, connection, lines, old)
         known = connections(settings)
-        _tell_lines(settings, agent, connection, lines)
+        _print_line_counts(settings, agent, connection, lines)
         if new == old and connection in known:
             say(f"{agent.title} reads the lines already, in {path}.")
             return
@@ -108,8 +108,8 @@ def _connect(settings: Settings, agent: Agent, place: tuple[Path, str] | None, y
     say(f"{agent.title} reads the lines from its next session on; `memory agents disconnect {agent.name}` undoes it.")
 
 
-def _tell_lines(settings: Settings, agent: Agent, connection: Connection, lines: Sequence[Line]) -> None:
-    """Print how many of the approved lines go into the file, and where the others go."""
+def _print_line_counts(settings: Settings, agent: Agent, connection: Connection, lines: Sequence[Line]) -> None:
+    """Print how many of the approved lines go into the file, and the place of the others."""
     count = Counter(line.project for line in lines)
     mine = count.pop(connection.project, 0)
     whose = f"is of {connection.project}" if connection.project else "holds in every project"

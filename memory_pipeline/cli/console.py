@@ -12,9 +12,9 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 PIPED_WIDTH = 240
-"""Columns of a table in a pipe: one that is squeezed into 80 cannot be searched."""
+"""Columns of a table in a pipe: a table squeezed into 80 cannot be searched."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Characters that move the cursor, write the clipboard or change the direction of a line: sessions hold the output of
+"""Characters that move the cursor, write the clipboard or change the direction of a line, as sessions contain output of
 tools. Rich removes fewer, and not the start of an escape sequence."""
 
 
@@ -46,7 +46,7 @@ out = _SafeConsole(stderr=False)
 err = _SafeConsole(stderr=True)
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
-"""Exit codes: failure; a wrong call or setting; interrupted by the user, as in shells."""
+"""Exit codes: failure; an invalid call or setting; interruption by the user, as in shells."""
 
 
 def print_json(data: Any) -> None:
@@ -56,7 +56,7 @@ def print_json(data: Any) -> None:
 
 
 def fail(sentence: str, code: int = FAILED) -> typer.Exit:
-    """Report what went wrong and what to do; `raise` the returned exception."""
+    """Print the problem and what to do; `raise` the returned exception."""
     err.print(sentence, style="red", soft_wrap=True)
     return typer.Exit(code)
 

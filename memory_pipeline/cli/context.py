@@ -1,7 +1,7 @@
 """`memory context`: the briefing, the context pack and the summary of a compaction, for hooks and for programs that
 build the context of a session.
 
-Hooks call for the briefing and the summary, which therefore fail open: on any error the exit code is 0 and the reason
+Hooks request the briefing and the summary, which therefore fail open: on any error the exit code is 0 and the reason
 goes to stderr.
 """
 
@@ -86,8 +86,8 @@ def context(
 def _brief(project: str | None, as_json: bool) -> None:
     try:
         settings = migrated(load_settings())
-        found = briefing_for(settings, _asked_for(settings, project))
-    except Exception as error:  # a session is never kept from starting
+        found = briefing_for(settings, _folder_or_place(settings, project))
+    except Exception as error:  # a failure must not prevent a session from starting
         err.print(f"No briefing: {error}", style="dim", soft_wrap=True)
         return
     _show(settings, found, as_json)
@@ -95,9 +95,8 @@ def _brief(project: str | None, as_json: bool) -> None:
         log_use(settings, "brief", project=found.project, shown=found.shown)
 
 
-def _asked_for(settings: Settings, project: str | None) -> Path | Place:
-    """The folder or the place of the project. Tables are read for a name only, since that takes as long as the rest of
-    a hook."""
+def _folder_or_place(settings: Settings, project: str | None) -> Path | Place:
+    """The folder or the place of the project. Tables are read only for a name, as that doubles the time of a hook."""
     if project is None:
         return Path.cwd()
     if folder := existing_folder(project):
@@ -125,10 +124,10 @@ def _show(settings: Settings, found: Briefing, as_json: bool) -> None:
     for problem in found.problems:
         err.print(problem, style="dim", soft_wrap=True)
     if not found.text:
-        _say_nothing_yet(settings, found.project)
+        _print_nothing_yet(settings, found.project)
 
 
-def _say_nothing_yet(settings: Settings, project: str | None) -> None:
+def _print_nothing_yet(settings: Settings, project: str | None) -> None:
     of = f" of {project}" if project and storage_of(settings).is_begun() else ""
     err.print(f"Nothing is remembered{of} yet; `memory run` reads your sessions.", style="dim", soft_wrap=True)
 
@@ -164,8 +163,8 @@ def _pack(project: str | None, session: str | None, rebuild: bool, catch_up: boo
         if found.is_due:
             err.print(f"{found.raw_tokens:,} tokens of the session are not condensed; --catch-up does.", style="dim")
         if not found.text:
-            _say_nothing_yet(settings, found.project)
-    if found.text and found.rebuilt:  # what is only shown again was logged then
+            _print_nothing_yet(settings, found.project)
+    if found.text and found.rebuilt:  # a repeated pack is already logged
         log_use(settings, "pack", project=found.project, shown=found.shown)
 
 
@@ -177,7 +176,7 @@ def _compaction(session: str, first_kept: str | None, tokens_before: int | None,
         source = session_source(settings, session)
         left = seconds - (time.monotonic() - _BEGAN)
         found = compaction_summary(settings, source, first_kept=first_kept, tokens_before=tokens_before, seconds=left)
-    except Exception as error:  # the agent makes its own summary
+    except Exception as error:  # the agent then makes its own summary
         err.print(f"No summary: {error}", style="dim", soft_wrap=True)
         return
     if found is None:
@@ -190,4 +189,4 @@ def _compaction(session: str, first_kept: str | None, tokens_before: int | None,
         log_use(settings, "compaction", shown=found.shown)
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(0)  # Python waits for a thread that still observes
+    os._exit(0)  # otherwise Python waits for the observing thread

@@ -1,7 +1,7 @@
-"""The record of Dagster, for `memory status`: failing checks, last successes, what is switched on.
+"""The state of Dagster for `memory status`: failing checks, last successes, and automation.
 
-Dagster takes seconds to load, so the answer is stored in a file beside its databases and used until one of them
-changes. While the daemon runs it is not stored: whether a schedule ticks depends on the time.
+Dagster takes seconds to load, so the result is stored in a file next to its databases and used until one of them
+changes. It is not stored while the daemon runs, as the state of a schedule then depends on the time.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _DATABASES = ("history/runs/index.db", "history/runs.db", "schedules/schedules.d
 
 
 def dagster_state(settings: Settings, days: Sequence[date]) -> dict[str, Any]:
-    """The failing checks of these days, when each asset was last made, and what is switched on.
+    """The failing checks of these days, the last materialization of each asset, and the state of automation.
 
-    Dagster's home is not created where there is none; a record that cannot be read is the value of `record_problem`.
+    Dagster's home is not created if missing; an unreadable instance is reported in `record_problem`.
     """
     if not (settings.dagster_home / "dagster.yaml").exists():
         return dict(NOTHING)
     before = _fingerprint(settings, days)
     if (stored := _stored(settings)) and stored["fingerprint"] == before:
-        return _described(stored)
+        return _with_descriptions(stored)
     from memory_pipeline.defs.runs import DamagedInstanceError, automation_of, check_results, instance_of
     from memory_pipeline.settings.dagster_record import RecordMisconfiguredError, RecordUnavailableError
 
@@ -54,10 +54,10 @@ def dagster_state(settings: Settings, days: Sequence[date]) -> dict[str, Any]:
     is_in_files = not names_postgres(settings) and (settings.dagster_home / _DATABASES[0]).exists()
     if is_in_files and not known.is_on and _fingerprint(settings, days) == before:
         _store(settings, found)
-    return _described(found)
+    return _with_descriptions(found)
 
 
-def _described(found: Mapping[str, Any]) -> dict[str, Any]:
+def _with_descriptions(found: Mapping[str, Any]) -> dict[str, Any]:
     succeeded = {name: moment and datetime.fromisoformat(moment) for name, moment in found["succeeded"].items()}
     return {
         "failing_checks": found["failing_checks"],

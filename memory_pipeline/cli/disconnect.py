@@ -1,4 +1,4 @@
-"""`memory agents disconnect`: take out of an agent's file what `memory agents connect` put in."""
+"""`memory agents disconnect`: removes from an agent's file what `memory agents connect` added."""
 
 from pathlib import Path
 
@@ -23,12 +23,12 @@ def disconnect(agent: AgentName, project: Project = None, yes: Yes = False) -> N
     with one_sentence(CannotConnectError, code=MISUSED):
         named = agent_of(agent)
     with one_sentence(CannotConnectError):
-        for connection in _sought(settings, named, place_of(settings, project)):
+        for connection in _connections_to_remove(settings, named, place_of(settings, project)):
             _disconnect(settings, named, connection, yes)
 
 
-def _sought(settings: Settings, agent: Agent, place: tuple[Path, str] | None) -> list[Connection]:
-    """The place where it was connected; else where it would be, as the list may be lost."""
+def _connections_to_remove(settings: Settings, agent: Agent, place: tuple[Path, str] | None) -> list[Connection]:
+    """The connections of the agent, or the expected one if the list is lost."""
     new = Connection.new(agent, place)
     known = [c for c in connections(settings) if c.agent == agent.name and c.project == new.project]
     here = [c for c in known if place is None or Path(c.path).parent == place[0]]

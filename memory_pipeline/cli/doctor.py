@@ -46,11 +46,11 @@ def _print(finding: Finding) -> None:
 
 
 def _examined(settings: Settings) -> list[Finding]:
-    return examine(settings, lambda: _known(settings), lambda: _close_dead(settings))
+    return examine(settings, lambda: _known_automation(settings), lambda: _close_dead(settings))
 
 
-def _known(settings: Settings) -> Automation | None:
-    """The record of Dagster; nothing is created where there is none."""
+def _known_automation(settings: Settings) -> Automation | None:
+    """The state of automation from Dagster's instance; it is not created if missing."""
     if not (settings.dagster_home / "dagster.yaml").exists():
         return None
     from memory_pipeline.defs.runs import automation_of, instance_of

@@ -1,4 +1,4 @@
-"""`memory run --estimate`: the cost of observing, reflecting and looking for friction with the models that are set."""
+"""`memory run --estimate`: the cost of observing, reflecting and finding friction with the configured models."""
 
 import math
 from collections import defaultdict
@@ -29,7 +29,7 @@ ByDay = dict[date, Estimate]
 
 @dataclass(frozen=True)
 class Costs:
-    """The estimated requests of each stage for the days of a run, and of the pool, which is reflected on by hand."""
+    """The estimated requests of each stage for the days of a run, and of the pool reflection, which is run by hand."""
 
     by_stage: dict[str, ByDay] = field(default_factory=dict)
     pool: Estimate = field(default_factory=Estimate)
@@ -55,7 +55,7 @@ class Costs:
 def print_estimate(
     first: str | None, last: str | None, everything: bool, sessions: list[Path] | None, *, as_json: bool
 ) -> None:
-    """Print what `memory run` would ask of the models for these days, and the cost. No model is asked."""
+    """Print the requests that `memory run` would send to models for these days, and their cost. No request is sent."""
     span = span_of(first, last, everything)
     settings, catalogue = sessions_of_call(sessions)
     with only_run(settings):
@@ -65,7 +65,7 @@ def print_estimate(
 
 
 def costs_of(stages: Stages, days: list[date]) -> Costs:
-    """The costs for these days. Messages are stored on the way, so the next run need not read them again."""
+    """The costs for these days. Messages are stored, so the next run need not read them again."""
     observed: ByDay = {}
     observer, lake = stages.observations.observer, stages.sessions.lake
     with progress() as bar:
@@ -87,7 +87,7 @@ def _sum(by_day: ByDay) -> Estimate:
 
 
 def days_needed(settings: Settings, total: Estimate) -> int | None:
-    """The number of days that the budgets allow for; None if a budget of zero prevents it."""
+    """The number of days over which the budgets spread the work; None if a budget of zero prevents it."""
     tokens = total.input_tokens + total.output_tokens
     asked = ((tokens, settings.daily_budget_tokens), (total.cost_usd or 0.0, settings.daily_budget_usd))
     if any(needed and not budget for needed, budget in asked):

@@ -1,4 +1,4 @@
-"""Examining a model: real requests about a bundled session, beside what quoting makes of it."""
+"""Examination of a model: real requests about a bundled session, compared with the extractive observer."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ WHAT_ELSE = (
 
 @dataclass(frozen=True)
 class Trial:
-    """The facts of a model and of quoting for the example."""
+    """The facts of a model and of the extractive observer for the example."""
 
     quotes: Sequence[Fact]
     facts: Sequence[Fact]
     failure: str = ""
-    """The reason why it cannot be used; empty where it can."""
+    """The reason why the model cannot be used; empty if it can."""
     seconds: float = 0.0
     used: Usage | None = None
     result: Result | None = None
-    """None where no answer came, or none that can be read."""
+    """None without a readable answer."""
 
 
 def examined(settings: Settings) -> Trial:
-    """Examine the observer's model of these settings and keep the result. No result is kept of a model that cannot be
+    """Examine the observer's model of these settings and store the result. Nothing is stored for a model that cannot be
     reached."""
     trial = try_model(settings)
     if trial.result:
@@ -59,9 +59,9 @@ def examined(settings: Settings) -> Trial:
 
 
 def examine_before_a_run(settings: Settings, *, as_json: bool) -> None:
-    """Examine a model that was set by hand, before the first run with it at a terminal; say where one has failed.
+    """At a terminal, examine a manually configured model before its first run, and report one that has failed.
 
-    Other runs ask nothing of their own: those who set them up know what they cost and how long they take.
+    Other runs are not interactive and do not examine models on their own.
     """
     if not settings.observer.model:
         return
@@ -82,7 +82,7 @@ def examine_before_a_run(settings: Settings, *, as_json: bool) -> None:
 
 
 def examination_in_words(settings: Settings) -> str:
-    """The result of the examination of the model that is set, in a sentence."""
+    """The result of the configured model's examination as a sentence."""
     result = result_of(settings)
     if result is None:
         return "not examined: `memory setup --exam MODEL`"
@@ -90,7 +90,8 @@ def examination_in_words(settings: Settings) -> str:
 
 
 def try_model(settings: Settings) -> Trial:
-    """Ask the observer's model of these settings; what it costs goes into their ledger, nothing else is kept."""
+    """Send the example to the observer's model of these settings. The cost goes into their ledger; nothing else is
+    stored."""
     with tempfile.TemporaryDirectory(prefix="memory-setup-") as folder:
         place = Path(folder)
         (place / "sessions").mkdir()
@@ -98,12 +99,12 @@ def try_model(settings: Settings) -> Trial:
         job = _example(settings, place)
         (quoted,) = observe_session([job], ExtractiveObserver(settings.observation_budget))
         quotes = _facts(quoted.segments)
-        alone = settings.observer.model_copy(update={"fallback_model": None})  # it would answer instead
+        alone = settings.observer.model_copy(update={"fallback_model": None})  # a fallback would answer instead
         once = settings.model_copy(update={"model_retries": 0, "observer": alone})
         config = observer_model(once)
         assert config
         observer = observer_asking(config, Workspace(once, Lake.from_settings(once)))
-        observer.client.cache = AnswerCache(place / "answers")  # what was answered before would prove nothing
+        observer.client.cache = AnswerCache(place / "answers")  # cached answers would prove nothing
         (outcome,) = observe_session([job], observer)
         if outcome.left:
             return Trial(quotes, (), str(outcome.left))
@@ -116,20 +117,20 @@ def try_model(settings: Settings) -> Trial:
         None if None in costs else sum(cost or 0.0 for cost in costs),
     )
     seconds, facts = sum(answer.seconds for answer in answers), _facts(outcome.segments)
-    if not answers:  # it refused
-        return Trial(quotes, facts, _useless(outcome.segments))
+    if not answers:  # the model refused
+        return Trial(quotes, facts, _unusable_reason(outcome.segments))
     model = shown_model(settings, settings.observer.model) or ""
     result = examine(model, facts, [answer.text for answer in answers], quotes)
-    # what it does to the format says more than that the rest cannot be used
+    # copying or looping is a better reason than an unusable answer
     reason = result.reason if result.repeats or result.reason.startswith("It copies") else ""
     pace = (used.input_tokens + used.output_tokens) / seconds if seconds else None
-    update = {"reason": reason or _useless(outcome.segments) or result.reason, "tokens_per_second": pace}
+    update = {"reason": reason or _unusable_reason(outcome.segments) or result.reason, "tokens_per_second": pace}
     result = result.model_copy(update=update)
     return Trial(quotes, facts, result.reason, seconds, used, result)
 
 
 def _example(settings: Settings, place: Path) -> Job:
-    """The example's window, in a workspace of its own."""
+    """The example's window, in a separate workspace."""
     places = {"workspace": place / "workspace", "session_dirs": (place / "sessions",), "default_session_dirs": False}
     example = {"timezone": "UTC", "start_date": DAY, "redact": True, "min_user_messages": 1}
     stage = SessionsStage.from_workspace(Workspace.open(settings.model_copy(update=places | example)))
@@ -140,12 +141,12 @@ def _example(settings: Settings, place: Path) -> Job:
 
 
 def _facts(segments: Iterable[Segment]) -> list[Fact]:
-    """The facts by priority, otherwise in their order."""
+    """The facts by priority, then in their order."""
     return sorted((f for s in segments for f in s.facts), key=lambda fact: PRIORITIES.index(fact.priority))
 
 
-def _useless(segments: Sequence[Segment]) -> str:
-    """The reason why an answer is of no use; empty where it is."""
+def _unusable_reason(segments: Sequence[Segment]) -> str:
+    """The reason why an answer is unusable; empty if it is usable."""
     if not any(segment.parsed for segment in segments):
         return f"It answered, but not so that it can be used: {segments[0].problem}"
     if not any(segment.facts for segment in segments):

@@ -1,4 +1,4 @@
-"""`memory forget`: a session, a message, a line or words, out of everything that the workspace holds, for good."""
+"""`memory forget`: permanently deletes a session, a message, a line or a phrase from the workspace."""
 
 from collections import Counter
 from typing import Annotated, Any
@@ -18,7 +18,7 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip
 
 SHOWN = 5
-"""Lines of each place; --json has all."""
+"""Maximum lines printed for each place; --json has all."""
 MAX_LINE = 160
 
 
@@ -74,12 +74,12 @@ def _forget(settings: Settings, name: str, *, yes: bool, by_hand: bool, as_json:
     from memory_pipeline.workspace.workspace import Workspace
 
     def read_decisions() -> None:
-        """Store the marks in REVIEW.md, which are looked at too."""
+        """Store the decisions marked in REVIEW.md, which are searched too."""
         reconcile(Workspace.open(settings), now_utc())
 
     read_decisions()
     request, found = look(settings, name, by_hand=by_hand)
-    if not _is_there(request, found):
+    if not _exists(request, found):
         if as_json:
             _show(request, found, as_json=True, state="nothing")
         else:
@@ -92,20 +92,20 @@ def _forget(settings: Settings, name: str, *, yes: bool, by_hand: bool, as_json:
         typer.confirm("Forget it for good?", abort=True)
         if not by_hand and any(one.place == BY_HAND for one in found):
             by_hand = typer.confirm("Also the lines that you wrote yourself?", default=False)
-        read_decisions()  # while it was asked
+        read_decisions()  # marks made during the question
         request, found = look(settings, name, by_hand=by_hand)
     take_out(settings, request, now_utc())
     rest = left(settings, request)
     if as_json:
         _show(request, found, as_json=True, state="forgotten", rest=rest)
     else:
-        _done(request, rest)
+        _print_done(request, rest)
     if rest:
         raise fail(f"{len(rest)} places still hold it: " + "; ".join(sorted({one.place for one in rest})))
 
 
 def _finish(settings: Settings) -> bool:
-    """Finish the request of a call that was killed, if there is one."""
+    """Finish the request of an interrupted call, if there is one."""
     request = unfinished(settings)
     if request is None:
         return False
@@ -126,7 +126,7 @@ def _refuse_other_runs(settings: Settings) -> None:
         raise fail(f"A run works on {settings.workspace} ({running[0].job_name}); wait for it to end, then forget.")
 
 
-def _is_there(request: ForgetRequest, found: list[Found]) -> bool:
+def _exists(request: ForgetRequest, found: list[Found]) -> bool:
     return bool(request.sessions) or any(one.place != BY_HAND for one in found)
 
 
@@ -159,7 +159,7 @@ def _show(
         say(f"The transcript stays, and is not read for it again: {path}", "dim")
 
 
-def _done(request: ForgetRequest, rest: list[Found]) -> None:
+def _print_done(request: ForgetRequest, rest: list[Found]) -> None:
     if not rest:
         say("Forgotten. The workspace was looked through again: nothing is left of it.", "green")
     if request.days:

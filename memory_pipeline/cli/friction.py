@@ -21,7 +21,7 @@ from memory_pipeline.text.hidden import without_hidden
 from memory_pipeline.text.sentences import clip
 
 MAX_TITLE, MAX_CHANGE, MAX_QUOTE = 120, 140, 600
-"""Maximum characters that are printed of a title, of a change in the list, and of a quote; --json has all."""
+"""Maximum characters printed of a title, of a change in the list, and of a quote; --json has all."""
 
 
 def friction(
@@ -57,7 +57,7 @@ def friction(
         _explain(identifier, as_json)
         return
     settings = active_settings()
-    found = listed(settings, _asked(settings, project, kind, since, days, ended))
+    found = listed(settings, _filter_of(settings, project, kind, since, days, ended))
     if as_json:
         print_json(found)
     else:
@@ -67,7 +67,7 @@ def friction(
             say(NO_MODEL_FOR_FRICTION, "dim")
 
 
-def _asked(
+def _filter_of(
     settings: Settings,
     projects: list[str] | None,
     kinds: list[str] | None,
@@ -87,7 +87,7 @@ def _asked(
 
 
 def _kind(given: str) -> str:
-    """The stored name of a kind, from that name or from its name for users."""
+    """The stored name of a kind, given that name or the one for users."""
     wanted = given.strip().casefold()
     found = next((name for name, words in KINDS.items() if wanted in (name, words, words.partition(",")[0])), None)
     if found is None:
@@ -218,7 +218,7 @@ def _sessions(number: int) -> str:
 
 
 def _duration(minutes: float) -> str:
-    """A duration rounded to minutes; less than one is written so."""
+    """A duration rounded to minutes, or "less than a minute"."""
     if minutes < 1:
         return "less than a minute"
     hours, rest = divmod(round(minutes), 60)

@@ -1,4 +1,4 @@
-"""`memory agents hooks`: agents call the memory themselves, when a session starts and when it is compacted."""
+"""`memory agents hooks`: hooks through which agents call the memory when a session starts or is compacted."""
 
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +16,7 @@ from memory_pipeline.cli.console import MISUSED, one_sentence, print_json, say, 
 from memory_pipeline.cli.workspace import settings_of_call
 
 SHOWN = 5
-"""The number of last lines of the hooks' log that are shown."""
+"""Number of last lines shown of the hooks' log."""
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 

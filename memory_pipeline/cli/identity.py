@@ -1,4 +1,4 @@
-"""`memory admin identity`: whether every agent finds the files that say who it is and how it works."""
+"""`memory admin identity`: checks that agents find their identity files."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`memory import`: what other tools remember of a user, offered for review like what their sessions gave."""
+"""`memory import`: proposes lines from other tools' memories for review."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from memory_pipeline.text.sentences import clip
 from memory_pipeline.workspace.workspace import Workspace
 
 SHOWN, MAX_LINE = 5, 160
-"""New lines of a file that are listed, and their characters; --json has all."""
+"""Maximum new lines listed per file, and characters of each; --json has all."""
 WAIT_SECONDS = 2.0
-"""Seconds to wait for a run that is writing REVIEW.md, which has the lines all the same."""
+"""Seconds to wait for a run that is writing REVIEW.md, which then includes the lines."""
 _Found = list[tuple[MemoryFile, list[Judged]]]
 
 
@@ -72,7 +72,7 @@ def importing(
     if new and not dry_run:
         _confirm(settings, len(new), yes)
         with suppress(Timeout):
-            reconcile(workspace, now_utc(), wait=WAIT_SECONDS)  # what is marked in REVIEW.md counts first
+            reconcile(workspace, now_utc(), wait=WAIT_SECONDS)  # marks in REVIEW.md count first
         found = _by_file(files, offer(workspace, lines, now_utc()))
         with suppress(Timeout):
             reconcile(workspace, now_utc(), wait=WAIT_SECONDS)
@@ -80,7 +80,7 @@ def importing(
     if as_json:
         print_json(_rows(found, stored=not dry_run))
     elif new and not dry_run:
-        _done(workspace, found)
+        _print_done(workspace, found)
 
 
 def _read(workspace: Workspace, path: Path | None, sources: Sequence[str]) -> list[MemoryFile]:
@@ -101,8 +101,8 @@ def _show(found: _Found) -> None:
             say(file.problem, "yellow")
             continue
         new, known = [one for one in lines if not one.known], Counter(one.known for one in lines if one.known)
-        told = f"{_lines(len(lines))}, {len(new)} new, {_counted(known, 'known')}"
-        told += f"; {_counted(file.left_out, 'not importable')}" if file.left_out else ""
+        told = f"{_lines(len(lines))}, {len(new)} new, {_format_counts(known, 'known')}"
+        told += f"; {_format_counts(file.left_out, 'not importable')}" if file.left_out else ""
         say(f"{tilde_path(file.path)}: {told}", "bold")
         for one in new[:SHOWN]:
             say(f"  {one.line.number}: {clip(one.line.text, MAX_LINE)}")
@@ -114,7 +114,7 @@ def _show(found: _Found) -> None:
         say("Nothing is new.", "dim")
 
 
-def _counted(counts: Mapping[str, int], what: str) -> str:
+def _format_counts(counts: Mapping[str, int], what: str) -> str:
     """The total, and the count of each kind."""
     kinds = ", ".join(f"{count} {kind}" for kind, count in counts.items())
     return f"{sum(counts.values())} {what}{f' ({kinds})' if kinds else ''}"
@@ -135,7 +135,7 @@ def _confirm(settings: Settings, count: int, yes: bool) -> None:
         raise typer.Exit
 
 
-def _done(workspace: Workspace, found: _Found) -> None:
+def _print_done(workspace: Workspace, found: _Found) -> None:
     ids = {one.proposal_id for _, lines in found for one in lines if not one.known}
     there = len(ids & ProposalLog(workspace.lake).standing_on(REVIEW_SURFACE).keys())
     say(f"{_lines(len(ids))} offered, {there} of them in {workspace.settings.review_file} now.", "green")

@@ -104,5 +104,5 @@ def _row(settings: Settings, base: str) -> dict[str, object]:
 
 
 def _bytes(folder: Path) -> int:
-    """Bytes on the disk: the engine reserves files much longer than what it has written."""
+    """Bytes on disk: the engine reserves files much larger than their content."""
     return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())

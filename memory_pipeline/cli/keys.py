@@ -1,4 +1,4 @@
-"""Single keys of a user at a terminal: they act at once where the terminal allows it, else with Enter."""
+"""Single keys at a terminal: they act at once if the terminal supports it, else after Enter."""
 
 from __future__ import annotations
 
@@ -16,21 +16,20 @@ from memory_pipeline.markdown.blocks import one_line
 try:
     import termios
     import tty
-except ImportError:  # Windows: lines there
+except ImportError:  # Windows: only whole lines
     termios = None  # type: ignore[assignment]
 
 ENTER, ESCAPE, END_OF_INPUT = "\n", "\x1b", "\x04"
 LOST = 128 + 1
-"""The exit code of a process whose terminal is gone."""
+"""Exit code of a process whose terminal is gone."""
 _POLL_SECONDS = 0.2
-"""A signal may reach another thread than the one that waits for a key; it is noticed within this time."""
+"""Maximum delay for noticing a signal that reached another thread than the one waiting for a key."""
 
 
 class Keys:
-    """The keyboard, from entering until leaving; then the terminal and the signals are as they were.
+    """A context manager for the keyboard, which restores the terminal and the signal handlers.
 
-    What ends a process politely (Ctrl-C, SIGTERM, a closed window, the end of input) is a `SystemExit` with the exit
-    code that tells which.
+    Ctrl-C, SIGTERM, a closed window and the end of input raise `SystemExit` with the corresponding exit code.
     """
 
     def __init__(self) -> None:
@@ -39,16 +38,16 @@ class Keys:
         self._handlers: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
-        if termios is not None and os.environ.get("TERM") != "dumb":  # dumb: an editor's shell, which sends lines
+        if termios is not None and os.environ.get("TERM") != "dumb":  # dumb: the shell of an editor, which sends lines
             self._modes = termios.tcgetattr(self._fd)
         for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGCONT"):
-            if number := getattr(signal, name, None):  # Windows has fewer
-                self._handlers[number] = signal.signal(number, self._at_once if name == "SIGCONT" else _stop)
-        self._at_once()
+            if number := getattr(signal, name, None):  # Windows lacks some
+                self._handlers[number] = signal.signal(number, self._set_single_keys if name == "SIGCONT" else _stop)
+        self._set_single_keys()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._in_lines()
+        self._restore_lines()
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
 
@@ -61,7 +60,7 @@ class Keys:
                 pass
             first = os.read(self._fd, 1)
             if first == b"\x1b" or first >= b"\x80":
-                while self._has_more(0.02) and os.read(self._fd, 1):  # `ESC [ A` is no `a`
+                while self._has_more(0.02) and os.read(self._fd, 1):  # `ESC [ A` is not `a`
                     pass
                 return ESCAPE
         except EOFError:
@@ -73,8 +72,8 @@ class Keys:
         return first.decode().replace("\r", ENTER).lower()
 
     def line(self, text: str) -> str | None:
-        """The text as the user edits it, on one line; None when nothing is left or Ctrl-C gives the edit up."""
-        self._in_lines()
+        """The text as edited by the user, on one line; None if it is empty or Ctrl-C cancels editing."""
+        self._restore_lines()
         interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             if can_prefill(text):
@@ -92,29 +91,29 @@ class Keys:
             signal.signal(signal.SIGINT, interrupt)
             if can_prefill(text):
                 readline.set_startup_hook()
-            self._at_once()
+            self._set_single_keys()
 
     def _has_more(self, seconds: float) -> bool:
         return bool(select.select([self._fd], [], [], seconds)[0])
 
-    def _at_once(self, *_: object) -> None:
-        """The terminal mode for single keys, also after Ctrl-Z, when the shell has changed it."""
+    def _set_single_keys(self, *_: object) -> None:
+        """Set the terminal mode for single keys, also after Ctrl-Z, when the shell has changed it."""
         if self._modes is not None:
-            with contextlib.suppress(termios.error):  # the terminal is gone: the next key will tell
-                tty.setcbreak(self._fd, termios.TCSADRAIN)  # what was typed ahead stays
+            with contextlib.suppress(termios.error):  # the terminal is gone, which the next key reports
+                tty.setcbreak(self._fd, termios.TCSADRAIN)  # keeps input typed ahead
 
-    def _in_lines(self) -> None:
+    def _restore_lines(self) -> None:
         if self._modes is not None:
             with contextlib.suppress(termios.error):
                 termios.tcsetattr(self._fd, termios.TCSADRAIN, self._modes)
 
 
 def can_prefill(text: str) -> bool:
-    """Whether `Keys.line` starts with the text: Python can edit lines, and the terminal can show all of it."""
+    """Whether `Keys.line` can start with the text: Python can edit lines, and the terminal can show all of it."""
     try:
         import readline  # noqa: F401
 
-        for encoding in (sys.stdin.encoding, locale.getencoding()):  # `input` uses the one, `insert_text` the other
+        for encoding in (sys.stdin.encoding, locale.getencoding()):  # `input` uses the former, `insert_text` the latter
             text.encode(encoding)
     except (ImportError, UnicodeEncodeError):
         return False

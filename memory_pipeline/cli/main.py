@@ -1,4 +1,4 @@
-"""The `memory` command; `commands` has what it lists."""
+"""The `memory` command; `commands` lists its subcommands."""
 
 import gc
 import os
@@ -12,8 +12,8 @@ from memory_pipeline.cli.console import err, fail
 from memory_pipeline.llm.own_sessions import is_inside
 
 ALLOCATIONS = 10_000
-"""Allocations between collections of garbage. With Python's own 700 `memory status` after a year took 4.1 s of CPU,
-with this 3.6, and no less with a higher number."""
+"""Allocations between garbage collections. With Python's default of 700, `memory status` after a year took 4.1 s of
+CPU, with this value 3.6, and no less with a higher one."""
 
 
 def _show_version(wanted: bool) -> None:
@@ -36,13 +36,13 @@ app = typer.Typer(
     help="Durable memory from the transcripts of your coding agents, reviewed by you.",
     no_args_is_help=True,
     rich_markup_mode=None,  # plain help: no boxes, no types of flags, and half the start-up time
-    pretty_exceptions_show_locals=False,  # locals may hold what was said
+    pretty_exceptions_show_locals=False,  # locals may contain text of sessions
 )
 add_placeholders(app, COMMANDS)
 
 
 def _expected_errors() -> tuple[type[Exception], ...]:
-    """Errors that a user can fix. A function, because the modules that define them are imported by what raises them."""
+    """Errors that a user can fix; a function, so that their modules are imported only on an error."""
     from filelock import Timeout
 
     from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
@@ -52,7 +52,7 @@ def _expected_errors() -> tuple[type[Exception], ...]:
     return DamagedTableError, TryAgainLaterError, CannotGoOnError, ChangedMeanwhileError, Timeout
 
 
-def _of_a_full_disk(error: Exception) -> str | None:
+def _disk_full_message(error: Exception) -> str | None:
     from memory_pipeline.settings import named_workspace
     from memory_pipeline.workspace.free_space import disk_full, is_disk_full
 
@@ -61,18 +61,18 @@ def _of_a_full_disk(error: Exception) -> str | None:
 
 
 def main() -> None:
-    """Run the command; what a user can fix is a sentence, everything else a traceback."""
-    if is_inside():  # started by a hook of the harness that the pipeline itself has called
+    """Run the command; an error that a user can fix is printed as a sentence, any other as a traceback."""
+    if is_inside():  # started by a hook of a harness that the pipeline itself called
         err.print("Not started: a model command of the pipeline is above this one.", style="dim")
         return
     gc.set_threshold(ALLOCATIONS)
-    os.umask(0o077)  # what was said is nobody else's to read, in whatever file it comes to lie
+    os.umask(0o077)  # files with text of sessions are private to the user
     try:
         app()
     except Exception as error:
         if isinstance(error, _expected_errors()):
             raise SystemExit(fail(str(error)).exit_code) from None
-        if sentence := _of_a_full_disk(error):
+        if sentence := _disk_full_message(error):
             raise SystemExit(fail(sentence).exit_code) from None
         if not isinstance(error, OSError) or not error.filename:
             raise

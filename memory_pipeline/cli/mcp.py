@@ -1,4 +1,4 @@
-"""`memory mcp`: the memory as a server that agents ask while they work."""
+"""`memory mcp`: an MCP server for agents."""
 
 import sys
 from contextlib import suppress
@@ -20,7 +20,7 @@ def mcp() -> None:
         raise fail("`memory mcp` needs packages that are not installed: `pip install 'memory-pipeline[mcp]'`.", MISUSED)
     from memory_pipeline.recall.mcp_server import serve
 
-    with suppress(SettingError):  # of which the tools tell
+    with suppress(SettingError):  # reported by the tools
         migrated(load_settings())
     if sys.stdin.isatty():
         err.print("This speaks MCP, for agents: `claude mcp add memory -- memory mcp`.", style="dim")

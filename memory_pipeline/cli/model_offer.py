@@ -1,4 +1,4 @@
-"""The question of `memory run`, once at a terminal where no model is set: whether one of this machine is to be used."""
+"""The question of `memory run` at a terminal, once, if no model is set: whether to use one of this machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ASK_AGAIN = timedelta(days=30)
 
 
 def offer_model(settings: Settings, today: date) -> None:
-    """Ask which of the models that can answer now is to be set; in a script, or where it was answered, do nothing."""
+    """Ask which of the available models to set; do nothing in a script, or if the question was answered."""
     if settings.observer.model or not _is_at_terminal() or not _is_due(settings, today):
         return
     offered = [choice for choice in choices() if not choice.missing]
@@ -35,7 +35,7 @@ def offer_model(settings: Settings, today: date) -> None:
             set_up(settings, offered[int(said) - 1], outlook)
             return
         if said in ("", NEVER):
-            _keep(settings, said or today.isoformat())
+            _store_answer(settings, said or today.isoformat())
             say("`memory setup` sets one at any time.", "dim")
             return
         err.print(f"Expected a number from 1 to {len(offered)}, `{NEVER}`, or just Enter.", style="yellow")
@@ -52,11 +52,11 @@ def _is_due(settings: Settings, today: date) -> bool:
         return False
     try:
         return today - date.fromisoformat(answer) >= ASK_AGAIN
-    except ValueError:  # never answered, or edited by hand
+    except ValueError:  # not answered yet, or edited by hand
         return True
 
 
-def _keep(settings: Settings, answer: str) -> None:
+def _store_answer(settings: Settings, answer: str) -> None:
     path = settings.workspace / FILE
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, f"{answer}\n".encode(), expected=path.read_bytes() if path.exists() else None, backups=None)

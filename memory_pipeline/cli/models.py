@@ -1,4 +1,4 @@
-"""`memory admin models`: the embedding models of this machine, and the only command that downloads one."""
+"""`memory admin models`: lists the embedding models of this machine; the only command that downloads one."""
 
 import sys
 from typing import Annotated, Any

@@ -23,7 +23,7 @@ def open(
     settings = active_settings()
 
     def report() -> Report:
-        from memory_pipeline.defs.runs import instance_of, quality_report_of  # seconds, for one of the screens
+        from memory_pipeline.defs.runs import instance_of, quality_report_of  # takes seconds, needed by one screen only
 
         with instance_of(settings) as instance:
             made: Report = quality_report_of(settings, instance)

@@ -1,4 +1,4 @@
-"""`memory admin push`: uploads the redacted sessions of this machine to a lake on which a server works."""
+"""`memory admin push`: uploads the redacted sessions of this machine to a lake that a server processes."""
 
 import os
 from dataclasses import asdict
@@ -53,8 +53,8 @@ def push(
 
 
 def _settings(lake: str | None, sessions: list[Path] | None) -> Settings:
-    """The settings of the call, with the lake that it names. Raises `typer.Exit` for a lake that is not in object
-    storage, and if secrets would be sent."""
+    """The settings of the call with the given lake. Raises `typer.Exit` for a lake that is not in object storage, and
+    if secrets would be sent."""
     if lake is not None:
         os.environ["MEMORY_LAKE"] = lake
     settings = settings_of_call(sessions or [])

@@ -1,4 +1,4 @@
-"""`memory recall`: an answer with the places where it was said."""
+"""`memory recall`: an answer with its sources."""
 
 from typing import Annotated
 
@@ -13,7 +13,7 @@ from memory_pipeline.recall.filters import what_matches
 from memory_pipeline.recall.usage import log_use
 
 NEAREST = 3
-"""Maximum number of hits that are shown when nothing seems to answer."""
+"""Maximum number of hits shown when none seems to answer the question."""
 
 
 def recall(
@@ -39,7 +39,7 @@ def recall(
     found = asking.found_for(settings, query, filters, limit)
     answer = extractive_answer(found)
     if settings.reflector.model and answer.quotes and not quotes:
-        from memory_pipeline.workspace.workspace import Workspace  # with it polars, which quotes do not need
+        from memory_pipeline.workspace.workspace import Workspace  # imports polars, which quotes do not need
 
         answer = written_answer(Workspace.open(settings), answer)
     shown = [quote.hit.source_id for quote in answer.quotes]

@@ -1,4 +1,4 @@
-"""`memory remember`: a line in a user's own words, offered like those that the sessions gave."""
+"""`memory remember`: proposes a line in the user's own words."""
 
 from pathlib import Path
 from typing import Annotated
@@ -18,7 +18,7 @@ from memory_pipeline.recall.kept_briefing import refresh_kept
 from memory_pipeline.workspace.workspace import Workspace
 
 WAIT_SECONDS = 2.0
-"""Seconds to wait for a run that writes REVIEW.md; it includes the line itself."""
+"""Seconds to wait for a run that is writing REVIEW.md, which then includes the line."""
 
 
 def remember(

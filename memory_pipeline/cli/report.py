@@ -1,4 +1,4 @@
-"""`memory admin report`: what the checks found and how quality goes, as a page."""
+"""`memory admin report`: the results of checks and quality figures as a page."""
 
 import webbrowser
 from datetime import date
@@ -14,7 +14,7 @@ from memory_pipeline.quality.report import Report, as_json
 from memory_pipeline.quality.results import Checked
 
 NAMED = 8
-"""Days that are named of a check that failed."""
+"""Maximum number of days listed for a failed check."""
 
 
 def report(

@@ -1,4 +1,4 @@
-"""`memory review`: decisions without opening REVIEW.md, by keys at a terminal, else by options; and what is pending."""
+"""`memory review`: decisions by keys at a terminal or by options, and the list of pending proposals."""
 
 import sys
 from contextlib import suppress
@@ -53,7 +53,7 @@ def review(
     decisions = dict.fromkeys(approve or [], APPROVED) | dict.fromkeys(reject or [], REJECTED)
     workspace = Workspace(settings, lake)
     reconciled = reconcile(workspace, now, decisions=decisions)
-    _say_damaged(reconciled)
+    _print_damaged(reconciled)
     if reconciled.refused:
         raise fail(reconciled.refused)
     decided = decisions | {p: INVALID for p in decisions if p in reconciled.invalid}
@@ -94,7 +94,7 @@ def review(
         refresh_kept(settings)
         return
     reconciled.rejected += reject or []
-    _say_done(settings, reconciled.promoted, reconciled)
+    _print_done(settings, reconciled.promoted, reconciled)
     shown: dict[str, str | None] = {row["proposal_id"]: None for row in on_display(workspace, log)}
     with OpenLog.open(workspace) as opened:
         opened.record_shown(shown, now, surface=COMMAND_SURFACE)
@@ -108,7 +108,7 @@ def review(
     say(f"\n{len(rows)} pending. `memory review --approve ID`, `--reject ID`, or edit {settings.review_file}")
 
 
-def _say_damaged(reconciled: Reconciled) -> None:
+def _print_damaged(reconciled: Reconciled) -> None:
     if reconciled.damaged:
         err.print(
             f"REVIEW.md was not read: {reconciled.damaged} A fresh one was written; the old one is in backups/.",
@@ -116,7 +116,7 @@ def _say_damaged(reconciled: Reconciled) -> None:
         )
 
 
-def _say_done(settings: Settings, promoted: list[str], reconciled: Reconciled) -> None:
+def _print_done(settings: Settings, promoted: list[str], reconciled: Reconciled) -> None:
     for proposal_id in promoted:
         say(f"{proposal_id} is in {settings.memory_file}")
     for proposal_id in reconciled.applied:
@@ -151,11 +151,11 @@ def _say_done(settings: Settings, promoted: list[str], reconciled: Reconciled) -
 
 
 def _by_keys(workspace: Workspace, reconciled: Reconciled) -> None:
-    """Marks made in REVIEW.md are reported first, then the user decides; MEMORY.md follows at the end."""
+    """Report marks from REVIEW.md, let the user decide, and update MEMORY.md at the end."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a locale that lacks a character must not end the review
-    _say_done(workspace.settings, reconciled.promoted, reconciled)
+            stream.reconfigure(errors="replace")  # a character that the locale lacks must not end the review
+    _print_done(workspace.settings, reconciled.promoted, reconciled)
     if not reconciled.pending:
         say("Nothing is pending.")
         return
@@ -163,9 +163,9 @@ def _by_keys(workspace: Workspace, reconciled: Reconciled) -> None:
         review = Review(workspace, keys)
         exit_code = review.run()
         meanwhile = reconcile(workspace, now_utc())
-        with suppress(OSError):  # nobody may be there to read it
-            _say_damaged(meanwhile)
-            _say_done(workspace.settings, [], meanwhile)
+        with suppress(OSError):  # the terminal may be gone
+            _print_damaged(meanwhile)
+            _print_done(workspace.settings, [], meanwhile)
             states = [APPROVED, REJECTED, *([INVALID] if review.decided[INVALID] else [])]
             counts = ", ".join(f"{review.decided[state]} {state}" for state in states)
             say(f"\n{counts}, {meanwhile.pending} pending.")

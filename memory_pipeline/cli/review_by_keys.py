@@ -1,6 +1,6 @@
-"""The review at a terminal: one card at a time, with the words that were said, decided by single keys.
+"""The review at a terminal: one card with quotes at a time, decided by single keys.
 
-The last step is held until the next one, so that it can be undone. Leaving, however it comes about, records it.
+The last step is stored only with the next one, so that it can be undone, or when the review ends in any way.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _Step:
 
 
 class Review:
-    """One pass over the pending proposals: those in REVIEW.md first, then the others, each page by expiry."""
+    """One pass over the pending proposals: those in REVIEW.md first, then the others, each group by expiry."""
 
     def __init__(self, workspace: Workspace, keys: Keys) -> None:
         self.workspace, self.keys = workspace, keys
@@ -55,7 +55,8 @@ class Review:
         self._seen: dict[str, str | None] = {}
 
     def run(self) -> int:
-        """The exit code, once the user has seen all, quits or is gone; what was decided is recorded in each case."""
+        """Run until the user has seen all, quits or is gone. Decisions are stored in any case. Returns the exit
+        code."""
         try:
             self._loop()
         except SystemExit as stop:
@@ -110,7 +111,7 @@ class Review:
                     _help(key)
 
     def _hold(self, step: _Step) -> int:
-        """The step before can no longer be undone; this one can."""
+        """Make this the step that can be undone; the one before is recorded."""
         self._record()
         self._held = step
         show(f"approved as: {step.text}" if step.text else step.done, "cyan")
@@ -125,7 +126,7 @@ class Review:
         return True
 
     def _record(self) -> None:
-        """Record the decision that is held, as edited, and say where it does not hold."""
+        """Record the held decision, as edited, and report if it is not valid."""
         if (step := self._held) is None or step.done == LATER:
             self._held = None
             return
@@ -136,7 +137,7 @@ class Review:
             reasons = decide(self.workspace, {p: step.done}, now_utc(), surface=COMMAND_SURFACE, texts=texts)
             self.decided[INVALID if p in reasons else step.done] += 1
             told = f"{p} is not promoted: {reasons[p]}" if p in reasons else told
-        except UnknownProposalError as error:  # decided in REVIEW.md or elsewhere meanwhile
+        except UnknownProposalError as error:  # decided elsewhere meanwhile
             told = str(error)
         self._held = None
         for line in told.splitlines():
@@ -156,7 +157,7 @@ class Review:
 
 
 def show_card(card: Card, progress: str) -> None:
-    """Wrapped to the window; only a file's place is one line, so that it can be copied."""
+    """Print a card, wrapped to the window except for file positions, which must be copyable."""
     show(f"\n{progress} · {card.proposal_id} · {card.mark} {card.section}", "bold")
     if card.expires_on:
         show(f"expires on {card.expires_on}", "yellow")
@@ -179,7 +180,8 @@ def show_card(card: Card, progress: str) -> None:
 
 
 def show(text: str, style: str = "", *, indent: int = 0, wrap: bool = True) -> None:
-    """A paragraph in the terminal's width and encoding: our own marks in ASCII, other characters as question marks."""
+    """Print a paragraph in the terminal's width and encoding: our own marks in ASCII, other unsupported characters as
+    question marks."""
     try:
         text.encode(out.encoding)
     except UnicodeEncodeError:
@@ -189,12 +191,12 @@ def show(text: str, style: str = "", *, indent: int = 0, wrap: bool = True) -> N
         for line in words.wrap(out, max(out.width - indent, 10)) if wrap else [words]:
             line.rstrip()
             out.print(Text(" " * indent) + line, soft_wrap=not wrap)
-    except OSError:  # the terminal went away
+    except OSError:  # the terminal is gone
         raise SystemExit(LOST) from None
 
 
 def _help(key: str) -> None:
-    if key == ENTER:  # a habit, and harmless
+    if key == ENTER:  # pressed by habit, and harmless
         return
     if key != "?":
         show("That key does nothing here. These do:", "yellow")

@@ -1,4 +1,4 @@
-"""`memory run`: sessions in, memory out, through Dagster."""
+"""`memory run`: updates the memory from the sessions, through Dagster."""
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
@@ -91,8 +91,8 @@ def run(
 
 
 def _plan(settings: Settings, catalogue: Catalogue, days: Sequence[date]) -> list[tuple[date, date]]:
-    """The ranges of days that are to be run; prints them, and does what comes before a run."""
-    # first: it may make days out of date
+    """The ranges of days to run. Prints them, and does the preparation."""
+    # first, as it may make days out of date
     problems = vector_problems(Workspace(settings, catalogue.lake), before_a_run=True)
     with waiting("what is out of date"):
         ranges = Stages.from_settings(settings, catalogue, datetime.now(UTC)).runs_for(days)
@@ -107,7 +107,7 @@ def _plan(settings: Settings, catalogue: Catalogue, days: Sequence[date]) -> lis
 
 
 def describe_ranges(ranges: Sequence[tuple[date, date]], chosen: Sequence[date]) -> str:
-    """How many runs and days there are to do, and the reason if these are other days than the chosen ones."""
+    """A description of the runs and days to do, with the reason if they differ from the chosen ones."""
     first, last = ranges[0][0], ranges[-1][1]
     days = sum((end - start).days + 1 for start, end in ranges)
     named = sum(first <= day <= last for day in chosen)

@@ -1,4 +1,4 @@
-"""The runs of `memory run` and `memory backfill`: days brought up to date by Dagster's jobs, and the summary."""
+"""The runs of `memory run` and `memory backfill`: execution of Dagster's jobs for days, and the summary."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class Runs(NamedTuple):
 
     job: str
     ranges: list[tuple[date, date]]
-    """Partitions of each, first and last."""
+    """First and last partition of each run."""
     steps: int
     """The number of progress reports."""
 
 
 @dataclass
 class Running:
-    """Runs of jobs on a workspace, one after the other. After a user has stopped one, the others do nothing."""
+    """Sequential runs of jobs on a workspace. After the user stopped one, the others do nothing."""
 
     settings: Settings
     catalogue: Catalogue
@@ -52,7 +52,7 @@ class Running:
     """Whether Ctrl-C was pressed."""
     failures: list[str] = field(default_factory=list)
     unfinished: Unfinished = field(default_factory=Unfinished)
-    """What the last call of `over` left undone."""
+    """Unfinished work of the last call of `over`."""
 
     @property
     def is_stopped(self) -> bool:
@@ -62,19 +62,19 @@ class Running:
 
     @property
     def failure(self) -> str | None:
-        """The failure to report: that a user stopped it, else the first one."""
+        """The failure to report: that the user stopped it, else the first one."""
         return next(iter(self.failures[-1:] if self.is_stopped else self.failures), None)
 
     def over(self, ranges: Sequence[tuple[date, date]]) -> None:
-        """Bring these days up to date, and leave REVIEW.md and MEMORY.md to `review`."""
+        """Update these days, without REVIEW.md and MEMORY.md, which `review` updates."""
         self.unfinished = Unfinished()
         if ranges and not self.is_stopped:
             days = sum((last - first).days + 1 for first, last in ranges)
             self._execute([Runs(DAY_JOB, list(ranges), days * len(fields(Stages)))])
 
     def review(self) -> None:
-        """Bring REVIEW.md and MEMORY.md up to date: after many days rather than between them, so that the best of all
-        of them are offered."""
+        """Update REVIEW.md and MEMORY.md, once after many days rather than in between, so that the best proposals of
+        all days are offered."""
         if not self.is_stopped:
             with waiting("REVIEW.md and MEMORY.md"):
                 self._run("review_job")
@@ -92,7 +92,7 @@ class Running:
         return found
 
     def distil(self, days: Sequence[date] | None) -> None:
-        """Distil what these days (None: all) have made due; without a model, so it costs nothing."""
+        """Distil the periods that these days (None: all) have made due; this needs no model and costs nothing."""
         if self.is_stopped:
             return
         from memory_pipeline.defs.jobs import DISTIL_JOBS
@@ -107,23 +107,23 @@ class Running:
 
         def show(at: str, done: int) -> None:
             bar.update(task, advance=done, description=at)
-            if self.is_pressed():  # a library may have taken Ctrl-C and gone on
+            if self.is_pressed():  # a library may have caught Ctrl-C and continued
                 raise KeyboardInterrupt
 
         with progress() as bar:
-            # one more than there are: when all are done the clock would stop, and checks are still to come
+            # one more than the total: when all are done the clock would stop, but checks follow
             steps = sum(runs.steps for runs in todo) + 1
             task = bar.add_task("starting Dagster", total=steps)
             token = on_progress.set(show)
             try:
-                # a range that fails does not stop the others, but a user does
+                # a failed range does not stop the others, but the user does
                 left = [(runs.job, span) for runs in todo for span in runs.ranges]
                 while left and not self.is_stopped:
                     job, span = left.pop(0)
                     found = self._run(job, span)
                     self.unfinished.add(found)
                     if job == DAY_JOB:
-                        left = [(job, part) for part in _without(span, found.failed)] + left
+                        left = [(job, part) for part in _other_ranges(span, found.failed)] + left
                 bar.update(task, completed=steps, description=f"{todo[-1].job} is done")
             finally:
                 on_progress.reset(token)
@@ -131,7 +131,7 @@ class Running:
 
 @contextmanager
 def running(settings: Settings, catalogue: Catalogue, is_pressed: Callable[[], bool]) -> Iterator[Running]:
-    """Runs on this workspace; runs that were killed earlier are marked as failed first."""
+    """The runner of this workspace. Runs that were killed earlier are marked as failed first."""
     with instance_of(settings) as instance, indexes_kept_open():
         close_dead_runs(instance)
         yield Running(settings, catalogue, instance, is_pressed)
@@ -146,8 +146,8 @@ def due_by_level(settings: Settings, days: Sequence[date] | None) -> dict[int, l
 
 
 def rerun_after_repair(workspace: Workspace, work: Callable[[], str | None]) -> str | None:
-    """Do the work, which returns its failure; once more if a damaged file was set aside on the way: it read as missing,
-    and rebuilt it changes the results."""
+    """Do the work, which returns its failure, and repeat it if a damaged file was quarantined meanwhile: it read as
+    missing, and its rebuilt rows change the results."""
     before = set_aside_files(workspace)
     failure = work()
     return work() if not failure and set_aside_files(workspace) != before else failure
@@ -163,7 +163,7 @@ def report_outcome(
     reviews: bool = True,
     has_run: bool = True,
 ) -> None:
-    """Print what is stored for these days and the decisions on proposals since the command began.
+    """Print the stored results of these days and the decisions on proposals since the command began.
 
     ``reviews`` says whether proposals are decided on this machine. If no job ``has_run``, Dagster is not loaded, and
     the summary has no results of checks. Raises `typer.Exit` if something failed or is not well.
@@ -182,7 +182,7 @@ def report_outcome(
     if failure:
         raise _failed(settings, failure)
     by_words = lexical_only(settings)
-    if by_words:  # less than there could be, but nothing that failed
+    if by_words:  # incomplete, but not a failure
         err.print(by_words, style="yellow", soft_wrap=True)
     if problems := [problem for problem in summary["problems"] if problem != by_words]:
         raise fail(f"Not all is well: {' '.join(problems)}")
@@ -198,12 +198,12 @@ def _failed(settings: Settings, failure: str) -> typer.Exit:
 
 
 def runs_over(job: str, due: Sequence[Period]) -> Runs:
-    """Runs of a distillation over these periods, and no others."""
+    """The runs of a distillation over exactly these periods."""
     return Runs(job, [(group[0].key, group[-1].key) for group in consecutive(due)], len(due))
 
 
-def _without(span: tuple[date, date], failed: set[date]) -> list[tuple[date, date]]:
-    """The other days of a run in which a stage failed on some: their later stages were skipped."""
+def _other_ranges(span: tuple[date, date], failed: set[date]) -> list[tuple[date, date]]:
+    """The ranges of the other days of a run with failed days, as their later stages were skipped."""
     if not failed:
         return []
     days = [day for day in lookback(span[1], (span[1] - span[0]).days + 1) if day not in failed]

@@ -82,8 +82,8 @@ def _service(port: int) -> Service:
 
 
 def _run(commands: tuple[tuple[str, ...], ...]) -> None:
-    """Run the command and show its output; an error is not ours: without a session of the manager the file still counts
-    later."""
+    """Run the commands and show their output. Errors are ignored: without a session of the service manager the file
+    takes effect later."""
     for command in commands:
         if shutil.which(command[0]) is None:
             err.print(f"There is no {command[0]} here; run `{shlex.join(command)}` where there is.", style="yellow")

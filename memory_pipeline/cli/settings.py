@@ -1,4 +1,4 @@
-"""`memory settings`: the values in force, where each is set, and writing the workspace's settings.toml."""
+"""`memory settings`: shows the effective values and their sources, and edits the workspace's settings.toml."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -29,7 +29,7 @@ from memory_pipeline.settings.sources import (
 
 HEADER = "# Settings of this workspace. Environment variables take precedence; `memory settings` shows both.\n\n"
 AT_START = ("start_date", "timezone", "lookback_days", "todoist.enabled", "archive_after_days")
-"""Paths of the settings that Dagster's definitions depend on; each run and sensor reads the others again."""
+"""Paths of the settings on which Dagster's definitions depend; each run and sensor reads the others again."""
 AS_JSON = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 KEY = Annotated[str, typer.Argument(help="Key in settings.toml or variable: observer.model, OBSERVER_MODEL.")]
 app = typer.Typer(invoke_without_command=True, add_completion=False, rich_markup_mode=None)
@@ -60,7 +60,7 @@ def settings(context: typer.Context, as_json: AS_JSON = False) -> None:
             say(f"  {row['key']:<{width}}{row['value'] or '-'}  ({place})")
 
 
-@app.command("set", context_settings={"ignore_unknown_options": True})  # -1 is a value
+@app.command("set", context_settings={"ignore_unknown_options": True})  # allows -1 as a value
 def set_(key: KEY, value: Annotated[str, typer.Argument(help="The value, written as in the variable.")]) -> None:
     """Write a setting to settings.toml; comments and order are kept."""
     setting = _setting(key)
@@ -78,8 +78,8 @@ def set_(key: KEY, value: Annotated[str, typer.Argument(help="The value, written
 @app.command()
 def unset(key: KEY) -> None:
     """Remove a setting from settings.toml, so that its default applies."""
-    setting = _known(key)
-    named = setting.key if setting else key  # a name that nothing reads can be removed too
+    setting = _find_setting(key)
+    named = setting.key if setting else key  # unknown names can be removed too
 
     def remove(document: Any) -> None:
         if not _remove(document, {key, named, *_old_keys(setting)}):
@@ -89,7 +89,8 @@ def unset(key: KEY) -> None:
 
 
 def write(values: Mapping[str, str | None]) -> Path:
-    """Write these settings, by path, to settings.toml in one write, and remove those that are None; returns the file.
+    """Write these settings (by path) to settings.toml in one write, and remove those that are None. Returns the file.
+    Ends the command without writing if the result would be invalid.
 
     Ends the command if the result would be invalid; then nothing is written.
     """
@@ -126,7 +127,7 @@ def _remove(document: Any, keys: Iterable[str]) -> bool:
 
 
 def rows_of(settings: Settings) -> list[dict[str, Any]]:
-    """Every listed setting with its value as it may be shown, and its source; the most used come first."""
+    """Every listed setting with its redacted value and its source, most used first."""
     places = given(Settings, settings.workspace)
     rows = []
     for path, setting in settings_of(Settings).items():
@@ -148,12 +149,12 @@ def rows_of(settings: Settings) -> list[dict[str, Any]]:
 
 
 def shown(setting: Setting, text: str) -> str:
-    """A value without its secrets: a command may have a key among its arguments, an address a password."""
+    """A redacted value: a command may have a key among its arguments, an address a password."""
     from memory_pipeline.redaction import Redactor
 
     if setting.is_secret:
         return "(set, not shown)" if text else ""
-    return Redactor(b"").redact(text)  # what is shown is not stored, so its marks need no salt of the workspace
+    return Redactor(b"").redact(text)  # shown values are not stored, so no salt is needed
 
 
 def _unset_place(settings: Settings, path: str) -> str:
@@ -162,21 +163,21 @@ def _unset_place(settings: Settings, path: str) -> str:
 
 
 def _setting(name: str) -> Setting:
-    if setting := _known(name):
+    if setting := _find_setting(name):
         return setting
     listed = [s for s in settings_of(Settings).values() if not s.is_hidden]
     names = [*(s.key for s in listed), *(s.variable for s in listed)]
     raise fail(f"{no_such(name, names)} `memory settings` lists all.", MISUSED)
 
 
-def _known(name: str) -> Setting | None:
+def _find_setting(name: str) -> Setting | None:
     """The setting of this key, former key or variable."""
     variables = {setting.variable: setting for setting in settings_of(Settings).values()}
     return by_key(Settings).get(name) or by_old_key(Settings).get(name) or variables.get(name.upper())
 
 
 def _edit(change: Callable[[Any], None], *, is_secret: bool = False) -> Path:
-    """Change the file, check the result, and write it; an invalid result is not written."""
+    """Change the file and write it if the result is valid."""
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
@@ -194,7 +195,7 @@ def _edit(change: Callable[[Any], None], *, is_secret: bool = False) -> Path:
         if unknown := unknown_variables(Settings):
             raise SettingError(" ".join(unknown))
         try:
-            edited(path.read_bytes() if path.exists() else None)  # before a directory is made for it
+            edited(path.read_bytes() if path.exists() else None)  # before creating a directory for it
             if is_secret:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.touch(0o600)
@@ -206,7 +207,7 @@ def _edit(change: Callable[[Any], None], *, is_secret: bool = False) -> Path:
 
 
 def _table(document: Any, key: str, *, make: bool) -> tuple[Any, str]:
-    """The table of a key, None if it does not exist and `make` is false, and the key's name in the table."""
+    """The table of a key (None if it does not exist and `make` is false), and the key's name in the table."""
     import tomlkit
 
     group, _, name = key.rpartition(".")
@@ -216,7 +217,7 @@ def _table(document: Any, key: str, *, make: bool) -> tuple[Any, str]:
 
 
 def _as_toml(setting: Setting, value: str) -> Any:
-    """A value as a user would write it there: a number as a number, several paths as a list."""
+    """A value in TOML as a user would write it: numbers as numbers, several paths as a list."""
     from pydantic import TypeAdapter, ValidationError
 
     if isinstance(setting.field.default, tuple):
@@ -226,5 +227,5 @@ def _as_toml(setting: Setting, value: str) -> Any:
     try:
         read = TypeAdapter[Any](kind).validate_python(value)
     except ValidationError:
-        return value  # what is wrong with it is said when the file is checked
+        return value  # reported when the file is checked
     return read if isinstance(read, bool | int | float | date) else value

@@ -1,4 +1,4 @@
-"""Decisions that a run read in REVIEW.md, and proposals that ended in it without a user."""
+"""Decisions that a run read from REVIEW.md, and automatic outcomes of proposals."""
 
 from datetime import datetime
 from typing import Any
@@ -33,7 +33,7 @@ from memory_pipeline.workspace.workspace import Workspace
 def settled_since(settings: Settings, began: datetime) -> dict[str, Any]:
     """Ids by outcome, from the decisions since then; `edited` and `in_memory` are approved.
 
-    Decisions of the future come from a run whose clock was wrong.
+    Decisions in the future come from a run with a wrong clock.
     """
     lake = Lake.from_settings(settings)
     now = now_utc()
@@ -61,7 +61,7 @@ def settled_since(settings: Settings, began: datetime) -> dict[str, Any]:
 
 
 def print_settled(settled: dict[str, Any]) -> None:
-    """A line each; none where there is nothing to say."""
+    """Print a line for each kind of outcome that occurred."""
     if read := "; ".join(part for part in (_read(settled), _unclear(settled)) if part):
         say(f"REVIEW.md: {read}", "yellow" if settled["not_understood"] or settled["invalid"] else "")
     for how in settled["to_make"].values():

@@ -1,4 +1,4 @@
-"""`memory setup`: which models this machine has, one of them chosen, examined and set."""
+"""`memory setup`: lists the available models, examines one and sets it."""
 
 import os
 import shutil
@@ -24,11 +24,11 @@ from memory_pipeline.settings.sources import nested, settings_of
 from memory_pipeline.text.sentences import clip
 
 SHOWN = 8
-"""Lines of each observer that are shown."""
+"""Maximum lines shown for each observer."""
 WIDTH = 100
-"""Characters of such a line."""
+"""Maximum characters of such a line."""
 LEAST_CONTEXT = 8_000
-"""Tokens: the least that `effective_context` may be."""
+"""Minimum tokens of `effective_context`."""
 UNCHANGED = "Nothing is set; all stays as it was."
 
 
@@ -46,23 +46,23 @@ def setup(
 ) -> None:
     """Choose a model, examine it and set it.
 
-    Shows the agents, keys and local servers of this machine with what each would cost, asks which, examines it on a
-    bundled session and sets it, unless it is of less use than no model. Without a terminal it shows the choices;
-    --yes --model NAME then sets one.
+    Shows the agents, keys and local servers of this machine with the cost of each, asks for one, examines it on a
+    bundled session and sets it, unless it is worse than no model. Without a terminal it shows the choices; --yes
+    --model NAME then sets one.
     """
     if yes and not model:
         raise fail("--yes needs --model NAME: a model must be named.", MISUSED)
     settings = settings_of_call()
     found = choices()
     if exam:
-        choice = _named(exam, found)
+        choice = _choice_named(exam, found)
         is_set = choice.model == settings.observer.model
-        _examine(settings, choice, settings if is_set else _with(settings, choice), "")
+        _examine(settings, choice, settings if is_set else _with_choice(settings, choice), "")
         return
     if yes and model:
-        set_up(settings, _named(model, found))
+        set_up(settings, _choice_named(model, found))
         return
-    offered = [_named(model, found)] if model else found
+    offered = [_choice_named(model, found)] if model else found
     outlook = show_choices(settings, offered)
     if not offered:
         return
@@ -75,8 +75,8 @@ def setup(
         say(UNCHANGED)
 
 
-def _named(name: str, found: list[Choice]) -> Choice:
-    """The choice of that name, else a model that is only named."""
+def _choice_named(name: str, found: list[Choice]) -> Choice:
+    """The listed choice with that name, else a model with only that name."""
     for choice in found:
         if name in (choice.name, choice.model):
             return choice
@@ -90,7 +90,7 @@ def _named(name: str, found: list[Choice]) -> Choice:
 
 
 def show_choices(settings: Settings, offered: list[Choice]) -> Outlook | None:
-    """Print the model that is set, and each that could be, with its cost. Returns what the costs were counted from."""
+    """Print the current model and all choices with their costs. Returns the data for the costs."""
     if settings.observer.model:
         row = next(row for row in rows_of(settings) if row["key"] == "observer.model")
         say_pair("model", f"{row['value']} ({row['from']})")
@@ -113,12 +113,12 @@ def show_choices(settings: Settings, offered: list[Choice]) -> Outlook | None:
         if choice.missing:
             say(f"     {'':<{width}}{choice.missing}", "yellow")
         if outlook:
-            say(f"     {'':<{width}}{outlook.cost(_with(settings, choice))}")
+            say(f"     {'':<{width}}{outlook.cost(_with_choice(settings, choice))}")
     return outlook
 
 
 def _ask(offered: list[Choice]) -> Choice | None:
-    """The choice that the user names by its number; None for none."""
+    """The choice that the user selects by its number, or None."""
     while True:
         said = typer.prompt("\nWhich one? Its number, or Enter for none", default="", show_default=False).strip()
         if said in ("", "0"):
@@ -129,8 +129,8 @@ def _ask(offered: list[Choice]) -> Choice | None:
 
 
 def set_up(settings: Settings, choice: Choice, outlook: Outlook | None = None) -> None:
-    """Examine the model and set it; leave everything as it is where that fails. With `outlook`, say how long a day and
-    the backlog take at the speed of its answer."""
+    """Examine the model and set it; change nothing if that fails. With `outlook`, print how long a day and the backlog
+    take at the speed of its answer."""
     known = settings_of(Settings)
     if above := [known[key].variable for key in _values(settings, choice) if os.environ.get(known[key].variable)]:
         raise fail(
@@ -139,7 +139,7 @@ def set_up(settings: Settings, choice: Choice, outlook: Outlook | None = None) -
     _refuse_small(choice, choice.context)
     if choice.kind == "agent" and not shutil.which(choice.name):
         raise fail(f"{choice.name} is not on PATH; install it first. {UNCHANGED}")
-    _examine(settings, choice, _with(settings, choice), UNCHANGED, outlook)
+    _examine(settings, choice, _with_choice(settings, choice), UNCHANGED, outlook)
     context = choice.context or loaded_context(choice)
     _refuse_small(choice, context)
     values = _values(settings, replace(choice, context=context))
@@ -153,7 +153,7 @@ def set_up(settings: Settings, choice: Choice, outlook: Outlook | None = None) -
 
 
 def _examine(settings: Settings, choice: Choice, asked: Settings, then: str, outlook: Outlook | None = None) -> None:
-    """Examine the model with the settings `asked`. Raises `typer.Exit` where it fails, with `then` as the last word."""
+    """Examine the model with the settings `asked`. Raises `typer.Exit` if it fails, ending the message with `then`."""
     if missing := missing_extras(asked):
         raise fail(" ".join(missing))
     err.print(f"Asking {choice.name} about a bundled example; nothing of yours is sent.", style="dim")
@@ -168,7 +168,7 @@ def _examine(settings: Settings, choice: Choice, asked: Settings, then: str, out
 
 
 def _refuse_small(choice: Choice, context: int | None) -> None:
-    """Refuse a server that gives the model less context than the smallest request takes."""
+    """Refuse a server whose context is smaller than the smallest request."""
     if context is not None and context < LEAST_CONTEXT:
         raise fail(
             f"{choice.evidence} gives {choice.name} {context:,} tokens at once, and {LEAST_CONTEXT:,} are needed, "
@@ -185,8 +185,8 @@ def _failed(settings: Settings, choice: Choice, trial: Trial, then: str) -> type
 
 
 def _values(settings: Settings, choice: Choice) -> dict[str, str | None]:
-    """Settings by key. Address and price of a model that was set before are taken out; what was set by hand for this
-    one stays."""
+    """The settings to write, by key. Address and price of the previous model are removed; manual settings for this one
+    are kept."""
     values: dict[str, str | None] = {"observer.model": choice.model}
     own = {"observer.base_url": choice.base_url, "observer.price": choice.price}
     if choice.kind != "server" and settings.observer.model in (None, choice.model):
@@ -198,8 +198,8 @@ def _values(settings: Settings, choice: Choice) -> dict[str, str | None]:
     return values | own
 
 
-def _with(settings: Settings, choice: Choice) -> Settings:
-    """The settings as they would be."""
+def _with_choice(settings: Settings, choice: Choice) -> Settings:
+    """The settings with this choice."""
     values = nested(_values(settings, choice))
     try:
         observer = ObserverSettings(**(settings.observer.model_dump(exclude_unset=True) | values.pop("observer")))
@@ -209,7 +209,7 @@ def _with(settings: Settings, choice: Choice) -> Settings:
 
 
 def _compare(settings: Settings, choice: Choice, trial: Trial) -> None:
-    """Print the facts of both for the example."""
+    """Print the facts of the model and of the extractive observer for the example."""
     for title, facts in (("Quotes, without a model", trial.quotes), (choice.name, trial.facts)):
         say(f"\n{title}: {len(facts)} of one session", "bold")
         for fact in facts[:SHOWN]:

@@ -1,4 +1,4 @@
-"""The cost of a day and of the backlog with a model, before it is asked for the first time."""
+"""The cost of a day and of the backlog with a model, before its first request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memory_pipeline.settings import ObserverSettings, SettingError, Settings
 from memory_pipeline.settings.extras import is_installed
 
 NOBODY = "nobody {prompt}"
-"""A model that is never asked, to count the tokens that any model would take."""
+"""A model that is never called, for counting the tokens that any model would take."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Outlook:
     """The tokens of observing, with any model."""
 
     day: Estimate
-    """The mean of the days that were looked at."""
+    """The mean of the days considered."""
     looked_at: int
     days: int
     """Days with sessions."""
@@ -47,7 +47,7 @@ class Outlook:
         )
 
     def time(self, tokens_per_second: float) -> str:
-        """The time that a model of this speed takes for a day and for the backlog, one request after the other."""
+        """The time that a model of this speed takes for a day and for the backlog, with sequential requests."""
         day, backlog = (
             duration((found.input_tokens + found.output_tokens) / tokens_per_second)
             for found in (self.day, self.backlog)
@@ -72,7 +72,7 @@ class Outlook:
 
 
 def outlook_of(settings: Settings) -> Outlook | str:
-    """The outlook, or a sentence why there is none. It reads messages, which the next run need not do again."""
+    """The outlook, or a sentence why there is none. Messages are stored, so the next run need not read them again."""
     with one_sentence(SettingError, code=MISUSED):
         sources = list(find_sources(roots(settings)))
     if not sources:

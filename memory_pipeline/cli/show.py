@@ -58,7 +58,7 @@ def _show_log(day: str | None, high: bool) -> None:
         say((re.sub(r"\n{3,}", "\n\n", text) if high else text).rstrip("\n"))
     for number, line in enumerate(found.silences):
         line = line if number else f"\n{line}"
-        if high:  # which goes into a model's context
+        if high:  # meant for a model's context
             err.print(line, style="dim")
         else:
             say(line, "dim")

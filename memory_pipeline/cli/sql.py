@@ -37,7 +37,8 @@ def sql(
     except OnlyReadingError as error:
         raise fail(f"{error}", MISUSED) from None
     except duckdb.Error as error:
-        raise fail(f"{f'{error}'.rstrip()}\n(Tables: {', '.join(TABLES)}.)", MISUSED) from None  # a caret points up
+        # keeps the position of the caret
+        raise fail(f"{f'{error}'.rstrip()}\n(Tables: {', '.join(TABLES)}.)", MISUSED) from None
     if as_json:
         print_json([dict(zip(names, row, strict=True)) for row in rows])
         return

@@ -1,4 +1,4 @@
-"""`memory status`: what has been read, what could not be, and what waits for a user."""
+"""`memory status`: what was read, what is unreadable, and what awaits the user."""
 
 from collections import Counter
 from datetime import date, timedelta
@@ -50,7 +50,7 @@ from memory_pipeline.workspace.workspace import Workspace
 
 MEGABYTE = 1_000_000
 SECONDS = 20.0
-"""Time for reading new files; a first look at years of history is the work of `memory run`."""
+"""Maximum seconds for reading new files; reading years of history is left to `memory run`."""
 
 
 def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
@@ -60,9 +60,9 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
     catalogue = Catalogue(lake, settings)
     with one_sentence(SettingError, code=MISUSED):
         directories = roots(settings)
-    # of a lake in a bucket, `memory admin push` tells others of a file once its days are there
+    # with a lake in a bucket, `memory admin push` publishes a file once its days are stored
     left = catalogue.refresh(find_sources(directories), seconds=SECONDS, is_stored=not lake.storage.is_far).left
-    problems = vector_problems(Workspace(settings, lake))  # first, for what is missing makes days out of date
+    problems = vector_problems(Workspace(settings, lake))  # first, as missing vectors make days out of date
     stages = Stages.from_settings(settings, catalogue, for_planning=True)
     planning = Lake.from_settings(settings, for_planning=True)
     days, log, is_elsewhere = catalogue.days(), ProposalLog(lake), is_made_elsewhere(Workspace(settings, lake))
@@ -90,8 +90,8 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "problems": [*problems, *filter(None, [memory_loss(lake, settings.memory_file)])],
         "set_aside": [],
         **_observing(Workspace(settings, lake)),
-        **_silent(lake, catalogue),
-        "reflections_waiting": _waiting(lake),
+        **_silence_counts(lake, catalogue),
+        "reflections_waiting": _waiting_days(lake),
         "days_to_distil": [] if is_elsewhere else _days_to_distil(Workspace(settings, planning)),
         "proposals": _states(log, fixes=False),
         "friction_fixes": _states(log, fixes=True),
@@ -99,7 +99,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "auto_fix": report_of_fixes(Workspace(settings, lake), log, now_utc()),
         **summed_up(settings),
         "auto_promotion": report(Workspace(settings, lake), log),
-        **_used(settings, lake),
+        **_usage(settings, lake),
         "agents": _agents(settings),
         **dagster_state(settings, days),
         "report": str(page) if (page := settings.report_dir / "quality.html").exists() else None,
@@ -109,7 +109,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
     }
     if soon := expiring(catalogue, catalogue.present.values(), now_utc()):
         data["deleted_soon"] = soon._asdict() | {"sentence": soon.sentence(now_utc())}
-    data["set_aside"] = [str(path) for path in set_aside_files(Workspace(settings, lake))]  # all was read by now
+    data["set_aside"] = [str(path) for path in set_aside_files(Workspace(settings, lake))]  # everything was read by now
     if as_json:
         print_json(data)
     else:
@@ -117,10 +117,10 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
 
 
 def _examination(settings: Settings) -> str | None:
-    """The result of the model's examination, in a sentence; None without a model."""
+    """The result of the model's examination as a sentence; None without a model."""
     if not settings.observer.model:
         return None
-    from memory_pipeline.cli.examining import examination_in_words  # with a model only: it brings what asks one
+    from memory_pipeline.cli.examining import examination_in_words  # needed with a model only, as it imports the client
 
     return examination_in_words(settings)
 
@@ -132,7 +132,7 @@ def _states(log: ProposalLog, *, fixes: bool) -> dict[str, int]:
 
 
 def _days_to_distil(workspace: Workspace) -> list[str]:
-    """The last days of what is due of each level."""
+    """The last days of the due periods of each level."""
     return sorted({f"{period.last}" for stage in stages_of(workspace) for period in due_periods(stage)})
 
 
@@ -148,7 +148,7 @@ def _files(lake: Lake) -> dict[str, Any]:
     windows = lake.read("windows").filter(~pl.col("observed"))
     read = files.filter(pl.col("reason").is_null())
     latest = read.group_by("harness").agg(pl.col("last_said_at").max())
-    # the files of a session that its harness continues in another file are one
+    # the files of a session that continues in another file count as one
     session = pl.when(pl.col("part").is_null()).then("path").otherwise("session_id")
     return {
         "session_files": dict(read.group_by("harness").agg(session.n_unique()).sort("harness").iter_rows()),
@@ -164,7 +164,7 @@ def _files(lake: Lake) -> dict[str, Any]:
 
 
 def _observing(workspace: Workspace) -> dict[str, Any]:
-    """The work that observing has left, unusable answers, and what models have cost today."""
+    """Pending work of observing, unusable answers, and the cost of models today."""
     segments = workspace.lake.read("segments", columns=["dedupe_key", "parsed"])
     windows = workspace.lake.read("windows", columns=["dedupe_key", "observed"]).filter(pl.col("observed"))
     calls = workspace.lake.read("ledger", [today(workspace.settings.zone)]).filter(~pl.col("cached").fill_null(False))
@@ -183,7 +183,7 @@ def _observing(workspace: Workspace) -> dict[str, Any]:
     }
 
 
-def _silent(lake: Lake, catalogue: Catalogue) -> dict[str, Any]:
+def _silence_counts(lake: Lake, catalogue: Catalogue) -> dict[str, Any]:
     """The number of windows without observations, by reason; a session without a window counts as one."""
     found = silences(lake, catalogue)
     return {
@@ -192,8 +192,8 @@ def _silent(lake: Lake, catalogue: Catalogue) -> dict[str, Any]:
     }
 
 
-def _used(settings: Settings, lake: Lake) -> dict[str, Any]:
-    """The recent uses of the memory by kind, and approved lines without any use."""
+def _usage(settings: Settings, lake: Lake) -> dict[str, Any]:
+    """The recent uses of the memory by kind, and unused approved lines."""
     now = today(settings.zone)
     return {
         "uses": dict(sorted(Counter(use["kind"] for day, use in uses(settings) if day > _long_ago(now)).items())),
@@ -215,7 +215,7 @@ def _batch(settings: Settings) -> dict[str, Any] | None:
 
 
 def _agents(settings: Settings) -> dict[str, str]:
-    """The way in which each agent is shown the memory."""
+    """How each agent is shown the memory."""
     try:
         connected, asking = told_of_agents(settings), told_of_hooks(settings)
         names = [agent.name for agent in AGENTS if agent.name in connected or agent.name in asking]
@@ -225,7 +225,7 @@ def _agents(settings: Settings) -> dict[str, str]:
 
 
 def _sizes(settings: Settings) -> dict[str, int]:
-    """Bytes on the disk by folder of the workspace, the largest first."""
+    """Bytes on disk by folder of the workspace, largest first."""
     folders = {
         "tables": settings.lake_dir,
         "index": settings.index_dir,
@@ -236,8 +236,8 @@ def _sizes(settings: Settings) -> dict[str, int]:
     return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
-def _waiting(lake: Lake) -> dict[str, str]:
-    """The days whose reflections wait for the model, and why."""
+def _waiting_days(lake: Lake) -> dict[str, str]:
+    """The days whose reflections wait for the model, with the reason."""
     return {f"{day}": why_waiting(lake, day) for day in lake.days("reflections") if is_waiting(lake, day)}
 
 
@@ -292,7 +292,7 @@ def _print(data: dict[str, Any]) -> None:
         say_pair(
             "", f"why: {data['report']} and `memory admin report`" if data["report"] else "why: `memory admin report`"
         )
-    _say_automation(data)
+    _print_automation(data)
     if left := data["windows_to_observe"]:
         say_pair("windows to observe", f"{left}; `memory run --all`")
     if batch := data["batch"]:
@@ -334,7 +334,7 @@ def _print(data: dict[str, Any]) -> None:
         say_pair("never used", f"{share} in {UNUSED_DAYS} days; `memory status --json` names them in unused_lines")
 
 
-def _say_automation(data: dict[str, Any]) -> None:
+def _print_automation(data: dict[str, Any]) -> None:
     if data["record_problem"]:
         say_pair("record of runs", data["record_problem"])
     if made := {name: moment for name, moment in data["last_success"].items() if moment}:

@@ -1,4 +1,4 @@
-"""The summary of a run: counts, checks, money, and where everything lies."""
+"""The summary of a run: counts, checks, cost, and the location of its results."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -25,14 +25,14 @@ from memory_pipeline.text.sentences import clip
 from memory_pipeline.workspace.workspace import Workspace
 
 SHOWN = 10
-"""Maximum lines of a list that are printed."""
+"""Maximum printed lines of a list."""
 MAX_TITLE = 120
-"""Maximum characters of a pattern's title that are printed."""
+"""Maximum printed characters of a pattern's title."""
 
 
 def summarise(settings: Settings, instance: Any | None, days: Sequence[date]) -> dict[str, Any]:
-    """Numbers over these days; proposals and their states over all days. Without an instance of Dagster there are no
-    results of checks."""
+    """Figures of these days; proposals and their states of all days. Without a Dagster instance there are no results of
+    checks."""
     from memory_pipeline.defs.runs import check_results
 
     lake = Lake.from_settings(settings)
@@ -97,7 +97,7 @@ def _counts(checks: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _waits(lake: Lake, day: date) -> bool:
-    """Whether something of the day waits for a model or its budget."""
+    """Whether a part of the day waits for a model or its budget."""
     return any(lake.fingerprint(table, day) == INCOMPLETE for table in ("observations", "reflections"))
 
 
@@ -109,7 +109,7 @@ def _distilled(workspace: Workspace, days: Sequence[date]) -> dict[str, int]:
 
 
 def say_friction(summary: Mapping[str, Any]) -> None:
-    """Print how many patterns are active and the worst of them, or why there is none, from `summed_up`."""
+    """Print the number of active patterns and the most severe one, or why there is none, from `summed_up`."""
     patterns = summary["friction"]
     if not patterns:
         say_pair("friction", summary["no_friction"])
@@ -121,7 +121,7 @@ def say_friction(summary: Mapping[str, Any]) -> None:
 
 
 def say_list(name: str, lines: Sequence[str]) -> None:
-    """Print the number of lines and the first of them, each on one line, whatever a name contains."""
+    """Print the number of lines and the first ones, each on a single line."""
     say_pair(name, len(lines))
     for text in lines[:SHOWN]:
         say(f"  {escape_control(text)}")
@@ -130,13 +130,13 @@ def say_list(name: str, lines: Sequence[str]) -> None:
 
 
 def say_not_read(data: Mapping[str, Any]) -> None:
-    """Print what could not be read, from `not_read`."""
+    """Print the unreadable files, from `not_read`."""
     say_list("files not read", [f"{path}: {reason}" for path, reason in data["files_not_read"].items()])
     say_list("records not read", data["records_not_read"])
 
 
 def say_problems(problems: Sequence[str], set_aside: Sequence[str]) -> None:
-    """Print what is broken, and the quarantined damaged files."""
+    """Print the problems, and the quarantined damaged files."""
     for problem in problems:
         say(f"{'not well':<24}{problem}", "yellow")
     for path in set_aside:
@@ -163,7 +163,7 @@ def print_summary(settings: Settings, summary: dict[str, Any], *, reviews: bool 
     windows = summary["windows"]
     left = f", {windows['left']} left for later" if windows["left"] else ""
     say_pair("windows", f"{windows['observed']} observed{left}, {windows['stored_only']} only stored")
-    if unfinished := summary["days_unfinished"]:  # where rows of another observer stand in, no window is left
+    if unfinished := summary["days_unfinished"]:  # if rows of another observer are used, no window is left
         what = "the model or its budget" if summary["model"] or settings.reflector.model else "another run"
         say_pair("not finished", f"{len(unfinished)} days wait for {what} (last {unfinished[-1]})")
     if by_words := summary["days_by_words"]:

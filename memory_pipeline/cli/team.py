@@ -1,4 +1,4 @@
-"""`memory admin team`: what two people have approved, each for themselves, offered to the memory of their team."""
+"""`memory admin team`: proposes lines that two people approved independently to their team's memory."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +16,7 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
 
 WAIT_SECONDS = 2.0
-"""Seconds to wait for a run that writes REVIEW.md; it includes the lines itself."""
+"""Seconds to wait for a run that is writing REVIEW.md, which then includes the lines."""
 
 
 def team(
@@ -53,7 +53,7 @@ def team(
         say(f"No line is approved by {MIN_PEOPLE} of {', '.join(sorted(lakes))}.")
     for number, one in enumerate(agreed):
         say(one.text, "bold")
-        say(f"  approved by {one.told}{_end(offered[number]) if offered else ''}")
+        say(f"  approved by {one.told}{_outcome(offered[number]) if offered else ''}")
     if any(one.made and not one.made.known for one in offered):
         say(f"To decide on: {settings.review_file} or `memory review`")
 
@@ -91,7 +91,7 @@ def _row(agreed: Agreed, offered: Offered | None) -> dict[str, Any]:
     return told | end | {"reason": offered.reason or None if offered else None}
 
 
-def _end(offered: Offered) -> str:
+def _outcome(offered: Offered) -> str:
     made = offered.made
     if made is None:
         return f"; not offered: {offered.reason}"

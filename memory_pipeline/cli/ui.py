@@ -32,16 +32,17 @@ def ui(
         from memory_pipeline.defs.web_server import serve
 
         look_before_dagster(settings)
-        with instance_of(settings) as instance:  # makes the databases before several processes ask for them
+        with instance_of(settings) as instance:  # creates the databases before several processes need them
             close_dead_runs(instance)
-        _leave_the_current_folder(settings)
+        _change_folder(settings)
         _refuse_taken_port(port)
         err.print(f"Workspace {settings.workspace}; the UI will be at http://127.0.0.1:{port}", soft_wrap=True)
         serve(settings, port, host)
 
 
-def _leave_the_current_folder(settings: Settings) -> None:
-    """Leave the current folder: Dagster would read its `.env`, and Python would import modules that lie in it."""
+def _change_folder(settings: Settings) -> None:
+    """Change to another folder: Dagster would read the current one's `.env`, and Python would import modules from
+    it."""
     os.environ["MEMORY_WORKSPACE"] = str(settings.workspace)
     if "MEMORY_SESSION_DIRS" in os.environ:
         os.environ["MEMORY_SESSION_DIRS"] = os.pathsep.join(map(str, settings.session_dirs))

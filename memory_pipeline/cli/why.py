@@ -1,4 +1,4 @@
-"""`memory why`: from a remembered line back to the words that were said."""
+"""`memory why`: traces a line of the memory back to its messages."""
 
 from typing import Annotated, Any
 
@@ -57,7 +57,7 @@ def _print(found: dict[str, Any]) -> None:
         moment = str(event["moment"] or "now")[:16]
         detail, *lines = event["detail"].split("\n")
         say(f"{moment:<16}  {event['event']} ({one_line(detail)})")
-        for line in lines:  # of the change of a fix
+        for line in lines:  # lines of the change of a fix
             say(f"{'':<18}{visible(line)}")
     for trace in found["traces"]:
         say(f"trace: {one_line(trace)}", "dim")
@@ -73,7 +73,7 @@ def _print(found: dict[str, Any]) -> None:
         if before := said.get("before"):
             say(f"  before: {before}", "dim")
         quote = f"“{clip(one_line(said['quote']), MAX_QUOTE)}”"
-        say(f"  {f'({NOT_KEPT})' if said.get('not_kept') else quote}")  # what was said may hold what moves the cursor
+        say(f"  {f'({NOT_KEPT})' if said.get('not_kept') else quote}")  # the text may have control characters
         if after := said.get("after"):
             say(f"  after: {after}", "dim")
         say(f"  {said['source']}", "dim")

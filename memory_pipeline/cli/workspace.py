@@ -1,6 +1,6 @@
 """The workspace and the session directories of a command.
 
-The settings go through the environment, because Dagster's processes read them there too.
+The settings are passed through the environment, as Dagster's processes read them there too.
 """
 
 import os
@@ -15,14 +15,14 @@ from memory_pipeline.settings import SettingError, Settings, load_settings
 from memory_pipeline.settings.marks import FORMAT, kept_format
 
 EXAMPLES = Path(memory_pipeline.__file__).parent / "examples"
-"""The installed examples. They are read from a copy, because an installation is moved and removed while tables name
-files."""
+"""The installed examples. They are read from a copy, because an installation may be moved or removed while tables refer
+to its files."""
 
 
 def settings_of_call(sessions: Sequence[Path] = ()) -> Settings:
-    """The settings, with only these session directories when some are named."""
+    """The settings, with only these session directories if any are given."""
     if sessions:
-        os.environ["MEMORY_SESSION_DIRS"] = os.pathsep.join(map(str, sessions))  # made absolute there
+        os.environ["MEMORY_SESSION_DIRS"] = os.pathsep.join(map(str, sessions))  # made absolute by the settings
         os.environ["MEMORY_DEFAULT_SESSION_DIRS"] = "false"
     with one_sentence(SettingError, code=MISUSED):
         settings = load_settings()
@@ -30,7 +30,7 @@ def settings_of_call(sessions: Sequence[Path] = ()) -> Settings:
 
 
 def migrated(settings: Settings) -> Settings:
-    """The settings; a workspace that an earlier version made has today's format then."""
+    """The settings, after migrating a workspace of an earlier version."""
     if kept_format(settings.workspace) < FORMAT and settings.lake_dir.is_dir():
         from memory_pipeline.operations.migrations import migrate
 
@@ -39,34 +39,34 @@ def migrated(settings: Settings) -> Settings:
 
 
 def use_examples(settings: Settings) -> Settings:
-    """The bundled examples in a workspace of their own, so that they never mix with a user's memory."""
+    """The settings of a separate workspace with the bundled examples, so that they never mix with a user's memory."""
     workspace = examples_workspace(settings)
     os.environ["MEMORY_WORKSPACE"] = str(workspace)
     if settings.lake:
         os.environ["MEMORY_LAKE"] = _examples_lake(settings.lake)
-    os.environ.setdefault("MEMORY_TIMEZONE", "UTC")  # one example runs over midnight there
+    os.environ.setdefault("MEMORY_TIMEZONE", "UTC")  # one example spans midnight there
     return settings_of_call([_copied_examples(workspace / "sessions")])
 
 
 def _copied_examples(folder: Path) -> Path:
-    """The folder with a copy of the examples, made once and atomically."""
+    """The folder with a copy of the examples, created once and atomically."""
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".examples-") as temporary:
             copy = shutil.copytree(EXAMPLES, Path(temporary) / folder.name)
-            for path in (copy, *copy.rglob("*")):  # an installation is for all to read, a workspace is not
+            for path in (copy, *copy.rglob("*")):  # a workspace is private, unlike an installation
                 path.chmod(path.stat().st_mode & 0o700)
             try:
                 copy.rename(folder)
             except OSError:
-                if not folder.is_dir():  # else another process was quicker
+                if not folder.is_dir():  # otherwise another process was faster
                     raise
         _forget_installed_examples(folder)
     return folder
 
 
 def _forget_installed_examples(folder: Path) -> None:
-    """Remove files of an installation from the catalogue of a workspace that read them in place."""
+    """Remove files of an installation from the catalogue of a workspace that read them there."""
     from memory_pipeline.lake.store import Lake
 
     lake = Lake.from_settings(settings_of_call())
@@ -91,22 +91,22 @@ def _has_been_run(settings: Settings) -> bool:
     return storage_of(settings).is_begun("sessions")
 
 
-def _of_examples(settings: Settings) -> Settings:
+def _example_settings(settings: Settings) -> Settings:
     lake = settings.lake and _examples_lake(settings.lake)
     return settings.model_copy(update={"workspace": examples_workspace(settings), "lake": lake})
 
 
 def active_settings() -> Settings:
-    """The settings of the workspace with data: the examples' as long as there is no other."""
+    """The settings of the workspace with data: that of the examples while there is no other."""
     settings = settings_of_call()
-    if not _has_been_run(settings) and _has_been_run(_of_examples(settings)):
+    if not _has_been_run(settings) and _has_been_run(_example_settings(settings)):
         err.print("Showing the bundled examples: no session of yours has been read yet.", style="dim")
         return use_examples(settings)
     return settings
 
 
 def shown_model(settings: Settings, model: str | None) -> str | None:
-    """The model as it may be printed: a command is redacted, for it may have a key among its arguments."""
+    """The printable name of the model: a command is redacted, as its arguments may contain a key."""
     if not model or len(model.split()) == 1:
         return model
     from memory_pipeline.redaction import redactor_of

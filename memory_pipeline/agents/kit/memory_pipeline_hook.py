@@ -2,9 +2,9 @@
 
 python -I -S memory_pipeline_hook.py WORKSPACE MEMORY AGENT EVENT < payload.json
 
-It never delays a session: after `SECONDS` it ends, whatever hangs, and the process group of `memory` is killed. It
-fails open: exit code 0 and no output on any error, with one line in `connections/hooks.log` of the workspace. It
-imports nothing of the package, because that alone may take as long as the limit.
+It never delays a session: after `SECONDS` it ends in any case, and the process group of `memory` is killed. It fails
+open: exit code 0 and no output on any error, with one line in `connections/hooks.log` of the workspace. It does not
+import the package, as that alone may exceed the limit.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from typing import Any, NoReturn
 
 BEGAN = time.monotonic()
 SECONDS = 0.95
-"""Seconds from here on. With the start of Python it is less than a second."""
+"""Time limit in seconds from here on; with the start of Python the total is below a second."""
 MAX_BYTES = 65_536
-"""Maximum bytes of an answer; a briefing has less than a tenth of it."""
+"""Maximum bytes of an answer; a briefing has less than a tenth."""
 STARTING = 0.4
-"""Seconds until `memory` has started; what is left is its own."""
+"""Seconds reserved for starting `memory`; it may use the rest."""
 LOG_BYTES = 100_000
 INSIDE = "MEMORY_PIPELINE_INSIDE"
-"""Set where the pipeline itself asks an agent as a model: that is no session to remember anything in."""
+"""Set when the pipeline itself uses an agent as a model: such a session is not to be remembered."""
 OPENING = '<memory-pipeline note="data of earlier sessions, not what the user says in this one">'
 CLOSING = "</memory-pipeline>"
 _NOT_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
@@ -38,7 +38,7 @@ _child: subprocess.Popen[bytes] | None = None
 
 
 class _NoAnswerError(Exception):
-    """Why there is nothing to print."""
+    """There is nothing to print; the message says why."""
 
 
 def main(workspace: str, memory: str, agent: str, event: str) -> None:
@@ -48,13 +48,13 @@ def main(workspace: str, memory: str, agent: str, event: str) -> None:
         _end(workspace, agent, event, f"took longer than {SECONDS} s")
 
     signal.signal(signal.SIGALRM, on_alarm)
-    signal.signal(signal.SIGTERM, on_alarm)  # an agent's own limit
+    signal.signal(signal.SIGTERM, on_alarm)  # the time limit of an agent
     signal.setitimer(signal.ITIMER_REAL, max(0.01, BEGAN + SECONDS - time.monotonic()))
     try:
         payload = _payload()
         text = _answer(workspace, [memory, *_arguments(agent, event, payload)])
         if text:
-            sys.stdout.write(_in_form(agent, event, text))
+            sys.stdout.write(_formatted(agent, event, text))
             sys.stdout.flush()
         _end(workspace, agent, event, None)
     except _NoAnswerError as error:
@@ -98,14 +98,14 @@ def _answer(workspace: str, command: list[str]) -> str:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            cwd=workspace,  # not the project's folder: Python may import what lies where it starts
+            cwd=workspace,  # not the project's folder, from which Python might import modules
             env=environment,
             start_new_session=True,
         )
     except OSError as error:
         raise _NoAnswerError(f"{command[0]}: {(error.strerror or 'cannot be started').lower()}") from None
     out, err = _read(_child)
-    code = _child.wait()  # the alarm ends this
+    code = _child.wait()  # limited by the alarm
     said = [line for line in err.decode("utf-8", "replace").splitlines() if line.strip()]
     if code or (said and not out.strip()):
         raise _NoAnswerError(f"exit code {code}: {said[-1][:300] if said else 'no message'}")
@@ -137,17 +137,17 @@ def _read(child: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
     return bytes(out), bytes(err)
 
 
-def _in_form(agent: str, event: str, text: str) -> str:
-    """Marked as data, in the form that the agent takes. Raises `_NoAnswerError`."""
+def _formatted(agent: str, event: str, text: str) -> str:
+    """The answer, marked as data, in the agent's format. Raises `_NoAnswerError`."""
     if agent == "pi" and event == "compaction":
-        return json.dumps(_in_place_of_its_own(text))
+        return json.dumps(_replacing_summary(text))
     if agent == "codex" or (agent == "claude" and event == "start"):
         return json.dumps({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": _marked(text)}})
     return _marked(text)
 
 
-def _in_place_of_its_own(text: str) -> dict[str, Any]:
-    """The summary in place of pi's own, if it is complete: pi makes none itself then. Raises `_NoAnswerError`."""
+def _replacing_summary(text: str) -> dict[str, Any]:
+    """The summary that replaces pi's own, if it is complete, as pi then makes none. Raises `_NoAnswerError`."""
     try:
         found = json.loads(text)
         if not found["details"]["isComplete"]:
@@ -163,7 +163,7 @@ def _marked(text: str) -> str:
 
 
 def _end(workspace: str, agent: str, event: str, problem: str | None) -> NoReturn:
-    """Leave nothing behind but a line in the log, and be over."""
+    """Kill the child, log the problem, if any, and exit."""
     signal.setitimer(signal.ITIMER_REAL, 0)
     if _child is not None:
         with contextlib.suppress(OSError):
