@@ -17,6 +17,7 @@ from typing import NamedTuple
 import orjson
 
 from memory_pipeline.friction.hidden_failures import hides_its_end, shows_others, verdict_of_failure
+from memory_pipeline.text.regex import deferred
 
 REFUSED_CALL = "refused call"
 TOOL, USER, ASSISTANT = "tool", "user", "assistant"
@@ -81,21 +82,21 @@ class Attempt:
         return head_of_call(self.call)
 
 
-_CANCELLED = re.compile(
+_CANCELLED = deferred(
     r"doesn't want to proceed|rejected by user|request interrupted|interrupted by user|sibling tool call|"
     r"aborted by user|user (?:cancelled|aborted)",
     re.I,
 )
-_COMMAND = re.compile(r"^[^\s(]+\((?:.*?, )?(?:command|cmd|script)=(?P<command>.*?)(?:\)\s*)?$", re.S)
-_IN_SCRIPT = re.compile(r"\"?\bcmd\"?\s*:\s*(?P<command>\"(?:[^\"\\]|\\.)*\")")
-_NEXT_ARGUMENT = re.compile(
+_COMMAND = deferred(r"^[^\s(]+\((?:.*?, )?(?:command|cmd|script)=(?P<command>.*?)(?:\)\s*)?$", re.S)
+_IN_SCRIPT = deferred(r"\"?\bcmd\"?\s*:\s*(?P<command>\"(?:[^\"\\]|\\.)*\")")
+_NEXT_ARGUMENT = deferred(
     r", (?:workdir|cwd|dir_path|directory|timeout(?:_ms)?|description|yield_time_ms|max_output_tokens|justification|"
     r"run_in_background|is_background|with_escalated_permissions|sandbox_permissions|prefix_rule|login|shell|tty)=.*$",
     re.S,
 )
-_PARTS = re.compile(r"\s*(?:&&|\|\||;|\n|\|)\s*")
-_WORD = re.compile(r"[a-z][\w:.-]*")
-_ASSIGNMENT = re.compile(r"\w+=\S*")
+_PARTS = deferred(r"\s*(?:&&|\|\||;|\n|\|)\s*")
+_WORD = deferred(r"[a-z][\w:.-]*")
+_ASSIGNMENT = deferred(r"\w+=\S*")
 _TRIVIAL = frozenset("cd pushd popd export set source . echo printf true sleep mkdir pwd unset trap".split())  # noqa: SIM905
 _WRAPPERS = frozenset("sudo time timeout env nohup nice command exec stdbuf xargs".split())  # noqa: SIM905
 _WITH_SUBCOMMAND = frozenset(
@@ -175,7 +176,7 @@ def head_of_call(call: Turn) -> str:
 
 
 _LOOKING = frozenset("read grep glob ls cat head tail sed rg find wc nl view open list_dir search_files".split())  # noqa: SIM905
-_LOOKING_GIT = re.compile(r"git (?:log|status|diff|show|blame|branch|ls-files)\b")
+_LOOKING_GIT = deferred(r"git (?:log|status|diff|show|blame|branch|ls-files)\b")
 EDITING = "the edit tool"
 _EDITING = frozenset(
     "edit multiedit apply_patch str_replace_editor str_replace_based_edit_tool replace write write_file".split()  # noqa: SIM905
@@ -236,24 +237,24 @@ def _shell_words(part: str) -> list[str]:
         return part.split()
 
 
-_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_WRAPPING = re.compile(
+_COLOUR = deferred(r"\x1b\[[0-9;?]*[A-Za-z]")
+_WRAPPING = deferred(
     r"^\s*(?:Chunk ID: .*|Wall time: .*|Process exited with code \d+|Original token count: .*|Output:|Exit code:? \d+|"
     r"Command exited with code \d+|Total output lines: .*|Script (?:completed|failed|error:?).*|\(no output\)|"
     r"<(?:/?(?:stdout|stderr|output|error))>|stdout:|stderr:|Error: Exit code \d+)\s*$",
     re.I | re.M,
 )
 """The text that a harness puts around a tool's output."""
-_MARKUP = re.compile(r"</?tool_use_error>|^failed in sandbox \w+ with execution error: ", re.I)
-_JSON_OUTPUT = re.compile(r"^\s*\{\s*\"output\"\s*:")
-_EXPLAINING = re.compile(
+_MARKUP = deferred(r"</?tool_use_error>|^failed in sandbox \w+ with execution error: ", re.I)
+_JSON_OUTPUT = deferred(r"^\s*\{\s*\"output\"\s*:")
+_EXPLAINING = deferred(
     r"error|fail|denied|not found|refused|in use|cannot|can't|could not|couldn't|exception|invalid|missing|unknown|"
     r"no such|unable|fatal|conflict|undefined|unexpected|mismatch|required|not installed|timed? ?out|"
     r"timeout|no matches|unauthori[sz]ed|"
     r"forbidden|out of date|does not|doesn't|must |expected |does not exist|unsupported|not set|panic|abort",
     re.I,
 )
-_SUMMARY = re.compile(
+_SUMMARY = deferred(
     r"task failed|exit(?:ed)?(?: with)? (?:status|code)|^make(?:\[\d+\])?: \*\*\*|npm err! (?:code|errno|path|command|"
     r"a complete log|lifecycle)|^\s*(?:\d+ )?(?:tests?|failed|failures?|errors?|passed)[:, ]*\d*\s*$|"
     r"\b\d{1,4} (?:failed|passed)\b(?!:)|"
@@ -265,7 +266,7 @@ _SUMMARY = re.compile(
 """A line that reports a failure without its cause."""
 
 
-_OF_A_SHELL = re.compile(
+_OF_A_SHELL = deferred(
     r"^(?:\(eval\)|(?:/bin/)?(?:ba|z|da)?sh|/bin/\w+): ?(?:line )?\d*:? ?.*(?:command not found|"
     r"no matches found|parse error|"
     r"no such file or directory|permission denied).*$|^\S+: command not found$|^find: .*: no such file or directory$",
@@ -317,21 +318,21 @@ def output_of(text: str) -> str:
     return _WRAPPING.sub("", _COLOUR.sub("", text))
 
 
-_PATH = re.compile(r"(?<![\w.@~+-])(?:~|[A-Za-z]:)?[\w.@+-]*(?:[/\\][\w.@%+~-]+)+[/\\]?")
-_CHANGING = re.compile(
+_PATH = deferred(r"(?<![\w.@~+-])(?:~|[A-Za-z]:)?[\w.@+-]*(?:[/\\][\w.@%+~-]+)+[/\\]?")
+_CHANGING = deferred(
     r"0x[0-9a-f]+|\b[0-9a-f]{7,40}\b|\b[0-9a-f]{8}-[0-9a-f-]{20,}\b|\b\d{4}-\d\d-\d\d[T ]?[\d:.,Z+-]*|"
     r"\b\d+(?:[.:,]\d+)*(?:ms|s|m|kb|mb|gb|%)?\b",
     re.I,
 )
-_TEMPORARY = re.compile(r"\b(?:tmp|temp|tmp\.)[\w.-]*\d[\w.-]*", re.I)
-_CODE = re.compile(
+_TEMPORARY = deferred(r"\b(?:tmp|temp|tmp\.)[\w.-]*\d[\w.-]*", re.I)
+_CODE = deferred(
     r"\((?P<rule>[a-z][a-z0-9]*(?:-[a-z0-9]+)*)\)\s*$|\b(?P<code>TS\d{3,5}|[A-Z]{1,4}\d{3,4}|SC\d{4})\b|"
     r"\b(?P<slash>@?[a-z][\w-]*/[a-z][\w-]+)\s*$"
 )
 """The rule named by a linter or compiler, which identifies the mistake."""
 
 
-_NO_MATCHES = re.compile(r"no matches found: |parse error near")
+_NO_MATCHES = deferred(r"no matches found: |parse error near")
 
 
 def signature(line: str) -> str:
@@ -346,8 +347,8 @@ def signature(line: str) -> str:
     return " ".join(re.sub(r"(?:#[\s:.,/-]*)+", "# ", line).lower().split())[:200]
 
 
-_ARGUMENT = re.compile(r"[\w@./:+-]{3,}")
-_PLACE = re.compile(r"\b(?:file_path|path|filename|notebook_path|target_file|absolute_path)=(?P<path>[^,)\n]+)")
+_ARGUMENT = deferred(r"[\w@./:+-]{3,}")
+_PLACE = deferred(r"\b(?:file_path|path|filename|notebook_path|target_file|absolute_path)=(?P<path>[^,)\n]+)")
 
 
 def path_of(attempt: Attempt) -> str | None:

@@ -11,6 +11,8 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from memory_pipeline.text.regex import deferred
+
 MAX_ERROR = 400
 """Maximum characters of a line that is searched for an error."""
 _THING = r"[`'\"‘“]?(?P<thing>[\w@./:+-]*\w)[`'\"’”]?"
@@ -154,29 +156,29 @@ _A_MACHINE = (
     rf"{_SETS_UP}\b",
 )
 _MACHINE_PATTERNS = (
-    *(re.compile(pattern, re.I) for pattern in _A_THING),
-    *(re.compile(pattern) for pattern in _IN_CAPITALS),
-    *(re.compile(pattern, re.I) for pattern in (*_A_VARIABLE, *_A_SERVER, *_A_VERSION, *_A_RIGHT, *_A_MACHINE)),
+    *(deferred(pattern, re.I) for pattern in _A_THING),
+    *(deferred(pattern) for pattern in _IN_CAPITALS),
+    *(deferred(pattern, re.I) for pattern in (*_A_VARIABLE, *_A_SERVER, *_A_VERSION, *_A_RIGHT, *_A_MACHINE)),
 )
-_ASSERTED = re.compile(
+_ASSERTED = deferred(
     r"\bexpect(?:ed|ation)?\b.{0,80}?\b(?:to (?:be|equal|have|contain|match|eq)|but (?:got|was|received|found)\b)|"
     r"\.to[A-Z]\w+\(|^(?:assert|E  )\b",
     re.I,
 )
 """A failed assertion of a test, whose values are no error of the environment."""
-_VERSIONED = re.compile(rf"{_NUMBER}|[<>]=")
-_CODE_SIGNS = re.compile(
+_VERSIONED = deferred(rf"{_NUMBER}|[<>]=")
+_CODE_SIGNS = deferred(
     r"^\S+[:(]\d+[:,)]|^(?:\w+\.)*(?:Type|Reference|Syntax|Name|Attribute|Index|Value|Key|Assertion|Recursion|Indentation|"
     r"ZeroDivision|NotImplemented|NullPointer\w*|IllegalArgument\w*)(?:Error|Exception)?\b|\bassert|\bundefined\b|^FAIL|"
     r"\bexpected\b|\bunexpected\b",
     re.I,
 )
 """Signs that the line comes from the code under test, so that any runner would print it."""
-_NOT_RUN = re.compile(r"\b(?:exit(?:ed)?(?: with)?(?: code| status)?:?|code) 12[67]\b", re.I)
+_NOT_RUN = deferred(r"\b(?:exit(?:ed)?(?: with)?(?: code| status)?:?|code) 12[67]\b", re.I)
 """Exit codes of a shell for a program that is missing or not executable."""
 _RUNNERS = frozenset("make just task mise npm npx pnpm yarn bun bunx sh bash zsh env sudo".split())  # noqa: SIM905
 """Programs that run others and print their output."""
-_SETUP_COMMANDS = re.compile(
+_SETUP_COMMANDS = deferred(
     r"^(?:sudo\b|(?:pip3?|uv pip|pipx|brew|apt(?:-get)?|dnf|yum|apk|pacman|choco|winget|gem|cargo|rustup|go|snap|conda|"
     r"mamba|sdk|helm plugin|gh extension|npx playwright|playwright|corepack|nvm|fnm|n|asdf|mise|pyenv|rbenv|volta|jenv)"
     r" (?:install|add|use|enable|global|local|default|update|upgrade|target add|component add|prepare|trust)\b|"

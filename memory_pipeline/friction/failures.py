@@ -31,6 +31,7 @@ from memory_pipeline.friction.patterns import (
     Pattern,
 )
 from memory_pipeline.scope import describe_projects
+from memory_pipeline.text.regex import deferred
 from memory_pipeline.text.sentences import clip
 
 NEXT_TRIES = 4
@@ -46,21 +47,21 @@ MAX_ERROR = 200
 MAX_FIXES = 6
 """Maximum number of calls between a failure and the success of the same call that are searched for its cure."""
 
-_MISSING_FILE = re.compile(r"^(?:file|path) does not exist\.?(?: did you mean .*)?$|^path does not exist", re.I)
-_OPTION = re.compile(
+_MISSING_FILE = deferred(r"^(?:file|path) does not exist\.?(?: did you mean .*)?$|^path does not exist", re.I)
+_OPTION = deferred(
     r"(?:unknown|unrecognized|unexpected|invalid|no such|unsupported) (?:\w+ )?(?:options?|flags?|arguments?|"
     r"(?:sub)?commands?|fields?|parameters?|json field|switch)|unknown shorthand flag|^usage:|missing required arg",
     re.I,
 )
 """Errors of a program about an unknown option."""
-_TERMINAL = re.compile(
+_TERMINAL = deferred(
     r"inappropriate ioctl|not an? (?:tty|terminal)|could not read from terminal|no tty present|"
     r"/dev/tty\b|terminal is (?:required|not fully functional)|requires an? (?:interactive )?(?:tty|terminal)|"
     r"non-interactive",
     re.I,
 )
 """Prompts for input, which nobody answers for an agent."""
-_PROTOCOL = re.compile(
+_PROTOCOL = deferred(
     r"has not been read yet|to replace not found|matches of the string|old_?string|has been modified since|"
     r"no changes to make|exceeds maximum allowed|must be unique|"
     r"failed to find expected lines|offset \S+ is beyond|apply_patch (?:verification failed|handler received)|"
@@ -68,7 +69,7 @@ _PROTOCOL = re.compile(
     re.I,
 )
 """Errors between a harness and its model, which the user cannot change."""
-_NATURAL = re.compile(r"merge conflict|automatic merge failed|conflict \(|fix conflicts", re.I)
+_NATURAL = deferred(r"merge conflict|automatic merge failed|conflict \(|fix conflicts", re.I)
 """Errors that are part of the work: a conflict, a test that does not pass yet."""
 
 
@@ -209,8 +210,8 @@ def _key(failure: Failure) -> tuple[str, ...]:
     return ("failed", failure.head.split()[0] if _VAGUE.search(failure.error) else "", signature(failure.error))
 
 
-_FILE_MISSING = re.compile(r"no such file|does not exist|cannot access|enoent|(?<!command )not found: ", re.I)
-_VAGUE = re.compile(r"^\W*(?:\w+ ){0,3}(?:error|failed|failure|invalid|not found|denied)\W*$", re.I)
+_FILE_MISSING = deferred(r"no such file|does not exist|cannot access|enoent|(?<!command )not found: ", re.I)
+_VAGUE = deferred(r"^\W*(?:\w+ ){0,3}(?:error|failed|failure|invalid|not found|denied)\W*$", re.I)
 """Errors without meaning unless the program is named."""
 
 
@@ -267,7 +268,7 @@ def _is_cure(cure: str | None) -> bool:
     return cure is not None and not re.match(r"(?:cd \S+ && )?git\b", cure)
 
 
-_WHERE = re.compile(r"^(?:\[[\w:-]+\] )?(?:[\w./-]+\.\w+:\d+(?::\d+)?:? )")
+_WHERE = deferred(r"^(?:\[[\w:-]+\] )?(?:[\w./-]+\.\w+:\d+(?::\d+)?:? )")
 """The position of an error, which varies."""
 _ADVICE = (
     (re.compile("no matches found"), "quote globs and URLs that have `*`, `?` or `[` in them, for the shell is zsh"),

@@ -26,20 +26,21 @@ from memory_pipeline.proposals.quoted_change import (
     unboxed,
     unquoted,
 )
+from memory_pipeline.text.regex import deferred
 
-_TITLE = re.compile(r"\ufeff?#[ \t]+\S")
-_COUNT = re.compile(r"_Last updated: (?P<stamp>\S+) \| (?P<count>\d+)(?P<of> shown of \d+)? proposals? pending_\s*$")
-_DAY_LINE = re.compile(r"_Offered on (?P<day>\d{4}-\d{2}-\d{2})\.")
-_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|\r?\n?$)")
-_GROUP = re.compile(r"##[ \t]+Proposed for:[ \t]*(?P<section>.*?)\s*$", re.IGNORECASE)
+_TITLE = deferred(r"\ufeff?#[ \t]+\S")
+_COUNT = deferred(r"_Last updated: (?P<stamp>\S+) \| (?P<count>\d+)(?P<of> shown of \d+)? proposals? pending_\s*$")
+_DAY_LINE = deferred(r"_Offered on (?P<day>\d{4}-\d{2}-\d{2})\.")
+_HEADING = deferred(r" {0,3}#{1,6}(?:[ \t]|\r?\n?$)")
+_GROUP = deferred(r"##[ \t]+Proposed for:[ \t]*(?P<section>.*?)\s*$", re.IGNORECASE)
 FIXES = "Friction Fixes"
-_FIXES = re.compile(rf"##[ \t]+{FIXES}\b.*$", re.IGNORECASE)
-_ITEM = re.compile(r"\s*[-*+][ \t]+\[(?P<mark>[^\[\]]*)\][ \t]*`?(?P<id>[pf]-\d{8}-\d{3,})(?!\d)`?(?P<text>.*)")
-_FIX_ID = re.compile(r"\bf-\d{8}-\d{3,}")
-_EVIDENCE = re.compile(r"  _\d{4}-\d{2}-\d{2}\b.*_\r?\n?")
-_EXPIRES = re.compile(r" · expires on \d{4}-\d{2}-\d{2}_$")
-_LIST = re.compile(r"\s*[-*+][ \t]")
-_INDENTED_TEXT = re.compile(r"[ \t]+(?![-*+][ \t]|\d+[.)][ \t]|_|#)\S")
+_FIXES = deferred(rf"##[ \t]+{FIXES}\b.*$", re.IGNORECASE)
+_ITEM = deferred(r"\s*[-*+][ \t]+\[(?P<mark>[^\[\]]*)\][ \t]*`?(?P<id>[pf]-\d{8}-\d{3,})(?!\d)`?(?P<text>.*)")
+_FIX_ID = deferred(r"\bf-\d{8}-\d{3,}")
+_EVIDENCE = deferred(r"  _\d{4}-\d{2}-\d{2}\b.*_\r?\n?")
+_EXPIRES = deferred(r" · expires on \d{4}-\d{2}-\d{2}_$")
+_LIST = deferred(r"\s*[-*+][ \t]")
+_INDENTED_TEXT = deferred(r"[ \t]+(?![-*+][ \t]|\d+[.)][ \t]|_|#)\S")
 
 _HEADER = """\
 # Pending Memory Proposals

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from memory_pipeline.redaction.detectors import Span
+from memory_pipeline.text.regex import deferred
 
 # Names of secrets, in lower case. They are looked for one by one, which is far faster than one pattern for all.
 NAMES = ("pass", "pwd", "secret", "token", "key", "credential")
@@ -36,7 +37,7 @@ _NAME = (
     r"(?:passw(?:or)?[dt]|passphrase|pass|pwd|secret(?:[_-]?(?:access[_-]?)?key(?:_base)?)?|token|key|credentials?)"
     r"(?:_(?:PROD(?:UCTION)?|STAGING|DEV|TEST|LIVE|MAIN|PRIMARY|SECONDARY|OLD|NEW|VALUE|\d{1,3}))?"
 )
-_ASSIGNMENT = re.compile(
+_ASSIGNMENT = deferred(
     _NAME + r"""\\*["']?\]?(?:"""
     r"""\s{0,40}(?P<sign>:=|=>|[!=]?==?|:)\s{0,40}|(?P<flag> +)|(?P<tag>>)|"""
     # a list of names and values, as in Kubernetes
@@ -46,25 +47,25 @@ _ASSIGNMENT = re.compile(
     re.IGNORECASE,
 )
 _JUDGED = 128
-_BARE_VALUE = re.compile(r"[^\s\"'`(){}\[\],;<>\\]+")
-_QUERY_VALUE = re.compile(r"[^\s\"'`<>\\&#;]+")
-_ENVIRONMENT_VALUE = re.compile(r"[^\s\"'`\\]+")
-_WORD_BACKWARDS = re.compile(r"[\w.-]{0,60}")
+_BARE_VALUE = deferred(r"[^\s\"'`(){}\[\],;<>\\]+")
+_QUERY_VALUE = deferred(r"[^\s\"'`<>\\&#;]+")
+_ENVIRONMENT_VALUE = deferred(r"[^\s\"'`\\]+")
+_WORD_BACKWARDS = deferred(r"[\w.-]{0,60}")
 # Tokens and keys of paging, caching, counting and the like; what is public; and what a parser calls a token.
-HARMLESS = re.compile(
+HARMLESS = deferred(
     r"(?:^|[_.-])(?:page|next|prev|previous|continuation|resume|sync|cursor|idempotency|cache|public|primary|foreign|"
     r"sort|partition|max|min|num|total|count|input|output|prompt|completion|eos|bos|pad|unk|mask|sep|cls|stop|by)"
     r"[_.-]?$",
     re.IGNORECASE,
 )
 
-_REFERENCE = re.compile(
+_REFERENCE = deferred(
     # variables, paths, URLs and calls
     r"\$.*|%\w+%?|[{<\[(].*|@[\w./-]+|(?:[A-Za-z]:|~|\.{0,2})[\\/][\w.@-]+(?:[\\/].*)?|[a-z][a-z0-9+.-]*://.*|"
     r"(?:[a-z_]\w*\.)*[a-z_]\w*\(.*",
     re.IGNORECASE | re.DOTALL,
 )
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = deferred(
     r"(.)\1+|(?:my|your|some|the|a|insert|replace|enter|put|add|set|use|no|not|fake|dummy|sample|test|mock)[_-].*|"
     r"(?:.*[_.-])?(?:example|dummy|fake|sample|todo|tbd)(?:[_.-].*)?",
     re.IGNORECASE | re.DOTALL,
@@ -74,18 +75,18 @@ _TELLING = (
     *("environ", "getenv", "process.env", "import.meta", "secrets.", "${", "{{"),
     *("...", "…", "***", "xxxxx", "redacted", "placeholder", "changeme", "change_me", "change-me"),
 )
-_NAME_OF_VARIABLE = re.compile(r"[A-Z]+(?:_[A-Z]+)+")
-_WORDS = re.compile(r"[A-Za-z]?[a-z]+(?:[-_. /][A-Za-z]?[a-z]+)*|[a-z]+(?:[A-Z][a-z]+)+")
+_NAME_OF_VARIABLE = deferred(r"[A-Z]+(?:_[A-Z]+)+")
+_WORDS = deferred(r"[A-Za-z]?[a-z]+(?:[-_. /][A-Za-z]?[a-z]+)*|[a-z]+(?:[A-Z][a-z]+)+")
 # a name in code, perhaps with a digit in it: `self.token2`, `secretKey1`
-_IDENTIFIER = re.compile(
+_IDENTIFIER = deferred(
     r"[A-Za-z_]\w*(?:\??\.[A-Za-z_]\w*)+;?|[A-Za-z_]*(?:token|secret|passw|key|auth|cred)\w*;?", re.IGNORECASE
 )
-_CHECKSUM = re.compile(
+_CHECKSUM = deferred(
     r"(?:sha\d+[-:=])?(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64})|sha\d+[-:=].+|"
     r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}",
     re.IGNORECASE,
 )
-_ALPHANUMERIC = re.compile("[A-Za-z0-9]")
+_ALPHANUMERIC = deferred("[A-Za-z0-9]")
 # fmt: off
 _PLAIN_WORDS = frozenset({
     "password", "passwords", "passwd", "passphrase", "undefined", "required", "optional", "disabled", "enabled",

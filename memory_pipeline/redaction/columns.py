@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from memory_pipeline.redaction.assignments import is_checksum, is_mixed, is_shown
 from memory_pipeline.redaction.detectors import Span
+from memory_pipeline.text.regex import deferred
 
 _NAME = (
     r"(?:passw(?:or)?d|passphrase|passwort|kennwort|mot de passe|contrase(?:ñ|n)a|senha|pwd|密码|パスワード"
@@ -20,28 +21,28 @@ COLUMNS = (
     rf"{_NAME}  +\S",
 )
 """The trigger of such columns, in the syntax of re2."""
-_HEADS = re.compile(rf"(?:[\w-]{{1,20}}[ _.-]){{0,3}}{_NAME}", re.IGNORECASE)
+_HEADS = deferred(rf"(?:[\w-]{{1,20}}[ _.-]){{0,3}}{_NAME}", re.IGNORECASE)
 _NAMES = (
     *("pass", "kennwort", "mot de", "contrase", "senha", "pwd", "密码", "パスワード"),
     *("secret", "token", "key", "credential"),
 )
-_PLACE = re.compile(rf"(?:{_NAME}|key|access[ _.-]?key)\"?(?:[ \t]*(?:[,;|\t\r\n]|\Z)|  +\S)", re.IGNORECASE)
-_PASSWORD = re.compile(r"pass|pwd|kennwort|contrase|senha|密码|パスワード", re.IGNORECASE)
-_HEADING = re.compile(r"[^\W\d][\w .#/-]{0,40}|#|")
-_RULE = re.compile(r"[\s|+:=-]*")
-_CELLS = {sign: re.compile(rf'"(?:[^"\n]|"")*"|[^{sign}\n]+') for sign in (",", ";", "|", "\t")}
-_BESIDE = re.compile(
+_PLACE = deferred(rf"(?:{_NAME}|key|access[ _.-]?key)\"?(?:[ \t]*(?:[,;|\t\r\n]|\Z)|  +\S)", re.IGNORECASE)
+_PASSWORD = deferred(r"pass|pwd|kennwort|contrase|senha|密码|パスワード", re.IGNORECASE)
+_HEADING = deferred(r"[^\W\d][\w .#/-]{0,40}|#|")
+_RULE = deferred(r"[\s|+:=-]*")
+_CELLS = {sign: deferred(rf'"(?:[^"\n]|"")*"|[^{sign}\n]+') for sign in (",", ";", "|", "\t")}
+_BESIDE = deferred(
     rf"[ \t|]*(?:[\w-]{{1,20}}[ _.-]){{0,3}}{_NAME}(?:[ \t]*\|[ \t]*| {{2,40}}|\t)(\S{{6,}})[ \t|]*", re.IGNORECASE
 )
-_OPENS = re.compile(r"[=(]|: ?\"")
-_SIGNS = {",": re.compile(",(?! )"), ";": re.compile(";(?! )"), "|": re.compile(r"\|"), "\t": re.compile("\t")}
+_OPENS = deferred(r"[=(]|: ?\"")
+_SIGNS = {",": re.compile(",(?! )"), ";": re.compile(";(?! )"), "|": re.compile(r"\|"), "\t": deferred("\t")}
 # of what is said before the first head
-_LAST_WORDS = re.compile(r"[\w.-]*\Z")
-_TOKEN = re.compile(r"[\w.~+/=-]{16,}")
+_LAST_WORDS = deferred(r"[\w.-]*\Z")
+_TOKEN = deferred(r"[\w.~+/=-]{16,}")
 INSERTED = (r"insert into [^\n(]*\(",)
-_INSERT = re.compile(r"insert into [^\n(]{1,100}\((?P<heads>[^()]{1,1000})\)\s*values\s*(?=\()", re.IGNORECASE)
-_VALUES = re.compile(r",?\s*\((?P<row>(?:'(?:[^'\n]|'')*'|[^()'\n]){1,4000})\)")
-_SQL_VALUE = re.compile(r"'(?:[^'\n]|'')*'|[^,'\s][^,'\n]*")
+_INSERT = deferred(r"insert into [^\n(]{1,100}\((?P<heads>[^()]{1,1000})\)\s*values\s*(?=\()", re.IGNORECASE)
+_VALUES = deferred(r",?\s*\((?P<row>(?:'(?:[^'\n]|'')*'|[^()'\n]){1,4000})\)")
+_SQL_VALUE = deferred(r"'(?:[^'\n]|'')*'|[^,'\s][^,'\n]*")
 _LINE = 4096
 
 

@@ -6,6 +6,7 @@ import re
 
 from memory_pipeline.redaction.assignments import is_shown
 from memory_pipeline.redaction.detectors import Detector
+from memory_pipeline.text.regex import deferred
 
 # in quotes it may have blanks
 _QUOTED = r"""(?P<quote>['"])?(?P<secret>(?(quote)[^'"\r\n\\$]{3,200}|"""
@@ -28,8 +29,8 @@ def _flag(literal: str, programs: str, *, gap: str = "[ =]", hint: str = "") -> 
     return Detector(
         "password",
         (literal,),
-        re.compile(re.escape(literal) + gap + _VALUE),
-        before=re.compile(rf"(?:\b|\\n)(?:{programs})\b[^\n|;]*\Z") if programs else None,
+        deferred(re.escape(literal) + gap + _VALUE),
+        before=deferred(rf"(?:\b|\\n)(?:{programs})\b[^\n|;]*\Z") if programs else None,
         accepts=_is_password,
         hints=(hint or rf"{literal}{gap}['\"\\]*[^\s/.<|-]",),
     )
@@ -59,7 +60,7 @@ COMMANDS: tuple[Detector, ...] = (
         Detector(
             "password",
             (f"{program} ",),
-            re.compile(rf"{program} (?:-\w+ )?(?:['\"]?%s(?:\\+n)?['\"]? )?{_PIPED}{_READS}"),
+            deferred(rf"{program} (?:-\w+ )?(?:['\"]?%s(?:\\+n)?['\"]? )?{_PIPED}{_READS}"),
             accepts=is_shown,
             hints=(r"\|\s*(?:sudo|cryptsetup|passwd|gpg|[\w-]+ (?:\w+ )*login)",),
         )
@@ -68,7 +69,7 @@ COMMANDS: tuple[Detector, ...] = (
     Detector(
         "password",
         ("echo ", "printf "),
-        re.compile(
+        deferred(
             r"(?:echo|printf) (?:-\w+ )?['\"]?[\w.-]{1,40}:(?P<secret>[^\s'\"`\\|$]{3,200})['\"]?\s{0,9}\|\s{0,9}"
             r"(?:sudo )?chpasswd"
         ),
@@ -78,8 +79,8 @@ COMMANDS: tuple[Detector, ...] = (
     Detector(
         "password",
         ("<<<",),
-        re.compile(r"<<<\s?" + _VALUE),
-        before=re.compile(rf"(?:{_READS}|--password-stdin)[^\n|;]*\Z"),
+        deferred(r"<<<\s?" + _VALUE),
+        before=deferred(rf"(?:{_READS}|--password-stdin)[^\n|;]*\Z"),
         accepts=_is_password,
     ),
 )

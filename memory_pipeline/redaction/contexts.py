@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 from memory_pipeline.redaction.assignments import is_mixed, is_shown
 from memory_pipeline.redaction.detectors import Detector, Span
+from memory_pipeline.text.regex import deferred
 
 _USER_IN_URL = "://[^\\s/@\"'`<>]+@"
 _AUTHORIZATION = r"""authorization\\*["']?\s{0,9}[:=,]\s{0,9}\\*["'`]?\s{0,9}"""
-_COOKIE = re.compile(r"""([\w.-]{1,60})(?:=|["']:\s?["'])([^;,\s"'`\\]{12,})""")
-_COOKIE_HEADER = re.compile(
+_COOKIE = deferred(r"""([\w.-]{1,60})(?:=|["']:\s?["'])([^;,\s"'`\\]{12,})""")
+_COOKIE_HEADER = deferred(
     r"""s?\\*["']?\s{0,9}(?:[:=]\s{0,9}|\s)\\*["']?(?:(?P<cookies>[\w.-]{1,60}=[^\r\n"'`\\]{12,8192}"""
     r"""|\{\s{0,9}["'][^\r\n}]{12,4096}))"""
 )
@@ -26,32 +27,30 @@ CONTEXTS: tuple[Detector, ...] = (
     Detector(
         "password",
         ("://",),
-        re.compile(r"""://[^\s/:@"'`<>]*:(?P<secret>[^\s/"'`<>]+)(?=@)"""),
+        deferred(r"""://[^\s/:@"'`<>]*:(?P<secret>[^\s/"'`<>]+)(?=@)"""),
         accepts=is_shown,
         hints=(_USER_IN_URL,),
     ),
     Detector(
         "token",
         ("://",),
-        re.compile(r"""://(?P<secret>[A-Za-z0-9_-]{20,})(?=@(?!\w+\.ingest\.|sentry))"""),
+        deferred(r"""://(?P<secret>[A-Za-z0-9_-]{20,})(?=@(?!\w+\.ingest\.|sentry))"""),
         accepts=_is_token,
         hints=(_USER_IN_URL,),
     ),
-    Detector("password", (":thin:",), re.compile(r""":thin:\w+/(?P<secret>[^\s/@"']+)(?=@)"""), accepts=is_shown),
+    Detector("password", (":thin:",), deferred(r""":thin:\w+/(?P<secret>[^\s/@"']+)(?=@)"""), accepts=is_shown),
     Detector(
         "password",
         (":",),
-        re.compile(
-            r":(?:\d{4,5}|\*):[A-Za-z_*][\w*-]*:[A-Za-z_*][\w*.-]*:(?P<secret>[^:\s\"'`]{4,})(?=\s|$|\\n|[\"'`])"
-        ),
+        deferred(r":(?:\d{4,5}|\*):[A-Za-z_*][\w*-]*:[A-Za-z_*][\w*.-]*:(?P<secret>[^:\s\"'`]{4,})(?=\s|$|\\n|[\"'`])"),
         accepts=is_shown,
         hints=(r"[\w*]:(?:[0-9]{4,5}|\*):[A-Za-z_*][\w*-]*:[A-Za-z_*][\w*.-]*:[^:\s]{4}",),
     ),
     Detector(
         "password",
         (" -u ", " --user "),
-        re.compile(r""" --?u(?:ser)? (?:\\?["'])?[^\s:"'`$]{1,100}:(?P<secret>[^\s"'`\\]{3,})"""),
-        before=re.compile(r"(?:\b|\\n)(?:curl|wget|http|https)\b[^\n|;]*\Z"),
+        deferred(r""" --?u(?:ser)? (?:\\?["'])?[^\s:"'`$]{1,100}:(?P<secret>[^\s"'`\\]{3,})"""),
+        before=deferred(r"(?:\b|\\n)(?:curl|wget|http|https)\b[^\n|;]*\Z"),
         accepts=is_shown,
         hints=(r" --?u(?:ser)? \S+:",),
     ),
@@ -62,39 +61,37 @@ FOLDED_CONTEXTS: tuple[Detector, ...] = (
     Detector(
         "bearer-token",
         ("authorization",),
-        re.compile(
-            _AUTHORIZATION + r"(?:bearer|basic|token|apikey|bot)\s{1,9}(?P<secret>[\w.~+/=-]{8,})", re.IGNORECASE
-        ),
+        deferred(_AUTHORIZATION + r"(?:bearer|basic|token|apikey|bot)\s{1,9}(?P<secret>[\w.~+/=-]{8,})", re.IGNORECASE),
         accepts=is_shown,
     ),
     Detector(
         "bearer-token",
         ("authorization",),
-        re.compile(_AUTHORIZATION + r"(?P<secret>[\w.~+/=-]{20,})", re.IGNORECASE),
+        deferred(_AUTHORIZATION + r"(?P<secret>[\w.~+/=-]{20,})", re.IGNORECASE),
         accepts=_is_token,
     ),
     Detector(
         "bearer-token",
         ("bearer",),
-        re.compile(r"""\bbearer\s{1,9}(?P<secret>(?=[^\s"'`\d]{0,60}\d)[A-Za-z0-9._~+/=-]{10,})""", re.IGNORECASE),
+        deferred(r"""\bbearer\s{1,9}(?P<secret>(?=[^\s"'`\d]{0,60}\d)[A-Za-z0-9._~+/=-]{10,})""", re.IGNORECASE),
         accepts=is_shown,
     ),
     Detector(
         "registry-login",
         ('"auth', '\\"auth', "_auth"),
-        re.compile(r"""[\\"_]*auth\\?"?\s{0,9}[:=]\s{0,9}\\?"?(?P<secret>[A-Za-z0-9+/]{12,}={0,2})(?![\w(.])"""),
+        deferred(r"""[\\"_]*auth\\?"?\s{0,9}[:=]\s{0,9}\\?"?(?P<secret>[A-Za-z0-9+/]{12,}={0,2})(?![\w(.])"""),
         accepts=_is_token,
     ),
     Detector(
         "api-key",
         ("authorization",),
-        re.compile(_AUTHORIZATION + r"key=(?P<secret>[\w:-]{20,})", re.IGNORECASE),
+        deferred(_AUTHORIZATION + r"key=(?P<secret>[\w:-]{20,})", re.IGNORECASE),
         accepts=_is_token,
     ),
     Detector(
         "cookie",
         ("phpsessid", "jsessionid", "connect.sid", "asp.net_sessionid"),
-        re.compile(
+        deferred(
             r"(?:phpsessid|jsessionid|connect\.sid|asp\.net_sessionid)[=\t](?P<secret>[\w%.-]{16,})", re.IGNORECASE
         ),
         accepts=_is_token,
@@ -102,7 +99,7 @@ FOLDED_CONTEXTS: tuple[Detector, ...] = (
     Detector(
         "secret",
         ("define(",),
-        re.compile(
+        deferred(
             r"""define\(\s{0,9}["']\w{0,60}(?:pass|passwd|password|secret|key|salt|token)["']\s{0,9},\s{0,9}"""
             r"""(?P<quote>["'])(?P<secret>[^"'\r\n]{4,200})(?P=quote)""",
             re.IGNORECASE,
@@ -113,26 +110,26 @@ FOLDED_CONTEXTS: tuple[Detector, ...] = (
     Detector(
         "secret",
         ('password" value="', 'secret" value="', 'apikey" value="', 'token" value="'),
-        re.compile(r"""[a-z]+" value="(?P<secret>[^"\s]{6,200})\"""", re.IGNORECASE),
+        deferred(r"""[a-z]+" value="(?P<secret>[^"\s]{6,200})\"""", re.IGNORECASE),
         accepts=is_shown,
     ),
     Detector(
         "secret",
         ("secret access key [",),
-        re.compile(r"secret access key \[[^\]\n]{0,40}\]:\s{0,9}(?P<secret>[A-Za-z0-9/+=]{30,})", re.IGNORECASE),
+        deferred(r"secret access key \[[^\]\n]{0,40}\]:\s{0,9}(?P<secret>[A-Za-z0-9/+=]{30,})", re.IGNORECASE),
         hints=(r"secret access key \[",),
     ),
     Detector(
         "password",
         ("identified by ",),
-        re.compile(r"identified by (?:password )?['\"](?P<secret>[^'\"\r\n]{3,200})['\"]", re.IGNORECASE),
+        deferred(r"identified by (?:password )?['\"](?P<secret>[^'\"\r\n]{3,200})['\"]", re.IGNORECASE),
         accepts=is_shown,
     ),
     # asked for by a program
     Detector(
         "password",
         ("enter ", "retype ", "new ", "current "),
-        re.compile(
+        deferred(
             r"(?:enter|retype|new|current) [\w ]{0,30}pass(?:word|phrase)[^\n:]{0,80}: ?"
             r"(?P<secret>[^\s<$]{4,100})(?=\s|\Z)",
             re.IGNORECASE,
@@ -140,18 +137,18 @@ FOLDED_CONTEXTS: tuple[Detector, ...] = (
         accepts=_is_token,
         hints=(r"(?:enter|retype|new|current) [\w ]*pass(?:word|phrase)[^\n:]*: ?\S",),
     ),
-    Detector("password", ("wifi:",), re.compile(r"wifi:[^\n]{0,200}?;p:(?P<secret>[^;\n]{4,100});", re.IGNORECASE)),
+    Detector("password", ("wifi:",), deferred(r"wifi:[^\n]{0,200}?;p:(?P<secret>[^;\n]{4,100});", re.IGNORECASE)),
     Detector(
         "secret",
         ("unseal key", "master.key", "recovery key", "master key"),
-        re.compile(r"\w{6,8}[. ]key(?: \d{1,2})?:? (?:is )?(?P<secret>[A-Za-z0-9+/=-]{24,})", re.IGNORECASE),
+        deferred(r"\w{6,8}[. ]key(?: \d{1,2})?:? (?:is )?(?P<secret>[A-Za-z0-9+/=-]{24,})", re.IGNORECASE),
         accepts=_is_token,
     ),
     # words from which a wallet is made
     Detector(
         "secret",
         ("seed phrase", "recovery phrase", "mnemonic", "secret phrase", "backup phrase"),
-        re.compile(
+        deferred(
             r"(?:\w+ phrase|mnemonic)[\w ]{0,30}(?:\s*[:=]\s*|\s+is\s+)[\"'`]?"
             r"(?P<secret>[a-z]{3,8}(?:\s+[a-z]{3,8}){11,23})\b",
             re.IGNORECASE,
@@ -160,7 +157,7 @@ FOLDED_CONTEXTS: tuple[Detector, ...] = (
     Detector(
         "secret",
         ("recovery code", "backup code"),
-        re.compile(
+        deferred(
             r"(?:recovery|backup) codes?[^\n:]{0,40}:?\s+"
             r"(?P<secret>(?=[a-z]{0,12}\d)[a-z0-9]{4,12}(?:-[a-z0-9]{3,12}){0,3}"
             r"(?:\s{1,4}(?=[a-z]{0,12}\d)[a-z0-9]{4,12}(?:-[a-z0-9]{3,12}){0,3}){0,20})",
@@ -171,25 +168,25 @@ FOLDED_CONTEXTS: tuple[Detector, ...] = (
     Detector(
         "secret",
         ("$ansible_vault;",),
-        re.compile(r"\$ansible_vault;[\w.;-]{1,60}\s+(?P<secret>[0-9a-f]{16,}(?:\s+[0-9a-f]{8,})*)", re.IGNORECASE),
+        deferred(r"\$ansible_vault;[\w.;-]{1,60}\s+(?P<secret>[0-9a-f]{16,}(?:\s+[0-9a-f]{8,})*)", re.IGNORECASE),
     ),
     Detector(
         "password",
         ("psk=",),
-        re.compile(r"""psk=(?P<quote>")?(?P<secret>(?(quote)[^"\n]|[^\s"\\]){8,64})""", re.IGNORECASE),
+        deferred(r"""psk=(?P<quote>")?(?P<secret>(?(quote)[^"\n]|[^\s"\\]){8,64})""", re.IGNORECASE),
         accepts=is_shown,
     ),
     Detector(
         "secret",
         tuple(f"{name}: {sign}" for name in ("password", "passphrase", "secret", "token") for sign in ">|"),
-        re.compile(r"[a-z]+: [>|][+-]?[ \t]{0,9}\r?\n[ \t]{1,20}(?P<secret>[^\s#]{6,200})(?=\s|\Z)", re.IGNORECASE),
+        deferred(r"[a-z]+: [>|][+-]?[ \t]{0,9}\r?\n[ \t]{1,20}(?P<secret>[^\s#]{6,200})(?=\s|\Z)", re.IGNORECASE),
         accepts=_is_token,
     ),
     Detector(
         "password",
         ("password ", "passwd "),
-        re.compile(r"passw(?:or)?d (?:\\?['\"])?(?P<secret>[^\s'\"`\\]{4,})", re.IGNORECASE),
-        before=re.compile(r"(?:login|account|machine)\s{1,9}\S{1,60}\s{1,9}\Z"),
+        deferred(r"passw(?:or)?d (?:\\?['\"])?(?P<secret>[^\s'\"`\\]{4,})", re.IGNORECASE),
+        before=deferred(r"(?:login|account|machine)\s{1,9}\S{1,60}\s{1,9}\Z"),
         reach=80,
         accepts=is_shown,
     ),
@@ -197,8 +194,8 @@ FOLDED_CONTEXTS: tuple[Detector, ...] = (
 
 SECRET_OBJECTS = (r"kind[\"']?: *[\"']?secret\b",)
 """The trigger of Kubernetes secrets, in the syntax of re2."""
-_DATA = re.compile(r"(?:\A|\n)([ \t]*)(?:string)?data:[ \t]*\r?(?=\n)", re.IGNORECASE)
-_ENTRY = re.compile(r"\n([ \t]+)[\w.-]{1,200}:[ \t]*[\"']?(?P<secret>[^\s\"'|>]{4,8192})[^\n]*")
+_DATA = deferred(r"(?:\A|\n)([ \t]*)(?:string)?data:[ \t]*\r?(?=\n)", re.IGNORECASE)
+_ENTRY = deferred(r"\n([ \t]+)[\w.-]{1,200}:[ \t]*[\"']?(?P<secret>[^\s\"'|>]{4,8192})[^\n]*")
 
 
 def secret_objects(text: str, folded: str) -> Iterator[Span]:
@@ -219,11 +216,11 @@ def secret_objects(text: str, folded: str) -> Iterator[Span]:
 
 COOKIES = ("cookie", r" -b ['\"\\]*[\w.-]+=", r"(?:true|false)(?:\t|\\+t)[0-9]+")
 """The trigger of cookies, in the syntax of re2."""
-_JAR = re.compile(
+_JAR = deferred(
     r"(?:true|false)\t/[^\t\n]{0,200}\t(?:true|false)\t\d{1,12}\t[^\t\n]{1,100}\t(?P<secret>[^\s]{12,4096})"
 )
-_OPTION = re.compile(r""" -b ['"]?(?P<cookies>[\w.-]{1,60}=[^\r\n"'`]{12,8192})""")
-_CURL = re.compile(r"\b(?:curl|http|https|xh)\b[^\n|]*\Z")
+_OPTION = deferred(r""" -b ['"]?(?P<cookies>[\w.-]{1,60}=[^\r\n"'`]{12,8192})""")
+_CURL = deferred(r"\b(?:curl|http|https|xh)\b[^\n|]*\Z")
 
 
 def cookies(text: str, folded: str) -> Iterator[Span]:

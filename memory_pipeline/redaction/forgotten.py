@@ -19,6 +19,7 @@ from typing import NamedTuple, Self
 from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.lake.storage import File, Storage
 from memory_pipeline.settings import Settings, workspace_salt
+from memory_pipeline.text.regex import deferred
 
 MARK = "[forgotten]"
 """The mark in the place of words."""
@@ -26,8 +27,8 @@ SESSION, MESSAGE, WORDS = "session", "message", "words"
 """Kinds of rows of the table."""
 _IDEOGRAPHS = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 # Where no blanks stand between words, each sign is one. What was forgotten is a word that nobody can say.
-_WORD = re.compile(rf"{re.escape(MARK)}|[{_IDEOGRAPHS}]|[^\W_{_IDEOGRAPHS}]+")
-_ESCAPE = re.compile(r"\\(?:[nrtbf]|u[0-9a-fA-F]{4})")
+_WORD = deferred(rf"{re.escape(MARK)}|[{_IDEOGRAPHS}]|[^\W_{_IDEOGRAPHS}]+")
+_ESCAPE = deferred(r"\\(?:[nrtbf]|u[0-9a-fA-F]{4})")
 _PRIME = (1 << 61) - 1
 
 

@@ -6,14 +6,15 @@ import re
 
 from memory_pipeline.redaction import spoken_words as words
 from memory_pipeline.redaction.assignments import is_checksum, is_identifier, is_shown
+from memory_pipeline.text.regex import deferred
 
-TOGETHER = re.compile(r"[⺀-鿿가-힯]")
+TOGETHER = deferred(r"[⺀-鿿가-힯]")
 """A script without blanks between the words: a value ends with it."""
-STRONG = re.compile(r"(?=.*\d)(?=.*[a-z])(?=.*(?:[A-Z]|[^\w\s])).+")
-_SIGN = re.compile(r"\d|(?<=\w)[^\w\s.,:;/'’-](?=\w|$)|[a-z][A-Z]")
-_CODE = re.compile(r"[A-Za-z_][\w.]*[;,]?|.*[(){}].*")
+STRONG = deferred(r"(?=.*\d)(?=.*[a-z])(?=.*(?:[A-Z]|[^\w\s])).+")
+_SIGN = deferred(r"\d|(?<=\w)[^\w\s.,:;/'’-](?=\w|$)|[a-z][A-Z]")
+_CODE = deferred(r"[A-Za-z_][\w.]*[;,]?|.*[(){}].*")
 # versions, times and sizes, algorithms, files and hosts, addresses, paths: they have digits or signs as well
-_THING = re.compile(
+_THING = deferred(
     r"v?\d+(?:\.\d+)+[-.]?\w{0,8}|(?:[v~≥≤]\d{1,4}|\d+[.:/×-]\d+)(?:[.:/×-]\d+)*\+?|\d{1,4}(?:[.:]\d+)?(?:-[^\W\d]+|ms|[smhdkx%]|[kmgt]i?b|px|st|nd|rd|th|bits?|bytes?|chars?|stellig\w*|\+)"
     r"|(?:sha|md|rs|hs|es|ps|aes|rsa|utf|base|oauth|argon|bcrypt|scrypt|pbkdf|ed|x|p|ipv|http|tls|totp|iso|k|s|i)"
     r"[-_]?v?\d{1,5}(?:id|[iden]|ed|url)?(?:[-_/].+)?"
@@ -22,10 +23,10 @@ _THING = re.compile(
     r"|\.env.*|1password|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|[\w.-]+/[\w./-]+",
     re.IGNORECASE,
 )
-_NAME_IN_CODE = re.compile(
+_NAME_IN_CODE = deferred(
     r"[A-Za-z]+(?:_[A-Za-z]+)*(?:_?\d{1,2}|_[A-Za-z]\w*)|[a-z]+(?:-[a-z]+)*-v?\d{1,2}|\w+(?:\.\w+)+"
 )
-_SECRET = re.compile(r"(?=.*\d)(?=.*[^\W\d_]).{6,}|(?=.*\w[!@#$%^&*?~€§]\w)(?=.*[a-z])(?=.*[A-Z]).{6,}")
+_SECRET = deferred(r"(?=.*\d)(?=.*[^\W\d_]).{6,}|(?=.*\w[!@#$%^&*?~€§]\w)(?=.*[a-z])(?=.*[A-Z]).{6,}")
 
 
 def is_odd(value: str) -> bool:

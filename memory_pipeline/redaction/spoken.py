@@ -30,46 +30,47 @@ from memory_pipeline.redaction.shapes import (
     is_value,
 )
 from memory_pipeline.redaction.spoken_words import any_of
+from memory_pipeline.text.regex import deferred
 
 SPOKEN = words.SPOKEN
 _LETTERS = "a-zÀ-ɏͰ-ӿ"
 _SCRIPT = "⺀-鿿가-힯"
-_ENDING = re.compile(rf"[{_LETTERS}]{{0,3}}(?![{_LETTERS}\d_])(?:[ -](?:code|number|nummer)\b)?", re.I)
-_SHORT_ENDING = re.compile(r"(?:s|e?n|es)?(?!\w)(?:[ -](?:code|number|nummer)\b)?|(?=[⺀-鿿가-힯])", re.I)
+_ENDING = deferred(rf"[{_LETTERS}]{{0,3}}(?![{_LETTERS}\d_])(?:[ -](?:code|number|nummer)\b)?", re.I)
+_SHORT_ENDING = deferred(r"(?:s|e?n|es)?(?!\w)(?:[ -](?:code|number|nummer)\b)?|(?=[⺀-鿿가-힯])", re.I)
 # As far as the sentence goes: what is far away is not what the secret is.
 _VERBS = 6
-_SENTENCE = re.compile(r"(?:[^\n.!?;。！？；]|[.!?](?=\S)){0,120}")
-_FOR = re.compile(rf"(?:[ \t](?:{any_of(words.PREPOSITIONS)})\b[^\n!?:;,，。：\"'`„«「“]{{1,60}})?[ \t]*", re.I)
+_SENTENCE = deferred(r"(?:[^\n.!?;。！？；]|[.!?](?=\S)){0,120}")
+_FOR = deferred(rf"(?:[ \t](?:{any_of(words.PREPOSITIONS)})\b[^\n!?:;,，。：\"'`„«「“]{{1,60}})?[ \t]*", re.I)
 # Other words, perhaps with a remark between commas; no code.
 _OTHER = r"[^=;{}<>|,，、]*"
-_BETWEEN = re.compile(rf"(?:[ \t(（{_SCRIPT}]{_OTHER})?(?:[ \t]*[,，、]{_OTHER}[,，、])?[ \t]*(?:[,，、][ \t]*)?")
+_BETWEEN = deferred(rf"(?:[ \t(（{_SCRIPT}]{_OTHER})?(?:[ \t]*[,，、]{_OTHER}[,，、])?[ \t]*(?:[,，、][ \t]*)?")
 _QUOTES = (
     r"\"[^\"\n]{3,100}\"|'[^'\n]{3,100}'|`[^`\n]{3,100}`|“[^”\n]{3,100}”|„[^“”\n]{3,100}[“”]|«[^»\n]{3,100}»"
     r"|「[^」\n]{3,100}」|『[^』\n]{3,100}』|‘[^’\n]{3,100}’"
 )
-_VALUE = re.compile(rf"(?P<quoted>{_QUOTES})|(?P<bare>[^\s\"'`„“«「『，。；！？、,;<>(){{}}\[\]]{{3,100}})(?!\()")
-_FILLER = re.compile(
+_VALUE = deferred(rf"(?P<quoted>{_QUOTES})|(?P<bare>[^\s\"'`„“«「『，。；！？、,;<>(){{}}\[\]]{{3,100}})(?!\()")
+_FILLER = deferred(
     rf"(?:[ \t,]{{1,3}}(?:{any_of(words.FILLERS)})(?![\w-]),?){{0,3}}[ \t]*(?:[:：][ \t]*|(?:->|→)[ \t]*)?(?:\*\*)?",
     re.I,
 )
-_FILLER_TOGETHER = re.compile(rf"[{_SCRIPT}]{{1,6}}[:：]?[ \t]*(?=[!-~]{{4}})")
-_ASCII_RUN = re.compile("[!-~]{3,100}")
-_CHANGE = re.compile(rf"\b{words.CHANGED}\b", re.I)
-_END = re.compile(r"[.!?](?!\S)|\n")
-_USER = re.compile(rf"(?:\b(?:{any_of(words.USER)})\b|{any_of(words.USER_TOGETHER)})[^\n]{{0,50}}\Z", re.I)
-_CLAUSE = re.compile(r"(?:[ \t]+[^\s,;，。；！？、()\[\]{}<>\"'`]{1,40}){1,7}")
-_LINE = re.compile(r"(?:[ \t]+[^\s,;()\[\]{}<>\"'`=:/]{1,40}){1,5}(?=\s*(?:\n|\Z))")
-_OWN = re.compile(rf"(?:\b(?:{any_of(words.OWN)})\b|{any_of(words.OWN_TOGETHER)})[^\n.!?。]{{0,40}}\Z", re.I)
-_PHRASE = re.compile(r"pass ?phrase|phrase", re.I)
-_JAPANESE_END = re.compile(r"(?:です|だ|である|でした|입니다|이에요|예요)\Z")
-_ABOUT = re.compile(rf"(?:(?:{any_of(words.JOINS | words.ADJECTIVES)})\b|{words.ABOUT_TOGETHER})", re.I)
-_PIN = re.compile(r"\d{4,8}(?![A-Za-z\d_-]|[.:]\w)")
-_BEFORE = re.compile(
+_FILLER_TOGETHER = deferred(rf"[{_SCRIPT}]{{1,6}}[:：]?[ \t]*(?=[!-~]{{4}})")
+_ASCII_RUN = deferred("[!-~]{3,100}")
+_CHANGE = deferred(rf"\b{words.CHANGED}\b", re.I)
+_END = deferred(r"[.!?](?!\S)|\n")
+_USER = deferred(rf"(?:\b(?:{any_of(words.USER)})\b|{any_of(words.USER_TOGETHER)})[^\n]{{0,50}}\Z", re.I)
+_CLAUSE = deferred(r"(?:[ \t]+[^\s,;，。；！？、()\[\]{}<>\"'`]{1,40}){1,7}")
+_LINE = deferred(r"(?:[ \t]+[^\s,;()\[\]{}<>\"'`=:/]{1,40}){1,5}(?=\s*(?:\n|\Z))")
+_OWN = deferred(rf"(?:\b(?:{any_of(words.OWN)})\b|{any_of(words.OWN_TOGETHER)})[^\n.!?。]{{0,40}}\Z", re.I)
+_PHRASE = deferred(r"pass ?phrase|phrase", re.I)
+_JAPANESE_END = deferred(r"(?:です|だ|である|でした|입니다|이에요|예요)\Z")
+_ABOUT = deferred(rf"(?:(?:{any_of(words.JOINS | words.ADJECTIVES)})\b|{words.ABOUT_TOGETHER})", re.I)
+_PIN = deferred(r"\d{4,8}(?![A-Za-z\d_-]|[.:]\w)")
+_BEFORE = deferred(
     rf"(?:(?P<quoted>{_QUOTES})|(?<![^\s])(?P<bare>[^\s\"'`<>(){{}}\[\]=]{{6,100}}))[ \t]+(?:{any_of(words.AS)})"
     rf"[ \t]+(?:[^\W\d]{{1,12}}[ \t]+){{0,3}}[^\W\d]{{0,20}}\Z",
     re.I,
 )
-_LOGIN = re.compile(
+_LOGIN = deferred(
     rf"\b(?:{any_of(words.CREDENTIALS)})\b(?:[ \t]+[a-zà-ÿ]{{1,12}}){{0,3}}[ \t]*:?[ \t]*[\"'`]?[\w.@+-]{{2,60}}[\"'`]?"
     rf"(?:[ \t]+(?:[/|]|and|und|et|y|e|和)[ \t]+|[ \t]*:)[\"'`]?"
     r"(?P<secret>[^\s\"'`„“«「『，。；！？、,;<>(){}\[\]]{4,100}(?<![.:]))",
@@ -296,7 +297,7 @@ def _names_user(said: _Said) -> bool:
     return bool(_USER.search(said.text, max(said.at - 60, 0), said.at))
 
 
-_NAMED = re.compile(
+_NAMED = deferred(
     rf"(?:(?:{any_of(SPOKEN)})\w{{0,4}}|(?P<other>\b(?:secret|token|api[ -]?key|credentials?|pin|schlüssel|geheimnis"
     r"|clé|llave|chave)\b|\bchiave\b|密钥|密鑰|令牌|トークン|秘密|토큰))(?:[ \t][^\n.!?:;,]{1,60}?)?"
     rf"(?:\s*[:：—–]|\s+(?:{any_of(words.IS)})\b|\s*(?:是|为|為|は|은|는))\s*"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from memory_pipeline.redaction.detectors import Detector
+from memory_pipeline.text.regex import deferred
 
 # Not within a longer word; but `\n` in an escaped text is no letter.
 _START = r"(?:(?<![A-Za-z0-9_/+-])|(?<=\\[nrt]))"
@@ -30,7 +31,7 @@ def _has_digit(secret: str) -> bool:
 
 def _token(kind: str, body: str, *literals: str, start: str = "", back: int = 0) -> Detector:
     pattern = f"{start}(?:{'|'.join(map(re.escape, literals))}){body}" if not back else body
-    return Detector(kind, literals, re.compile(pattern), back)
+    return Detector(kind, literals, deferred(pattern), back)
 
 
 TOKENS: tuple[Detector, ...] = (
@@ -40,13 +41,13 @@ TOKENS: tuple[Detector, ...] = (
         r"[A-Za-z0-9+/]{40,}={0,2}",
         *("ewogICJ0eXBlIjogInNlcnZpY2Vf", "eyJ0eXBlIjoic2VydmljZV9h", "eyJ0eXBlIjogInNlcnZpY2Vf"),
     ),
-    Detector("private-key", ("-----BEGIN ",), re.compile(_PEM)),
-    Detector("private-key", ("PuTTY-User-Key-File-",), re.compile(_PUTTY)),
+    Detector("private-key", ("-----BEGIN ",), deferred(_PEM)),
+    Detector("private-key", ("PuTTY-User-Key-File-",), deferred(_PUTTY)),
     _token("private-key", r"(?:PQ-)?1[0-9A-Z]{40,}", "AGE-SECRET-KEY-"),
     Detector(
         "jwt",
         ("eyJ",),
-        re.compile(
+        deferred(
             r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))eyJ[A-Za-z0-9_-]{8,}\.(?:eyJ[A-Za-z0-9_-]{8,}|(?:[A-Za-z0-9_-]*\.){2,3})"
             r"(?:\.?[A-Za-z0-9_-]+)?"
             # wrapped, as a terminal or a mail does
@@ -57,18 +58,16 @@ TOKENS: tuple[Detector, ...] = (
     Detector(
         "password-hash",
         ("$2a$", "$2b$", "$2y$", "$apr1$", "$1$", "$5$", "$6$", "$y$", "$argon2", "$scrypt$", "$pbkdf2"),
-        re.compile(r"\$(?:2[aby]|apr1|[156y]|argon2(?:id?|d)|scrypt|pbkdf2[\w-]*)\$[\w./,=$+-]{20,}"),
+        deferred(r"\$(?:2[aby]|apr1|[156y]|argon2(?:id?|d)|scrypt|pbkdf2[\w-]*)\$[\w./,=$+-]{20,}"),
     ),
-    Detector(
-        "password-hash", ("pbkdf2_sha", "argon2$"), re.compile(r"(?:pbkdf2_sha\d+\$\d+|argon2)\$[\w./,=$+-]{20,}")
-    ),
-    Detector("password-hash", ("{SSHA", "{SHA"), re.compile(r"\{S?SHA\d{0,3}\}(?P<secret>[A-Za-z0-9+/]{20,}={0,2})")),
+    Detector("password-hash", ("pbkdf2_sha", "argon2$"), deferred(r"(?:pbkdf2_sha\d+\$\d+|argon2)\$[\w./,=$+-]{20,}")),
+    Detector("password-hash", ("{SSHA", "{SHA"), deferred(r"\{S?SHA\d{0,3}\}(?P<secret>[A-Za-z0-9+/]{20,}={0,2})")),
     # code hosts and registries
     # `_highs_to_…` is a name in code
     Detector(
         "github-token",
         ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
-        re.compile(r"(?:(?<![A-Za-z])|(?<=\\[nrt]))(?:gh[pousr]_|github_pat_)(?=[A-Za-z_]{0,60}\d)[A-Za-z0-9_]{20,}"),
+        deferred(r"(?:(?<![A-Za-z])|(?<=\\[nrt]))(?:gh[pousr]_|github_pat_)(?=[A-Za-z_]{0,60}\d)[A-Za-z0-9_]{20,}"),
     ),
     _token(
         "gitlab-token",
@@ -91,7 +90,7 @@ TOKENS: tuple[Detector, ...] = (
     _token("google-key", r"[A-Za-z0-9_.-]{20,}", "ya29.", start=_START),
     _token("azure-secret", r"(?<![\w.~-])[\w.~-]{3}8Q~[\w.~-]{30,}", "8Q~", back=3),
     Detector(
-        "azure-sas", ("&sig=", "?sig=", ";sig=", "6sig="), re.compile(r"[?&;6]sig=(?P<secret>[A-Za-z0-9%+/=_-]{20,})")
+        "azure-sas", ("&sig=", "?sig=", ";sig=", "6sig="), deferred(r"[?&;6]sig=(?P<secret>[A-Za-z0-9%+/=_-]{20,})")
     ),
     _token("digitalocean-token", r"[0-9a-f]{40,}", "dop_v1_", "doo_v1_", "dor_v1_"),
     _token("heroku-key", r"[A-Za-z0-9_-]{50,}", "HRKU-AA"),
@@ -136,12 +135,12 @@ TOKENS: tuple[Detector, ...] = (
     _token("brevo-key", r"[0-9a-f]{64}-[A-Za-z0-9]{10,}", "xkeysib-"),
     _token("slack-token", r"[a-z]-[A-Za-z0-9-]{10,}", "xox", start=_START),
     _token("slack-token", r"\d-[A-Za-z0-9-]{10,}", "xapp-", start=_START),
-    Detector("slack-webhook", ("hooks.slack.com/",), re.compile(r"hooks.slack.com/\w+/(?P<secret>[A-Za-z0-9/]{20,})")),
-    Detector("discord-webhook", ("/api/webhooks/",), re.compile(r"/api/webhooks/\d+/(?P<secret>[A-Za-z0-9_-]{40,})")),
-    Detector("telegram-token", (":AA",), re.compile(r"(?<=\d{8}):(?P<secret>AA[A-Za-z0-9_-]{31,40})(?![A-Za-z0-9_-])")),
+    Detector("slack-webhook", ("hooks.slack.com/",), deferred(r"hooks.slack.com/\w+/(?P<secret>[A-Za-z0-9/]{20,})")),
+    Detector("discord-webhook", ("/api/webhooks/",), deferred(r"/api/webhooks/\d+/(?P<secret>[A-Za-z0-9_-]{40,})")),
+    Detector("telegram-token", (":AA",), deferred(r"(?<=\d{8}):(?P<secret>AA[A-Za-z0-9_-]{31,40})(?![A-Za-z0-9_-])")),
     _token("linear-key", r"[A-Za-z0-9]{30,}", "lin_api_", "lin_oauth_"),
     _token("notion-token", r"[A-Za-z0-9]{40,}", "ntn_", start=_START),
-    Detector("notion-token", ("secret_",), re.compile(_START + r"secret_[A-Za-z0-9]{43}" + _END), accepts=_has_digit),
+    Detector("notion-token", ("secret_",), deferred(_START + r"secret_[A-Za-z0-9]{43}" + _END), accepts=_has_digit),
     _token("postman-key", r"[0-9a-f]{20,}-[0-9a-f]{30,}", "PMAK-"),
     _token("figma-token", r"[A-Za-z0-9_-]{30,}", "figd_", "figo_", "figu_", start=_START),
     _token("artifactory-key", r"[A-Za-z0-9]{60,}", "AKCp", start=_START),

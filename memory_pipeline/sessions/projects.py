@@ -15,23 +15,25 @@ from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from memory_pipeline.text.regex import deferred
+
 if TYPE_CHECKING:  # the harnesses import the redactor and its patterns, which takes .5 s
     from memory_pipeline.harnesses.model import ParsedSession
 
 _HOME = r"(?:/(?:Users|home)/[^/]+|(?:/var)?/root|/data/data/com\.termux/files/home|[A-Z]:/Users/[^/]+)"
 _TEMPORARY = rf"(?:(?:/private)?(?:/var)?/tmp|(?:/private)?/var/folders/[^/]+/[^/]+/T|{_HOME}/AppData/Local/Temp)"
-_BELOW_HOME = re.compile(rf"(?P<home>{_HOME})(?:/|$)")
-_NO_PROJECT = re.compile(
+_BELOW_HOME = deferred(rf"(?P<home>{_HOME})(?:/|$)")
+_NO_PROJECT = deferred(
     rf"/?|[A-Z]:/?|/(?:Users|home)|[A-Z]:/Users|{_HOME}|{_HOME}(?:/OneDrive)?/(?:Desktop|Documents|Downloads)"
     rf"|{_TEMPORARY}(?:/[tT](?:e?mp)[\w.-]*)?"
 )
 """A home, the standard folders of a home, and the folders of `mktemp`: work there belongs to no project."""
-_DRIVE = re.compile(r"(?:[\\/]{2}\?[\\/])?([A-Za-z]):(?=[\\/]|$)|/mnt/([a-z])(?=/|$)")
+_DRIVE = deferred(r"(?:[\\/]{2}\?[\\/])?([A-Za-z]):(?=[\\/]|$)|/mnt/([a-z])(?=/|$)")
 """A drive letter of Windows, or its mount point in WSL."""
-_LINUX_IN_WINDOWS = re.compile(r"[\\/]{2}wsl(?:\$|\.localhost)[\\/][^\\/]+", re.I)
-_REPOSITORY_WORKTREES = re.compile(r"(?P<repository>[^.].*?)[-._]worktrees", re.I)
-_WORKTREES = re.compile(r"(?:\.[\w.-]*?)?[-._]?worktrees?", re.I)
-_ID = re.compile(r"[0-9a-f]{4,}", re.I)
+_LINUX_IN_WINDOWS = deferred(r"[\\/]{2}wsl(?:\$|\.localhost)[\\/][^\\/]+", re.I)
+_REPOSITORY_WORKTREES = deferred(r"(?P<repository>[^.].*?)[-._]worktrees", re.I)
+_WORKTREES = deferred(r"(?:\.[\w.-]*?)?[-._]?worktrees?", re.I)
+_ID = deferred(r"[0-9a-f]{4,}", re.I)
 _COMMON_BRANCHES = ("", "HEAD", "main", "master", "trunk", "dev", "develop")
 """Branch names that are not used for worktrees. Outside a repository the name is empty or HEAD."""
 

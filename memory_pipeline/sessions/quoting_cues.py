@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-MACHINE = re.compile(
+from memory_pipeline.text.regex import deferred
+
+MACHINE = deferred(
     "|".join(
         (
             r"\s*>(?=.*\w)",  # a quotation
@@ -50,42 +52,42 @@ MACHINE = re.compile(
     )
 )
 """The beginning of a line that nobody types in a message."""
-PROMPT = re.compile(r"\s*(\(\S+\) )?(\S+ )?([$❯➜]\s|(PS )?[A-Za-z]:\\[^>]*>)|[^ ]*\$ \w")
+PROMPT = deferred(r"\s*(\(\S+\) )?(\S+ )?([$❯➜]\s|(PS )?[A-Za-z]:\\[^>]*>)|[^ ]*\$ \w")
 """A prompt line of a terminal, followed by the output of the command."""
-SIGNED = re.compile(r"[+-](?![+-])")
-LIST_ITEM = re.compile(r"\s*([-*•+]|\d{1,2}[.)])\s")
-ROW = re.compile(r"[^,\t;]*([,\t;])\S")
+SIGNED = deferred(r"[+-](?![+-])")
+LIST_ITEM = deferred(r"\s*([-*•+]|\d{1,2}[.)])\s")
+ROW = deferred(r"[^,\t;]*([,\t;])\S")
 """A line of values, with their separator."""
-WORD = re.compile(r"[^\W\d_]{2,}")
-FENCE = re.compile(r"\s*(`{3,}|~{3,})[^`]*$|.*[\s:](`{3})\w*\s*$")
-COLON = re.compile(r"(?::\s+|：\s*)(?=\S)")
-HEAD = re.compile(r"[^:\n]{8,160}:\s+(?=[A-Z`])")
+WORD = deferred(r"[^\W\d_]{2,}")
+FENCE = deferred(r"\s*(`{3,}|~{3,})[^`]*$|.*[\s:](`{3})\w*\s*$")
+COLON = deferred(r"(?::\s+|：\s*)(?=\S)")
+HEAD = deferred(r"[^:\n]{8,160}:\s+(?=[A-Z`])")
 """The words that announce a paste within the same line."""
-IMAGE = re.compile(r"\[image: [^\]\n]{0,200}\]")
-QUOTATION = re.compile(r'(?:^|(?<=: ))(?:"[^"\s][^"]*"|“[^“”]*”|„[^„“”]*[“”]|«[^«»]*»)(?=[.,]?[ \t]*$)', re.MULTILINE)
+IMAGE = deferred(r"\[image: [^\]\n]{0,200}\]")
+QUOTATION = deferred(r'(?:^|(?<=: ))(?:"[^"\s][^"]*"|“[^“”]*”|„[^„“”]*[“”]|«[^«»]*»)(?=[.,]?[ \t]*$)', re.MULTILINE)
 """Marks of quotation around whole lines."""
-PARAGRAPH = re.compile(r"\S[^\n]*(?:\n[^\S\n]*[^\s][^\n]*)*")
+PARAGRAPH = deferred(r"\S[^\n]*(?:\n[^\S\n]*[^\s][^\n]*)*")
 
-PERSONAL = re.compile(
+PERSONAL = deferred(
     r"\b(I|i(?! [A-Z])|I['’](m|d|ve|ll)|im|i['’](m|d|ve|ll)|my|me|we|we['’](re|ve|ll|d)|let['’]?s|"
     r"(can|could|would) you|pls|plz|wtf|btw)\b|[?？]\s*$|[我你您吗嗎]"
 )
 """Words of people who talk about themselves or to the agent, which machines and reviewers rarely use."""
-SELF = re.compile(
+SELF = deferred(
     r"\b(I|i(?! [A-Z])|[Ii]['’](m|d|ve|ll)|im|my|me|(can|could|would) you|please|pls|plz|wtf|btw)\b|"
     r"[?？]\s*$|[我你您吗嗎]"
 )
 """First person singular; documents also say "we" and "our"."""
-WISH = re.compile(
+WISH = deferred(
     r"\b[Ii](['’](m|d|ve|ll))?\s+(want|need|like|think|would|prefer|expect|don['’]?t)\b|\b[Pp]lease (do|use)\b"
 )
 """Words that show that the user wrote a document with headings."""
-ORDER = re.compile(
+ORDER = deferred(
     r"\s?([a-z'’]+ ){2,}[a-z'’]+([\s.,:]|$)|(?i:always|never|don['’]?t|do not|use|from now on|make sure)\b"
 )
 """Typed in lower case, or an order."""
-HEADING = re.compile(r"#{1,6} \S")
-TITLE = re.compile(r"(?![a-zß-ÿ\s]|[-*•+>|]|\d+[.)]\s)[^\n.,:;?!。，：；？！`]{3,80}[ \t]*")
+HEADING = deferred(r"#{1,6} \S")
+TITLE = deferred(r"(?![a-zß-ÿ\s]|[-*•+>|]|\d+[.)]\s)[^\n.,:;?!。，：；？！`]{3,80}[ \t]*")
 """A line that could be a heading: short, without punctuation at its end, and not beginning in lower case or as a list
 item."""
 _LABEL = (
@@ -96,7 +98,7 @@ _LABEL = (
 """Labels before a colon that are not names."""
 _NAME = r"[^\W_][\w.'’-]*(?: [^\W_][\w.'’-]*){0,2}"
 _CLOCK = r"(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4},? )?\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm]\b)?"
-TURN = re.compile(
+TURN = deferred(
     rf"[ \t]*(?P<time>\[?{_CLOCK}\]?(?: ?-)? +)?"
     rf"(?:[*_]{{0,2}}{_LABEL}(?P<name>@?(?(time)|(?=[^\W_a-zß-ÿ])){_NAME})[*_]{{0,2}}(?: said)?[:：]"
     r"[*_]{0,2}(?:\s|$)|"
@@ -118,10 +120,10 @@ _SAYS_ELSEWHERE = (
     r"pone|escribe|indica|según|diz|disse|scrive|secondo)\b|[说說写寫]着?道?|示)[^\"“”„«「'\n:：]{0,40}"
 )
 REPORTED = (
-    re.compile(rf"{_SAYS}\s*[:,]?\s*{_QUOTED}"),
-    re.compile(rf"{_SAYS_ELSEWHERE}[:：,，]?\s*{_QUOTED}"),
-    re.compile(rf"{_QUOTED}\s*(?:と(?:書|言|い)|,? (?:says?|said|wrote|writes|reads) (?!I\b|we\b))"),
-    re.compile(
+    deferred(rf"{_SAYS}\s*[:,]?\s*{_QUOTED}"),
+    deferred(rf"{_SAYS_ELSEWHERE}[:：,，]?\s*{_QUOTED}"),
+    deferred(rf"{_QUOTED}\s*(?:と(?:書|言|い)|,? (?:says?|said|wrote|writes|reads) (?!I\b|we\b))"),
+    deferred(
         r"(?i)\b(?:read ?me|docs?|documentation|page|web ?site|article|(?:blog )?post|guide|manual|wiki|tutorial|"
         r"e?mail)(?:\.\w+)? (?:says?|said|states?|stated|reads|recommends?|tells? (?:me|us|you))(?: that\b| to\b|:|,)? "
         r"(?!why\b|what\b|how\b|when\b|which\b|where\b|who\b|whether\b|if\b|[\"'“‘„«])"
@@ -130,19 +132,19 @@ REPORTED = (
     ),
 )
 """The speaker and the reported words: in quotation marks, or to the end of the sentence in a document."""
-OWN_SAYING = re.compile(r"\b(?:[Ii]|[Ww]e)(?:['’]\w+)?(?: \w+){0,3} $")
+OWN_SAYING = deferred(r"\b(?:[Ii]|[Ww]e)(?:['’]\w+)?(?: \w+){0,3} $")
 """The words before the verb if users quote themselves."""
-MAIL = re.compile(
+MAIL = deferred(
     r"(From|To|Cc|Subject|Sent|Date|Von|An|Betreff): \S|On .{6,80} wrote:\s*$|-+ ?(Forwarded|Original) [Mm]"
 )
-OUTPUT_FOLLOWS = re.compile(
+OUTPUT_FOLLOWS = deferred(
     r"(?i).*\b(error|output|logs?|stack ?trace|traceback|response|console|terminal)( (is|was|says|here|below))?\s*:\s*$"
 )
-REVIEW_FOLLOWS = re.compile(
+REVIEW_FOLLOWS = deferred(
     r"(?i)[^:\n]{0,200}\b(feedback|review|reviewer|comments? (from|by|on)|findings|coderabbit(ai)?|copilot|bugbot|"
     r"codex|greptile|sonar)\b[^:.?!\n]{0,60}:(\s|$)"
 )
-REVIEW = re.compile(
+REVIEW = deferred(
     r"(?i)\W*(low|medium|high|critical) severity\W*$|.*\bcoderabbitai\b|.*chatgpt-codex-connector|"
     r".*copilot-pull-request|"
     r"\W*_?(⚠️|🛠️|🧹|💡|🔴|🟠|🟡) ?_?(potential issue|refactor suggestion|nitpick|codex review|verification)|"
@@ -154,7 +156,7 @@ REVIEW = re.compile(
     r"\W*nitpick comments|\W*committable suggestion|(🔍|🚨|📋) \w|\W*prompt for ai agents"
 )
 """Marks in comments of CodeRabbit, Copilot, Codex, Bugbot and others."""
-FINDING = re.compile(
+FINDING = deferred(
     r"(?i)\b(consider (using|adding|moving|replacing|implementing|renaming|extracting)|this (can|could|may|might|will|"
     r"would|causes?|means|leads?|results?|inconsistency|duplication|assumes|eliminates|makes|ensures)|incorrectly|"
     r"inconsisten\w+|potential(ly)?|unreachable|redundant|duplicated?|appears to be|will (never |not )?be|"

@@ -11,7 +11,7 @@ are removed: the words stay the same without them.
 
 from __future__ import annotations
 
-import re
+from memory_pipeline.text.regex import deferred
 
 _HIDDEN = (
     r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
@@ -29,10 +29,10 @@ _IDEOGRAPH = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
 _FORM = r"\ufe00-\ufe02\U000e0100-\U000e01ef"
 """Variation selectors of an ideograph; two adjacent ideographs that have one are no name, but a message."""
 _PRIVATE = r"\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
-_CANDIDATE = re.compile(f"[{_HIDDEN}{_PRIVATE}]")
+_CANDIDATE = deferred(f"[{_HIDDEN}{_PRIVATE}]")
 """The first character of every match of `_MEANT_OR_HIDDEN`: searching a character set is many times as fast."""
-_ANY = re.compile(f"[{_HIDDEN}]|[{_PRIVATE}]{{2}}")
-_MEANT_OR_HIDDEN = re.compile(
+_ANY = deferred(f"[{_HIDDEN}]|[{_PRIVATE}]{{2}}")
+_MEANT_OR_HIDDEN = deferred(
     rf"((?<=[{_JOINING}])[\u200c\u200d]"
     rf"|(?:(?<=[{_EMOJI}])|(?<=[{_EMOJI}]\ufe0f))\u200d(?=[{_EMOJI}])"
     rf"|(?<=[{_EMOJI}])[\ufe0e\ufe0f]|(?<=[#*0-9])\ufe0f(?=\u20e3)"
@@ -44,8 +44,8 @@ _MEANT_OR_HIDDEN = re.compile(
 
 
 _ASCII = bytes(range(128))
-_ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]{0,40}[A-Za-z]|\][^\x07\x1b]{0,400}(?:\x07|\x1b\\))?")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_ESCAPE = deferred(r"\x1b(?:\[[0-9;?]{0,40}[A-Za-z]|\][^\x07\x1b]{0,400}(?:\x07|\x1b\\))?")
+_CONTROL = deferred(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def plain(text: str) -> str:

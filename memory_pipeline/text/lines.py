@@ -12,50 +12,51 @@ import re
 
 from memory_pipeline.text.kinds import is_momentary_request, is_momentary_step, is_question
 from memory_pipeline.text.languages.cues import cues_of, english
+from memory_pipeline.text.regex import deferred
 from memory_pipeline.text.similarity import content_words
 from memory_pipeline.text.tokens import estimate
 
-_LIST = re.compile(r"; .*; |→")
-_POINTS = re.compile(r"\b(?:it|this|that|these|those|them|here|there|it's|that's)\b", re.IGNORECASE)
+_LIST = deferred(r"; .*; |→")
+_POINTS = deferred(r"\b(?:it|this|that|these|those|them|here|there|it's|that's)\b", re.IGNORECASE)
 MIN_WORDS = 2
 """Minimum content words, which name an object and what applies to it: "answer in English"."""
 LONG = 70
 """Tokens from which a line is a paragraph, of which a user would keep only a part."""
 MAX_STATEMENT = 150
 """Maximum tokens of an explicit statement with its qualifying sentences."""
-_REACTION = re.compile(
+_REACTION = deferred(
     r"^\W*(?:(?:(?:yes|yeah|ok(?:ay)?|hm+|oh|ah|well|so|and|but|also|alright|actually|please|omg|omfg|wtf|ffs|"
     r"(?:my )?dude|sorry)\b|(?:no|nope|wrong|stop|wait|again|then|now)\b(?=[,.:;!-]))[\s,.:;!-]*)+",
     re.I,
 )
 """Introductions without meaning of their own."""
-_HERE = re.compile(
+_HERE = deferred(
     r"\b(?:this|our|the) (?:repo(?:sitory)?|project|code ?base|package|machine|app|team|workspace)\b", re.I
 )
 """Names that a line implies by belonging to its project."""
-_POINTS_FIRST = re.compile(
+_POINTS_FIRST = deferred(
     r"^(?:it|this|that|these|those|they|he|she|there|here|such|same|both|the (?:first|second|last|other))\b", re.I
 )
-_NO_SUBJECT = re.compile(
+_NO_SUBJECT = deferred(
     r"^(?:should|must|needs?|has|have|had|is|isn'?t|are|was|were|can|could|would|will|does|looks|seems|still)\b", re.I
 )
-_ABOVE = re.compile(
+_ABOVE = deferred(
     r"\b(?:above|below|previous(?:ly)?|earlier|aforementioned|the rest|as (?:i )?said|like before|the same way)\b"
     r"|上述|以上|如上|前述",
     re.I,
 )
-_REFERS = re.compile(
+_REFERS = deferred(
     r"\b(?:it|they|them|this|these|those|here|there)\b|\bthat(?! (?:the|an?|every|each|all|any|no|you|we|i|they|it|is|"
     r"are|has|have|can|must|should|will|would|\w+s)\b)",
     re.I,
 )
-_WISH = re.compile(
+_WISH = deferred(
     r"\bi(?: want|['’]d like| would like| need)(?: you)? to (?:create|make|build|implement|write|start|try)\b", re.I
 )
 """A task, which no longer matters once it is done."""
 ANTECEDENT = 3
 """Content words before "it" that show that it refers to something in the same sentence."""
-_DO = re.compile(r"^(?:use|keep|take|put|write|name|call|run|store|set|prefer|leave)\b", re.I)
+_DO = deferred(r"^(?:use|keep|take|put|write|name|call|run|store|set|prefer|leave)\b", re.I)
 SAYS_WHAT = 4
 """Minimum content words with which a correction without an object says what is right."""
 

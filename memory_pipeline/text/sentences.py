@@ -6,29 +6,30 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from memory_pipeline.text.regex import deferred
 from memory_pipeline.text.spaces import run_together
 
-_FENCE = re.compile(r"^\s*(```|~~~)")
+_FENCE = deferred(r"^\s*(```|~~~)")
 _MARKS = r"\s*(?:(?:[-*•‣]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?)+"
 """The markers of a list item, and of one nested in it on the same line."""
-_BULLET = re.compile("^" + _MARKS)
-_NEXT_ITEM = re.compile(r"(:)?[;,.]?[ \t]*\n" + _MARKS)
-_HEADING = re.compile(r"^\s*#{1,6}\s+\S|^\s*\*\*[^*]+\*\*:?\s*$")
-_TABLE_OR_RULE = re.compile(r"^\s*\||^\s*[-=_*]{3,}\s*$|^\s{4,}\S.*[;{}()=]\s*$")
-_END = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’)`*]*(?=\s)|[。！？]+")
-_ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no)|\s[A-Za-z]|\d)\.$", re.I)
+_BULLET = deferred("^" + _MARKS)
+_NEXT_ITEM = deferred(r"(:)?[;,.]?[ \t]*\n" + _MARKS)
+_HEADING = deferred(r"^\s*#{1,6}\s+\S|^\s*\*\*[^*]+\*\*:?\s*$")
+_TABLE_OR_RULE = deferred(r"^\s*\||^\s*[-=_*]{3,}\s*$|^\s{4,}\S.*[;{}()=]\s*$")
+_END = deferred(r"(?<![.!?…])[.!?…]+[\"'”’)`*]*(?=\s)|[。！？]+")
+_ABBREVIATION = deferred(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no)|\s[A-Za-z]|\d)\.$", re.I)
 _CLOSING_PUNCTUATION = ".!?…:;,。！？)\"'”’"
 """Characters at the end of a line after which the paragraph continues; a line without them counts as an item of a
 list."""
 MAX_ABBREVIATION = 8
-_EMPHASIS = re.compile(
+_EMPHASIS = deferred(
     r"(?<![\w(*])\*\*(?=[^\s*])([^*\n]{1,300}?)(?<!\s)\*\*(?!\w)"
     r"|(?<!\w)__(?=[^\s_])([^_\n]{1,300}? [^_\n]{1,300}?)__(?!\w)"
 )
 """Bold text, but not the power in "1000**3", the arguments "**kwargs" or the name `__init__`."""
-_LINK = re.compile(r"!?\[([^\]\[]{0,500})\]\([^)\s]*\)")
+_LINK = deferred(r"!?\[([^\]\[]{0,500})\]\([^)\s]*\)")
 # including the joiner after an emoji
-_DECORATION = re.compile(r"[\U0001F300-\U0001FAFF\u2600-\u27BF\u2B00-\u2BFF](?:\uFE0F?\u200D)?|\uFE0F")
+_DECORATION = deferred(r"[\U0001F300-\U0001FAFF\u2600-\u27BF\u2B00-\u2BFF](?:\uFE0F?\u200D)?|\uFE0F")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,27 +8,27 @@ there is nothing else.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from memory_pipeline.text.phrases import word_list
+from memory_pipeline.text.regex import deferred
 
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3005"
 _HIRAGANA = "\u3041-\u309f"
 _KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
 _HANGUL = "\u1100-\u11ff\u3130-\u318f\uac00-\ud7af"
 _UNSPACED = f"{_HAN}{_HIRAGANA}{_KATAKANA}{_HANGUL}"
-CJK = re.compile(f"[{_UNSPACED}]")
+CJK = deferred(f"[{_UNSPACED}]")
 """A character of Chinese, Japanese or Korean."""
-_WORD = re.compile(
+_WORD = deferred(
     rf"[{_HAN}]+|[{_HIRAGANA}]+|[{_KATAKANA}]+|[{_HANGUL}]+"
     rf"|[^\W_{_UNSPACED}](?:(?:(?![{_UNSPACED}])[\w./@:#+-])*(?![{_UNSPACED}])\w)?|\w"
 )
-_PAIRED = re.compile(f"[{_HAN}{_HANGUL}]")
-_HAN_CHARACTER = re.compile(f"[{_HAN}]")
-_GRAMMAR = re.compile(f"[{_HIRAGANA}]+")
-_LATIN = re.compile(r"[A-Za-zªµºÀ-ÖØ-öø-ɏḀ-ỿ]")
-_LETTER = re.compile(r"[^\W\d_]")
+_PAIRED = deferred(f"[{_HAN}{_HANGUL}]")
+_HAN_CHARACTER = deferred(f"[{_HAN}]")
+_GRAMMAR = deferred(f"[{_HIRAGANA}]+")
+_LATIN = deferred(r"[A-Za-zªµºÀ-ÖØ-öø-ɏḀ-ỿ]")
+_LETTER = deferred(r"[^\W\d_]")
 COMMON_ELSEWHERE = word_list("grammar", "german", "french", "spanish")
 """German, French and Spanish words without content, except those that have some in English ("die", "war")."""
 COMMON_CHARACTERS = frozenset("".join(word_list("grammar", "chinese")))

@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterable, Iterator
 
 from memory_pipeline.text.dates import CLOCK, DATE
+from memory_pipeline.text.regex import deferred
 
-_CHECKED = re.compile(
+_CHECKED = deferred(
     r"`[^`\n]+`"
     r"|(?<![\w.~@/-])[\w.~@-]*/[\w./~@:-]*\w"  # paths
     r"|\b\w+\.[A-Za-z]\w{0,4}\b|\bv?\d+(?:\.\d+)+\b"  # files, versions
@@ -18,33 +19,33 @@ _CHECKED = re.compile(
     r"|\b\d{2,}\b"
 )
 """Specifics that a model may write only if they were said, and that two facts must share to be the same."""
-COUNTED = re.compile(
+COUNTED = deferred(
     r"`[^`]+`|\b[\w.-]+/[\w./-]+|\b\w+\.\w{1,5}\b|\b\d+(\.\d+)+\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+|\b\d{2,}\b|--\w+"
 )
 """Specifics that the extractive observer counts in a unit. Its weights were fitted with this pattern."""
-CODE = re.compile(
+CODE = deferred(
     r"`|\b[\w.-]+/[\w./-]+\w|\b\w+\.(?:py|ts|js|go|rs|md|json|sh|ya?ml|toml)\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+|--\w+"
 )
 """Names of files, identifiers or options, which are rare in conversation between people."""
-CODE_PLACE = re.compile(
+CODE_PLACE = deferred(
     r"`[^`\n]+`|\b[a-z]+[A-Z]\w+|\b[A-Z][a-z]+[A-Z]\w+|\w_\w+|\w\.\w+\(|\w\(\)|\blines? \d+|"
     r"\b[a-z]+-\d\b|\w\.[A-Za-z]\w+|(?<!\w)/\w+/\w+"
 )
 """A name or a location in code; a pasted review has many of them."""
-CAPITALISED = re.compile(r"(?<=[\w,;:&)’'] )[A-Z][\w’'-]*|\b\w+[a-z][A-Z]\w*")
+CAPITALISED = deferred(r"(?<=[\w,;:&)’'] )[A-Z][\w’'-]*|\b\w+[a-z][A-Z]\w*")
 """A capitalised word within a sentence, or capitals within a word: names of people, places and things."""
-VARYING = re.compile(
+VARYING = deferred(
     r"0x[0-9a-f]+|[0-9a-f]{8,}|\d+(?:[.:]\d+)*|(?:/|\b[A-Za-z]:\\)[^\s:'\"]+|['\"`][^'\"`]{1,80}['\"`]",
     re.I,
 )
 """Parts of an error message that differ each time it is printed."""
-_NUMBERED = re.compile(r"[\w./@:+-]*\d[\w./@:+-]*")
+_NUMBERED = deferred(r"[\w./@:+-]*\d[\w./@:+-]*")
 """Words with a digit."""
-_VERSION = re.compile(r"v\d+(?:\.\d+)*")
+_VERSION = deferred(r"v\d+(?:\.\d+)*")
 _MARKS = str.maketrans("", "", "`*\"'“”‘’")
-_NAME = re.compile(r"[a-z][A-Z]|\w_\w|^[A-Z][a-z]+\.\w{5,}$")
-_INNER = re.compile(r"[\w.~@/:-]*\w")
-_ABBREVIATION = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]?$|\b(?:and|or|either)/")
+_NAME = deferred(r"[a-z][A-Z]|\w_\w|^[A-Z][a-z]+\.\w{5,}$")
+_INNER = deferred(r"[\w.~@/:-]*\w")
+_ABBREVIATION = deferred(r"(?:[A-Za-z]\.)+[A-Za-z]?$|\b(?:and|or|either)/")
 
 
 class Words:

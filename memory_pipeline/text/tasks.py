@@ -10,17 +10,18 @@ import re
 from collections.abc import Iterable
 
 from memory_pipeline.text.phrases import word_list
+from memory_pipeline.text.regex import deferred
 from memory_pipeline.text.similarity import content_words
 
 MIN_WORDS = 3
 """Minimum content words of a task. "Fix the tests" has two: it counts if there is no longer message."""
 MIN_WORDS_BESIDE_COMMIT = 5
 """Minimum content words of a sentence about committing: "commit this to main with a good message" names no task."""
-_COMMIT = re.compile(r"\b(?:commit|push|merge?|squash|amend)(?:t?e[nstdr]?|t?ing|s|ez)?\b", re.I)
-_COMMIT_CJK = re.compile(r"提交|推送|合并|合併|コミット|プッシュ|マージ|커밋|푸시")
-_SENTENCE = re.compile(r"(?<=[.!?…])\s+|[\n。！？]+")
+_COMMIT = deferred(r"\b(?:commit|push|merge?|squash|amend)(?:t?e[nstdr]?|t?ing|s|ez)?\b", re.I)
+_COMMIT_CJK = deferred(r"提交|推送|合并|合併|コミット|プッシュ|マージ|커밋|푸시")
+_SENTENCE = deferred(r"(?<=[.!?…])\s+|[\n。！？]+")
 _CLOSING = word_list("closing")
-_CLOSING_CJK = re.compile(
+_CLOSING_CJK = deferred(
     r"好的?|可以|行|嗯|是的?|对|對|谢谢|謝謝|感谢|没问题|沒問題|继续|繼續|完美|不错|不錯|很棒|然后|然後|并且?|並且?|现在|請|请|吧|了"
     r"|はい|了解|ありがとう(?:ございます)?|お願いします|いいね|続けて|大丈夫|です|좋아요?|네|감사합니다|고마워요?|계속"
 )

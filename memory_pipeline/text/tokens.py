@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from memory_pipeline.text.regex import deferred
 
 PROSE = 3.5
 """Characters per token of messages of people and models, in scripts with spaces."""
@@ -10,9 +10,9 @@ TOOL = 3.0
 """Characters per token of tool calls and results: code, paths and logs."""
 BY_SCRIPT, BY_FOUR = "script", "chars4"
 """Methods of estimation: by the scripts of the text, or four characters per token for any text."""
-_HAN = re.compile(r"[\u3000-\u3040\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uff65]")
-_KANA = re.compile(r"[\u3041-\u30ff\u31f0-\u31ff\uff66-\uff9f]")
-_HANGUL = re.compile(r"[\u1100-\u11ff\u3130-\u318f\uac00-\ud7af]")
+_HAN = deferred(r"[\u3000-\u3040\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uff65]")
+_KANA = deferred(r"[\u3041-\u30ff\u31f0-\u31ff\uff66-\uff9f]")
+_HANGUL = deferred(r"[\u1100-\u11ff\u3130-\u318f\uac00-\ud7af]")
 HAN, KANA, HANGUL = 97, 85, 100
 """Hundredths of a token per character of Chinese including its punctuation, of Japanese kana and of Korean Hangul. The
 values are between those of two tokenizers: a Chinese character is .83 of a token in o200k_base and 1.04 in the one that

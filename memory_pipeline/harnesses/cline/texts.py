@@ -11,31 +11,32 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from memory_pipeline.harnesses.records import JsonObject, object_of, text_of, words
+from memory_pipeline.text.regex import deferred
 
 _TAGS = "task|feedback|answer|user_message|user_input|user_command"
-_TYPED = re.compile(
+_TYPED = deferred(
     rf"(?P<lead>(?:[^<]*|\s*<mode_notice>[^<]*</mode_notice>\s*))<(?P<tag>{_TAGS})(?:\s[^<>]*)?>\n?"
     r"(?P<said>.*?)\n?</(?P=tag)>(?P<rest>.*)",
     re.DOTALL,
 )
-_RESULT = re.compile(r"\[(?P<tool>[a-z][\w.-]*)(?: [^\n]*?)?\] Result:\s*(?P<output>.*)", re.DOTALL)
+_RESULT = deferred(r"\[(?P<tool>[a-z][\w.-]*)(?: [^\n]*?)?\] Result:\s*(?P<output>.*)", re.DOTALL)
 _TOOLS = (
     "execute_command|read_file|write_to_file|replace_in_file|apply_diff|insert_content|search_and_replace|edit_file|"
     "search_files|list_files|list_code_definition_names|codebase_search|browser_action|use_mcp_tool|"
     "access_mcp_resource|ask_followup_question|attempt_completion|new_task|plan_mode_respond|switch_mode|"
     "fetch_instructions|update_todo_list|load_mcp_documentation|report_bug|condense|summarize_task|web_fetch|web_search"
 )
-_CALL = re.compile(rf"<(?P<tool>{_TOOLS})>(?P<given>.*?)(?:</(?P=tool)>|\Z)", re.DOTALL)
-_PARAMETER = re.compile(r"<(\w+)>\n?(.*?)\n?</\1>", re.DOTALL)
-_THINKING = re.compile(r"<thinking>.*?(?:</thinking>|\Z)\s*", re.DOTALL)
+_CALL = deferred(rf"<(?P<tool>{_TOOLS})>(?P<given>.*?)(?:</(?P=tool)>|\Z)", re.DOTALL)
+_PARAMETER = deferred(r"<(\w+)>\n?(.*?)\n?</\1>", re.DOTALL)
+_THINKING = deferred(r"<thinking>.*?(?:</thinking>|\Z)\s*", re.DOTALL)
 _ASKING = words("ask_followup_question plan_mode_respond attempt_completion new_task condense report_bug ask_question")
 """Tools whose results are the user's words."""
 _DENIED = "The user denied this operation"
 _FEEDBACK = (_DENIED, "The user provided the following feedback:")
-_FAILED = re.compile(r"The tool execution failed|Error executing|\[ERROR\]")
-_EXIT_CODE = re.compile(r"Exit code: (-?\d+)")
-_PATCHED_FILE = re.compile(r"\*\*\* (?:Add|Update|Delete) File: ([^\n]+)")
-_PATH = re.compile(r"<path>\s*([^<]+?)\s*</path>")
+_FAILED = deferred(r"The tool execution failed|Error executing|\[ERROR\]")
+_EXIT_CODE = deferred(r"Exit code: (-?\d+)")
+_PATCHED_FILE = deferred(r"\*\*\* (?:Add|Update|Delete) File: ([^\n]+)")
+_PATH = deferred(r"<path>\s*([^<]+?)\s*</path>")
 
 
 class Typed(NamedTuple):

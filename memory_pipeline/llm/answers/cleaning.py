@@ -9,26 +9,27 @@ import re
 from collections.abc import Collection
 
 from memory_pipeline.text.hidden import without_hidden
+from memory_pipeline.text.regex import deferred
 
 MAX_ANSWER = 1_000_000
 """Maximum characters that are read of an answer; more than any model is allowed to write."""
 
-_ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]{0,40}[A-Za-z])?")
-_BREAK = re.compile(r"\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
-_ENTITY = re.compile(r"&(lt|gt|amp|quot|apos|#39|#x27);", re.I)
+_ESCAPE = deferred(r"\x1b(?:\[[0-9;?]{0,40}[A-Za-z])?")
+_BREAK = deferred(r"\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_CONTROL = deferred(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
+_SURROGATE = deferred(r"[\ud800-\udfff]")
+_ENTITY = deferred(r"&(lt|gt|amp|quot|apos|#39|#x27);", re.I)
 _ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'", "#39": "'", "#x27": "'"}
-_ESCAPED_ANSWER = re.compile(r"\A\s*&lt;(?:observations|segment)\b", re.I)
-_LOOKS = re.compile(r"</?(?:b|i|u|em|strong|br|p|li|ul|ol|span|code)[ \t]*/?>", re.I)
+_ESCAPED_ANSWER = deferred(r"\A\s*&lt;(?:observations|segment)\b", re.I)
+_LOOKS = deferred(r"</?(?:b|i|u|em|strong|br|p|li|ul|ol|span|code)[ \t]*/?>", re.I)
 _THINK = r"(?:think|thinking|thought|thoughts|reasoning|reflection|analysis|scratchpad)"
-_OPENS = re.compile(rf"^[ \t`]*[<◁]{_THINK}[>▷]", re.I | re.M)
-_CLOSES = re.compile(rf"[<◁]/{_THINK}[>▷](?=[ \t]*(?:\n|\Z|[<`{{*🔴🟡🟢])|\w)", re.I)
+_OPENS = deferred(rf"^[ \t`]*[<◁]{_THINK}[>▷]", re.I | re.M)
+_CLOSES = deferred(rf"[<◁]/{_THINK}[>▷](?=[ \t]*(?:\n|\Z|[<`{{*🔴🟡🟢])|\w)", re.I)
 """A closing tag within a sentence is spoken of."""
-_ANSWER = re.compile(r"^[ \t]*<observations\b", re.I | re.M)
-_FINAL_CHANNEL = re.compile(r"<\|channel\|>\s*final\b[^<\n]{0,80}<\|message\|>")
+_ANSWER = deferred(r"^[ \t]*<observations\b", re.I | re.M)
+_FINAL_CHANNEL = deferred(r"<\|channel\|>\s*final\b[^<\n]{0,80}<\|message\|>")
 _TOKEN = r"<[|｜][\w▁ .:-]{1,40}[|｜]>"
-_CONTROL_TOKEN = re.compile(rf"^[ \t]{{0,8}}(?:{_TOKEN})+|(?:{_TOKEN})+(?=[ \t]{{0,8}}$)|</?s>(?=\s*\Z)", re.M)
+_CONTROL_TOKEN = deferred(rf"^[ \t]{{0,8}}(?:{_TOKEN})+|(?:{_TOKEN})+(?=[ \t]{{0,8}}$)|</?s>(?=\s*\Z)", re.M)
 """A token of the model's template at an end of a line; within a sentence it is quoted text."""
 
 

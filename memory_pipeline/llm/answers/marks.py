@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from memory_pipeline.text.kinds import KINDS, STATEMENT
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM
+from memory_pipeline.text.regex import deferred
 
 MAX_MARKS = 8
 """Marks before a fact; what follows them is its text."""
@@ -26,31 +27,31 @@ _DATE = r"\d{4}-\d\d-\d\d[T ]?"
 _MARK_BEGINS = r"\s?[\[(（【](?=[#~\d!?]|early|late|HH:|no time)"
 _ENDS = rf"[*_]*(?:\s?[:：|](?=[\s*_]|$)|\s[-–—]+\s|{_MARK_BEGINS}|\s?[🔴🟡🟢✅]|\s\d{{1,2}}:\d\d\b)"
 """Characters that end a word that is a mark."""
-_BRACKET_FOLLOWS = re.compile(_MARK_BEGINS)
+_BRACKET_FOLLOWS = deferred(_MARK_BEGINS)
 _SENTENCE = r"(?-i:(?=\s[A-Z`\"“'一-鿿]))"
-_MARKER = re.compile(r"([🔴🟡🟢])\ufe0f?|\[([!?iI])\]")
-_DONE = re.compile(r"[✅☑✔]\ufe0f?")
-_ENDS_DONE = re.compile(r"\s*[✅☑✔]\ufe0f?\s*$")
-_LEVEL = re.compile(
+_MARKER = deferred(r"([🔴🟡🟢])\ufe0f?|\[([!?iI])\]")
+_DONE = deferred(r"[✅☑✔]\ufe0f?")
+_ENDS_DONE = deferred(r"\s*[✅☑✔]\ufe0f?\s*$")
+_LEVEL = deferred(
     rf"(?-i:(?P<capitals>CRITICAL|IMPORTANT|NOTE))(?=\s)(?:\s{_CLOCK}(?=\s))?"
     rf"|(?P<word>critical|high|important|medium|note|low)(?:[ -]priority)?(?=[*_]*(?:{_ENDS}))",
     re.I,
 )
-_KIND = re.compile(
+_KIND = deferred(
     rf"(?P<word>[a-z]+(?:[ _-](?:cause|change))?|[一-鿿]{{2,6}})(?:(?P<ends>(?={_ENDS}))|{_SENTENCE})", re.I
 )
-_TIME = re.compile(rf"{_CLOCK}(?:(?={_ENDS})|{_SENTENCE})", re.I)
-_BRACKET = re.compile(r"[\[(（【]([^\[\]()（）【】\n]{1,120})[\])）】]")
-_TAIL_BRACKET = re.compile(r"\s*[\[(（【]\s?((?=#)[#\d\s,，、–-]{2,120})[\])）】]\s*([.。]?)\s*$")
-_IN_BRACKET = re.compile(rf"(?:{_DATE})?{_CLOCK}|{_DATE}", re.I)
-_REF = re.compile(r"#?\d{1,6}")
-_RANGE = re.compile(r"(#\d{1,6})\s?[-–]\s?(#\d{1,6})")
-_SPLIT = re.compile(r"[\s,，、;|~·–—-]+")
+_TIME = deferred(rf"{_CLOCK}(?:(?={_ENDS})|{_SENTENCE})", re.I)
+_BRACKET = deferred(r"[\[(（【]([^\[\]()（）【】\n]{1,120})[\])）】]")
+_TAIL_BRACKET = deferred(r"\s*[\[(（【]\s?((?=#)[#\d\s,，、–-]{2,120})[\])）】]\s*([.。]?)\s*$")
+_IN_BRACKET = deferred(rf"(?:{_DATE})?{_CLOCK}|{_DATE}", re.I)
+_REF = deferred(r"#?\d{1,6}")
+_RANGE = deferred(r"(#\d{1,6})\s?[-–]\s?(#\d{1,6})")
+_SPLIT = deferred(r"[\s,，、;|~·–—-]+")
 _SAYS_NOTHING = frozenset(
     {"", "early", "late", "later", "in", "session", "hh:mm", "user", "assistant", "tool", "injected"}
 )
-_SPACE = re.compile(r"[\s*_]*")
-_AFTER = re.compile(r"(?:[*_]+(?=[\s:：]|$))?\s*(?:(?:[：]|[:|·,](?=[\s*_]|$)|[-–—]{1,3}(?=\s)|->)(?:[*_]+(?=\s|$))?)?")
+_SPACE = deferred(r"[\s*_]*")
+_AFTER = deferred(r"(?:[*_]+(?=[\s:：]|$))?\s*(?:(?:[：]|[:|·,](?=[\s*_]|$)|[-–—]{1,3}(?=\s)|->)(?:[*_]+(?=\s|$))?)?")
 
 
 @dataclass(frozen=True, slots=True)

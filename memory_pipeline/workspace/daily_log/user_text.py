@@ -12,33 +12,34 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memory_pipeline.markdown.blocks import split_lines
+from memory_pipeline.text.regex import deferred
 from memory_pipeline.text.sentences import sentences
 
 LONG = 300
 """Minimum characters of a paragraph whose sentences are separate notes."""
 
-_FENCE = re.compile(r"<!--\s*(?P<closing>/)?\s*memory:")
-_OUR_HEADING = re.compile(
+_FENCE = deferred(r"<!--\s*(?P<closing>/)?\s*memory:")
+_OUR_HEADING = deferred(
     r"#{2,4} +(🔭 *(?:Observations|Reflected)\b|💭 *Reflection\b|Decisions on memory proposals\b"
     r"|Memory proposals that ended\b)"
 )
-_SECTION = re.compile(r"#{1,3}\s")
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_CODE = re.compile(r"\s*(?P<fence>`{3,}|~{3,})")
-_INDENTED = re.compile(r" {4}|\t")
-_ITEM = re.compile(r"\s*(?:[-*+•‣]|\d{1,3}[.)])\s+(?P<box>\[[^\]]?\](?:\s|$))?")
-_NO_TEXT = re.compile(
+_SECTION = deferred(r"#{1,3}\s")
+_COMMENT = deferred(r"<!--.*?-->", re.DOTALL)
+_CODE = deferred(r"\s*(?P<fence>`{3,}|~{3,})")
+_INDENTED = deferred(r" {4}|\t")
+_ITEM = deferred(r"\s*(?:[-*+•‣]|\d{1,3}[.)])\s+(?P<box>\[[^\]]?\](?:\s|$))?")
+_NO_TEXT = deferred(
     r"\s*(#{1,6}(\s|$)|[>|]|\*\*[^*]*[^*.!]\*\*:?\s*$|__[^_]*[^_.!]__:?\s*$|([-*_=+]\s*){3,}$|\[[^\]]+\]:\s|:?-{2,}:?(\s*\|.*)?$)"
 )
 """A heading, a quote or table, a rule, or a link definition; a bold line that is a sentence is not included."""
-_UNDERLINE = re.compile(r"\s{0,3}(=+|-+)\s*$")
-_LINKS = re.compile(
+_UNDERLINE = deferred(r"\s{0,3}(=+|-+)\s*$")
+_LINKS = deferred(
     r"!?\[\[[^\]]*\]\]|!?\[[^\]]*\]\([^)]*\)|<?\b[a-z][a-z0-9+.-]*://\S+|\bwww\.\S+|\[(redacted:[^\]]*|private)\]"
     r"|(?<!\S)[#@][\w/-]+|</?private>",
     re.I,
 )
 """Elements without meaning of their own: links, tags, and marks of omissions."""
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\d_]{2,}")
+_WORD = deferred(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\d_]{2,}")
 """A word, or a character of a language without spaces."""
 
 
