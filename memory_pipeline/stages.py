@@ -3,10 +3,10 @@ planning."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import polars as pl
 
@@ -65,6 +65,10 @@ class Stage(Protocol):
 
     A day's fingerprint covers all inputs of its rows: the bytes of the input tables, the settings and the version of
     the code. While it equals the one stored with the rows, the day is up to date.
+
+    A stage that reads the text of messages, which a user may delete after some time, also has ``days_read(day)``: the
+    days whose messages are inputs of the day. One that reads files of this machine has ``is_owned_elsewhere(day)``:
+    whether the day's rows can only be built on another machine.
     """
 
     @property
@@ -76,28 +80,12 @@ class Stage(Protocol):
         """Build the day's rows. It may write a daily log or points of the index; repeating it is safe."""
 
 
-@runtime_checkable
-class ReadsMessages(Stage, Protocol):
-    """A stage that reads the text of messages, which a user may delete after some time."""
-
-    def days_read(self, day: date) -> Iterable[date]:
-        """The days whose messages are inputs of the day."""
-
-
-@runtime_checkable
-class ReadsFiles(Stage, Protocol):
-    """A stage that reads files of this machine."""
-
-    def is_owned_elsewhere(self, day: date) -> bool:
-        """Whether the day's rows can only be built on another machine."""
-
-
 def is_settled(stage: Stage, lake: Lake, day: date) -> bool:
     """Whether the stored rows of the day are final: their sources are deleted or not on this machine."""
-    if isinstance(stage, ReadsFiles) and stage.is_owned_elsewhere(day):
+    if hasattr(stage, "is_owned_elsewhere") and stage.is_owned_elsewhere(day):
         return True
     return (
-        isinstance(stage, ReadsMessages)
+        hasattr(stage, "days_read")
         and any(lake.is_retired("messages", read) for read in stage.days_read(day))
         and all(lake.fingerprint(table, day) is not None for table in stage.tables)
     )

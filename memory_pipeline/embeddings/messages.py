@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import date
+from functools import cached_property
 from typing import Self
 
 import polars as pl
@@ -51,10 +52,15 @@ class MessageEmbeddingsStage:
         return fingerprint_of(
             VERSION,
             self.settings.embedding_model,
-            generation(self.settings, MESSAGES),
+            self._generation if self.lake.is_for_planning else generation(self.settings, MESSAGES),
             self.lake.digest("messages", [day]),
             self.lake.digest("sessions", [day]),
         )
+
+    @cached_property
+    def _generation(self) -> str:
+        """The name of the collection when a plan began."""
+        return generation(self.settings, MESSAGES)
 
     def points(self, day: date) -> list[Point]:
         """The points of the messages of the day and of its sessions, without dense vectors; none for a day that

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 from typing import Any, Self
 from uuid import NAMESPACE_URL, uuid5
 
@@ -102,8 +103,14 @@ class LineStage:
         raise NotImplementedError
 
     def fingerprint(self, day: date) -> str:
+        name = self._generation if self.lake.is_for_planning else generation(self.settings)
         digests = (self.lake.digest(table, [day]) for table in self.inputs)
-        return fingerprint_of(VERSION, self.settings.embedding_model, generation(self.settings), *digests)
+        return fingerprint_of(VERSION, self.settings.embedding_model, name, *digests)
+
+    @cached_property
+    def _generation(self) -> str:
+        """The name of the collection when a plan began."""
+        return generation(self.settings)
 
     def build(self, day: date) -> Built:
         """The rows of the day; without a model none, without an index the stored ones. The day then waits, and later

@@ -98,12 +98,12 @@ def why_none(workspace: Workspace, day: date | None = None) -> str:
         return "No day was looked at yet: `memory run`."
     if day is not None and day not in workspace.lake.days("friction_clusters"):
         return f"{day} was not looked at yet: `memory run`."
-    window = Window.of(workspace, day or last)
-    days = f"in the last {len(window.days)} days (to {day or last})"
-    needed = workspace.settings.friction_min_points
-    if window.points < needed:
-        return f"Not enough yet: {window.points} of {needed} points {days}."
-    return f"Nothing recurs {days}."
+    days = lookback(day or last, workspace.settings.lookback_days)
+    looked_at, needed = f"in the last {len(days)} days (to {day or last})", workspace.settings.friction_min_points
+    points = points_in(workspace.lake, days)
+    if points < needed:
+        return f"Not enough yet: {points} of {needed} points {looked_at}."
+    return f"Nothing recurs {looked_at}."
 
 
 def sparkline(counts: Iterable[int]) -> str:

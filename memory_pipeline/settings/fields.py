@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from datetime import date
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 import tzlocal
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
@@ -46,8 +45,6 @@ from memory_pipeline.text.priorities import MARKS
 BUNDLED_MODEL = "all-MiniLM-L6-v2"
 IDENTITY_FILES = ("SOUL.md", "IDENTITY.md", "USER.md", "AGENTS.md")
 """The files in the order in which an agent reads them; MEMORY.md and the log of the day follow."""
-
-_timezones = cache(available_timezones)
 
 
 def _default_timezone(known: dict[str, Any]) -> str:
@@ -224,8 +221,10 @@ class Settings(BaseModel):
     @field_validator("timezone")
     @classmethod
     def _require_known_zone(cls, value: str) -> str:
-        if value not in _timezones():
-            raise ValueError("expected an IANA time zone such as Europe/London")
+        try:
+            ZoneInfo(value)
+        except (ValueError, OSError, KeyError):  # a path, a folder, and no such zone
+            raise ValueError("expected an IANA time zone such as Europe/London") from None
         return value
 
     @property

@@ -102,9 +102,9 @@ def encoder_of(name: str) -> Encoder:
 
 def missing_model(name: str) -> str | None:
     """The reason why the model cannot be used and what to do, as far as can be known without loading it; None if it is
-    present."""
+    present. The weights of the bundled model are checked by a sample, as for a query."""
     try:
-        return None if name == BUNDLED_MODEL and bundled_folder() else _missing_reason(name)
+        return None if name == BUNDLED_MODEL and bundled_folder(by_sample=True) else _missing_reason(name)
     except EncoderUnavailableError as error:
         return str(error)
 

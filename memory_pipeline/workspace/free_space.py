@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
 import shutil
 from contextlib import suppress
@@ -63,8 +64,12 @@ def _free(folder: Path) -> int:
 
 def size_on_disk(folder: Path) -> int:
     """Bytes that the folder's files occupy on disk, without holes; 0 if there is no such folder."""
-    total = 0
-    for path in folder.rglob("*"):
-        with suppress(OSError):  # a concurrent run removes files
-            total += path.lstat().st_blocks * BLOCK_BYTES
+    total, folders = 0, [f"{folder}"]
+    while folders:
+        with suppress(OSError), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                with suppress(OSError):  # a concurrent run removes files
+                    total += entry.stat(follow_symlinks=False).st_blocks * BLOCK_BYTES
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
     return total
