@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
+from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Self
@@ -13,17 +14,11 @@ from typing import TYPE_CHECKING, Any, Self
 import polars as pl
 
 from memory_pipeline.days import lookback
-from memory_pipeline.friction import corrections, failures, flapping, lookups
 from memory_pipeline.friction.active import points_in
-from memory_pipeline.friction.asking import Asking
 from memory_pipeline.friction.attempts import TOOL, USER, Turn
-from memory_pipeline.friction.events import FrictionEvent
-from memory_pipeline.friction.grouping import by_model
 from memory_pipeline.friction.identity import numbered
-from memory_pipeline.friction.messages import messages_in, standing
 from memory_pipeline.friction.patterns import MISSING_SKILL, REPEATED_CORRECTION, RULE_VIOLATED, TOOL_MISUSE, Pattern
 from memory_pipeline.friction.rules import Rule, RuleBook, given_in
-from memory_pipeline.friction.writing import written
 from memory_pipeline.lake.rows import FrictionRow, ObservationRow, distinct, typed_rows
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
@@ -32,6 +27,10 @@ from memory_pipeline.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     import duckdb
+
+    from memory_pipeline.friction import failures, flapping, lookups
+    from memory_pipeline.friction.asking import Asking
+    from memory_pipeline.friction.events import FrictionEvent
 
 Connect = Callable[[], "AbstractContextManager[duckdb.DuckDBPyConnection]"]
 """A function that opens the query engine."""
@@ -79,11 +78,16 @@ class FrictionStage:
         self.settings, self.lake = workspace.settings, workspace.lake
         self.connect = connect or _connect
         self._rules: RuleBook | None = None
-        self._asking = Asking(workspace)
 
     @classmethod
     def from_workspace(cls, workspace: Workspace, connect: Connect | None = None) -> Self:
         return cls(workspace, connect)
+
+    @cached_property
+    def _asking(self) -> Asking:
+        from memory_pipeline.friction.asking import Asking  # here and below, because a plan builds nothing
+
+        return Asking(self.workspace)
 
     @property
     def rules(self) -> RuleBook:
@@ -116,6 +120,9 @@ class FrictionStage:
 
     def input_of(self, day: date, days: list[date]) -> FrictionInput:
         """The remarks, failures and look-ups of these days, and the rules known before the day."""
+        from memory_pipeline.friction import failures, flapping, lookups
+        from memory_pipeline.friction.messages import messages_in, standing
+
         found = FrictionInput()
         given: dict[str, Rule] = {rule.rule_id: rule for rule in self.rules.before(day)}
         observed = _by_session(self.lake.read("observations", days))
@@ -133,6 +140,9 @@ class FrictionStage:
 
     def _patterns(self, day: date, days: list[date]) -> tuple[list[Pattern], dict[str, Any]]:
         """All patterns of these days."""
+        from memory_pipeline.friction import corrections, failures, flapping, lookups
+        from memory_pipeline.friction.grouping import by_model
+
         given = self.input_of(day, days)
         grouped = by_model(self._asking, given.said, given.rules, day)
         found = [
@@ -186,6 +196,8 @@ class FrictionStage:
     def _row_of(self, day: date, pattern: Pattern, known: FrictionRow | str) -> FrictionRow:
         """The row of a pattern. If a model is set, the text of a new pattern is written once, and kept while it
         continues."""
+        from memory_pipeline.friction.writing import written
+
         row = _row_of(day, pattern, known, self.settings.owner)
         if isinstance(known, str):
             rewritten = written(pattern, self._asking, day)
