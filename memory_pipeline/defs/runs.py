@@ -100,7 +100,7 @@ def _open(home: Path) -> Any:
     logging.getLogger("alembic").setLevel(logging.WARNING)
     with FileLock(home / "instance.lock"):
         try:
-            instance = dg.DagsterInstance.from_config(str(home))
+            instance = dg.DagsterInstance.from_ref(_instance_ref(home))
             instance.get_runs_count()  # the databases are made when they are first asked
             instance.event_log_storage.get_maximum_record_id()
             instance.all_instigator_state()
@@ -109,6 +109,18 @@ def _open(home: Path) -> Any:
                 raise
             raise DamagedInstanceError(home, error) from error
     return instance
+
+
+def _instance_ref(home: Path) -> Any:
+    """The instance as dagster.yaml has it, with open files reused where its record is in SQLite files."""
+    from dagster._core.instance import InstanceRef
+
+    ref = InstanceRef.from_dir(str(home))
+    if ref.storage_data is None or ref.storage_data.class_name != "DagsterSqliteStorage":
+        return ref
+    storage = {"module": "memory_pipeline.defs.event_log", "class": "ReusingSqliteEventLogStorage"}
+    config = {"base_dir": str(home / "history" / "runs")}
+    return InstanceRef.from_dir(str(home), overrides={"event_log_storage": {**storage, "config": config}})
 
 
 @contextmanager
