@@ -1,7 +1,7 @@
-"""Coding agents that can serve as a model: the command for each, with its tools off and no session written.
+"""Coding agents that can serve as a model: the command for each, with tools disabled and no session written.
 
-Their input contains text from anyone, so no tool may be within their reach; the user's extensions, hooks, MCP servers
-and instructions are left out too, as far as the agent allows.
+Their input contains text from anyone, so no tool may be available to them; the user's extensions, hooks, MCP servers
+and instructions are disabled too, as far as the agent allows.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Agent:
-    """A program, and how it is asked."""
+    """A program and its command line."""
 
     name: str
     """The name of the program."""
@@ -23,13 +23,14 @@ class Agent:
     log_in: str
     """The instruction for a user who is not logged in."""
     variables: tuple[str, ...]
-    """Each of these logs it in."""
+    """Environment variables, any of which provides a login."""
     home: tuple[str, str]
-    """The variable that names its folder, and the folder otherwise."""
+    """The variable for its folder, and the default folder."""
     files: tuple[str, ...]
     """Files in that folder; one that is not empty means that the user is logged in."""
     marked: tuple[tuple[str, bytes], ...] = ()
-    """Files in that folder, and the text in one when the user is logged in, if the key itself lies elsewhere."""
+    """Files in that folder, with the text that one contains if the user is logged in but the key is stored
+    elsewhere."""
 
     @property
     def folder(self) -> Path:
@@ -40,7 +41,7 @@ class Agent:
 _APPLICATION_DATA = "~/Library/Application Support" if sys.platform == "darwin" else "~/.config"
 _CODEX_OFF = ("shell_tool", "image_generation", "view_image", "multi_agent", "goals", "skill_search", "apps", "plugins")
 _CODEX_FEATURES = " ".join(f"-c features.{name}=false" for name in (*_CODEX_OFF, "hooks"))
-# of the names it does not know, Codex says so on stderr and goes on
+# Codex reports unknown names on stderr and continues
 
 AGENTS = (
     Agent(
@@ -54,7 +55,8 @@ AGENTS = (
         ),
         ("CLAUDE_CONFIG_DIR", "~/.claude"),
         (".credentials.json",),
-        ((".claude.json", b'"oauthAccount"'), ("../.claude.json", b'"oauthAccount"')),  # on a Mac, the key chain
+        # on a Mac the key is in the key chain
+        ((".claude.json", b'"oauthAccount"'), ("../.claude.json", b'"oauthAccount"')),
     ),
     Agent(
         "codex",
@@ -67,7 +69,7 @@ AGENTS = (
     ),
     Agent(
         "gemini",
-        # it starts in no folder that nobody has trusted, and ours is empty
+        # it only starts in trusted folders; ours is empty
         "GEMINI_CLI_TRUST_WORKSPACE=true gemini --admin-policy {files}/gemini-without-tools.toml --extensions none "
         "--allowed-mcp-server-names none --output-format text",
         "run `gemini` once and log in",
@@ -77,7 +79,7 @@ AGENTS = (
     ),
     Agent(
         "opencode",
-        # without a title it would ask a second model for one
+        # without a title it would request one from a second model
         'OPENCODE_DB=:memory: \'OPENCODE_PERMISSION={"*":"deny"}\' opencode run --pure --title memory',
         "run `opencode auth login`",
         ("OPENCODE_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "GEMINI_API_KEY"),
@@ -102,6 +104,6 @@ AGENTS = (
         ("keys.json",),
     ),
 )
-"""The agents in the order in which they are offered. Their flags are those of their documentation in November 2026; pi,
-Codex and OpenCode are run with them by the tests."""
+"""The agents in the order in which they are offered. The flags are from their documentation in November 2026; the tests
+run pi, Codex and OpenCode with them."""
 BY_NAME = {agent.name: agent for agent in AGENTS}

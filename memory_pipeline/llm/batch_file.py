@@ -1,7 +1,7 @@
-"""The batch that is out at a provider: `batch.json` of the workspace.
+"""The pending batch at a provider: `batch.json` of the workspace.
 
-It is written before the batch is sent and again when its id is known, so that a process that is killed in between pays
-for nothing twice: the next one searches the provider for a batch with these requests.
+It is written before the batch is sent and again when its id is known, so that nothing is paid twice if the process is
+killed in between: the next one searches the provider for a batch with these requests.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ class SentRequest(BaseModel):
     """A request of the batch, with its row in the ledger."""
 
     key: str
-    """`Request.key`, under which the provider gives back its answer."""
+    """`Request.key`, which identifies the answer."""
     for_day: date
     ledger_day: date
     call_id: str
     input_tokens: int
-    """The estimate, for a provider that does not count them."""
+    """The estimate, for providers that do not report tokens."""
 
     @property
     def place(self) -> Reservation:
@@ -35,14 +35,14 @@ class SentRequest(BaseModel):
 
 
 class OpenBatch(BaseModel):
-    """A batch that is about to be sent, or was sent and is not taken in yet."""
+    """A batch that is about to be sent, or whose answers are not stored yet."""
 
     model: str
     sent_at: datetime
     group: str
     """The client library's mark of its own batches: hashes of the address and the key, and the model."""
     handle: dict[str, Any] | None = None
-    """The batch as the client library knows it; None before it is known whether it was sent."""
+    """The batch in the form of the client library; None while it is unknown whether it was sent."""
     requests: list[SentRequest]
 
     @property
@@ -51,15 +51,15 @@ class OpenBatch(BaseModel):
 
 
 class BatchFile(BaseModel):
-    """The whole file."""
+    """The content of the file."""
 
     open: OpenBatch | None = None
     refused: dict[str, str] = {}
-    """Reasons by the key of a request that batches do not answer; the ordinary run asks it."""
+    """Keys of requests that batches do not answer, with the reason; an ordinary run sends them."""
 
 
 class DamagedBatchFileError(CannotGoOnError):
-    """`batch.json` is not what was written; the message says what to do."""
+    """`batch.json` is damaged; the message says what to do."""
 
 
 def batch_path(settings: Settings) -> Path:
@@ -88,6 +88,6 @@ def write_batch_file(settings: Settings, content: BatchFile) -> None:
 
 
 def open_batch_of(settings: Settings, key: str) -> OpenBatch | None:
-    """The batch that holds the request, if one does."""
+    """The batch that contains the request, or None."""
     batch = read_batch_file(settings).open
     return batch if batch and any(sent.key == key for sent in batch.requests) else None

@@ -1,7 +1,7 @@
-"""Batches of a workspace's observer, one at a time. Nothing waits: each call does what can be done now.
+"""Batches of a workspace's observer, one at a time. Nothing blocks: each call does what is possible now.
 
-Answers are kept where those of single calls are kept, so the run that follows finds them and pays nothing. A killed
-process pays for nothing twice: see `batch_file.py`.
+Answers are cached like those of single calls, so the next run finds them at no cost. A killed process pays for nothing
+twice: see `batch_file.py`.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from memory_pipeline.workspace.workspace import Workspace
 
 STAGE = "observations"
 CLOCKS = timedelta(minutes=10)
-"""The most that the provider's clock may be behind ours."""
+"""Maximum delay of the provider's clock relative to ours."""
 NOTHING = Usage(0, 0, 0.0)
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A request, with the day that it is for."""
+    """A request with its day."""
 
     request: Request
     for_day: date
@@ -40,7 +40,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Chosen:
-    """Requests that go into a batch."""
+    """The requests for a batch."""
 
     asked: list[Asked]
     at_most: Usage
@@ -50,11 +50,11 @@ class Chosen:
 
 @dataclass(frozen=True)
 class StillOut:
-    """A batch whose answers are not there yet."""
+    """A batch whose answers are not available yet."""
 
     batch: OpenBatch
     unclear: list[str] = field(default_factory=list)
-    """Ids of batches at the provider of which one may be this, whose own id was lost."""
+    """Ids of batches at the provider, one of which may be this one, whose id was lost."""
 
 
 @dataclass(frozen=True)
@@ -65,22 +65,23 @@ class TakenIn:
     answered: int = 0
     cost: Usage = NOTHING
     later: Counter[str] = field(default_factory=Counter)
-    """Reasons of requests that the next batch asks again."""
+    """Reasons of requests that the next batch repeats."""
     refused: Counter[str] = field(default_factory=Counter)
     """Reasons of requests that are left to the ordinary run."""
     failed: str = ""
-    """The reason why the provider answered none of it."""
+    """The reason why the provider answered no request."""
 
 
 class Batching:
-    """The batches of a workspace's observer. Callers hold the lock of runs."""
+    """The batches of a workspace's observer. Callers hold the run lock."""
 
     def __init__(self, workspace: Workspace, config: ModelConfig, redact: Callable[[str], str]) -> None:
         self._workspace, self._settings, self._redact = workspace, workspace.settings, redact
         self.config = replace(config, in_batch=True)
 
     def take_in(self) -> TakenIn | StillOut | None:
-        """Keep the answers of the batch that is out; None where none is. It changes nothing if a backend raises."""
+        """Store the answers of the pending batch; returns None if there is no batch. It changes nothing if a backend
+        raises."""
         if not (batch := read_batch_file(self._settings).open):
             return None
         backend = self._backend(batch.model)
@@ -90,7 +91,7 @@ class Batching:
             if unclear:
                 return StillOut(batch, unclear)
             if batch.handle is None:
-                self._give_up(batch, "it was never sent")
+                self._settle_unbilled(batch, "it was never sent")
                 return None
             self._save(batch)
         handle = batch.handle = backend.look(batch.handle)
@@ -98,15 +99,15 @@ class Batching:
             return StillOut(batch)
         replies = backend.replies(handle)
         if isinstance(replies, str):
-            self._give_up(batch, replies)
+            self._settle_unbilled(batch, replies)
             return TakenIn(batch, failed=self._redact(replies))
-        taken = self._keep(batch, replies)
+        taken = self._store_replies(batch, replies)
         self._save(None)
         backend.clear(handle)
         return taken
 
     def choose(self, asked: Iterable[Asked]) -> Chosen:
-        """As many of these requests as today's budget and one batch have room for.
+        """As many of these requests as fit into today's budget and one batch.
 
         Raises `BudgetReachedError` if the first does not fit, `ModelMisconfiguredError` if the model has no batches.
         """
@@ -130,10 +131,10 @@ class Batching:
         return reduce(_sum, (Usage(*tokens, cost_of(self.config, *tokens)) for tokens in each), NOTHING)
 
     def send(self, asked: Sequence[Asked]) -> OpenBatch:
-        """Send these requests, or as many of the first as there is room for.
+        """Send these requests, or the first ones that fit.
 
-        Raises `BudgetReachedError`, `RequestRefusedError` and `ModelMisconfiguredError`: nothing was sent. After a
-        `TransientError` it is not known, and `take_in` finds out.
+        Raises `BudgetReachedError`, `RequestRefusedError` and `ModelMisconfiguredError` if nothing was sent. After a
+        `TransientError` that is unknown, and `take_in` finds out.
         """
         backend, client = self._backend(self.config.model), self._client(self.config.model)
         parcel = backend.encode([one.request for one in asked])
@@ -158,7 +159,7 @@ class Batching:
         try:
             batch.handle = backend.submit(Parcel(parcel.group, parcel.requests[: len(places)]))
         except (RequestRefusedError, ModelMisconfiguredError) as error:
-            self._give_up(batch, str(error))
+            self._settle_unbilled(batch, str(error))
             raise
         except TransientError as error:
             raise TransientError(
@@ -169,7 +170,7 @@ class Batching:
         return batch
 
     def cancel(self) -> OpenBatch | None:
-        """Have the provider end the batch that is out; what it has done by then can still be taken in."""
+        """Ask the provider to end the pending batch; requests answered by then can still be stored."""
         batch = read_batch_file(self._settings).open
         if batch and batch.handle:
             self._backend(batch.model).cancel(batch.handle)
@@ -183,7 +184,7 @@ class Batching:
         content = read_batch_file(self._settings)
         write_batch_file(self._settings, BatchFile(open=batch, refused=content.refused | dict(refused or {})))
 
-    def _keep(self, batch: OpenBatch, replies: dict[str, Reply | NotReplied]) -> TakenIn:
+    def _store_replies(self, batch: OpenBatch, replies: dict[str, Reply | NotReplied]) -> TakenIn:
         client = self._client(batch.model)
         taken, settled, total = TakenIn(batch), [], NOTHING
         refused: dict[str, str] = {}
@@ -193,7 +194,7 @@ class Batching:
                 if reply.input_tokens is None:
                     reply = replace(reply, input_tokens=sent.input_tokens)
                 answer = client.answer(Request(batch.model, "", ""), reply, 0.0)
-                client.cache.put(sent.key, answer)  # before it is settled, as with single calls
+                client.cache.put(sent.key, answer)  # before settling, as with single calls
                 usage, error = Usage(answer.input_tokens, answer.output_tokens, answer.cost_usd), None
             else:
                 error = self._redact(str(reply))
@@ -210,8 +211,8 @@ class Batching:
         answered = len(batch.requests) - taken.later.total() - taken.refused.total()
         return replace(taken, answered=answered, cost=total)
 
-    def _give_up(self, batch: OpenBatch, why: str) -> None:
-        """Settle a batch of which nothing was done or billed."""
+    def _settle_unbilled(self, batch: OpenBatch, why: str) -> None:
+        """Settle a batch of which nothing was answered or billed."""
         ledger = self._client(batch.model).ledger
         ledger.settle_all([(sent.place, NOTHING, self._redact(why)) for sent in batch.requests], 0.0)
         self._save(None)

@@ -1,13 +1,13 @@
-"""Answers that were paid for, kept by what was asked: `answers/<first two of the key>/<key>.json`.
+"""Cache of paid answers by request: `answers/<first two of the key>/<key>.json`.
 
-One JSON object a file::
+Each file has one JSON object::
 
     {"key": …, "model": …, "text": …, "input_tokens": …, "output_tokens": …, "cost_usd": …, "seconds": …,
      "truncated": …, "asked_at": …}
 
-Only `text` must be there. `key` is `Request.key`, and `model` the model as the provider named it. Who puts a file
-with an answer of any model at a request's place has recorded that answer: a benchmark reads it as if the model had
-been asked (`RecordedAnswers`).
+Only `text` is required. `key` is `Request.key`, and `model` the model's name as reported by the provider. A file at a
+request's path counts as its recorded answer, whichever model wrote it: benchmarks read it as if the model had answered
+(`RecordedAnswers`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from memory_pipeline.settings import Settings
 
 
 class NotRecordedError(MemoryPipelineError):
-    """There is no recorded answer to a request, and no model may be asked."""
+    """There is no recorded answer to a request, and no model may be called."""
 
     def __init__(self, key: str) -> None:
         super().__init__(f"No answer is recorded for the request {key}.")
@@ -41,7 +41,7 @@ def answers_dir(settings: Settings) -> Path:
 
 
 class AnswerCache:
-    """The answers under one directory, which is made on the first write."""
+    """The answers in a directory, which is created on the first write."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -58,14 +58,14 @@ class AnswerCache:
         return _answer(fields)
 
     def known(self, request: Request) -> Answer | None:
-        """The kept answer to the request in any of its forms, with the key of that form."""
+        """The cached answer to the request in any of its forms, with the key of that form."""
         for form in request.forms:
             if answer := self.get(form.key):
                 return replace(answer, key=form.key)
         return None
 
     def put(self, key: str, answer: Answer) -> None:
-        """Keep the answer. Its file is at every moment entirely there or not at all, and from now on for good."""
+        """Store the answer atomically and permanently."""
         fields = {
             "key": key,
             "model": answer.model,
@@ -94,7 +94,7 @@ class AnswerCache:
 
 
 class RecordedAnswers:
-    """Stands in for a `Client` where no model may be asked: what is not recorded raises `NotRecordedError`."""
+    """A replacement for `Client` without a model: an unrecorded request raises `NotRecordedError`."""
 
     def __init__(self, directory: Path) -> None:
         self._cache = AnswerCache(directory)

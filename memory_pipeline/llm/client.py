@@ -1,4 +1,4 @@
-"""Asking a language model: what was answered once is not paid again, and no day costs more than its budget."""
+"""Requests to a language model: cached answers are not paid again, and no day costs more than its budget."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from memory_pipeline.text.tokens import PROSE, estimate
 from memory_pipeline.workspace.workspace import Workspace
 
 NotAnswered = RequestRefusedError | ModelUnavailableError | ModelMisconfiguredError
-"""Why a model gave no answer, other than for the budget."""
+"""Errors for which a model gives no answer, except for the budget."""
 IMAGE_TOKENS = 1600
-"""Approximate maximum of the tokens that providers count for an image."""
+"""Approximate maximum tokens that providers count for an image."""
 DEAD_AFTER = 3
-"""Requests in a row that a model was reached for and did not answer, after which it is taken for dead. Each was tried
-as often as is set, so that one that no try helps does not keep all others waiting."""
+"""Number of consecutive unanswered requests to a reachable model after which it counts as dead. Each was retried as
+often as configured, so a single hopeless request does not block all others."""
 _MAX_WAIT = 120.0
 _MARGIN = 1.2
 _backoff = wait_exponential_jitter(initial=1, max=60, jitter=1)
@@ -50,8 +50,8 @@ class Client:
 
     Once the model is unreachable or misconfigured, every later call without a cached answer raises the same error at
     once, and waiting retries give up: a run over a year does not wait 365 times. If the model is misconfigured, refuses
-    or is unreachable, the `fallback` is asked, if there is one. `redact` is applied to answers and messages before they
-    are stored. `sleep` (None: until it is stopped) waits between attempts.
+    or is unreachable, the `fallback` is called, if there is one. `redact` is applied to answers and messages before
+    they are stored. `sleep` (None: until stopped) waits between attempts.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Client:
         self._redact = redact
         self._stage = stage
         self.model = redact(config.model)
-        """The model as it may be shown: a command may have a key among its arguments."""
+        """The printable name of the model: a command may have a key among its arguments."""
         self._stopped = threading.Event()
         self._pace = Pace()
         self._sleep = sleep or self._stopped.wait
@@ -84,34 +84,34 @@ class Client:
         self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def complete(self, request: Request, for_day: date) -> Answer:
-        """The model's answer, or the one that it gave before.
+        """The model's answer, from the cache if possible.
 
-        Raises `RequestRefusedError`, `BudgetReachedError`, and for good `ModelUnavailableError` or
+        Raises `RequestRefusedError`, `BudgetReachedError`, and permanently `ModelUnavailableError` or
         `ModelMisconfiguredError`.
         """
         try:
-            answer = self._in_form(request, for_day)
+            answer = self._complete_in_form(request, for_day)
         except (RequestRefusedError, ModelUnavailableError, ModelMisconfiguredError) as error:
             if self.fallback is None:
                 raise
-            return self._instead(self.fallback, request, for_day, error)
+            return self._ask_fallback(self.fallback, request, for_day, error)
         return replace(answer, asked=self.model)
 
-    def _instead(self, fallback: Client, request: Request, for_day: date, failed: NotAnswered) -> Answer:
-        """The fallback's answer, and why it was asked."""
+    def _ask_fallback(self, fallback: Client, request: Request, for_day: date, failed: NotAnswered) -> Answer:
+        """The fallback's answer, with the reason for using it."""
         images = request.images if sees(fallback.config) else ()
         form = request if takes_schema(fallback.config) else request.forms[-1]
         try:
             answer = fallback.complete(replace(form, model=fallback.config.model, images=images), for_day)
         except (RequestRefusedError, ModelUnavailableError, ModelMisconfiguredError) as error:
-            raise _both(failed, error)(f"{failed} The fallback does not answer either: {error}") from None
+            raise _combined_error(failed, error)(f"{failed} The fallback does not answer either: {error}") from None
         return replace(answer, instead=str(failed))
 
-    def _in_form(self, request: Request, for_day: date) -> Answer:
-        """The answer to the form that the model takes: without its schema where that was answered before, or where the
-        model has refused one in this run."""
+    def _complete_in_form(self, request: Request, for_day: date) -> Answer:
+        """The answer to the form of the request that the model accepts: without its schema if that form is cached, or
+        if the model refused one in this run."""
         plain = request.forms[-1]
-        if not self.cache.get(request.key) and (self._refuses_schema or self._is_known(plain)):
+        if not self.cache.get(request.key) and (self._refuses_schema or self._is_answered_or_batched(plain)):
             return self._complete(plain, for_day)
         try:
             return self._complete(request, for_day)
@@ -119,17 +119,17 @@ class Client:
             if plain is request or error.may_be_billed:
                 raise
             answer = self._complete(plain, for_day)
-            self._refuses_schema = True  # nothing else was refused
+            self._refuses_schema = True  # only the schema was refused
             return answer
 
-    def _is_known(self, request: Request) -> bool:
-        """Whether it was answered, or is out in a batch."""
+    def _is_answered_or_batched(self, request: Request) -> bool:
+        """Whether the answer is cached, or the request is in a batch."""
         return bool(self.cache.get(request.key) or open_batch_of(self._settings, request.key))
 
     def _complete(self, request: Request, for_day: date) -> Answer:
         with self._mutex:
             turn = self._turns[request.key]
-        with turn:  # equal requests at once are one call
+        with turn:  # concurrent equal requests become one call
             if known := self.cache.get(request.key):
                 usage = Usage(known.input_tokens, known.output_tokens, 0.0)
                 self.ledger.note_cached(self._stage, self.model, for_day, request.key, usage)
@@ -149,7 +149,7 @@ class Client:
                 )
                 with self._mutex:
                     self._unanswered += 1
-                if error.may_be_billed and self._unanswered < DEAD_AFTER:  # it was reached, and may answer others
+                if error.may_be_billed and self._unanswered < DEAD_AFTER:  # reachable, so it may answer other requests
                     raise SetAsideError(told) from None
                 dead = ModelUnavailableError(told)
                 self._stop(dead)
@@ -164,13 +164,13 @@ class Client:
 
     def worst_case(self, request: Request) -> tuple[int, float | None]:
         """Maximum input and output tokens and USD of the request; None if the price is unknown."""
-        worst = self._worst(request)
+        worst = self._worst_case(request)
         return worst.tokens, worst.cost_usd
 
     def at_most(self, request: Request) -> Usage:
-        """The maximum cost of the request, to be reserved. Raises `ModelMisconfiguredError` if a budget in money is set
-        that cannot be enforced."""
-        worst = self._worst(request)
+        """The maximum cost of the request, for the reservation. Raises `ModelMisconfiguredError` if a budget in money
+        is set that cannot be enforced."""
+        worst = self._worst_case(request)
         if worst.cost_usd is None and "daily_budget_usd" in self._settings.model_fields_set:
             raise ModelMisconfiguredError(
                 f"{variable('daily_budget_usd')} limits what may be spent, but what {self.model!r} costs is not "
@@ -179,13 +179,13 @@ class Client:
         return worst
 
     def stop(self) -> None:
-        """Let calls of other threads give up before their next try, as when a run is interrupted."""
+        """Make calls of other threads give up before their next attempt, as the run is interrupted."""
         self._stop(ModelUnavailableError("The run was stopped. Run it again; answers are kept."))
         if self.fallback:
             self.fallback.stop()
 
     def _ask(self, request: Request, for_day: date, tries: Iterator[int]) -> Answer:
-        """Make one attempt, at the rate that the model allows to all threads together. A retry has already waited."""
+        """Make one attempt at the rate that all threads share. A retry has already waited."""
         with self._pace.turn(self._pause if next(tries) == 0 else None):
             try:
                 answer = self._try(request, for_day)
@@ -199,7 +199,7 @@ class Client:
             return answer
 
     def _try(self, request: Request, for_day: date) -> Answer:
-        """Make one attempt, reserved and settled on its own."""
+        """Make one attempt with its own reservation and settlement."""
         self._raise_if_stopped()
         worst = self.at_most(request)
         place = self.ledger.reserve(self._stage, self.model, for_day, request.key, worst)
@@ -215,7 +215,7 @@ class Client:
             self._settle_failed(place, worst, began, type(error).__name__)
             raise
         answer = self.answer(request, reply, time.monotonic() - began)
-        self.cache.put(request.key, answer)  # before it is settled: what is killed in between is not paid twice
+        self.cache.put(request.key, answer)  # before settling, so that nothing is paid twice if killed in between
         usage = Usage(answer.input_tokens, answer.output_tokens, answer.cost_usd)
         self.ledger.settle(place, usage, answer.seconds)
         return answer
@@ -226,8 +226,8 @@ class Client:
         self.ledger.settle(place, usage, time.monotonic() - began, error=error)
 
     def answer(self, request: Request, reply: Reply, seconds: float) -> Answer:
-        """The reply as it is kept: redacted, with its tokens and its price."""
-        text = self._redact(reply.text.encode("utf-8", "replace").decode())  # half of an emoji cannot be kept
+        """The reply as an answer: redacted, with tokens and cost."""
+        text = self._redact(reply.text.encode("utf-8", "replace").decode())  # lone surrogates cannot be stored
         asked, answered = reply.input_tokens, reply.output_tokens
         if asked is None:
             asked = tokens_of(request)
@@ -236,8 +236,8 @@ class Client:
         cost = cost_of(self.config, asked, answered, reply.cache_read_tokens, reply.cache_write_tokens)
         return Answer(text, asked, answered, cost, seconds, truncated=reply.truncated, model=self._redact(reply.model))
 
-    def _worst(self, request: Request) -> Usage:
-        # Bytes, not characters: of Chinese a token has one, of English four.
+    def _worst_case(self, request: Request) -> Usage:
+        # Bytes, not characters: a token has one character of Chinese but four of English.
         said = len(f"{request.system}{request.schema}{request.said}".encode())
         asked = math.ceil(_MARGIN * said / PROSE) + IMAGE_TOKENS * len(request.images)
         return Usage(asked, request.max_output_tokens, cost_of(self.config, asked, request.max_output_tokens))
@@ -269,13 +269,13 @@ class Client:
 def client_of(
     config: ModelConfig, asked: ModelSettings, workspace: Workspace, redact: Callable[[str], str], stage: str
 ) -> Client:
-    """The client of a model, with its fallback where these settings name one."""
+    """The client of a model, with its fallback if these settings have one."""
     second = fallback_model(config, asked)
     fallback = Client(second, workspace, redact=redact, stage=stage) if second else None
     return Client(config, workspace, redact=redact, stage=stage, fallback=fallback)
 
 
-def _both(first: NotAnswered, second: NotAnswered) -> type[NotAnswered]:
+def _combined_error(first: NotAnswered, second: NotAnswered) -> type[NotAnswered]:
     """The error if both models fail: retryable if one is unreachable, and only a refusal if the first refuses and the
     second can never be asked."""
     for kind in (SetAsideError, ModelUnavailableError):
@@ -285,13 +285,13 @@ def _both(first: NotAnswered, second: NotAnswered) -> type[NotAnswered]:
 
 
 def tokens_of(request: Request) -> int:
-    """Tokens that a request has, about."""
+    """The approximate number of tokens of a request."""
     texts = (request.system, request.schema, request.said)
     return sum(map(estimate, texts)) + IMAGE_TOKENS * len(request.images)
 
 
 def _wait(state: RetryCallState) -> float:
-    """The delay that the provider asked for, up to two minutes, else an increasing one."""
+    """The delay that the provider requests, up to two minutes, else an increasing one."""
     error = state.outcome.exception() if state.outcome else None
     asked = error.retry_after if isinstance(error, TransientError) else None
     return _backoff(state) if asked is None else min(max(asked, 0.0), _MAX_WAIT)

@@ -1,8 +1,8 @@
 """The models of the stages, and the sizes of requests and answers.
 
-Sizes are shares of one number, `MEMORY_EFFECTIVE_CONTEXT`. A request has its instructions, its content, and room for
-the answer; all three must fit into the context. Content has shares of what instructions and answer leave; the rest is a
-reserve, because tokens are estimates.
+Sizes are shares of one number, `MEMORY_EFFECTIVE_CONTEXT`. A request consists of instructions, content, and room for
+the answer, which together must fit into the context. Content gets shares of what instructions and answer leave; the
+rest is a reserve, as token counts are estimates.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from memory_pipeline.text.tokens import estimate
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """A model as the settings name it."""
+    """A model and its parameters from the settings."""
 
     model: str
     base_url: str | None = None
     temperature: float = 0.0
     max_output_tokens: int = 8000
     timeout: float = 180.0
-    """Seconds for one answer."""
+    """Maximum seconds for one answer."""
     price: tuple[float, float] | None = None
-    """USD per million tokens in and out, where the settings say so."""
+    """USD per million input and output tokens, if configured."""
     sees: bool | None = None
-    """Whether images go along; None: where the model is known to see."""
+    """Whether requests include images; None: if the model is known to support them."""
     in_batch: bool = False
-    """Whether it is asked in batches, and costs what they cost."""
+    """Whether it is called in batches, at their price."""
     role: str = "OBSERVER"
     """The prefix of the variables that configure it, for messages."""
 
     @property
     def is_command(self) -> bool:
-        """A program with its arguments; names of models have no spaces."""
+        """Whether the model is a program with arguments; names of models have no spaces."""
         return " " in self.model.strip()
 
 
 def observer_model(settings: Settings) -> ModelConfig | None:
-    """The observer's model, or None when none is asked for."""
+    """The observer's model, or None."""
     if not settings.observer.model:
         return None
     return ModelConfig(
@@ -55,7 +55,7 @@ def observer_model(settings: Settings) -> ModelConfig | None:
 
 
 def reflector_model(settings: Settings) -> ModelConfig | None:
-    """The reflector's model, or None when none is asked for. It is shown text only."""
+    """The reflector's model, or None. It is shown text only."""
     if not settings.reflector.model:
         return None
     return ModelConfig(
@@ -71,7 +71,7 @@ def reflector_model(settings: Settings) -> ModelConfig | None:
 
 
 def fallback_model(first: ModelConfig, asked: ModelSettings) -> ModelConfig | None:
-    """The model that is asked if the first one does not answer, or None if there is none."""
+    """The model that is used if the first one does not answer, or None."""
     if not asked.fallback_model:
         return None
     return replace(
@@ -92,36 +92,35 @@ def _price(written: str | None) -> tuple[float, float] | None:
 MESSAGES = 0.60
 """The share of a transcript."""
 OBSERVATIONS = 0.325
-"""The share of observations: those of earlier parts beside a transcript, those that are reflected on, and those of an
-answer."""
+"""The share of observations: earlier ones shown with a transcript, those to be reflected on, and those in an answer."""
 SMALL_CONTEXT = 32_768
-"""Tokens of a context up to which a model is asked in few words about one topic at a time: it is most likely one that
-runs on a machine of the user's."""
+"""Maximum tokens of a small context, for which prompts are short and about one topic: it is probably a model on the
+user's machine."""
 MIN_TOKENS = 500
-"""Tokens below which a request shows next to nothing."""
+"""Minimum tokens of content in a request."""
 
 
 def answer_budget(settings: Settings, asked: ModelSettings) -> int:
-    """Maximum tokens of an answer of this model: the setting, else the default or less."""
+    """Maximum tokens of an answer of this model: the setting, else at most the default."""
     if "max_output_tokens" in asked.model_fields_set:
         return asked.max_output_tokens
     return min(asked.max_output_tokens, int(OBSERVATIONS * settings.effective_context))
 
 
 def messages_budget(settings: Settings, answer: int, prompts: Iterable[str]) -> int:
-    """Tokens of a transcript in one request: `MEMORY_CHUNK_TOKENS` where it is set, else that or less."""
+    """Maximum tokens of a transcript in one request: `MEMORY_CHUNK_TOKENS` if set, else at most its default."""
     if "chunk_tokens" in settings.model_fields_set:
         return settings.chunk_tokens
     return min(settings.chunk_tokens, _share(MESSAGES, settings, answer, prompts))
 
 
 def observations_budget(settings: Settings, answer: int, prompts: Iterable[str]) -> int:
-    """Tokens of observations in one request."""
+    """Maximum tokens of observations in one request."""
     return _share(OBSERVATIONS, settings, answer, prompts)
 
 
 def token_budget(settings: Settings, answer: int, prompts: Iterable[str]) -> int:
-    """Tokens that these prompts and the answer leave of the context."""
+    """Tokens of the context that these prompts and the answer leave."""
     instructions = sum(estimate(text_of(name)) for name in prompts)
     return settings.effective_context - answer - instructions
 

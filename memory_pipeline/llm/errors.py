@@ -1,4 +1,4 @@
-"""Why there is no answer. Each message is a sentence that says what to do."""
+"""Errors of requests to models. Each message is a sentence that says what to do."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from memory_pipeline.errors import CannotGoOnError, MemoryPipelineError, TryAgai
 
 
 class TransientError(MemoryPipelineError):
-    """The model was busy, broken or out of reach this time; worth another try. Never leaves the client."""
+    """The model was temporarily busy, broken or unreachable; worth another attempt. Never leaves the client."""
 
     def __init__(
         self,
@@ -18,29 +18,29 @@ class TransientError(MemoryPipelineError):
     ) -> None:
         super().__init__(message)
         self.retry_after = retry_after
-        """Seconds that the provider asked to wait."""
+        """Seconds to wait as requested by the provider."""
         self.is_too_many = is_too_many
-        """Whether it was refused because too much is asked at once."""
+        """Whether it was refused because of too many concurrent requests."""
         self.may_be_billed = may_be_billed
-        """Whether the model may have worked on it, as when it was cut off."""
+        """Whether the model may have processed it, as after a broken connection."""
 
 
 class RequestRefusedError(MemoryPipelineError):
-    """The model does not answer this one request (too long, filtered, malformed); others may do."""
+    """The model does not answer this request (too long, filtered, malformed); it may answer others."""
 
     def __init__(self, message: str, *, may_be_billed: bool = False) -> None:
         super().__init__(message)
         self.may_be_billed = may_be_billed
-        """Whether the model may have worked on it, as when its answer was filtered."""
+        """Whether the model may have processed it, as when its answer was filtered."""
 
 
 class ModelUnavailableError(TryAgainLaterError):
-    """The model did not answer however often it was asked: it is taken for dead until the next run."""
+    """The model did not answer any attempt: it counts as dead until the next run."""
 
 
 class SetAsideError(ModelUnavailableError):
-    """This one request was not answered however often it was asked, while the model may still answer others: what it is
-    about waits for the next run, and nothing else does."""
+    """This request was not answered by any attempt, while the model may still answer others: only its part waits for
+    the next run."""
 
 
 class ModelMisconfiguredError(CannotGoOnError):
@@ -48,8 +48,8 @@ class ModelMisconfiguredError(CannotGoOnError):
 
 
 class BudgetReachedError(MemoryPipelineError):
-    """The next call might pass the day's budget, so it is not made."""
+    """The next call might exceed the day's budget, so it is not made."""
 
 
 class InBatchError(BudgetReachedError):
-    """The request is out in a batch: asked now, it would be paid twice."""
+    """The request is in a pending batch: sending it now would pay for it twice."""

@@ -30,10 +30,10 @@ MODELS_EXTRA = "`pip install 'memory-pipeline[models]'` first"
 
 @dataclass(frozen=True)
 class Choice:
-    """A model that could be set."""
+    """A model that can be configured."""
 
     name: str
-    """The name by which it is chosen: an agent's own, else `provider:model`."""
+    """The name for choosing it: that of an agent, else `provider:model`."""
     kind: Kind
     evidence: str
     """The sign that it is available."""
@@ -44,13 +44,13 @@ class Choice:
     port: int | None = None
     """The port of a local server."""
     context: int | None = None
-    """Tokens that it takes in and gives in one call, where its server says so."""
+    """Tokens of its context, if its server reports them."""
     missing: str = ""
-    """The steps that are needed before it can answer, as far as they are known."""
+    """The steps that are needed before it can answer, as far as known."""
 
 
 def choices() -> list[Choice]:
-    """All choices, those that can answer now first."""
+    """All choices, those that can answer immediately first."""
     found = [*_agents(), *_keys(), *_servers()]
     return sorted(found, key=lambda choice: bool(choice.missing))
 
@@ -68,17 +68,17 @@ def _login(agent: Agent) -> str:
     """The evidence of a login; empty if there is none."""
     if variable := next((name for name in agent.variables if os.environ.get(name, "").strip()), None):
         return f"{variable} is set"
-    with suppress(OSError):  # a home that may not be looked into tells nothing
+    with suppress(OSError):  # an unreadable home gives no evidence
         for path in (agent.folder / name for name in agent.files):
             if path.is_file() and path.stat().st_size > len("{}\r\n"):
-                return f"{_short(path)} is there"
+                return f"{_short_path(path)} is there"
         for path, mark in ((Path(os.path.normpath(agent.folder / name)), mark) for name, mark in agent.marked):
             if path.is_file() and mark in path.read_bytes():
                 return "logged in"
     return ""
 
 
-def _short(path: Path) -> str:
+def _short_path(path: Path) -> str:
     with suppress(ValueError, RuntimeError):
         return f"~/{path.relative_to(Path.home())}"
     return str(path)
@@ -86,13 +86,13 @@ def _short(path: Path) -> str:
 
 @dataclass(frozen=True)
 class Provider:
-    """A provider whose key is in the environment, with a model that is good enough and cheap."""
+    """A provider with a key in the environment, and its cheapest model of sufficient quality."""
 
     name: str
     variables: tuple[str, ...]
     model: str
     module: str = ""
-    """The module that it needs beside those of the extra `models`."""
+    """The module that it needs in addition to the extra `models`."""
 
 
 PROVIDERS = (
@@ -110,7 +110,7 @@ PROVIDERS = (
     Provider("zai", ("ZAI_API_KEY",), "glm-4.6"),
     Provider("xai", ("XAI_API_KEY",), "grok-4-fast", "xai_sdk"),
 )
-"""The variables are those that pydantic-ai reads; of each model the list of prices knows the price."""
+"""Providers with the variables that pydantic-ai reads; the price list contains each of the models."""
 
 
 def _keys() -> Iterator[Choice]:
@@ -129,12 +129,12 @@ def _keys() -> Iterator[Choice]:
 
 
 SECONDS = 1.0
-"""Seconds that a server on loopback may take to list its models."""
+"""Maximum seconds for a server on loopback to list its models."""
 MAX_MODELS = 6
-"""Maximum models of one server that are offered."""
+"""Maximum models offered per server."""
 _MAX_ANSWER = 1_000_000  # bytes
-_MODEL = re.compile(r"[\w./:@+-]{1,200}")  # with a space it would be a command
-_NOT_OF_LANGUAGE = re.compile(r"embed|rerank|whisper|\bbge\b|bert\b", re.IGNORECASE)
+_MODEL = re.compile(r"[\w./:@+-]{1,200}")  # a name with a space would be a command
+_OTHER_MODELS = re.compile(r"embed|rerank|whisper|\bbge\b|bert\b", re.IGNORECASE)
 
 
 def _servers() -> list[Choice]:
@@ -143,15 +143,15 @@ def _servers() -> list[Choice]:
 
 
 def _models_of(server: Server) -> list[Choice]:
-    """The models that answer there, in the server's order."""
-    data = _asked(server.port, server.path)
+    """The models of a running server, in its order."""
+    data = _get_json(server.port, server.path)
     is_ollama = server.path == OLLAMA.path
     listed = data.get("models" if is_ollama else "data") if isinstance(data, dict) else None
     entries = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
     found = []
     for entry in entries:
         model = entry.get("name" if is_ollama else "id")
-        if not isinstance(model, str) or not _MODEL.fullmatch(model) or _NOT_OF_LANGUAGE.search(model):
+        if not isinstance(model, str) or not _MODEL.fullmatch(model) or _OTHER_MODELS.search(model):
             continue
         found.append(
             Choice(
@@ -160,7 +160,7 @@ def _models_of(server: Server) -> list[Choice]:
                 f"{server.title} at 127.0.0.1:{server.port}",
                 f"{'ollama' if is_ollama else 'openai'}:{model}",
                 f"http://127.0.0.1:{server.port}/v1",
-                None if is_ollama else "0/0",  # of Ollama it is known
+                None if is_ollama else "0/0",  # known for Ollama
                 server.port,
                 _context(entry),
                 "" if is_installed("models") else MODELS_EXTRA,
@@ -170,18 +170,18 @@ def _models_of(server: Server) -> list[Choice]:
 
 
 def _context(entry: dict[str, Any]) -> int | None:
-    """The context size as vLLM and llama.cpp report it."""
+    """The context size as reported by vLLM and llama.cpp."""
     meta = entry.get("meta")
     told = entry.get("max_model_len") or (meta.get("n_ctx") if isinstance(meta, dict) else None)
     return told if isinstance(told, int) and told > 0 else None
 
 
 def loaded_context(choice: Choice) -> int | None:
-    """The context with which Ollama has just run this model: by default a fraction of what the model could take, and
-    what is longer it cuts off without a word. None where it does not say."""
+    """The context with which Ollama currently runs this model, by default a fraction of the model's maximum; longer
+    input is silently truncated. None if not reported."""
     if choice.port is None or not choice.name.startswith("ollama:"):
         return None
-    data = _asked(choice.port, "/api/ps")
+    data = _get_json(choice.port, "/api/ps")
     running = data.get("models") if isinstance(data, dict) else None
     for entry in running if isinstance(running, list) else []:
         if isinstance(entry, dict) and f"ollama:{entry.get('name')}" == choice.name:
@@ -190,9 +190,8 @@ def loaded_context(choice: Choice) -> int | None:
     return None
 
 
-def _asked(port: int, path: str) -> Any:
-    """The server's response, None if there is none or it is not JSON. It is contacted directly: no proxy, and no
-    redirect is followed."""
+def _get_json(port: int, path: str) -> Any:
+    """The server's JSON response, or None. It is contacted directly, without proxy and redirects."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
     try:
         connection.request("GET", path)

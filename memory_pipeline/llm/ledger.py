@@ -1,8 +1,8 @@
-"""Today's model calls and their cost: table `ledger`, one row per call, on the day of the call.
+"""The model calls of a day and their cost: table `ledger`, one row per call, on the day of the call.
 
-A call is written with its maximum cost before it is sent and with its true cost after, so concurrent calls, in however
-many processes, cannot exceed the budget together. The row of a run that was killed stays `reserved` and counts in full:
-the provider may have billed it. Rows `cached` are reused answers; they count nothing. Prices come with the package
+A call is stored with its maximum cost before it is sent and with its true cost afterwards, so concurrent calls in any
+number of processes cannot exceed the budget. The row of a killed run stays `reserved` and counts in full, as the
+provider may have billed it. `cached` rows are reused answers and cost nothing. Prices come with the package
 `genai-prices` and are never downloaded.
 """
 
@@ -30,7 +30,7 @@ from memory_pipeline.settings import variable
 from memory_pipeline.workspace.workspace import Workspace
 
 _LOCAL = ("ollama",)
-_LISTED_AS = {
+_NAMES_IN_PRICE_LIST = {
     "openai-chat": "openai",
     "openai-responses": "openai",
     "azure-responses": "azure",
@@ -38,10 +38,10 @@ _LISTED_AS = {
     "xai": "x-ai",
     "bedrock": "aws",
 }
-"""Providers that the list knows by another name."""
+"""Providers that have another name in the price list."""
 BATCH_SHARE = 0.5
-"""The share of the configured price that a batch costs: OpenAI, Anthropic and Google charge half for every model. If
-the list has no price for batches, the ordinary one applies."""
+"""The price of a batch as a share of the configured price: OpenAI, Anthropic and Google charge half for every model. If
+the list has no batch price, the ordinary one applies."""
 
 
 def cost_of(
@@ -53,7 +53,7 @@ def cost_of(
 ) -> float | None:
     """USD of one call with these tokens; None if the price is unknown, as for commands.
 
-    Input tokens that the provider read from its own cache, or wrote into it, have prices of their own.
+    Input tokens that the provider read from its cache, or wrote into it, have separate prices.
     """
     if config.price:
         share = BATCH_SHARE if config.in_batch else 1
@@ -72,7 +72,7 @@ def cost_of(
         cache_read_tokens=read,
         cache_write_tokens=min(cache_write_tokens, input_tokens - read),
     )
-    listed, context = _LISTED_AS.get(provider, provider), {"processing": "batch"} if config.in_batch else None
+    listed, context = _NAMES_IN_PRICE_LIST.get(provider, provider), {"processing": "batch"} if config.in_batch else None
     try:
         return float(calc_price(usage, model, provider_id=listed, price_context=context).total_price)
     except LookupError:
@@ -81,12 +81,12 @@ def cost_of(
 
 LOCK_SECONDS = 60.0
 _POLL_SECONDS = 0.01
-_ROUNDING = 1e-9  # of sums of floats
+_ROUNDING = 1e-9  # rounding errors of sums
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens and money of one call, as they are or at worst."""
+    """The actual or maximum tokens and cost of a call."""
 
     input_tokens: int
     output_tokens: int
@@ -99,7 +99,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class Reservation:
-    """A call that is written down and not settled yet."""
+    """A stored call that is not settled yet."""
 
     day: date
     call_id: str
@@ -112,17 +112,18 @@ class Ledger:
         self._lake = workspace.lake
         self._settings = workspace.settings
         self._now = now
-        self._turn = threading.Lock()  # threads of one process need not poll the file
+        self._turn = threading.Lock()  # so that threads of one process do not poll the file
         self._noted: set[str] = set()
 
     def reserve(self, stage: str, model: str, for_day: date, key: str, worst: Usage) -> Reservation:
-        """Write down a call that is about to be sent. Raises `BudgetReachedError`, writing nothing, if it may not."""
+        """Store a call that is about to be sent. Raises `BudgetReachedError`, storing nothing, if the budget does not
+        allow it."""
         return self.reserve_all(stage, model, [(for_day, key, worst)])[0]
 
     def reserve_all(self, stage: str, model: str, calls: Sequence[tuple[date, str, Usage]]) -> list[Reservation]:
-        """Write down calls that are about to be sent together: the day that each is for, its key, its worst case.
+        """Store calls that are about to be sent together, each given as its day, key and maximum cost.
 
-        The first ones that the budget has room for. Raises `BudgetReachedError` if it has room for none.
+        Only the first ones that fit into the budget are stored. Raises `BudgetReachedError` if none fits.
         """
         now = self._now()
         day = day_of(now, self._settings.zone)
@@ -132,7 +133,7 @@ class Ledger:
         def with_reserved(rows: pl.DataFrame) -> pl.DataFrame:
             places.clear()
             new: list[dict[str, Any]] = []
-            rows = rows.filter(~pl.col("call_id").is_in(ids))  # a write whose answer was lost
+            rows = rows.filter(~pl.col("call_id").is_in(ids))  # from a write whose response was lost
             spent = _sum(rows)
             for (for_day, _, worst), call_id in zip(calls, ids, strict=True):
                 try:
@@ -147,7 +148,7 @@ class Ledger:
                 new.append(row | {"cached": False, "state": "reserved"})
                 paid = (spent.cost_usd or 0.0) + (worst.cost_usd or 0.0)
                 spent = Usage(spent.input_tokens + worst.input_tokens, spent.output_tokens + worst.output_tokens, paid)
-            return _with(rows, *new)
+            return _with_rows(rows, *new)
 
         self._update(day, with_reserved)
         return places
@@ -155,11 +156,11 @@ class Ledger:
     def settle(
         self, place: Reservation, true: Usage, seconds: float, *, model: str = "", error: str | None = None
     ) -> None:
-        """Replace the worst case by what the call has cost; with an `error` it is a failed one."""
+        """Replace the maximum cost by the true cost; with an `error` the call failed."""
         self.settle_all([(place, true, error)], seconds)
 
     def settle_all(self, calls: Iterable[tuple[Reservation, Usage, str | None]], seconds: float) -> None:
-        """Settle calls, each with what it has cost and its error, if any."""
+        """Settle calls, each with its cost and its error, if any."""
         by_day: dict[date, dict[str, dict[str, Any]]] = {}
         for place, true, error in calls:
             by_day.setdefault(place.day, {})[place.call_id] = {
@@ -174,7 +175,7 @@ class Ledger:
             self._update(day, partial(_with_settled, settled=settled))
 
     def note_cached(self, stage: str, model: str, for_day: date, key: str, answer: Usage) -> None:
-        """Write down that a kept answer was used, once a day and key."""
+        """Record the use of a cached answer, once per day and key."""
         now = self._now()
         place = Reservation(day_of(now, self._settings.zone), f"{key[:16]}-cached")
         mark = f"{place.day} {place.call_id}"
@@ -182,18 +183,18 @@ class Ledger:
             return
         used = Usage(answer.input_tokens, answer.output_tokens, 0.0)
         row = self._row(place, stage, model, for_day, now, used) | {"seconds": 0.0, "cached": True, "state": "done"}
-        self._update(place.day, lambda rows: None if place.call_id in rows["call_id"] else _with(rows, row))
+        self._update(place.day, lambda rows: None if place.call_id in rows["call_id"] else _with_rows(rows, row))
         self._noted.add(mark)
 
     def require_room(self, worst: Usage) -> None:
         """Raise `BudgetReachedError` if such a call may not be made now."""
         day = day_of(self._now(), self._settings.zone)
-        with self._turns(day):
+        with self._locked(day):
             self._check(day, _sum(self._lake.read("ledger", [day])), worst)
 
     def spent(self) -> Usage:
         """The cost of today's calls, with the maximum cost of reserved ones."""
-        with self._turns(day := day_of(self._now(), self._settings.zone)):
+        with self._locked(day := day_of(self._now(), self._settings.zone)):
             return _sum(self._lake.read("ledger", [day]))
 
     def _check(self, day: date, spent: Usage, worst: Usage) -> None:
@@ -217,13 +218,13 @@ class Ledger:
         )
 
     def _update(self, day: date, change: Callable[[pl.DataFrame], pl.DataFrame | None]) -> None:
-        with self._turns(day):
+        with self._locked(day):
             self._lake.update("ledger", change, day)
 
     @contextmanager
-    def _turns(self, day: date) -> Iterator[None]:
-        """A lock on the ledger for the processes of this machine. Workers on others, who share a lake on object
-        storage, are kept apart by `Lake.update`."""
+    def _locked(self, day: date) -> Iterator[None]:
+        """A lock on the ledger for the processes of this machine. Workers on other machines that share a lake in object
+        storage are coordinated by `Lake.update`."""
         make_folder(self._settings.lake_dir)
         lock = FileLock(self._settings.lake_dir / "ledger.lock", timeout=LOCK_SECONDS, poll_interval=_POLL_SECONDS)
         with self._turn, lock:
@@ -252,15 +253,15 @@ class Ledger:
         }
 
 
-def _with(others: pl.DataFrame, *rows: dict[str, Any]) -> pl.DataFrame:
+def _with_rows(others: pl.DataFrame, *rows: dict[str, Any]) -> pl.DataFrame:
     return pl.concat([others, pl.DataFrame(rows, schema=TABLES["ledger"].columns)])
 
 
 def _with_settled(rows: pl.DataFrame, settled: dict[str, dict[str, Any]]) -> pl.DataFrame | None:
     ours = pl.col("call_id").is_in(list(settled))
-    # some are gone where somebody deleted the day's file meanwhile
+    # some may be gone if the day's file was deleted meanwhile
     found = [row | settled[row["call_id"]] for row in rows.filter(ours).iter_rows(named=True)]
-    return _with(rows.filter(~ours), *found) if found else None
+    return _with_rows(rows.filter(~ours), *found) if found else None
 
 
 def _sum(rows: pl.DataFrame) -> Usage:

@@ -1,8 +1,8 @@
-"""Protection against observing the pipeline itself.
+"""Protection against observing the pipeline's own sessions.
 
-A model command (`pi -p …`, `claude -p …`) may write a session of its own, and its harness may run hooks that start the
-pipeline again. So every call begins the prompt with `MARKER`, by which the session is recognised and left out, and
-gives the command `own_environment()`, in which the pipeline does not start.
+A model command (`pi -p …`, `claude -p …`) may write a session, and its harness may run hooks that start the pipeline
+again. So every prompt begins with `MARKER`, by which the session is recognised and skipped, and the command gets
+`own_environment()`, in which the pipeline does not start.
 """
 
 from __future__ import annotations
@@ -25,5 +25,5 @@ def own_environment(environment: Mapping[str, str] | None = None) -> dict[str, s
 
 
 def is_inside() -> bool:
-    """Whether this process was started, however indirectly, by a command of the pipeline."""
+    """Whether this process was started, directly or indirectly, by a command of the pipeline."""
     return bool(os.environ.get(VARIABLE))

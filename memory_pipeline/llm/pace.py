@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 GOOD_BEFORE_MORE = 10
-"""Calls in a row that are answered before one more is made at once."""
+"""Number of consecutive answered calls after which the concurrency rises by one."""
 
 
 class Pace:
-    """Shared by the threads that ask one model. At first as many calls are made at once as there are threads."""
+    """The rate of calls, shared by the threads that use one model. Initially the concurrency is the number of
+    threads."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -25,8 +26,8 @@ class Pace:
 
     @contextmanager
     def turn(self, wait: Callable[[float], object] | None = None) -> Iterator[None]:
-        """Make one call: it starts when fewer than the limit are running, after `wait` has waited as the model
-        asked."""
+        """A context for one call: it starts when fewer calls than the limit are running, after waiting with `wait` as
+        long as the model requested."""
         with self._changed:
             self._changed.wait_for(self._may_begin)
             self._running += 1
@@ -49,7 +50,7 @@ class Pace:
                 self._not_before = max(self._not_before, self._clock() + seconds)
 
     def answered(self) -> None:
-        """The model answered a call."""
+        """Record that the model answered a call."""
         with self._changed:
             self._good += 1
             if self._limit is not None and self._good >= GOOD_BEFORE_MORE:

@@ -1,4 +1,4 @@
-"""The prompts, as they lie in `prompts/`: read when they are used, so that an edit counts from the next run."""
+"""The prompts in `prompts/`, read on use, so that an edit takes effect with the next run."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _PLACE = re.compile(r"\{\{(\w+)\}\}")
 
 
 class NoSuchPromptError(CannotGoOnError):
-    """A prompt is missing or lacks a place; the message names the file."""
+    """A prompt is missing or lacks a placeholder; the message names the file."""
 
 
 def folder() -> Path:
-    """`prompts/` beside the package in a checkout, within it where it was installed."""
+    """The folder `prompts/`: next to the package in a checkout, inside it if installed."""
     package = Path(memory_pipeline.__file__).parent
     return next((p for p in (package / "prompts", package.parent / "prompts") if p.is_dir()), package / "prompts")
 
@@ -35,10 +35,10 @@ def text_of(name: str) -> str:
 
 
 def filled(name: str, values: Mapping[str, str]) -> str:
-    """The prompt with each `{{place}}` filled. What is filled in is never looked at for places itself.
+    """The prompt with each `{{place}}` replaced. Inserted values are not searched for placeholders.
 
-    Raises `NoSuchPromptError` when a value has no place in the prompt, so that no edit loses the transcript, or a
-    place has no value.
+    Raises `NoSuchPromptError` if a value has no placeholder, so that no edit loses the transcript, or a placeholder has
+    no value.
     """
     template = text_of(name)
     places = set(_PLACE.findall(template))

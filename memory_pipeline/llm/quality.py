@@ -1,4 +1,4 @@
-"""The measured benefit of a model, in one place: `memory run`, `memory status` and README show it."""
+"""The measured benefit of a model, as shown by `memory run`, `memory status` and README."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Measured:
-    """The result on ten held-out sessions of six people; careful readers stood in for the model, answering its prompts,
+    """The result on ten held-out sessions of six people. Careful readers played the model: they answered its prompts,
     and their answers went through its checks."""
 
     recall: float
-    """The share of facts worth keeping that was observed."""
+    """The share of the facts worth keeping that were observed."""
     junk_among_highs: float
-    """The share of high facts that is not worth keeping. Without a model they are few: one a session."""
+    """The share of high facts that are not worth keeping. Without a model high facts are few: one per session."""
 
 
 QUOTES = Measured(recall=0.58, junk_among_highs=0.5)
@@ -29,5 +29,5 @@ NO_MODEL = (
     f"none: finds {_share(QUOTES.recall)} of the facts a reader would keep, and only explicit words are 🔴; with a "
     f"model {_share(MODEL.recall)}: `memory setup`"
 )
-"""The value of the pair `model` in one line."""
+"""The benefit of a model on one line."""
 NO_MODEL_FOR_FRICTION = "Corrections in other words are only grouped with a model: `memory setup`."

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 _KEYED = ("model", "system", "prompt", "temperature", "max_output_tokens", "attempt")
-"""Fields of a request that go into its key as they are; of images, their digests."""
+"""Fields of a request that enter its key unchanged; images enter as digests."""
 
 
 @dataclass(frozen=True)
 class RequestImage:
-    """An image that goes along with a request."""
+    """An image in a request."""
 
     media_type: str
     data: bytes
@@ -36,34 +36,34 @@ class Request:
     temperature: float = 0.0
     max_output_tokens: int = 8000
     attempt: int = 0
-    """Raised to ask again for what was answered badly: another key, so that the bad answer is not found again."""
+    """Increased to repeat a badly answered request: the new key keeps the cached answer from being used."""
     context: str = ""
-    """Text that precedes the prompt as context. It is not part of the key: an answer stays valid when a file of the
-    user changes."""
+    """Text that precedes the prompt. It is not part of the key, so that an answer stays valid when a file of the user
+    changes."""
 
     schema: str = ""
-    """The JSON schema that the answer has to fit, as text; in the key only where there is one."""
+    """The JSON schema of the answer, as text; part of the key only if there is one."""
     plain_system: str = ""
-    """The instructions that go without the schema, for a model that does not take it."""
+    """The instructions without a schema, for a model that does not support it."""
 
     @property
     def forms(self) -> tuple[Request, ...]:
-        """The request as it stands, and as it is without a schema: an answer to either will do."""
+        """The request, and its form without a schema; an answer to either is accepted."""
         if not self.schema:
             return (self,)
         return self, replace(self, system=self.plain_system, schema="", plain_system="")
 
     @property
     def said(self) -> str:
-        """All text shown to the model beside the instructions."""
+        """All text of the request except the instructions."""
         return f"{self.context}{self.prompt}"
 
     @cached_property
     def key(self) -> str:
-        """sha256 over everything that goes in, as hex."""
+        """SHA-256 of everything in the request, as hex."""
         parts = {name: getattr(self, name) for name in _KEYED}
-        parts["pictures"] = [image.digest for image in self.images]  # as in the keys of stored answers
-        if self.schema:  # else the keys of answers that are kept would change
+        parts["pictures"] = [image.digest for image in self.images]  # the name in keys of stored answers
+        if self.schema:  # otherwise the keys of cached answers would change
             parts["schema"] = self.schema
         return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
@@ -80,12 +80,12 @@ class Answer:
     seconds: float
     cached: bool = False
     truncated: bool = False
-    """Whether the model stopped because it had used up `max_output_tokens`."""
+    """Whether the model stopped at `max_output_tokens`."""
     model: str = ""
     """The model's name as the provider reports it, if it does."""
     asked: str = ""
-    """The model that was asked, as the settings name it: the first one or the fallback."""
+    """The model that answered, by its name in the settings: the first one or the fallback."""
     key: str = ""
-    """The key of its request, by which it is cached."""
+    """The key of its request, under which it is cached."""
     instead: str = ""
-    """Why the first model did not answer, where the fallback did."""
+    """The reason why the fallback answered instead of the first model."""

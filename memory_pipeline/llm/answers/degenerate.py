@@ -12,22 +12,23 @@ from memory_pipeline.text.kinds import length_of
 from memory_pipeline.text.sentences import clip
 
 MAX_FACT = 1_000
-"""Characters of a fact; what is longer is cut."""
+"""Maximum characters of a fact; longer ones are cut."""
 MIN_WORDS, MIN_LENGTH = 3, 12
-"""Minimum words of a fact, or minimum characters, of which a Chinese one counts for three."""
+"""Minimum words or characters of a fact; a Chinese character counts as three."""
 GRAM = 8
-"""Words in a row by which a text is taken to stand where it stood before."""
+"""Number of consecutive words that identify a position in a text for finding repetitions."""
 REPEATS, LOOPED = 4, 24
-"""Minimum repetitions of a loop, and the minimum number of words in all of them."""
+"""Minimum repetitions of a loop, and minimum words of all of them."""
 COUNTED_REPEATS, COUNTED_LOOPED = 10, 60
-"""The same for what differs by its numbers only, like a list that counts on and on."""
+"""The same for repetitions that only differ in numbers, like an endless numbered list."""
 SAID_AGAIN, REPEATED, STILL_REPEATS = 24, 3, 0.9
-"""Minimum length of a sentence that counts as repeated, the time at which it does, and the share of what follows that
-was said before too: sentences come back in traces and narratives of answers that go on."""
+"""Minimum characters of a sentence that can count as repeated, the occurrence at which it does, and the minimum share
+of repeated sentences after it: sentences also recur in traces and narratives of proper answers."""
 REFUSAL_LOOKED_AT, NOTHING_LOOKED_AT = 400, 200
-"""Characters: who refuses begins with it, and who has nothing to say is brief."""
+"""Characters that are searched for a refusal, which comes at the beginning, and maximum characters of an answer without
+facts."""
 ECHOES = 3
-"""Lines of a transcript from which an answer, when they are half of it, is one."""
+"""Minimum transcript lines of an echo, which must also be half of its lines."""
 
 _WORD = re.compile(r"[一-鿿぀-ヿ가-힣]|[^\W一-鿿぀-ヿ가-힣]{1,12}|([^\w\s])\1*")
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,200}>")
@@ -82,51 +83,51 @@ _NOTHING = re.compile(
 
 
 def is_refusal(text: str) -> bool:
-    """Whether it begins by declining, in one of eight languages. Only its first 400 characters are read, so a
-    refusal below a long preface is taken for prose."""
+    """Whether the text begins with a refusal, in one of eight languages. Only its first 400 characters are read, so a
+    refusal after a long preface counts as prose."""
     return bool(_REFUSALS.match(text.lstrip()[:REFUSAL_LOOKED_AT]))
 
 
 def is_nothing(text: str) -> bool:
-    """Whether the answer only says that there is nothing worth keeping. The usual wordings in English and some in other
-    languages are known, up to 200 characters."""
+    """Whether the answer only says that nothing is worth keeping, in the usual wordings of English and some other
+    languages, up to 200 characters."""
     words = " ".join(text[: NOTHING_LOOKED_AT + 1].split())
     return len(text.strip()) <= NOTHING_LOOKED_AT and bool(words) and bool(_NOTHING.fullmatch(words))
 
 
 def is_noise_only(text: str) -> bool:
-    """Whether nothing but tags, marks and digits is in it."""
+    """Whether the text consists only of tags, marks and digits."""
     return not _LETTER.search(without_tags(text))
 
 
 def without_tags(text: str) -> str:
-    """The text without anything of up to 200 characters that looks like a tag."""
+    """The text without tags of up to 200 characters."""
     return _TAG.sub("", text)
 
 
 def is_echo_line(line: str) -> bool:
-    """Whether it is the head of a message as the transcript prints it, like `[#12 14:03 user]`."""
+    """Whether the line is the header of a message in the transcript, like `[#12 14:03 user]`."""
     return bool(_ECHO.match(line))
 
 
 def is_echo(text: str) -> bool:
-    """Whether it repeats the transcript: three heads of messages or more, and half of the lines that are not blank.
-    Messages of many lines hide it; then only the heads themselves are left out."""
+    """Whether the text repeats the transcript: at least three message headers, which are half of the non-blank lines.
+    Long messages hide an echo; then only the headers are removed."""
     lines = [line for line in text.split("\n") if line.strip()]
     heads = sum(map(is_echo_line, lines))
     return heads >= ECHOES and 2 * heads >= len(lines)
 
 
 def is_too_little(text: str) -> bool:
-    """Whether it has too few words and characters to be a fact."""
+    """Whether the text has too few words and characters for a fact."""
     if not _LETTER.search(text):
         return True
     return length_of(text) < MIN_LENGTH and len(_PLAIN_WORD.findall(text)) < MIN_WORDS
 
 
 def shortened(text: str, limit: int = MAX_FACT) -> str:
-    """The text, cut with "…" behind its last whole sentence when it is longer than the limit; behind a word, when
-    the sentence is longer than half of the limit."""
+    """The text, cut with "…" after its last complete sentence if it is longer than the limit; after a word if that
+    sentence is longer than half of the limit."""
     if len(text) <= limit:
         return text
     ends = [end.end() for end in _SENTENCE_END.finditer(text[: limit - 1])]
@@ -134,10 +135,10 @@ def shortened(text: str, limit: int = MAX_FACT) -> str:
 
 
 def without_loops(text: str) -> tuple[str, bool]:
-    """The text with each loop reduced to one turn, and whether there was a loop.
+    """The text with each loop reduced to one repetition, and whether there was a loop.
 
-    A loop is the same words four times in a row (24 words or more), or ten times (60 words) if numbers in it count up.
-    The text after a loop is kept from its next line. A loop whose turns each differ by a word is not recognised.
+    A loop is the same words four consecutive times (24 words or more), or ten times (60 words) if numbers in them count
+    up. The text after a loop is kept from its next line. A loop whose repetitions differ in a word is not recognised.
     """
     found = list(_WORD.finditer(text))
     if len(found) < LOOPED:
@@ -151,7 +152,7 @@ def without_loops(text: str) -> tuple[str, bool]:
         start = found[first].start()
         if start < done:
             continue
-        # the line in which the second turn begins may be the end of the first one
+        # the line in which the second repetition begins may be the end of the first
         line_end = text.find("\n", start, found[min(first + period, last)].start())
         if line_end >= 0 and text[text.rfind("\n", done, start) + 1 : start].strip():
             start = line_end
@@ -164,10 +165,10 @@ def without_loops(text: str) -> tuple[str, bool]:
 
 
 def before_repetition(text: str) -> tuple[str, bool]:
-    """The text up to where it only repeats itself, and whether it does.
+    """The text up to the point after which it only repeats itself, and whether there is such a point.
 
-    From there on a sentence comes for the third time, at least three were said before, whatever their numbers, and so
-    were nine tenths of all. Unlike in a loop, they may come in another order.
+    At that point a sentence occurs for the third time; after it at least three sentences and nine tenths of all were
+    said before, ignoring numbers. Unlike in a loop, their order may differ.
     """
     starts, seen = list[int](), list[int]()
     counts: Counter[str] = Counter()
@@ -187,7 +188,8 @@ def before_repetition(text: str) -> tuple[str, bool]:
 
 
 def _loops(words: list[str], repeats: int, least: int) -> list[tuple[int, int, int]]:
-    """The first and last word of every loop from its second turn on, with the words of one turn."""
+    """The first and last word of every loop from its second repetition on, with the number of words in one
+    repetition."""
     numbers: dict[str, int] = {}
     ids = [numbers.setdefault(word, len(numbers) + 1) for word in words]
     base, modulus = 1_000_003, (1 << 61) - 1

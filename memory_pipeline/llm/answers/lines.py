@@ -10,9 +10,9 @@ from memory_pipeline.llm.answers.marks import leading
 from memory_pipeline.text.spaces import CODE, run_together
 
 MAX_LINE = 4_000
-"""Characters of a line that are looked at; facts are shorter by far."""
+"""Maximum characters of a line that are read; facts are much shorter."""
 MAX_ENTRIES = 2_000
-"""Lines of one list; ten times as many as the facts that are kept of an answer."""
+"""Maximum lines of a list, ten times the number of facts that are kept."""
 
 _BULLET = re.compile(r"[ \t]*(?:[-*•](?=[ \t🔴🟡🟢✅\[])|\d{1,3}[.)](?=[ \t]))[ \t]*")
 _BREAK = re.compile(
@@ -20,22 +20,22 @@ _BREAK = re.compile(
     r"|\[#\d+ [^\]\n]{0,40}\b(?:user|assistant|tool|injected)\b)",
     re.I,
 )
-"""A line that neither is an entry nor continues one: a heading, a fence, a tag, a day, the head of a message."""
+"""A line that neither is nor continues an entry: a heading, a fence, a tag, a day, or a message header."""
 TRACE = re.compile(r"[\s*_(\[]{0,8}(?:decision[ _-])?trace\s?[*_]{0,2}[:：][*_]{0,2}\s?", re.I)
 _BOLD = re.compile(r"(?<![\w*])\*\*(?=[^\s*/])([^*\n]{1,300}?)(?<=\S)\*\*(?![\w*])")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A list line and those below it that belong to it; each part is a line with its continuations."""
+    """A list line with the lines below it that belong to it; each part is a line with its continuations."""
 
     indent: int
     parts: list[str]
 
 
 def entries(lines: Iterable[str]) -> list[Entry]:
-    """The entries of a list. A line without a bullet continues the entry right above it, or one that it is indented
-    below; others are left out."""
+    """The entries of a list. A line without a bullet continues the entry directly above it, or one above which it is
+    indented further; others are left out."""
     found: list[Entry] = []
     after_gap = True
     for line in lines:
@@ -65,9 +65,10 @@ def entries(lines: Iterable[str]) -> list[Entry]:
 
 
 def tidy(text: str) -> str:
-    """The text on one line, without bold type outside of code; every other character as it was written."""
+    """The text on one line, without bold marks outside code; all other characters are kept."""
     parts = CODE.split(run_together(text[:MAX_LINE]))
     words = "".join(part if i % 2 else _BOLD.sub(r"\1", part) for i, part in enumerate(parts))
-    if words.count("**") == 1 and words.startswith("**") != words.endswith("**"):  # its other half led the line
+    # the opening mark was at the start of the line
+    if words.count("**") == 1 and words.startswith("**") != words.endswith("**"):
         words = words.removeprefix("**").removesuffix("**")
     return words.strip()

@@ -1,5 +1,5 @@
-"""The marks of a list line: priority, kind, time and numbers of messages, in any order before the text, numbers also
-behind it. What is not certainly a mark is text.
+"""The marks of a list line: priority, kind, time and message numbers, in any order before the text, numbers also after
+it. Anything that is not certainly a mark is text.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM
 from memory_pipeline.text.regex import deferred
 
 MAX_MARKS = 8
-"""Marks before a fact; what follows them is its text."""
+"""Maximum number of marks before a fact."""
 WIDEST_RANGE = 20
-"""Messages of `#3-#7` that are written out; of a wider range only its two ends."""
+"""Maximum length of a range like `#3-#7`; of a wider one only the two ends count."""
 TAIL = 160
-"""Characters at the end in which numbers are looked for."""
+"""Characters at the end of a line that are searched for numbers."""
 
 _LEVELS = {
     **{"🔴": HIGH, "🟡": MEDIUM, "🟢": LOW, "!": HIGH, "?": MEDIUM, "i": LOW},
@@ -26,7 +26,7 @@ _CLOCK = r"(?P<hour>\d{1,2})[:：](?P<minute>\d\d)(?:[:：]\d\d)?(?:\s?(?P<half>
 _DATE = r"\d{4}-\d\d-\d\d[T ]?"
 _MARK_BEGINS = r"\s?[\[(（【](?=[#~\d!?]|early|late|HH:|no time)"
 _ENDS = rf"[*_]*(?:\s?[:：|](?=[\s*_]|$)|\s[-–—]+\s|{_MARK_BEGINS}|\s?[🔴🟡🟢✅]|\s\d{{1,2}}:\d\d\b)"
-"""Characters that end a word that is a mark."""
+"""The end of a word that is a mark."""
 _BRACKET_FOLLOWS = deferred(_MARK_BEGINS)
 _SENTENCE = r"(?-i:(?=\s[A-Z`\"“'一-鿿]))"
 _MARKER = deferred(r"([🔴🟡🟢])\ufe0f?|\[([!?iI])\]")
@@ -56,7 +56,7 @@ _AFTER = deferred(r"(?:[*_]+(?=[\s:：]|$))?\s*(?:(?:[：]|[:|·,](?=[\s*_]|$)|[
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The marks of a line; None for each that is missing."""
+    """The marks of a line; None for a missing one."""
 
     priority: str | None = None
     kind: str | None = None
@@ -67,11 +67,11 @@ class Marks:
 
 
 def leading(line: str) -> tuple[Marks, str]:
-    """The marks that a line (without its bullet) leads with, and its text."""
+    """The marks at the beginning of a line (without its bullet), and its text."""
     marks, position = Marks(), 0
     for _ in range(MAX_MARKS):
         space = _SPACE.match(line, position)
-        step = _step(line, space.end() if space else position, marks)
+        step = _next_mark(line, space.end() if space else position, marks)
         if step is None:
             break
         marks, end = step
@@ -81,11 +81,11 @@ def leading(line: str) -> tuple[Marks, str]:
 
 
 def trailing(marks: Marks, text: str) -> tuple[Marks, str]:
-    """The marks with the numbers in the last brackets, and whether the line ends as done; and the text before them."""
+    """The marks with the numbers in the last brackets and the done mark at the end, and the text before them."""
     if done := _ENDS_DONE.search(text[-TAIL:]):
         marks, text = replace(marks, is_done=True), text[: len(text) - len(done[0])]
     if found := _TAIL_BRACKET.search(text[-TAIL:]):
-        marks = replace(marks, refs=marks.refs + _refs(_split(found[1])))
+        marks = replace(marks, refs=marks.refs + _message_numbers(_split(found[1])))
         text = text[: len(text) - len(found[0])] + found[2]
     return marks, text
 
@@ -107,14 +107,14 @@ def clock_in(words: str) -> str | None:
     return _clock(found) if found else None
 
 
-def _step(line: str, start: int, marks: Marks) -> tuple[Marks, int] | None:
-    """The marks with the one that begins here, and where it ends."""
+def _next_mark(line: str, start: int, marks: Marks) -> tuple[Marks, int] | None:
+    """The marks with the one that begins here, and the position of its end."""
     if found := _MARKER.match(line, start):
         return replace(marks, priority=marks.priority or _LEVELS[(found[1] or found[2]).lower()]), found.end()
     if found := _DONE.match(line, start):
         return replace(marks, is_done=True), found.end()
     if found := _BRACKET.match(line, start):
-        more = _in_bracket(found[1], marks, is_square=found[0][0] in "[【")
+        more = _bracket_marks(found[1], marks, is_square=found[0][0] in "[【")
         return (more, found.end()) if more else None
     if found := _LEVEL.match(line, start):
         if marks.priority and found["capitals"]:
@@ -127,7 +127,8 @@ def _step(line: str, start: int, marks: Marks) -> tuple[Marks, int] | None:
 
 
 def _kind(line: str, start: int, marks: Marks) -> tuple[Marks, int] | None:
-    """The marks with the kind that a bare word names if it is not part of the sentence: "Rule: …", not "Rule 3 …".
+    """The marks with the kind given by a bare word that is not part of the sentence: "Rule: …", not "Rule 3 …". An
+    unknown word in place of a kind is accepted: "🔴 bugfix (14:03) …" is a statement.
 
     An unknown word in place of a kind is accepted: "🔴 bugfix (14:03) …" is a statement.
     """
@@ -142,8 +143,8 @@ def _kind(line: str, start: int, marks: Marks) -> tuple[Marks, int] | None:
     return (replace(marks, kind=STATEMENT), found.end()) if is_made_up and not named else None
 
 
-def _in_bracket(content: str, marks: Marks, *, is_square: bool) -> Marks | None:
-    """The marks with all that brackets hold; None where a part of it is no mark, so that it is text."""
+def _bracket_marks(content: str, marks: Marks, *, is_square: bool) -> Marks | None:
+    """The marks with all those in brackets; None if a part is no mark, so that the brackets are text."""
     clock = _IN_BRACKET.search(content)
     if clock:
         marks = replace(marks, clock=marks.clock or _clock(clock))
@@ -156,21 +157,21 @@ def _in_bracket(content: str, marks: Marks, *, is_square: bool) -> Marks | None:
             marks = replace(marks, kind=marks.kind or named)
         elif not (_REF.fullmatch(word) and (is_square or "#" in word)) and word.lower() not in _SAYS_NOTHING:
             return None
-    return replace(marks, refs=marks.refs + _refs(words))
+    return replace(marks, refs=marks.refs + _message_numbers(words))
 
 
 def _split(content: str) -> list[str]:
-    """The words in brackets; a range of numbers is one."""
-    return _SPLIT.split(_RANGE.sub(_written_out, content))
+    """The words in brackets; a range of numbers is one word."""
+    return _SPLIT.split(_RANGE.sub(_expand_range, content))
 
 
-def _written_out(found: re.Match[str]) -> str:
+def _expand_range(found: re.Match[str]) -> str:
     one, other = int(found[1][1:]), int(found[2][1:])
     numbers = range(one, other + 1) if one <= other <= one + WIDEST_RANGE else (one, other)
     return " ".join(f"#{number}" for number in numbers)
 
 
-def _refs(words: list[str]) -> tuple[int, ...]:
+def _message_numbers(words: list[str]) -> tuple[int, ...]:
     return tuple(int(word.lstrip("#")) for word in words if _REF.fullmatch(word))
 
 

@@ -12,17 +12,17 @@ _BEGINNINGS = (
     "in shop-api sessions are kept in postgres instead of redis",
     "in shop-api packages are installed with uv instead of pip",
 )
-"""The first words of each, in lower case."""
+"""The first words of each placeholder and example, in lower case."""
 _ANYWHERE = re.compile("|".join(map(re.escape, _BEGINNINGS)), re.I)
 _WHOLE = re.compile(r"\W*(?:the (?:fact|line)|what changed|in one sentence, what is new)\W*", re.I)
-_AROUND = " \t\"'`*_<>([{…“„«"
+_LEADING_CHARACTERS = " \t\"'`*_<>([{…“„«"
 
 
 def is_placeholder(text: str) -> bool:
-    """Whether it begins as a place of a format does, or as the example of one."""
-    return text.lstrip(_AROUND).casefold().startswith(_BEGINNINGS) or bool(_WHOLE.fullmatch(text))
+    """Whether the text begins like a placeholder of a format or an example."""
+    return text.lstrip(_LEADING_CHARACTERS).casefold().startswith(_BEGINNINGS) or bool(_WHOLE.fullmatch(text))
 
 
 def copied(answer: str) -> int:
-    """The number of such places and examples in an answer as it came."""
+    """The number of placeholders and examples in a raw answer."""
     return sum(1 for _ in _ANYWHERE.finditer(answer))

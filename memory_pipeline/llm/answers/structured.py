@@ -20,9 +20,9 @@ from memory_pipeline.text.priorities import LOW
 from memory_pipeline.text.spaces import run_together
 
 TRIED = 3
-"""Places where JSON may begin that are tried; each costs one pass over the text."""
+"""Maximum number of positions at which parsing JSON is tried; each costs one pass over the text."""
 MAX_DEPTH = 8
-"""Lists and objects in each other that are read: a step of a trace lies at the sixth."""
+"""Maximum nesting that is read: a step of a trace is at depth six."""
 _BEGINS = re.compile(
     r"^[ \t]{0,8}(?:`{3,}(?:json)?[ \t]*\n?[ \t]{0,8})?(?=\{[ \t]{0,8}[\n\"}]|\[[ \t]{0,8}[\n{\"\]])", re.M
 )
@@ -30,7 +30,7 @@ _TRAILING_COMMA = re.compile(r",(?=\s{0,40}[\]}])")
 _HALF = re.compile(
     r"\\u[dD][89abAB][\da-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][\da-fA-F]{2})\\u[dD][c-fC-F][\da-fA-F]{2}"
 )
-"""Half of a character, escaped; the library does not read on from there."""
+"""An escaped lone surrogate, at which the library stops reading."""
 _NUMBERS = re.compile(r"(?<![\w.])[oOL#]?(\d{1,6})(?![\w.:])")
 
 Context = dict[str, int]
@@ -38,15 +38,15 @@ Context = dict[str, int]
 
 
 class Form(BaseModel):
-    """An answer, or a part of one. In the schema every field is required, as some providers want it; an answer without
-    one is read all the same. Models write the fields in their order: a text before what may be cut.
+    """An answer or a part of one. In the schema every field is required, as some providers demand, but an answer
+    without a field is accepted. Models write fields in this order, so texts come before parts that may be truncated.
     """
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
 
 class _Untitled(GenerateJsonSchema):
-    """A schema without the titles of fields, which repeat their names and are paid for with every request."""
+    """A schema without titles of fields, which repeat their names and cost tokens in every request."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
@@ -59,7 +59,7 @@ def schema_for(form: type[Form]) -> str:
 
 
 def numbers_in(value: Any) -> list[int]:
-    """Numbers of messages or observations: `[3, "#7", "o9"]` or `"3, 7"`, each once."""
+    """Unique numbers of messages or observations, from `[3, "#7", "o9"]` or `"3, 7"`."""
     words = " ".join(map(str, value)) if isinstance(value, list) else str(value)
     return list(dict.fromkeys(map(int, _NUMBERS.findall(words))))
 
@@ -80,7 +80,7 @@ def _priority(value: Any, info: ValidationInfo) -> str:
 
 
 def only_valid(form: type[Form]) -> Callable[[Any, ValidationInfo], list[Form]]:
-    """A validator that leaves out, and counts, the items of a list that do not fit."""
+    """A validator that drops and counts the items of a list that do not fit."""
 
     def valid(value: Any, info: ValidationInfo) -> list[Form]:
         found = []
@@ -107,7 +107,8 @@ Clock = Annotated[str, BeforeValidator(lambda value: clock_in(str(value)) or "")
 
 
 def json_values(text: str) -> Iterator[tuple[Any, bool]]:
-    """The JSON objects and lists in a text, each with whether it is cut or damaged; of such the part before that."""
+    """The JSON objects and lists in a text, each with whether it is truncated or damaged; of such only the part before
+    the damage."""
     for begin in islice(_BEGINS.finditer(text), TRIED):
         try:
             value, is_damaged = _decoded(text[begin.end() :])
@@ -131,7 +132,7 @@ def _decoded(text: str) -> tuple[Any, bool]:
 
 
 def _plain(value: Any, depth: int = MAX_DEPTH) -> Any:
-    """The value with its texts cleaned, as all text is before it is read: in JSON characters may be escaped."""
+    """The value with all texts cleaned again, as JSON may have escaped characters."""
     if isinstance(value, str):
         return plain(value)
     if isinstance(value, list):

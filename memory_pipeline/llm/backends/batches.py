@@ -1,7 +1,8 @@
-"""Batches at a provider: many requests sent together, answered within a day, for half the price.
+"""Batches at a provider: many requests sent together and answered within a day at half the price.
 
-OpenAI, Anthropic and Gemini have them, at their own servers, and pydantic-ai speaks to all three. Added here: a batch
-whose id was lost is found by the keys of its requests, and files at the provider are deleted once the answers are here.
+OpenAI, Anthropic and Gemini offer them on their own servers, and pydantic-ai supports all three. This module adds that
+a batch with a lost id is found by the keys of its requests, and that files at the provider are deleted once the answers
+are stored.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ _WITHOUT_RESULTS = ("JOB_STATE_FAILED", "JOB_STATE_CANCELLED", "JOB_STATE_EXPIRE
 
 @dataclass(frozen=True)
 class Parcel:
-    """Requests as they are sent; fewer than were given where a batch takes no more."""
+    """The requests of a batch, possibly fewer than given if the batch is full."""
 
     group: str
     requests: Sequence[EncodedBatchRequest]
 
 
 class BatchBackend(ProviderBackend):
-    """Batches of a model named `provider:model`. Handles are plain data, good in another process."""
+    """Batches of a model `provider:model`. Handles are plain data that other processes can use."""
 
     def __init__(self, config: ModelConfig) -> None:
         if config.is_command:
@@ -48,14 +49,14 @@ class BatchBackend(ProviderBackend):
         super().__init__(config)
 
     def max_requests(self) -> int:
-        """The most requests of a batch. Raises `ModelMisconfiguredError` where the model has no batches."""
+        """Maximum number of requests in a batch. Raises `ModelMisconfiguredError` if the model has no batches."""
         most = self._model().batch_max_requests
         if most is None:
             raise self._misconfigured(f"is asked where there are no batches, and {_NO_BATCHES.rstrip('.')}")
         return most
 
     def encode(self, requests: Sequence[Request]) -> Parcel:
-        """The first of these requests that go into one batch, at least one."""
+        """The first of these requests that fit into one batch, at least one."""
         most = self.max_requests()
 
         async def encoded(model: Model) -> Parcel:
@@ -76,18 +77,18 @@ class BatchBackend(ProviderBackend):
         return self._run(lambda model: model.batch_create(parcel.requests), _dumped)
 
     def look(self, handle: dict[str, Any]) -> dict[str, Any]:
-        """The current handle; its `status` is "ended" when the answers are there."""
+        """The current handle; its `status` is "ended" when the answers are available."""
         return self._run(lambda model: model.batch_status(_loaded(handle)), _dumped)
 
     def cancel(self, handle: dict[str, Any]) -> None:
         self._run(lambda model: model.batch_cancel(_loaded(handle)), _dumped)
 
     def replies(self, handle: dict[str, Any]) -> dict[str, Reply | NotReplied] | str:
-        """The replies of an ended batch by the keys of its requests, or why it failed as a whole."""
+        """The replies of an ended batch by request key, or the reason why it failed as a whole."""
         from pydantic_ai.exceptions import AgentRunError
 
         details = handle.get("provider_details") or {}
-        if details.get("status") == "failed":  # OpenAI does not take what it was sent
+        if details.get("status") == "failed":  # OpenAI rejected the batch
             said = "; ".join(str(error.get("message")) for error in details.get("errors") or ())
             return quotable(said) or "no reason is given"
 
@@ -103,16 +104,16 @@ class BatchBackend(ProviderBackend):
         return self._run(read, lambda replies: replies)
 
     def find(self, group: str, since: datetime, keys: Collection[str]) -> tuple[dict[str, Any] | None, list[str]]:
-        """The batch made since then that holds one of these keys, else the ids of those that may hold one, which shows
-        when they have ended."""
+        """The batch created since then that contains one of these keys, else the ids of batches that may contain one,
+        which is known only when they have ended."""
 
         async def found(model: Model) -> tuple[dict[str, Any] | None, list[str]]:
             unclear = []
-            async for name, made in _listed(model, self.provider):
+            async for name, made in _list_batches(model, self.provider):
                 if made < since:
                     continue
                 batch = await model.batch_status(_handle(model, name, group, made))
-                known = await _keys_in(model, batch)
+                known = await _keys_of_batch(model, batch)
                 if known is None:
                     unclear.append(name)
                 elif known & set(keys):
@@ -122,7 +123,7 @@ class BatchBackend(ProviderBackend):
         return self._run(found, lambda pair: pair)
 
     def clear(self, handle: dict[str, Any]) -> None:
-        """Delete the batch's files at the provider, as far as it allows: it would keep them for weeks."""
+        """Delete the batch's files at the provider, if it allows that; it would keep them for weeks."""
         details = handle.get("provider_details") or {}
 
         async def cleared(model: Model) -> None:
@@ -151,8 +152,8 @@ class BatchBackend(ProviderBackend):
         except (TransientError, RequestRefusedError, ModelMisconfiguredError) as error:
             return error
         except AgentRunError as error:
-            return self._meaning(error)
-        except Exception as error:  # an answer of another shape than the library knows
+            return self._translate_error(error)
+        except Exception as error:  # an answer in a form that the library does not know
             reason = f"its answer cannot be read ({type(error).__name__}: {error})"
             return TransientError(self._failed(reason), may_be_billed=True)
 
@@ -164,7 +165,7 @@ _NO_BATCHES = (
 
 
 async def _encode(model: Model, request: Request) -> EncodedBatchRequest:
-    """The request as it would be sent alone."""
+    """The request in the form in which it is sent alone."""
     from pydantic_ai.messages import InstructionPart
     from pydantic_ai.models.batch import BatchRequest
 
@@ -181,7 +182,7 @@ async def _encode(model: Model, request: Request) -> EncodedBatchRequest:
     )
 
 
-async def _listed(model: Model, provider: str) -> AsyncIterator[tuple[str, datetime]]:
+async def _list_batches(model: Model, provider: str) -> AsyncIterator[tuple[str, datetime]]:
     """The ids of the account's batches, with the times of their creation."""
     client: Any = cast(Any, model).client
     if provider == "anthropic":
@@ -195,8 +196,8 @@ async def _listed(model: Model, provider: str) -> AsyncIterator[tuple[str, datet
             yield batch.id, datetime.fromtimestamp(batch.created_at, UTC)
 
 
-async def _keys_in(model: Model, batch: Batch) -> set[str] | None:
-    """The keys of a batch's requests; None if they are not known yet."""
+async def _keys_of_batch(model: Model, batch: Batch) -> set[str] | None:
+    """The keys of a batch's requests; None if they are unknown so far."""
     from pydantic_ai.exceptions import AgentRunError
 
     if file := (batch.provider_details or {}).get("input_file_id"):
@@ -204,14 +205,14 @@ async def _keys_in(model: Model, batch: Batch) -> set[str] | None:
 
         try:
             content = await cast(Any, model).client.files.content(file)
-        except NotFoundError:  # deleted, as ours is once its answers are here
+        except NotFoundError:  # deleted, as ours are once the answers are stored
             return set()
         return {key for line in content.text.splitlines() if (key := _custom_id(line))}
     if batch.status != "ended":
         return None
     try:
         return {result.custom_id for result in await model.batch_results(batch)}
-    except AgentRunError:  # it ended without results, so nothing of it can be taken in or was paid
+    except AgentRunError:  # it ended without results, so nothing was billed
         return set()
 
 

@@ -1,13 +1,14 @@
-"""A model behind a command, like `pi -p --no-session` or `claude -p`: asked on stdin or argv, answering on stdout.
+"""A model behind a command, like `pi -p --no-session` or `claude -p`, which receives the prompt on stdin or as an
+argument and prints the answer.
 
-The command is run without a shell, in an empty directory, so paths among its arguments must be absolute. `{prompt}` in
-an argument stands for the prompt and `{system}` for the instructions. Without `{prompt}` the prompt goes to stdin,
-without `{system}` the instructions precede it. `{files}` is the folder of the files that the commands of
-`llm/agents.py` need. `NAME=value` before the program sets a variable for it, as in a shell. Images, the temperature and
-the limit of the answer are not passed on.
+The command runs without a shell in an empty directory, so paths in its arguments must be absolute. `{prompt}` in an
+argument stands for the prompt and `{system}` for the instructions. Without `{prompt}` the prompt goes to stdin; without
+`{system}` the instructions precede it. `{files}` is the folder of the files for the commands of `llm/agents.py`.
+`NAME=value` before the program sets a variable, as in a shell. Images, the temperature and the limit of the answer are
+not passed on.
 
-The input contains text from anyone: web pages, files, the output of tools. A coding agent should have its own tools
-switched off, as with `pi -p --no-session --no-tools`, or such text may make it run something.
+The input contains text from anyone: web pages, files, the output of tools. A coding agent should have its tools
+disabled, as with `pi -p --no-session --no-tools`, or such text may make it run something.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _ESCAPES = re.compile(
 
 
 class CommandBackend:
-    """A model that a program of this machine asks."""
+    """A model reached through a program of this machine."""
 
     def __init__(self, config: ModelConfig) -> None:
         self._config = config
@@ -64,7 +65,7 @@ class CommandBackend:
         return Reply(output, asked, estimate(output), False, self._config.model)
 
     def _run(self, command: list[str], stdin: str, variables: dict[str, str]) -> str:
-        # files, not pipes: no reader is needed, and a grandchild that holds one open does not keep us waiting
+        # files instead of pipes need no reader, and a grandchild that keeps one open does not block
         with (
             tempfile.TemporaryDirectory() as folder,
             tempfile.TemporaryFile() as given,
@@ -103,7 +104,7 @@ class CommandBackend:
             return _plain(_text(printed)).strip()
 
     def _template(self) -> tuple[dict[str, str], list[str]]:
-        """The variables that are set for the program, and the program with its arguments."""
+        """The variables for the program, and the program with its arguments."""
         try:
             words = shlex.split(self._config.model)
         except ValueError as error:
@@ -144,8 +145,8 @@ class CommandBackend:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End the program and what it started: asked first, so that it can put its files away, then made to."""
-    with suppress(ProcessLookupError, PermissionError):  # of what has ended by itself
+    """End the program and its children: with SIGTERM first, so that it can clean up, then by force."""
+    with suppress(ProcessLookupError, PermissionError):  # already ended
         os.killpg(process.pid, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
             process.wait(_GRACE_SECONDS)

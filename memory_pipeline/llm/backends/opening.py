@@ -12,7 +12,7 @@ from memory_pipeline.llm.request import Request
 
 _SHOWN = 300
 _NAMES_A_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
-_MIN_SECRET = 8  # a shorter value would take ordinary words out of messages
+_MIN_SECRET = 8  # shorter values may be ordinary words
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Reply:
     """Input tokens; None if the model does not report them."""
     output_tokens: int | None
     truncated: bool
-    """Whether it stopped because it had used up the tokens that it may answer with."""
+    """Whether the answer stopped at the token limit."""
     model: str
     """The model's name as the provider reports it."""
     cache_read_tokens: int = 0
@@ -34,14 +34,14 @@ class Reply:
 
 
 class Backend(Protocol):
-    """A way to reach a model. It may be called from several threads at once."""
+    """The backend protocol; `send` may be called from several threads at once."""
 
     def send(self, request: Request) -> Reply:
         """The model's answer. Raises `TransientError`, `RequestRefusedError` or `ModelMisconfiguredError`."""
 
 
 def backend_of(config: ModelConfig) -> Backend:
-    """A command if the model has arguments, else a provider."""
+    """The backend of a model: a command if the name has arguments, else a provider."""
     if config.is_command:
         from memory_pipeline.llm.backends.command import CommandBackend
 
@@ -52,7 +52,7 @@ def backend_of(config: ModelConfig) -> Backend:
 
 
 def quotable(text: str) -> str:
-    """Text from others for use in a message: one short line, without a key of the environment or of an address."""
+    """External text for use in a message: one short line, without keys from the environment or from URLs."""
     for name, value in os.environ.items():
         if _NAMES_A_SECRET.search(name) and len(value.strip()) >= _MIN_SECRET:
             text = text.replace(value.strip(), "***")

@@ -1,7 +1,8 @@
-"""Models of providers, through pydantic-ai: `openai:…`, `anthropic:…`, `google:…`, `ollama:…` and what else it knows.
+"""Models of providers through pydantic-ai: `openai:…`, `anthropic:…`, `google:…`, `ollama:…` and others that it
+supports.
 
-Every call has an event loop, an HTTP client and connections of its own, closed before it returns: calls come from
-worker threads, and a client must not outlive its loop. Which models see images is known here too (`sees_images`).
+Every call has its own event loop, HTTP client and connections, closed before it returns: calls come from worker
+threads, and a client must not outlive its loop. This module also knows which models see images (`sees_images`).
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ if TYPE_CHECKING:
 OLLAMA_URL = "http://localhost:11434/v1"
 _BUSY = (408, 409, 425, 429)
 _TOO_MANY = (429, 529)
-"""The second is Anthropic's for a model that is overloaded."""
-_NO_SUCH_PLACE = (404, 405, 410)
-_NOT_KNOWN = 501
-"""Messages of servers that do not know a feature, such as a schema."""
+"""The second is Anthropic's status for an overloaded model."""
+_NOT_FOUND = (404, 405, 410)
+_NOT_IMPLEMENTED = 501
+"""The status of servers that lack a feature, such as schemas."""
 _A = TypeVar("_A")
 _T = TypeVar("_T")
 
@@ -45,14 +46,14 @@ class ProviderBackend:
         self._config = config
         self.provider, _, self._name = config.model.strip().partition(":")
         self._instructions: set[str] = set()
-        """Instructions that were sent before, so that the provider is asked to cache them."""
+        """Instructions that were sent before, which the provider is asked to cache."""
 
     def send(self, request: Request) -> Reply:
         """Make one call without tools and without the library's own retries, within one time limit."""
         return self._run(lambda model: self._ask(model, request), self._reply)
 
     def _run(self, ask: Callable[[Model], Awaitable[_A]], read: Callable[[_A], _T]) -> _T:
-        """Run the coroutine in an event loop of its own and translate its errors into those of a backend."""
+        """Run the coroutine in its own event loop and translate errors into those of a backend."""
         from pydantic_ai.exceptions import AgentRunError, UserError
 
         async def asked(model: Model) -> _A:
@@ -64,10 +65,10 @@ class ProviderBackend:
         except (TransientError, RequestRefusedError, ModelMisconfiguredError):
             raise
         except AgentRunError as error:
-            raise self._meaning(error) from None
+            raise self._translate_error(error) from None
         except UserError as error:
             raise self._misconfigured(f"cannot be asked so: {quotable(str(error)).rstrip('.')}") from None
-        except Exception as error:  # what the libraries stumble over in an answer of another shape than they know
+        except Exception as error:  # errors of the libraries on answers in an unknown form
             reason = f"its answer cannot be read ({type(error).__name__}: {error})"
             raise TransientError(self._failed(reason), may_be_billed=True) from None
 
@@ -77,8 +78,8 @@ class ProviderBackend:
         settings = settings_of(model, request)
         settings |= {"timeout": self._config.timeout, "request_timeout": self._config.timeout, "max_retries": 0}
         if request.system in self._instructions:
-            # a provider that has to be asked takes a quarter more for what it keeps, and a tenth when it comes again:
-            # never for instructions that are sent once
+            # providers with explicit caching charge a quarter more for writes and a tenth for reads, so instructions
+            # that are sent once are not cached
             settings["cache"] = {"messages": False}
         self._instructions.add(request.system)
         if server := server_at(self.url):
@@ -110,7 +111,7 @@ class ProviderBackend:
         )
 
     def _model(self) -> Model:
-        """The model with a client of its own. Raises `ModelMisconfiguredError`."""
+        """The model with its own client. Raises `ModelMisconfiguredError`."""
         from openai import OpenAIError
         from pydantic_ai.exceptions import UserError
 
@@ -121,7 +122,9 @@ class ProviderBackend:
         if (url := self.url) and not url.startswith(("http://", "https://")):
             raise self._misconfigured("is asked for at an address that does not begin with http:// or https://")
         try:
-            return self._compatible(url) if url and self.provider in ("openai", "ollama") else self._known()
+            return (
+                self._compatible(url) if url and self.provider in ("openai", "ollama") else self._known_provider_model()
+            )
         except ImportError:
             raise self._misconfigured(
                 f'needs a package that is not installed; `pip install "pydantic-ai-slim[{self.provider}]"`'
@@ -133,7 +136,7 @@ class ProviderBackend:
 
     @property
     def url(self) -> str | None:
-        """The server that is set, None for the provider's own."""
+        """The configured server, None for the provider's own."""
         if self._config.base_url or self.provider not in ("openai", "ollama"):
             return self._config.base_url
         return os.environ.get(f"{self.provider.upper()}_BASE_URL") or (
@@ -141,18 +144,18 @@ class ProviderBackend:
         )
 
     def _compatible(self, url: str) -> Model:
-        """A server that speaks OpenAI's older protocol, which all compatible ones do."""
+        """A server with OpenAI's older protocol, which all compatible servers support."""
         from pydantic_ai.models.ollama import OllamaModel
         from pydantic_ai.models.openai import OpenAIChatModel
         from pydantic_ai.providers.ollama import OllamaProvider
         from pydantic_ai.providers.openai import OpenAIProvider
 
-        key = os.environ.get(self._key, "").strip() or "none"  # the library asks for one, local servers do not
+        key = os.environ.get(self._key, "").strip() or "none"  # the library requires one, local servers do not
         if self.provider == "ollama":
             return OllamaModel(self._name, provider=OllamaProvider(url, key), profile=_with_old_limit)
         return OpenAIChatModel(self._name, provider=OpenAIProvider(url, key), profile=_with_old_limit)
 
-    def _known(self) -> Model:
+    def _known_provider_model(self) -> Model:
         from pydantic_ai.models import infer_model
         from pydantic_ai.providers import infer_provider, infer_provider_class
 
@@ -166,41 +169,43 @@ class ProviderBackend:
 
     @property
     def _key(self) -> str:
-        """The variable of the provider's key."""
+        """The environment variable with the provider's key."""
         family = self.provider.partition("-")[0] if self.provider.startswith(("openai-", "google-")) else self.provider
         return f"{family.upper().replace('-', '_')}_API_KEY"
 
-    def _meaning(self, error: Exception) -> TransientError | RequestRefusedError | ModelMisconfiguredError:
-        """The error for the call, the request or the settings that a failure stands for."""
+    def _translate_error(self, error: Exception) -> TransientError | RequestRefusedError | ModelMisconfiguredError:
+        """The error that represents a failure of the call, the request or the settings."""
         from pydantic_ai import exceptions as known
 
-        if isinstance(error, known.ModelAuthenticationError):  # not quoted: providers quote the key
+        if isinstance(error, known.ModelAuthenticationError):  # not quoted, as providers quote the key
             return self._misconfigured(f"refuses the key or does not allow it this model; check {self._key}")
         if isinstance(error, known.ModelQuotaExceededError):
             return self._misconfigured(
-                f"has no credit or quota left for the key in {self._key} ({_said(error)}); "
+                f"has no credit or quota left for the key in {self._key} ({_error_text(error)}); "
                 "top it up or take another model"
             )
         status = error.status_code if isinstance(error, known.ModelHTTPError) else 0
-        if isinstance(error, known.ModelNotFoundError) or status in _NO_SUCH_PLACE:
+        if isinstance(error, known.ModelNotFoundError) or status in _NOT_FOUND:
             role = self._config.role
             address = f"{self.provider.upper() if role.endswith('FALLBACK') else role}_BASE_URL"
             return self._misconfigured(
-                f"is not there ({_said(error)}); check the model's name and {address}, which mostly ends with /v1"
+                f"is not there ({_error_text(error)}); check the model's name and {address}, which mostly ends with /v1"
             )
         if isinstance(error, known.ContentFilterError):
-            return RequestRefusedError(f"{self._config.model} filtered it ({_said(error)}).", may_be_billed=True)
-        is_refused = status == _NOT_KNOWN or (400 <= status < 500 and status not in _BUSY)
+            return RequestRefusedError(f"{self._config.model} filtered it ({_error_text(error)}).", may_be_billed=True)
+        is_refused = status == _NOT_IMPLEMENTED or (400 <= status < 500 and status not in _BUSY)
         if is_refused or isinstance(error, known.ModelRequestRejectedError):
-            return RequestRefusedError(f"{self._config.model} does not take the request: {_said(error)}")
+            return RequestRefusedError(f"{self._config.model} does not take the request: {_error_text(error)}")
         if isinstance(error, known.ModelRequestTimeout | known.ModelTimeoutError):
             return TransientError(self._failed(f"no answer within {self._config.timeout:g} s"), may_be_billed=True)
         if isinstance(error, known.ModelConnectionError):
             sent = error.phase not in ("pool", "connect")
-            return TransientError(self._failed(_said(error)), error.retry_after, may_be_billed=sent)
+            return TransientError(self._failed(_error_text(error)), error.retry_after, may_be_billed=sent)
         retry_after = error.retry_after if isinstance(error, known.ModelAPIError) else None
         too_many = status in _TOO_MANY
-        return TransientError(self._failed(_said(error)), retry_after, may_be_billed=not status, is_too_many=too_many)
+        return TransientError(
+            self._failed(_error_text(error)), retry_after, may_be_billed=not status, is_too_many=too_many
+        )
 
     def _failed(self, reason: str) -> str:
         return f"{self._config.model}: {quotable(reason)}"
@@ -231,7 +236,8 @@ def message_of(request: Request) -> ModelRequest:
 
 
 def parameters_of(model: Model, request: Request) -> ModelRequestParameters:
-    """Text, or JSON that fits the request's schema. Raises `RequestRefusedError` where the model takes none."""
+    """The parameters for a text answer, or one that fits the request's schema. Raises `RequestRefusedError` if the
+    model does not support schemas."""
     from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.output import OutputObjectDefinition
 
@@ -244,12 +250,13 @@ def parameters_of(model: Model, request: Request) -> ModelRequestParameters:
 
 
 def _takes_temperature(profile: ModelProfile) -> bool:
-    """Models that think do not, and a request with one is refused."""
+    """Whether the model accepts a temperature: reasoning models refuse such requests."""
     return not (profile.get("openai_supports_reasoning") or profile.get("anthropic_disallows_sampling_settings"))
 
 
 def _with_old_limit(profile: ModelProfile) -> ModelProfile:
-    """`max_tokens`, which every compatible server knows; some ignore its successor and would write without end.
+    """The profile with `max_tokens`, which every compatible server supports; some ignore its successor and would write
+    without end.
 
     OpenAI's own models that think refuse the old name.
     """
@@ -260,8 +267,8 @@ def _with_old_limit(profile: ModelProfile) -> ModelProfile:
     return merge_profile(profile, OpenAIModelProfile(openai_chat_supports_max_completion_tokens=thinks))
 
 
-def _said(error: Exception) -> str:
-    """The sentence in a provider's error, wherever it put it."""
+def _error_text(error: Exception) -> str:
+    """The message in a provider's error, wherever it is."""
     body: object = getattr(error, "body", None)
     while isinstance(body, dict):
         body = body.get("error") or body.get("message") or body.get("detail")
@@ -275,11 +282,11 @@ _SEEING = re.compile(
     r"|mistral-(small|medium)-?3",
     re.I,
 )
-"""Names of model families that take images. Others are asked without images."""
+"""Names of model families that accept images. Other models get requests without images."""
 
 
 def sees(config: ModelConfig) -> bool:
-    """Whether images go along with a request: with known families, never with a command."""
+    """Whether requests include images: for known families, never for commands."""
     if config.is_command:
         return False
     return bool(_SEEING.search(config.model)) if config.sees is None else config.sees
@@ -287,7 +294,8 @@ def sees(config: ModelConfig) -> bool:
 
 @cache
 def takes_schema(config: ModelConfig) -> bool:
-    """Whether an answer can be held to a JSON schema, as the library's profile of the model says; no key is needed.
+    """Whether the model supports JSON schemas, according to the library's profile; needs no key. Never for commands.
+    Servers with OpenAI's protocol may refuse schemas anyway.
 
     Never with a command. Who speaks OpenAI's protocol somewhere else may refuse it all the same.
     """
@@ -295,7 +303,7 @@ def takes_schema(config: ModelConfig) -> bool:
         return False
     try:
         return bool(_profile_of(config).get("supports_json_schema_output"))
-    except Exception:  # not a known model, or its package is missing: who asks it says so
+    except Exception:  # unknown model or missing package, which a request reports
         return False
 
 
@@ -305,6 +313,6 @@ def _profile_of(config: ModelConfig) -> ModelProfile:
     from pydantic_ai.providers.ollama import OllamaProvider
 
     provider, _, name = config.model.strip().partition(":")
-    if provider == "ollama":  # where it runs decides
+    if provider == "ollama":  # depends on the server
         return OllamaModel(name, provider=OllamaProvider(ProviderBackend(config).url, "none")).profile
     return infer_provider_class(provider).model_profile(name) or {}
