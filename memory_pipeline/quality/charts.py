@@ -1,4 +1,4 @@
-"""A figure by day as SVG inside the page: without script or address, in the colours of the page's theme."""
+"""A chart of a figure by day as inline SVG, without scripts or URLs, in the colours of the page's theme."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ WIDTH, HEIGHT = 400, 150
 LEFT, RIGHT, TOP, BOTTOM = 56, 10, 10, 24
 """Margins around the plot, for the labels."""
 MAX_DOTS = 45
-"""Days up to which each is marked; more dots would hide the line."""
+"""Maximum number of days that are marked by dots; more would hide the line."""
 GAP = timedelta(days=14)
-"""Days without a value from which the line is broken."""
+"""Minimum time without a value that interrupts the line."""
 _SVG = Markup('<svg role="img" aria-label="{}" viewBox="0 0 {} {}" font-size="11" font-family="sans-serif">{}</svg>')
 _GRID = Markup('<path d="M{} {:.1f}H{}" stroke="var(--line)"/>')
 _LABEL = Markup('<text x="{}" y="{:.1f}" text-anchor="{}" fill="var(--ink-soft)">{}</text>')
@@ -24,7 +24,7 @@ _DOT = Markup('<circle cx="{:.1f}" cy="{:.1f}" r="2" fill="var(--mark)"/>')
 
 
 def draw(figure: Figure) -> Markup:
-    """The SVG of a figure with values on two days or more."""
+    """The SVG of a figure with values on at least two days."""
     values = sorted(figure.by_day.items())
     (first, _), (last, _) = values[0], values[-1]
     highest = max(value for _, value in values) or 1
@@ -55,7 +55,7 @@ def _unbroken(values: Sequence[tuple[date, float]]) -> Iterator[list[tuple[date,
 
 
 def _describe(figure: Figure, values: Sequence[tuple[date, float]]) -> str:
-    """The contents of the drawing in words."""
+    """The contents of the chart in words."""
     numbers = [value for _, value in values]
     lowest, highest, last = map(figure.shown, (min(numbers), max(numbers), numbers[-1]))
     span = f"{len(values)} days from {values[0][0]} to {values[-1][0]}"

@@ -1,4 +1,4 @@
-"""The offenders of failing checks with the words behind them, so that the report can be read without the tables."""
+"""The offenders of failed checks with quotes, so that the report can be read without the tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WINDOW = re.compile(r"\bwindow ([0-9a-f]{12})\b")
 
 @dataclass(frozen=True)
 class Quote:
-    """Words of a session with their speaker and place."""
+    """A quote from a session with its speaker and place."""
 
     said_by: str
     place: str
@@ -31,7 +31,7 @@ class Quote:
 
 @dataclass(frozen=True)
 class Offender:
-    """A sentence of a check, the line it is about, and the words behind that line."""
+    """A sentence of a check, the line that it is about, and the evidence of that line."""
 
     sentence: str
     session: str | None = None
@@ -40,7 +40,7 @@ class Offender:
 
 
 class Evidence:
-    """The tables of the days that failed, each read once."""
+    """The tables of the failed days, each read once."""
 
     def __init__(self, lake: Lake, days: Iterable[date]) -> None:
         chosen = sorted(set(days))
@@ -80,14 +80,14 @@ class Evidence:
 
 @dataclass(frozen=True)
 class WorstDay:
-    """A day with the checks that failed on it, each with what it names."""
+    """A day with the checks that failed on it, each with its offenders."""
 
     day: date
     failed: tuple[tuple[Result, tuple[Offender, ...]], ...]
 
 
 def worst_days(lake: Lake, results: Sequence[Result], most: int) -> list[WorstDay]:
-    """The days on which most failed, errors before warnings, newer before older."""
+    """The days with the most failures, errors before warnings, newer before older."""
     by_day: dict[date, list[Result]] = {}
     for result in results:
         if not result.passed and result.day is not None:
@@ -95,16 +95,18 @@ def worst_days(lake: Lake, results: Sequence[Result], most: int) -> list[WorstDa
     days = sorted(by_day, key=lambda d: (sum(r.severe for r in by_day[d]), len(by_day[d]), d), reverse=True)[:most]
     evidence = Evidence(lake, days)
     return [
-        WorstDay(day, tuple((r, tuple(evidence.of(o) for o in r.offenders)) for r in sorted(by_day[day], key=_gravity)))
+        WorstDay(
+            day, tuple((r, tuple(evidence.of(o) for o in r.offenders)) for r in sorted(by_day[day], key=_severity_key))
+        )
         for day in days
     ]
 
 
 def worst_sessions(days: Iterable[WorstDay], most: int) -> list[tuple[str, int]]:
-    """The sessions named most by failed checks, with how often."""
+    """The sessions that failed checks name most often, with the count."""
     named = Counter(o.session for day in days for _, offenders in day.failed for o in offenders if o.session)
     return named.most_common(most)
 
 
-def _gravity(result: Result) -> tuple[bool, str]:
+def _severity_key(result: Result) -> tuple[bool, str]:
     return not result.severe, result.name

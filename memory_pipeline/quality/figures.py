@@ -1,7 +1,7 @@
-"""Numbers of quality by day: those of the checks, and those that no check judges.
+"""Quality figures by day: those of the checks, and others.
 
-Each is a share or a count of one local day. A day without anything to count has none, so that nothing looks like zero
-that was not there.
+Each is a share or a count of one local day. A day with nothing to count has no value, so that missing data does not
+look like zero.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ class Figure:
         return f"{value:,.0f}{self.unit}" if value == int(value) or value >= 100 else f"{value:,.1f}{self.unit}"
 
     def mean(self, last: date, days: int = 7) -> float | None:
-        """The mean of those of the days up to the last that have a value."""
+        """The mean of the values of the days up to the last one."""
         found = [v for n in range(days) if (v := self.by_day.get(last - timedelta(days=n))) is not None]
         return sum(found) / len(found) if found else None
 
     def change(self, last: date) -> tuple[float, float] | None:
-        """The means of the week to the last day and of the one before, where both have a value."""
+        """The means of the week up to the last day and of the week before, if both have values."""
         now, before = self.mean(last), self.mean(last - WEEK)
         return None if now is None or before is None else (now, before)
 
     def is_worse(self, last: date) -> bool | None:
-        """Whether the week is worse than the one before; None where it is the same, or where neither is better."""
+        """Whether the week is worse than the one before; None if equal, or if neither direction is better."""
         means = self.change(last)
         if means is None or self.lower_is_better is None or means[0] == means[1]:
             return None
@@ -68,7 +68,7 @@ class Figure:
 
 def figures_of(lake: Lake, results: Iterable[Result], zone: ZoneInfo) -> list[Figure]:
     """All figures, those of the checks first; a decision counts on its local day in this zone."""
-    values = _of_checks(results) | _of_tables(lake) | _of_reviewing(lake, zone) | _of_models(lake)
+    values = _check_values(results) | _table_values(lake) | _review_values(lake, zone) | _model_values(lake)
     return [replace(figure, by_day=values[figure.key]) for figure in FIGURES]
 
 
@@ -102,11 +102,11 @@ _RATIOS = {
     "repeating": ("regurgitation", "repeating", "checked"),
     "high": ("high_is_rare", "high", "observations"),
 }
-"""The check, part and whole of each figure that checks of observations give."""
+"""For each figure from checks of observations, the check and the names of part and whole."""
 _Values = dict[str, dict[date, float]]
 
 
-def _of_checks(results: Iterable[Result]) -> _Values:
+def _check_values(results: Iterable[Result]) -> _Values:
     found: _Values = {key: {} for key in _RATIOS}
     by_name = {f"observations/{check}": (key, part, whole) for key, (check, part, whole) in _RATIOS.items()}
     for result in results:
@@ -116,21 +116,21 @@ def _of_checks(results: Iterable[Result]) -> _Values:
     return found
 
 
-def _of_tables(lake: Lake) -> _Values:
+def _table_values(lake: Lake) -> _Values:
     observed = lake.read("observations", columns=["day", "text", "priority", "kind", "trust"]).sort("day")
     with_words = [day for day in lake.days("messages") if not lake.is_retired("messages", day)]
     said = lake.read("messages", with_words, ["day", "role", "text", "voided"])
     said = said.filter(~pl.col("voided").fill_null(False))
     marks = said.group_by("day").agg(pl.col("text").str.count_matches(MARK.pattern).sum().alias("marks"))
     return {
-        "not_standing_alone": _not_standing_alone(observed),
+        "not_standing_alone": _not_self_contained(observed),
         "duplicates": _duplicates(observed),
         "coverage": _coverage(said.filter(pl.col("role") == USER), observed),
         "redactions": {day: float(count) for day, count in marks.iter_rows()},
     }
 
 
-def _not_standing_alone(observed: pl.DataFrame) -> dict[date, float]:
+def _not_self_contained(observed: pl.DataFrame) -> dict[date, float]:
     own = observed.filter((pl.col("priority") == HIGH) & (pl.col("trust") == USER))
     by_day: dict[date, list[bool]] = defaultdict(list)
     for day, text in own.select("day", "text").iter_rows():
@@ -160,7 +160,7 @@ def _words_by_day(frame: pl.DataFrame) -> dict[date, set[str]]:
     return by_day
 
 
-def _of_reviewing(lake: Lake, zone: ZoneInfo) -> _Values:
+def _review_values(lake: Lake, zone: ZoneInfo) -> _Values:
     offered = lake.read("proposals", columns=["day"]).group_by("day").len()
     decided = ProposalLog(lake).frame.filter(pl.col("status") != PENDING, pl.col("decided_at").is_not_null())
     by_day: dict[date, list[bool]] = defaultdict(list)
@@ -173,7 +173,7 @@ def _shares(by_day: Mapping[date, Sequence[bool]]) -> dict[date, float]:
     return {day: sum(found) / len(found) for day, found in by_day.items()}
 
 
-def _of_models(lake: Lake) -> _Values:
+def _model_values(lake: Lake) -> _Values:
     calls = lake.read("ledger").filter(~pl.col("cached").fill_null(False))
     tokens = pl.col("input_tokens") + pl.col("output_tokens")
     rows = calls.group_by("day").agg(pl.col("cost_usd").fill_null(0).sum(), tokens.sum().alias("tokens")).to_dicts()
@@ -201,6 +201,6 @@ def costs(lake: Lake) -> list[dict[str, str | int | float]]:
 
 
 def seconds_figures(by_stage: Mapping[str, Mapping[date, float]], most: int = 6) -> list[Figure]:
-    """Seconds by day of the stages that took longest in all."""
+    """Seconds by day of the stages with the largest totals."""
     ordered: Sequence[str] = sorted(by_stage, key=lambda stage: -sum(by_stage[stage].values()))
     return [Figure(f"seconds_{s}", s, "All steps of a day.", by_stage[s], unit=" s") for s in ordered[:most]]

@@ -1,4 +1,4 @@
-"""The report as one page of HTML, which needs no network and runs no script, and as JSON beside it."""
+"""The report as one HTML page without network access and scripts, and as JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memory_pipeline.quality.results import Checked
 from memory_pipeline.text.hidden import plain
 
 COLUMNS = 60
-"""Days of the table of checks, the last; the one below it counts all."""
+"""Number of last days in the table of checks; the table below it counts all days."""
 DAYS_NAMED = 12
 _CODE = re.compile(r"`([^`]+)`")
 
@@ -43,8 +43,8 @@ def rendered(report: Report) -> str:
 
 
 def embedded(report: Report, linked: Callable[[str], Markup]) -> Markup:
-    """The content of the page, for another page with the styles of `report.css`; ``linked`` makes links of the ids that
-    a check names."""
+    """The content for embedding in another page with the styles of `report.css`; ``linked`` converts ids in sentences
+    to links."""
     names = ("report_head.html.jinja", "report_main.html.jinja")
     shown = _shown(report, linked)
     return Markup("".join(_templates().get_template(name).render(shown) for name in names))
@@ -83,7 +83,7 @@ def _templates() -> Environment:
 
 
 def _with_code(text: str) -> Markup:
-    """The text with code elements for what stands between backticks."""
+    """The text with code elements in place of backticks."""
     return Markup(_CODE.sub(r"<code>\1</code>", f"{escape(text)}"))
 
 

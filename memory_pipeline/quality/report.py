@@ -1,4 +1,4 @@
-"""The quality report: what the checks found, the numbers by day, what got worse, and what to do about it."""
+"""The quality report: results of checks, figures by day, deteriorations, and advice."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Report:
     seconds: tuple[Figure, ...]
     worst: tuple[WorstDay, ...]
     sessions: tuple[tuple[str, int], ...]
-    """The sessions named most by failed checks, with how often."""
+    """The sessions that failed checks name most often, with the count."""
     changes: tuple[str, ...]
     sections: tuple[Mapping[str, str | int], ...]
     costs: tuple[Mapping[str, str | int | float], ...]
@@ -69,7 +69,7 @@ def make_report(
     seconds: Mapping[str, Mapping[date, float]],
     now: datetime,
 ) -> Report:
-    """``about`` has every check by name with what it judges; ``seconds`` are by stage and day."""
+    """The report. ``about`` maps each check to its description; ``seconds`` are by stage and day."""
     lake = workspace.lake
     days = tuple(lake.read("sessions", columns=["day"])["day"].unique().sort())
     figures = figures_of(lake, results, workspace.settings.zone)
@@ -85,17 +85,17 @@ def make_report(
         tuple(seconds_figures(seconds)),
         tuple(worst),
         tuple(worst_sessions(worst, MOST_SESSIONS)),
-        tuple([*changed, *_moved(figures, days[-1])] if days else ()),
+        tuple([*changed, *_notable_changes(figures, days[-1])] if days else ()),
         tuple(acceptance(lake)),
         tuple(costs(lake)),
     )
 
 
 NOTABLE = 0.2
-"""Change of a mean, as a share of the larger one, from which it is mentioned."""
+"""Minimum change of a mean, as a share of the larger one, that is mentioned."""
 
 
-def _moved(figures: Sequence[Figure], last: date) -> list[str]:
+def _notable_changes(figures: Sequence[Figure], last: date) -> list[str]:
     found = []
     for figure in figures:
         means = figure.change(last)
@@ -110,7 +110,7 @@ def _moved(figures: Sequence[Figure], last: date) -> list[str]:
 
 
 def as_json(report: Report) -> dict[str, Any]:
-    """The report as plain data, with all that the page has."""
+    """The report as plain data, with everything on the page."""
     return {
         "made_at": report.made_at.isoformat(timespec="seconds"),
         "workspace": report.workspace,

@@ -37,15 +37,15 @@ ADVICE: Mapping[str, str] = {
     "somebody_decides": "`memory review` shows what waits, one line at a time; nothing enters MEMORY.md without you.",
     "identity_files": "`memory admin identity` shows which file is missing or where a link leads.",
 }
-"""By check, the action that a user can take when it fails."""
-_QUOTES = "No model is set: these are quotes, or of a model that was set before. Run the day again"
+"""The action for a user after a failure, by check."""
+_NO_MODEL_NOTE = "No model is set: these are quotes, or of a model that was set before. Run the day again"
 WITHOUT_MODEL: Mapping[str, str] = {
     "no_silent_zero": "`memory show DAY` says why of each window; run the day again.",
-    "hallucinated_timestamps": f"{_QUOTES}.",
-    "ungrounded_specifics": f"{_QUOTES}.",
-    "regurgitation": f"{_QUOTES}, and look at the lines below.",
+    "hallucinated_timestamps": f"{_NO_MODEL_NOTE}.",
+    "ungrounded_specifics": f"{_NO_MODEL_NOTE}.",
+    "regurgitation": f"{_NO_MODEL_NOTE}, and look at the lines below.",
 }
-"""The same where no model is set, for the checks whose advice is about one."""
+"""The same without a model, for the checks whose advice is about one."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Result:
     day: date | None
     passed: bool
     severe: bool
-    """Whether a failure is an error, and not a warning."""
+    """Whether a failure is an error rather than a warning."""
     sentence: str = ""
     numbers: Mapping[str, float] = field(default_factory=dict)
     offenders: tuple[str, ...] = ()
@@ -69,23 +69,23 @@ class Result:
 
 @dataclass(frozen=True)
 class Checked:
-    """A check over the days: `about` is what it judges."""
+    """The results of a check over days; `about` is its description."""
 
     name: str
     about: str
     results: Mapping[date | None, Result]
     has_model: bool = True
-    """Whether a model is set, of which the advice may speak."""
+    """Whether a model is set, which affects the advice."""
 
     @property
     def failed(self) -> list[Result]:
-        """Newest first; what is about everything before all days."""
+        """The failures, newest first; those about everything come before those of days."""
         bad = [r for r in self.results.values() if not r.passed]
         return sorted(bad, key=lambda r: (r.day is None, r.day or date.min), reverse=True)
 
     @property
     def is_by_day(self) -> bool:
-        """Whether the check stores results by day, and not for everything or by weeks or months."""
+        """Whether the check has results by day, not for everything or by week or month."""
         return bool(set(self.results) - {None}) and LEVEL_OF.get(self.name.partition("/")[0], DAY) == DAY
 
     @property
@@ -94,13 +94,14 @@ class Checked:
         return ADVICE.get(name, "") if self.has_model else WITHOUT_MODEL.get(name, ADVICE.get(name, ""))
 
     def share_passed(self, days: Iterable[date]) -> float | None:
-        """The share of these days that passed, if the check has results for any."""
+        """The share of these days that passed; None without results."""
         judged = [self.results[day].passed for day in days if day in self.results]
         return sum(judged) / len(judged) if judged else None
 
 
 def by_check(results: Iterable[Result], about: Mapping[str, str], *, has_model: bool = True) -> list[Checked]:
-    """The results in the order of ``about``, which has a sentence for each check's name; the latest result is last."""
+    """The results in the order of ``about``, which maps each check to a sentence; later results override earlier
+    ones."""
     found: dict[str, dict[date | None, Result]] = defaultdict(dict)
     for result in results:
         found[result.name][result.day] = result
@@ -108,7 +109,7 @@ def by_check(results: Iterable[Result], about: Mapping[str, str], *, has_model: 
 
 
 def changes(checked: Iterable[Checked], last: date) -> list[str]:
-    """Changes for better or worse of the last seven days against the seven before them."""
+    """Improvements and deteriorations of the last seven days compared with the seven before."""
     week = [last - timedelta(days=n) for n in range(7)]
     found = []
     for check in checked:
