@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 # More than four processes of tests are no faster, and each may need 2 GB. Of all tests those that start programs wait
 # a third of their time, so that two cores take three processes; each imports all tests, which takes half a minute.
 PARALLEL := -n auto --maxprocesses 4 --dist worksteal
-ALL_PARALLEL := -n 3 --dist worksteal
+ALL_PARALLEL := -n 3 --dist worksteal --durations 40 --durations-min 10
 
 .PHONY: run test test-all test-nightly ui check docs check-docs bench bench-all setup setup-dev chromium postgres redis harnesses clean
 

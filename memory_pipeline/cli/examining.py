@@ -16,6 +16,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.cache import AnswerCache
 from memory_pipeline.llm.config import observer_model
 from memory_pipeline.llm.ledger import Usage
+from memory_pipeline.llm.request import Answer
 from memory_pipeline.observations.examination import Result, examine, keep, result_of, session
 from memory_pipeline.observations.flags import UNGROUNDED
 from memory_pipeline.observations.observing import Job, jobs_of, observe_session
@@ -47,6 +48,7 @@ class Trial:
     used: Usage | None = None
     result: Result | None = None
     """None without a readable answer."""
+    answers: Sequence[Answer] = ()
 
 
 def examined(settings: Settings) -> Trial:
@@ -126,7 +128,7 @@ def try_model(settings: Settings) -> Trial:
     pace = (used.input_tokens + used.output_tokens) / seconds if seconds else None
     update = {"reason": reason or _unusable_reason(outcome.segments) or result.reason, "tokens_per_second": pace}
     result = result.model_copy(update=update)
-    return Trial(quotes, facts, result.reason, seconds, used, result)
+    return Trial(quotes, facts, result.reason, seconds, used, result, answers)
 
 
 def _example(settings: Settings, place: Path) -> Job:

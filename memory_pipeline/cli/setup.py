@@ -57,7 +57,7 @@ def setup(
     if exam:
         choice = _choice_named(exam, found)
         is_set = choice.model == settings.observer.model
-        _examine(settings, choice, settings if is_set else _with_choice(settings, choice), "")
+        _examine(settings, choice, settings if is_set else with_choice(settings, choice), "")
         return
     if yes and model:
         set_up(settings, _choice_named(model, found))
@@ -113,7 +113,7 @@ def show_choices(settings: Settings, offered: list[Choice]) -> Outlook | None:
         if choice.missing:
             say(f"     {'':<{width}}{choice.missing}", "yellow")
         if outlook:
-            say(f"     {'':<{width}}{outlook.cost(_with_choice(settings, choice))}")
+            say(f"     {'':<{width}}{outlook.cost(with_choice(settings, choice))}")
     return outlook
 
 
@@ -139,7 +139,7 @@ def set_up(settings: Settings, choice: Choice, outlook: Outlook | None = None) -
     _refuse_small(choice, choice.context)
     if choice.kind == "agent" and not shutil.which(choice.name):
         raise fail(f"{choice.name} is not on PATH; install it first. {UNCHANGED}")
-    _examine(settings, choice, _with_choice(settings, choice), UNCHANGED, outlook)
+    _examine(settings, choice, with_choice(settings, choice), UNCHANGED, outlook)
     context = choice.context or loaded_context(choice)
     _refuse_small(choice, context)
     values = _values(settings, replace(choice, context=context))
@@ -198,7 +198,7 @@ def _values(settings: Settings, choice: Choice) -> dict[str, str | None]:
     return values | own
 
 
-def _with_choice(settings: Settings, choice: Choice) -> Settings:
+def with_choice(settings: Settings, choice: Choice) -> Settings:
     """The settings with this choice."""
     values = nested(_values(settings, choice))
     try:
