@@ -1,6 +1,6 @@
-"""An audit of a memory file, whoever wrote it: who said each line and when, and what is wrong with it.
+"""Audit of any memory file: the source and date of each line, and its faults.
 
-The file is only read. A line that nobody said is no fault: people write files by hand.
+The file is only read. A line without a source is no fault, as people write such files by hand.
 """
 
 from __future__ import annotations
@@ -42,22 +42,24 @@ KINDS = SECRET, CONTRADICTING, STALE, DUPLICATE, JUNK, UNSOURCED = (
     *("secret", "contradicting", "stale"),
     *("duplicate", "junk", "unsourced"),
 )
-"""The kinds of findings, the worst first."""
+"""The kinds of findings, worst first."""
 NOT_SHOWN = "[left out: it tells a secret]"
 MAX_QUOTED = 120
 MIN_REPEATED = 6
-"""Content words of a duplicate below another heading: a shorter line may well hold for both."""
+"""Minimum content words of a duplicate below another heading: a shorter line may apply to both."""
 MIN_NUANCED = 8
-"""Content words from which one word more says nothing else."""
+"""Minimum content words of lines that count as equal although one has an extra word."""
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s")
-_GOES_ON = re.compile(r"\s*[a-zà-ÿ`(\"“]|\s+\S")
+_CONTINUATION = re.compile(r"\s*[a-zà-ÿ`(\"“]|\s+\S")
 _ORDERED = re.compile(r"\b(?:before|after|then|than|from|to|into|over)\b", re.I)
 _PLACE = re.compile(r"\blines? \d|\([^)]*\d[^)]*\)", re.I)
 _NUMBERED = re.compile(r"\d")
 _WHOLE_QUESTION = re.compile(r"[^:：\"“”'‘«»?？]+[?？][)*_` ]*")
-"""A question that is not quoted by a rule, as in 'ask "Is it simple?"'."""
-_POLAR = content_words("never always only must should avoid without stop don't isn't can't cannot won't doesn't")
-"""Words that say whether, and not what."""
+"""A question that is not quoted in a rule, as in 'ask "Is it simple?"'."""
+_POLARITY_WORDS = content_words(
+    "never always only must should avoid without stop don't isn't can't cannot won't doesn't"
+)
+"""Words for polarity, without other content."""
 
 
 class Finding(NamedTuple):
@@ -82,20 +84,21 @@ class AuditedLine:
     """Whether its item or paragraph has no other sentence."""
     proposal_id: str | None = None
     since: date | None = None
-    """The day since which it stands in the file, where that is known."""
+    """The day since which it is in the file, if known."""
     project: str | None = None
     said: list[Said] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 
     @property
     def last_said(self) -> date:
-        """The last day on which it is known to have held."""
+        """The last day on which the line is known to have been valid."""
         return max((day for day in (self.since, *(s.day for s in self.said)) if day), default=date.min)
 
 
 @dataclass(frozen=True)
 class Audit:
-    """The lines of a file, and the messages that were searched for them; without any no line is called unsourced."""
+    """The lines of a file, and the number of messages that were searched; without messages no line counts as
+    unsourced."""
 
     path: Path
     lines: tuple[AuditedLine, ...]
@@ -128,7 +131,7 @@ def audit(settings: Settings, path: Path) -> Audit:
     _find_replaced(lines, lake, path, redactor)
     _find_missing_names(lines, path)
     for i, line in enumerate(lines):
-        if reason := _why_junk(line, [*lines[max(0, i - 1) : i], *lines[i + 1 : i + 2]]):
+        if reason := _junk_reason(line, [*lines[max(0, i - 1) : i], *lines[i + 1 : i + 2]]):
             line.findings.append(Finding(JUNK, reason))
         if transcripts.count and not line.said and not line.proposal_id:
             line.findings.append(Finding(UNSOURCED, "nobody said it in what was read"))
@@ -139,11 +142,11 @@ def audit(settings: Settings, path: Path) -> Audit:
 
 
 def _lines(text: str, promoted: Mapping[str, date]) -> Iterator[AuditedLine]:
-    """The sentences of the text, also those that are wrapped."""
+    """The sentences of the text, including wrapped ones."""
     rows = text.split("\n")
     items = [item for item in lines_of(encode(text)) if not item.text.startswith("|")]
     above = (row for item in items for row in range(item.line_number - 1, item.line_number + item.lines - 2))
-    wrapped = {row for row in above if _GOES_ON.match(rows[row + 1])}
+    wrapped = {row for row in above if _CONTINUATION.match(rows[row + 1])}
     unwrapped = "".join(row + (" " if index in wrapped else "\n") for index, row in enumerate(rows))
     found = [(unwrapped.rfind("\n", 0, line.start) + 1, line) for line in memory_lines(unwrapped, promoted)]
     sentences = Counter(begin for begin, _ in found)
@@ -166,7 +169,7 @@ def _headings_above(rows: Sequence[str], number: int) -> list[str]:
 
 
 def _with_secrets(lines: Sequence[AuditedLine], secrets: Sequence[HiddenSecret]) -> list[AuditedLine]:
-    """The lines with those that are none but hold a secret, as in code or a table."""
+    """The lines, plus other lines that contain a secret, as in code or a table."""
     shown = list(lines)
     for number, kind in secrets:
         found = [line for line in shown if line.number == number]
@@ -179,7 +182,7 @@ def _with_secrets(lines: Sequence[AuditedLine], secrets: Sequence[HiddenSecret])
 
 
 def _promoted_from(settings: Settings, line: AuditedLine, redactor: Redactor) -> list[Said]:
-    """The sources of a line of MEMORY.md that carries the id of a proposal of this workspace."""
+    """The sources of a line of MEMORY.md with the id of a proposal of this workspace."""
     try:
         told = origin(settings, line.proposal_id)["said"] if line.proposal_id else []
     except NoSuchLineError:
@@ -195,8 +198,8 @@ def _promoted_from(settings: Settings, line: AuditedLine, redactor: Redactor) ->
 
 
 def _find_replaced(lines: Sequence[AuditedLine], lake: Lake, path: Path, redactor: Redactor) -> None:
-    """Lines whose place something took that a user said later in the same project: stale, or contradicting where nobody
-    knows since when the line stands in the file."""
+    """Find lines that a later statement of a user in the same project replaces: stale, or contradicting if the date of
+    the line is unknown."""
     project = project_of_place(lake, place_of_folder(path.resolve().parent))
     is_ours = any(line.proposal_id for line in lines)
     columns = ("day", "text", "trust", "kind", "project")
@@ -217,7 +220,7 @@ def _find_replaced(lines: Sequence[AuditedLine], lake: Lake, path: Path, redacto
 
 
 def _find_missing_names(lines: Sequence[AuditedLine], path: Path) -> None:
-    """Lines that name a file or a command which the repository around the memory file no longer has."""
+    """Find lines that name a file or command that the surrounding repository no longer has."""
     if (repository := repository_around(path.resolve().parent)) is None:
         return
     for line in lines:
@@ -226,7 +229,7 @@ def _find_missing_names(lines: Sequence[AuditedLine], path: Path) -> None:
 
 
 def _find_pairs(lines: Sequence[AuditedLine]) -> None:
-    """Lines that contradict or repeat an earlier one."""
+    """Find lines that contradict or repeat an earlier one."""
     stems = [frozenset(map(stem, content_words(line.text))) for line in lines]
     breaking = [bool(gives_up(n.text) or statement(n.text).denied or _NUMBERED.search(n.text)) for n in lines]
     for j, later in enumerate(lines):
@@ -240,43 +243,54 @@ def _find_pairs(lines: Sequence[AuditedLine]) -> None:
                 later.findings.append(Finding(CONTRADICTING, quoted))
             elif not (earlier.is_alone and later.is_alone):
                 continue  # all items of a list may end with the same sentence
-            elif (related or len(stems[j]) >= MIN_REPEATED) and _same(earlier.text, later.text, stems[i], stems[j]):
+            elif (related or len(stems[j]) >= MIN_REPEATED) and _is_repetition(
+                earlier.text, later.text, stems[i], stems[j]
+            ):
                 later.findings.append(Finding(DUPLICATE, quoted))
                 break
 
 
-def _same(one: str, other: str, mine: frozenset[str], theirs: frozenset[str]) -> bool:
-    """Whether one of them says no more than the other: no other name, number, word or order."""
+def _is_repetition(one: str, other: str, mine: frozenset[str], theirs: frozenset[str]) -> bool:
+    """Whether one says no more than the other: no other name, number, word or order."""
     is_short = min(len(mine), len(theirs)) < MIN_NUANCED
     if not (mine <= theirs or theirs <= mine) or (is_short and mine != theirs) or overlap(mine, theirs) < EQUAL.overlap:
         return False
-    if set(specifics(one)) != set(specifics(other)) or differ_in_numbers(one, other) or _opposed(one, other):
+    if (
+        set(specifics(one)) != set(specifics(other))
+        or differ_in_numbers(one, other)
+        or _only_differ_in_refusal(one, other)
+    ):
         return False
     in_order = [[w for w in map(stem, content_words_in_order(text)) if w in mine & theirs] for text in (one, other)]
     return not (_ORDERED.search(one) or _ORDERED.search(other)) or in_order[0] == in_order[1]
 
 
 def _contradict(one: str, other: str) -> bool:
-    return _replaces(one, other) or _replaces(other, one) or _opposed(one, other) or _other_number(one, other)
+    return (
+        _replaces(one, other)
+        or _replaces(other, one)
+        or _only_differ_in_refusal(one, other)
+        or _differ_in_number(one, other)
+    )
 
 
 def _replaces(one: str, other: str) -> bool:
-    """Whether an order says "instead of" or "no longer" of what the other orders; "…, not X" says less."""
+    """Whether one instruction says "instead of" or "no longer" about the object of the other; "…, not X" is weaker."""
     if not (gives_up(one) and orders(one) and orders(other) and replaces(one, other)):
         return False
     return set(specifics(other)) <= set(specifics(one))
 
 
-def _opposed(one: str, other: str) -> bool:
-    """Whether they differ in nothing but that one refuses what the other does."""
+def _only_differ_in_refusal(one: str, other: str) -> bool:
+    """Whether they only differ in that one refuses what the other requires."""
     if bool(statement(one).denied) == bool(statement(other).denied):
         return False
-    mine, theirs = ({stem(word) for word in content_words(text) - _POLAR} for text in (one, other))
+    mine, theirs = ({stem(word) for word in content_words(text) - _POLARITY_WORDS} for text in (one, other))
     return bool(mine) and mine == theirs and differs(one, other, cautious=True)
 
 
-def _other_number(one: str, other: str) -> bool:
-    """Whether both order the same, each with another number; steps, phases and places have numbers that differ."""
+def _differ_in_number(one: str, other: str) -> bool:
+    """Whether both are the same instruction with different numbers; numbers of steps, phases and places may differ."""
     if not (differ_in_numbers(one, other) and orders(one) and orders(other)):
         return False
     if _NUMBERED.search(f"{one.split()[:2]} {other.split()[:2]}") or _PLACE.search(one) or _PLACE.search(other):
@@ -285,14 +299,14 @@ def _other_number(one: str, other: str) -> bool:
     return len(mine) > 1 and mine == theirs
 
 
-def _why_junk(line: AuditedLine, neighbours: Sequence[AuditedLine]) -> str:
-    """The reason why a line does not belong into a memory; a sentence of a paragraph leans on the others."""
+def _junk_reason(line: AuditedLine, neighbours: Sequence[AuditedLine]) -> str:
+    """The reason why a line does not belong in a memory; a sentence of a paragraph depends on the others."""
     if hidden := without_hidden(line.text)[1]:
         return f"it has {hidden} characters that nobody sees, but a model reads"
     left_out = why_left_out(line.text, ()) if line.is_item else None
     if left_out == QUESTION and (line.said or line.proposal_id) and _WHOLE_QUESTION.fullmatch(line.text):
         in_list = any(other.text.rstrip("*_ ").endswith(("?", "？", ":", "：")) for other in neighbours)
-        return "" if in_list else "it asks and tells nothing"  # a list of what to ask oneself is a rule
+        return "" if in_list else "it asks and tells nothing"  # a list of questions to ask oneself is a rule
     if left_out == HYPOTHETICAL and _supposes_first(line.text):
         return "it weighs what could be"
     quoted = next((said for said in line.said if said.is_verbatim), None)
@@ -306,7 +320,7 @@ def _why_junk(line: AuditedLine, neighbours: Sequence[AuditedLine]) -> str:
 
 
 def _supposes_first(text: str) -> bool:
-    """Whether it begins with "maybe" or "what if"; within a rule these words say less."""
+    """Whether the text begins with "maybe" or "what if"; within a rule these words mean less."""
     first, second = [*text.split()[:2], "", ""][:2]
     if first.lower() in ("if", "in"):
         return False

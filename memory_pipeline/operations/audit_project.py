@@ -1,4 +1,4 @@
-"""The files and commands of a repository, compared with what the lines of a memory file in it name."""
+"""Comparison of the files and commands that a memory file names with its repository."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _MAKE = re.compile(r"make ([a-z][\w-]*)")
 _SCRIPT = re.compile(r"(?:npm|pnpm|yarn|bun) run ([a-z][\w:.-]*)")
 _MAKEFILES = ("Makefile", "makefile", "GNUmakefile")
 _UNKNOWN_TARGETS = re.compile(r"^-?s?include\b|^[^\s#:]*%[^\s:]*:|\$\(eval", re.M)
-"""An included file, a pattern rule or an `eval`: targets come from more than the text of the makefile."""
-_OVER = re.compile(
+"""An include, a pattern rule or an `eval`: targets do not only come from the text of the makefile."""
+_SAYS_GONE = re.compile(
     r"\b(?:no longer|any ?more|any longer|gone|closed|is off|switched off|is out|left|forget|not|no|\w+n't|dropped|"
     r"removed|deleted|renamed|retired|moved|migrated|switched|replaced|cancel\w+|stopped|instead of|was|were|used to|"
     r"nicht|kein\w*|weg|raus|vergiss|umgezogen|gewechselt|abgeschaltet|gekündigt|ersetzt|statt|war|zu|"
@@ -25,7 +25,7 @@ _OVER = re.compile(
     r"se fue|era|ne|plus|fermé\w*)\b|不再|不用|停用|やめ",
     re.I,
 )
-"""Words by which a line itself says that what it names is over."""
+"""Words with which a line says that its subject no longer exists."""
 
 
 class Repository:
@@ -37,7 +37,7 @@ class Repository:
 
     def missing(self, line: str) -> str:
         """The reason why a line is stale: it names a deleted file or an undefined command. Empty for any other."""
-        if _OVER.search(line):
+        if _SAYS_GONE.search(line):
             return ""
         return next(filter(None, (self._missing(named.strip()) for named in _QUOTED.findall(line))), "")
 
@@ -52,7 +52,7 @@ class Repository:
         return ""
 
     def _deleted_on(self, path: str) -> str:
-        """The day on which git says that a path was deleted; empty for one that is there, elsewhere, or never was."""
+        """The day on which a path was deleted according to git; empty if it exists, is elsewhere, or never existed."""
         if any((place / path).exists() for place in (self.root, self.folder)):
             return ""
         if any(f"/{path}/" in f"/{name}/" for name in self.tracked):
@@ -61,35 +61,39 @@ class Repository:
 
     @cached_property
     def _makefiles(self) -> str:
-        """The text of all makefiles; empty without any, or where one leaves its targets open."""
+        """The text of all makefiles; empty if there are none, or if one has unknown targets."""
         try:
-            text = "\n".join(path.read_text("utf-8", "replace") for path in self._named(*_MAKEFILES, suffix=".mk"))
+            text = "\n".join(
+                path.read_text("utf-8", "replace") for path in self._files_named(*_MAKEFILES, suffix=".mk")
+            )
         except OSError:
             return ""
         return "" if _UNKNOWN_TARGETS.search(text) else text
 
     @cached_property
     def _scripts(self) -> frozenset[str] | None:
-        """The scripts of every package.json; None without any, or where one cannot be read."""
+        """The scripts of every package.json; None without any, or if one is unreadable."""
         try:
-            found = [json.loads(path.read_text("utf-8")).get("scripts", {}) for path in self._named("package.json")]
+            found = [
+                json.loads(path.read_text("utf-8")).get("scripts", {}) for path in self._files_named("package.json")
+            ]
             return frozenset[str]().union(*found) if found else None
         except (OSError, ValueError, AttributeError, TypeError):
             return None
 
-    def _named(self, *names: str, suffix: str = "\0") -> Iterator[Path]:
+    def _files_named(self, *names: str, suffix: str = "\0") -> Iterator[Path]:
         """The tracked files with one of these names or this suffix."""
         return (path for name in self.tracked if (path := self.root / name).name in names or name.endswith(suffix))
 
 
 def repository_around(folder: Path) -> Repository | None:
-    """The repository that a folder is in; None outside of any."""
+    """The repository that contains a folder, or None."""
     root = _git(folder, "rev-parse", "--show-toplevel").rstrip("\n")
     return Repository(Path(root), folder) if root else None
 
 
 def _git(folder: Path, *words: str) -> str:
-    """The answer of git; empty where it has none."""
+    """The output of git; empty on failure."""
     try:
         done = subprocess.run(["git", "-C", f"{folder}", *words], capture_output=True, timeout=GIT_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired):

@@ -1,7 +1,8 @@
-"""The sources of the lines of a memory file, found by their words in all messages at once.
+"""The sources of the lines of a memory file, found by words in all messages at once.
 
-Only users and agents are sources. What a harness put into a session, such as the AGENTS.md of the folder, would make a
-line its own source. Vectors are not compared: what is near by meaning alone was about the same and never said it.
+Only messages of users and agents are sources. Text inserted by a harness, such as the AGENTS.md of the folder, would
+make a line its own source. Vectors are not compared: a text that is only near in meaning is on the same topic, but does
+not say it.
 """
 
 from __future__ import annotations
@@ -26,20 +27,20 @@ from memory_pipeline.text.specifics import differ_in_numbers, specifics
 
 USER = "user"
 RAREST = 6
-"""Number of a line's rarest words of which a message must have half."""
+"""Number of a line's rarest words, half of which a candidate message must have."""
 CANDIDATES = 16
-"""Messages that are compared with a line."""
+"""Maximum messages that are compared with a line."""
 MAX_MESSAGE = 50_000
-"""Characters of a message that are compared; longer ones are pastes."""
+"""Maximum characters of a message that is compared; longer ones are pastes."""
 MAX_WORDS = 300
-"""Characters that are shown of what was said."""
+"""Maximum characters of a quote."""
 MIN_SHARED = 3
-"""Content words that a line and a sentence that says it have in common."""
+"""Minimum common content words of a line and its source."""
 
 
 @dataclass(frozen=True)
 class Said:
-    """A sentence that says what a line says."""
+    """A sentence that is the source of a line."""
 
     day: date
     session_id: str
@@ -49,7 +50,7 @@ class Said:
     message_id: str
     project: str | None
     is_verbatim: bool
-    """Whether the line stands in it word for word."""
+    """Whether it contains the line verbatim."""
 
 
 class _Sentence(NamedTuple):
@@ -74,7 +75,7 @@ class Transcripts:
         self.last_day: date | None = max(said["day"].to_list(), default=None)
 
     def sources(self, lines: Sequence[str]) -> list[list[Said]]:
-        """The sources of each line: users before agents, quotations before other words, oldest first."""
+        """The sources of each line: users before agents, verbatim ones before others, oldest first."""
         parts = [[_compared(part) for part in _sentences(line)] for line in lines]
         candidates = self._candidates(lines)
         texts = self._messages["text"]
@@ -82,12 +83,12 @@ class Transcripts:
         found = []
         for wanted, rows in zip(parts, candidates, strict=True):
             pairs = ((row, _source(wanted, heard[row])) for row in rows)
-            said = [self._said(self._messages.row(row, named=True), *source) for row, source in pairs if source]
+            said = [self._source_of(self._messages.row(row, named=True), *source) for row, source in pairs if source]
             found.append(sorted(said, key=lambda s: (s.role != USER, not s.is_verbatim, s.day)))
         return found
 
     def _candidates(self, lines: Sequence[str]) -> list[list[int]]:
-        """The messages that have most of the rarest words of each line, in order."""
+        """The messages with most of the rarest words of each line, in order."""
         asked_words = [content_words(line) for line in lines]
         wanted = [{word for word in found if len(word) > 2} or found for found in asked_words]
         vocabulary = sorted(set[str]().union(*wanted))
@@ -110,7 +111,7 @@ class Transcripts:
             result.append(sorted(-row for _, row in nlargest(CANDIDATES, enough)))
         return result
 
-    def _said(self, message: Mapping[str, Any], words: str, is_verbatim: bool) -> Said:
+    def _source_of(self, message: Mapping[str, Any], words: str, is_verbatim: bool) -> Said:
         name, project = self._sessions.get(message["session_id"], ("", None))
         shown = clip(self._redactor.redact(words), MAX_WORDS)
         place = (message["session_id"], name, message["role"], shown, message["message_id"], project)
@@ -126,21 +127,22 @@ def _compared(text: str) -> _Sentence:
 
 
 def _source(wanted: Sequence[_Sentence], heard: Sequence[_Sentence]) -> tuple[str, bool] | None:
-    """The first sentence that quotes a part of the line, else the first that says the same, and which of both it is."""
+    """The first sentence that contains a part of the line verbatim, else the first with the same meaning, and whether
+    it is verbatim."""
     pairs = [(part, said) for part in wanted for said in heard if len(part.stems & said.stems) >= MIN_SHARED]
-    pairs = [(part, said) for part, said in pairs if not _opposed(part.text, said.text)]
+    pairs = [(part, said) for part, said in pairs if not _contradicts(part.text, said.text)]
     quoted = next((said.text for part, said in pairs if part.run in said.run), None)
     if quoted is not None:
         return quoted, True
-    return next(((said.text, False) for part, said in pairs if _says_the_same(part, said)), None)
+    return next(((said.text, False) for part, said in pairs if _has_same_meaning(part, said)), None)
 
 
-def _says_the_same(part: _Sentence, said: _Sentence) -> bool:
+def _has_same_meaning(part: _Sentence, said: _Sentence) -> bool:
     if overlap(part.stems, said.stems) < AGAIN.overlap or differ_in_numbers(part.text, said.text):
         return False
     return set(specifics(part.text)) <= set(specifics(said.text))
 
 
-def _opposed(line: str, sentence: str) -> bool:
-    """Whether one gives up what the other holds on to, or refuses anything while the other does not."""
+def _contradicts(line: str, sentence: str) -> bool:
+    """Whether one gives up what the other keeps, or only one of them is a refusal."""
     return differs(line, sentence) or bool(statement(line).denied) != bool(statement(sentence).denied)

@@ -1,7 +1,7 @@
-"""The checks of a workspace: one finding per thing that can be wrong, each with a fix.
+"""The checks of a workspace: one finding for each possible problem, with a fix.
 
-They change nothing, except that a damaged table or index is set aside as by any reader; `mend` applies the fixes that
-are safe. What Dagster knows is passed in, for nothing here knows Dagster.
+They change nothing, except that damaged tables and indexes are quarantined as by any reader; `mend` applies the safe
+fixes. The state of Dagster is passed in, as this module does not import Dagster.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ WARNING: Level = "warning"
 PROBLEM: Level = "problem"
 MANY_FREE_BYTES = 4 * MIN_FREE_BYTES
 LATE = timedelta(days=2)
-"""A stage that last succeeded so long before the newest did stands still."""
+"""A stage whose last success is this much older than the newest one is stuck."""
 
 STOPPED_FOR = timedelta(days=1)
-"""Time without a sign of the daemon or of a run after which automation has stopped."""
+"""Time without a report of the daemon or a run after which automation counts as stopped."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,9 @@ class Finding:
     level: Level
     said: str
     fix: str = ""
-    """A command, or a sentence on what to do; empty where it is ok."""
+    """A command or an instruction; empty if the check passed."""
     mend: Callable[[], object] | None = field(default=None, compare=False)
-    """A function that applies the fix, where that is safe."""
+    """A function that applies the fix, if that is safe."""
 
 
 def _ok(about: str, said: str) -> Finding:
@@ -85,30 +85,30 @@ def _problem(about: str, said: str, fix: str) -> Finding:
 
 @dataclass(frozen=True)
 class Automation:
-    """The record of Dagster; times in UTC."""
+    """The state of Dagster's automation; times in UTC."""
 
     is_on: bool
     """Whether its daemon reported within the last minutes."""
     switches: Mapping[str, bool]
-    """Schedules and sensors that are to run, by name, and whether each is on."""
+    """Schedules and sensors that should run, by name, and whether each is on."""
     succeeded: Mapping[str, datetime | None]
     """The last materialization of each asset, None for never."""
     silent: Mapping[str, str] = field(default_factory=dict)
-    """Sentences on schedules and sensors that are on and fail, or do not tick while the daemon runs."""
+    """Sentences on schedules and sensors that are on but fail, or do not tick while the daemon runs."""
     last_beat: datetime | None = None
     """The last report of the daemon; None for never."""
     dead: Sequence[str] = ()
-    """Runs that are recorded as running and whose process is gone."""
+    """Runs that are recorded as running although their process is gone."""
 
 
 def examine(
     settings: Settings, automation: Callable[[], Automation | None], close_dead: Callable[[], object]
 ) -> list[Finding]:
-    """All findings, in the order in which they should be fixed. Dagster is asked last: opening its home makes the
+    """All findings, in the order in which they should be fixed. Dagster is checked last, as opening its home makes the
     workspace private."""
     workspace = Workspace(settings, Lake.from_settings(settings))
     found = [*_places(settings), *_space(settings), *_marks(settings), *_sessions(settings, workspace.lake)]
-    found += [*_locks(settings), *_left_behind(settings), *_tables(workspace), *_vectors(workspace)]
+    found += [*_locks(settings), *_stray_files(settings), *_tables(workspace), *_vectors(workspace)]
     found += [*_models(settings), *_agents(settings), *_review(workspace.lake)]
     try:
         return [*found, *_automation(automation(), close_dead)]
@@ -117,7 +117,7 @@ def examine(
 
 
 def mend(findings: Sequence[Finding]) -> list[Finding]:
-    """Apply the fixes that are safe, and return the findings that they were for."""
+    """Apply the safe fixes, and return the findings that they fixed."""
     done = [finding for finding in findings if finding.mend and finding.level != OK]
     for finding in done:
         if finding.mend:
@@ -180,7 +180,7 @@ def _sessions(settings: Settings, lake: Lake) -> Iterator[Finding]:
         return
     known = lake.read("files", columns=["path", "reason", "side_file_of"])
     for folder in folders:
-        is_folder = folder.is_dir()  # or a database that a variable names
+        is_folder = folder.is_dir()  # or a database given by an environment variable
         own = known.filter(pl.col("path").str.starts_with(f"{folder}{os.sep if is_folder else '#'}"))
         if not os.access(folder, os.R_OK | (os.X_OK if is_folder else 0)):
             fix = f"chmod u+r{'x' if is_folder else ''} {_quoted(folder)}"
@@ -225,7 +225,7 @@ def _locks(settings: Settings) -> Iterator[Finding]:
 
 
 def _holder(path: Path) -> int | None:
-    """The process that holds a lock, where the system tells."""
+    """The process that holds a lock, if the system reports it."""
     try:
         inode = f":{path.stat().st_ino}"
         lines = [line.split() for line in Path("/proc/locks").read_text("ascii").splitlines()]
@@ -234,8 +234,8 @@ def _holder(path: Path) -> int | None:
     return next((int(line[4]) for line in lines if line[5].endswith(inode)), None)
 
 
-def _left_behind(settings: Settings) -> Iterator[Finding]:
-    """Findings on files that killed processes left."""
+def _stray_files(settings: Settings) -> Iterator[Finding]:
+    """Findings on files left by killed processes."""
     if leftovers := find_temporary_files(settings.workspace, but_in=settings.dagster_home):
         said = (
             f"{len(leftovers)} of killed processes, older than {TEMPORARY_FILE_SECONDS / 3600:.0f} h: {leftovers[0]} …"
@@ -286,7 +286,7 @@ def _models(settings: Settings) -> Iterator[Finding]:
 
 
 def _model(role: str, config: ModelConfig) -> Finding:
-    """Whether the model could be asked; it is not."""
+    """Whether the model is available; no request is sent."""
     about = "language model"
     if config.is_command:
         program = shlex.split(config.model)[0]
@@ -358,8 +358,8 @@ def _automation(known: Automation | None, close_dead: Callable[[], object]) -> I
 
 
 def stopped_since(known: Automation, now: datetime) -> datetime | None:
-    """The last report of a daemon that stopped, if nothing was made for a day since either: whoever calls `memory run`
-    instead needs none."""
+    """The last report of a stopped daemon, if there was no materialization for a day either: users of `memory run` need
+    no daemon."""
     signs = [known.last_beat, *known.succeeded.values()]
     newest = max(filter(None, signs), default=None)
     is_stopped = known.last_beat and newest and not known.is_on and now - newest > STOPPED_FOR

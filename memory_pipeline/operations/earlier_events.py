@@ -1,6 +1,6 @@
-"""The nine tables that held what happened to proposals up to format 4, for the migrations and for forgetting.
+"""The nine tables with the events of proposals up to format 4, for migrations and for forgetting.
 
-They are read as they lie in the lake: `lake/tables.py` knows them no more.
+They are read directly from the lake, as `lake/tables.py` no longer declares them.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ MOMENTS = {
     "applied_fixes": ("applied", "applied_at"),
     "auto_fixes": ("would_apply", "would_apply_at"),
 }
-"""By table: the kind of event that a row of it is, and its column of the moment."""
+"""For each table the kind of its events, and its time column."""
 _RENAMED = {"reoffered": "again", "place": "surface"}
 
 
 def are_there(storage: Storage) -> bool:
-    """Whether the lake has, or has lost, a file of these tables."""
+    """Whether a file of these tables, or a version of one, exists."""
     return any(_files(storage, table) or lost(storage, table) for table in MOMENTS)
 
 
 def days(storage: Storage, table: str) -> list[date]:
-    """The days that have a file, oldest first."""
+    """The days with a file, oldest first."""
     return [date.fromisoformat(file.stem) for file in _files(storage, table)]
 
 
 def read(storage: Storage, table: str) -> pl.DataFrame:
-    """All rows, with the columns that `events` has of them. A file that is gone or damaged is put back from its last
-    version. Raises `DamagedTableError` where there is none."""
+    """All rows, with the columns that `events` also has. A missing or damaged file is restored from its last version.
+    Raises `DamagedTableError` if there is none."""
     kind, moment = MOMENTS[table]
     for key in lost(storage, table):
         put_back(storage, key)
@@ -67,18 +67,18 @@ def read(storage: Storage, table: str) -> pl.DataFrame:
 
 
 def remove(storage: Storage) -> None:
-    """Remove the files, each once a version of it is in the backups."""
+    """Remove the files, each after a version of it is in the backups."""
     for table in MOMENTS:
         for file in _files(storage, table):
             keep_version(storage, file.key, storage.read(file))
             storage.remove([file.key])
         if not storage.is_far:
-            with suppress(OSError):  # not there, or something else lies in it
+            with suppress(OSError):  # missing, or it has other content
                 Path(storage.place, table).rmdir()
 
 
 def remove_backups(storage: Storage) -> None:
-    """Remove the versions: they say what is to be forgotten."""
+    """Remove the versions, which contain what is to be forgotten."""
     storage.backups.remove([old.key for table in MOMENTS for old in storage.backups.files(table, suffix=f"{SUFFIX}.")])
 
 
@@ -99,7 +99,7 @@ def _frame(storage: Storage, file: File) -> pl.DataFrame:
 
 
 def _reason(table: str, rows: pl.DataFrame) -> pl.Series:
-    """The numbers that these tables had beside their moment, as words."""
+    """The reason in words, from the numbers in these tables."""
     return pl.Series(list(_reasons(table, rows)), dtype=pl.String)
 
 
@@ -118,5 +118,5 @@ def _reasons(table: str, rows: pl.DataFrame) -> Iterator[str]:
 
 
 def shown_on(count: int) -> str:
-    """Why something is offered again that expired unseen."""
+    """The reason for offering a proposal again that expired unseen."""
     return f"it is known to have been shown on {count or 'no'} {'day' if count == 1 else 'days'}"

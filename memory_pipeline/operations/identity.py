@@ -1,7 +1,7 @@
-"""The identity files that an agent reads first, in order, and the links by which every harness finds them.
+"""The identity files that an agent reads first, in order, and the links by which each harness finds them.
 
-They are a user's own, written by hand; here they are looked at and never written. What is broken is told with what
-to do about it: an agent that starts without its instructions, or with an old copy of them, says nothing itself.
+They are written by the user and only read here. A problem is reported with advice, as an agent that starts without its
+instructions, or with outdated ones, does not report it.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class CheckedPath:
     state: FileState | LinkState
     is_broken: bool
     detail: str = ""
-    """The target of a link, or the fault."""
+    """The target of a link, or the problem."""
     remedy: str = ""
-    """A sentence on what to do; empty where nothing is broken."""
+    """An instruction; empty if nothing is broken."""
 
     @property
     def line(self) -> str:
@@ -57,19 +57,19 @@ class Identity:
 
 
 def look_at_identity(settings: Settings, today: date) -> Identity | None:
-    """The current state of files and links; None when no directory is set."""
+    """The current state of files and links; None if no directory is set."""
     directory = settings.identity.directory
     if directory is None:
         return None
-    own = [_look_at_file(directory / name, is_needed=True) for name in IDENTITY_FILES]
-    ours = [_look_at_file(path, is_needed=False) for path in (settings.memory_file, settings.daily_log(today))]
-    return Identity((*own, *ours), tuple(_look_at_link(path, directory) for path in settings.identity.links))
+    own = [_file_state(directory / name, is_needed=True) for name in IDENTITY_FILES]
+    ours = [_file_state(path, is_needed=False) for path in (settings.memory_file, settings.daily_log(today))]
+    return Identity((*own, *ours), tuple(_link_state(path, directory) for path in settings.identity.links))
 
 
-def _look_at_file(path: Path, *, is_needed: bool) -> CheckedPath:
-    """`is_needed`: a user has to write it; the others are made when there is something to write."""
+def _file_state(path: Path, *, is_needed: bool) -> CheckedPath:
+    """The state of a file. `is_needed`: the user has to write it; others are created when there is content."""
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would never answer
+        if not stat.S_ISREG(path.stat().st_mode):  # reading a pipe would block
             return CheckedPath(path, "unreadable", True, "it is no file", "Put a file in its place.")
         data = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -90,11 +90,11 @@ def _look_at_file(path: Path, *, is_needed: bool) -> CheckedPath:
     return CheckedPath(path, "present", False)
 
 
-def _look_at_link(path: Path, directory: Path) -> CheckedPath:
-    """Whether the path leads to a file in the directory, by symbolic links on the way or as a hard link."""
+def _link_state(path: Path, directory: Path) -> CheckedPath:
+    """The state of a path that should lead to a file in the directory, by symbolic links or as a hard link."""
     wanted = directory / path.name
     if path.name not in IDENTITY_FILES and not os.path.lexists(wanted):
-        wanted = directory / "AGENTS.md"  # for CLAUDE.md and the like
+        wanted = directory / "AGENTS.md"  # target of CLAUDE.md and the like
     make = _link(wanted, path)
     try:
         target = path.resolve(strict=True)
@@ -105,7 +105,8 @@ def _look_at_link(path: Path, directory: Path) -> CheckedPath:
             return CheckedPath(path, "missing", True, "", make)
         return CheckedPath(path, "dangling", True, f"to {path.readlink()}", make)
     except (OSError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) or error.errno == errno.ELOOP:  # resolve() raises either, by version
+        # resolve() raises one of these, depending on the version
+        if isinstance(error, RuntimeError) or error.errno == errno.ELOOP:
             return CheckedPath(path, "loops", True, "", f"Remove it. {make}")
         return CheckedPath(path, "unreadable", True, _reason(error), f"Let it be read: `ls -lL {_quoted(path)}`.")
     if is_file and (same := _same_file(target, directory)):
@@ -121,7 +122,7 @@ def _look_at_link(path: Path, directory: Path) -> CheckedPath:
 
 
 def _same_file(target: Path, directory: Path) -> Path | None:
-    """The file of the directory that the target is."""
+    """The file of the directory that is the same as the target, or None."""
     if target.is_relative_to(os.path.realpath(directory)):
         return target
     for name in IDENTITY_FILES:

@@ -1,4 +1,4 @@
-"""The text of a memory file, whoever wrote it, without the secrets in it."""
+"""The redacted text of any memory file."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from memory_pipeline.redaction import Redactor
 from memory_pipeline.redaction.redactor import find_secrets
 
 MAX_ROUNDS = 8
-"""Maximum passes over a text: what a mark uncovers may be a secret on its own."""
+"""Maximum passes over a text, as replacing a secret may reveal another."""
 
 
 class UnreadableMemoryError(MemoryPipelineError):
-    """The file is no text, or cannot be read; the message says why and what to do."""
+    """The file is not text or is unreadable; the message says why and what to do."""
 
 
 class HiddenSecret(NamedTuple):
@@ -55,8 +55,8 @@ def read_text(path: Path) -> str:
 
 
 def without_secrets(text: str, redactor: Redactor) -> tuple[str, list[HiddenSecret]]:
-    """The text with marks in place of its secrets, on the same lines as before, and the secrets in order. What an
-    author marked as private is masked too, but is no secret that was found."""
+    """The text with marks in place of its secrets, with the same line numbers, and the secrets in order. Text that an
+    author marked as private is masked too, but not reported as a secret."""
     found: set[HiddenSecret] = set()
     for _ in range(MAX_ROUNDS):
         spans = find_secrets(text)

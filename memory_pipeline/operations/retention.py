@@ -1,8 +1,8 @@
-"""Retention: what is older than an age that a user has set is removed, with its points in the index.
+"""Retention: data older than a configured age is removed, with its points in the index.
 
-The words of messages go, while who said something, when and where stays, and so does all that was made of them. No
-later run rebuilds a day of which the words are gone. Rows of tables that nothing else is made from go too, except what
-was offered to a user: a new line is compared with those that they rejected by its vector.
+The text of messages is removed, while speaker, time and place are kept, and so are all rows derived from it. No later
+run rebuilds a day whose text is gone. Rows of tables that nothing else is derived from are removed too, except those
+behind proposals, whose vectors are compared with new lines.
 """
 
 from __future__ import annotations
@@ -26,34 +26,34 @@ PASSING = tuple(name for name, table in TABLES.items() if table.passes)
 
 @dataclass(frozen=True)
 class Retired:
-    """The days of a table that an age applies to."""
+    """The days of a table to which an age applies."""
 
     days: list[date]
-    """Days whose old rows or words are gone now."""
+    """Days whose old rows or texts are removed now."""
     waiting: list[date]
-    """Days that are old enough, but whose stages are not up to date."""
+    """Days that are old enough but have stages that are not up to date."""
 
 
 def retire(settings: Settings, today: date) -> dict[str, Retired]:
-    """Let go of all that is older than the settings say, by table; nothing where they say nothing.
+    """Remove everything older than configured, by table; nothing without a setting.
 
-    Safe to repeat, also after it was killed. Raises `IndexUnavailableError` while another process uses the index.
+    Safe to repeat, also after an interruption. Raises `IndexUnavailableError` while another process uses the index.
     """
     found = {WORDS: retire_words(settings, today), **retire_rows(settings, today)}
     return {table: retired for table, retired in found.items() if retired.days or retired.waiting}
 
 
 def retire_words(settings: Settings, today: date) -> Retired:
-    """Take out the words of days older than `retention.messages`; nothing where that is 0. See `retire`."""
+    """Remove the texts of days older than `retention.messages`; nothing if that is 0. See `retire`."""
     lake = Lake.from_settings(settings)
     due = due_days(settings, lake, today)
     if not due:
         return Retired([], [])
-    stages, ended = Stages.from_settings(settings, for_planning=True), _ended(lake)
+    stages, ended = Stages.from_settings(settings, for_planning=True), _sessions_by_last_day(lake)
     done = [day for day in due if lake.is_retired(WORDS, day) or stages.is_current(day)]
     for day in done:
         lake.retire(WORDS, without_words(lake.read(WORDS, [day]), settings.retention.keep_last, ended[day]), day)
-    # after the words: a day that has them would get its points again
+    # after the texts: a day with texts would get its points again
     points = lake.read(SEARCHED, done)["point_id"].to_list()
     if points:
         remove_points(settings, points, lambda payload: False)
@@ -62,10 +62,10 @@ def retire_words(settings: Settings, today: date) -> Retired:
 
 
 def due_days(settings: Settings, lake: Lake, today: date) -> list[date]:
-    """The days that are old enough and of which words are still to go."""
+    """The days that are old enough and still have texts to remove."""
     if not settings.retention.messages:
         return []
-    oldest, ended = today - timedelta(days=settings.retention.messages), _ended(lake)
+    oldest, ended = today - timedelta(days=settings.retention.messages), _sessions_by_last_day(lake)
 
     def has_more(day: date) -> bool:
         messages = lake.read(WORDS, [day])
@@ -75,8 +75,8 @@ def due_days(settings: Settings, lake: Lake, today: date) -> list[date]:
     return [day for day in lake.days(WORDS) if day <= oldest and has_more(day)]
 
 
-def _ended(lake: Lake) -> dict[date, list[str]]:
-    """The sessions of which nothing later is known than a day, by that day."""
+def _sessions_by_last_day(lake: Lake) -> dict[date, list[str]]:
+    """The sessions by their last known day."""
     last = lake.read("sessions", columns=["day", "session_id"]).group_by("session_id").agg(pl.col("day").max())
     found: dict[date, list[str]] = defaultdict(list)
     for session, day in last.iter_rows():
@@ -85,7 +85,7 @@ def _ended(lake: Lake) -> dict[date, list[str]]:
 
 
 def without_words(messages: pl.DataFrame, last: int, ended: list[str]) -> pl.DataFrame:
-    """The rows without what was said in them, but for what was said last in each of the sessions that `ended`."""
+    """The rows without their texts, except for the last messages of each session in `ended`."""
     said = messages.filter(
         pl.col("role").is_in(["user", "assistant"]),
         pl.col("text") != "",
@@ -102,7 +102,7 @@ def without_words(messages: pl.DataFrame, last: int, ended: list[str]) -> pl.Dat
 
 
 def retire_rows(settings: Settings, today: date) -> dict[str, Retired]:
-    """Take out the rows of days older than `retention` says of their table, with their points. See `retire`."""
+    """Remove the rows of days older than `retention` allows for their table, with their points. See `retire`."""
     lake, ages = Lake.from_settings(settings), settings.retention.ages
     due = {
         table: [d for d in lake.days(table) if d <= today - timedelta(days=age) and not lake.is_retired(table, d)]
@@ -111,10 +111,10 @@ def retire_rows(settings: Settings, today: date) -> dict[str, Retired]:
     }
     if not any(due.values()):
         return {}
-    stages, offered = Stages.from_settings(settings, for_planning=True), _offered(lake)
+    stages, offered = Stages.from_settings(settings, for_planning=True), _proposed_ids(lake)
     is_done = {day: stages.is_current(day) for day in set().union(*due.values())}
-    left = {(t, d): _left(lake.read(t, [d]), offered) for t, days in due.items() for d in days if is_done[d]}
-    # before the rows: of points that no row names nobody would know
+    left = {(t, d): _kept_rows(lake.read(t, [d]), offered) for t, days in due.items() for d in days if is_done[d]}
+    # before the rows, without which the points would be unknown
     points = [
         point
         for (table, day), rows in left.items()
@@ -131,13 +131,13 @@ def retire_rows(settings: Settings, today: date) -> dict[str, Retired]:
     }
 
 
-def _offered(lake: Lake) -> list[str]:
-    """The ids of what was offered to a user, and of the lines that it was made from."""
+def _proposed_ids(lake: Lake) -> list[str]:
+    """The ids of proposals, and of the lines from which they were made."""
     sources = lake.read("proposals", columns=["sources"])["sources"].explode(empty_as_null=True).drop_nulls()
     return [*sources, *lake.read("friction_fixes", columns=["proposal_id"])["proposal_id"]]
 
 
-def _left(rows: pl.DataFrame, offered: list[str]) -> pl.DataFrame:
+def _kept_rows(rows: pl.DataFrame, offered: list[str]) -> pl.DataFrame:
     return rows.filter(pl.col("source_id" if "source_id" in rows.columns else "pattern_id").is_in(offered))
 
 

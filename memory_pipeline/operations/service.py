@@ -1,7 +1,6 @@
-"""Dagster's UI and daemon as a service of the user's own session: a systemd user unit on Linux, a launchd agent on
-macOS.
+"""Dagster's UI and daemon as a service of the user's session: a systemd user unit on Linux, a launchd agent on macOS.
 
-Nothing of the system is touched, no right of root is needed, and taking the file away again undoes it.
+The system is not changed, root is not needed, and deleting the file undoes it.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ LABEL = "io.memory-pipeline"
 
 
 class NoServiceManagerError(MemoryPipelineError):
-    """Neither systemd nor launchd looks after this machine."""
+    """This machine has neither systemd nor launchd."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Service:
     log: str
     """The command that shows its output."""
     variables: dict[str, str]
-    """The environment that it runs in."""
+    """The environment of the service."""
 
     @property
     def is_installed(self) -> bool:
@@ -52,7 +51,7 @@ def service_of(settings: Settings, port: int, *, platform: str = sys.platform, h
     home = home or Path.home()
     command = (sys.executable, "-m", "memory_pipeline.cli.main", "ui", "--port", f"{port}")
     variables = {"MEMORY_WORKSPACE": f"{settings.workspace}", "PATH": os.environ.get("PATH", os.defpath)}
-    # without them it would watch the default folders of agents that keep their sessions elsewhere
+    # without them it would watch the default folders of agents whose sessions are elsewhere
     variables |= {name: value for name in moving_variables() if (value := os.environ.get(name))}
     if platform == "darwin":
         return _launchd(home, command, variables, settings)
@@ -126,7 +125,7 @@ def _launchd(home: Path, command: tuple[str, ...], variables: dict[str, str], se
 
 
 def variables_not_carried(service: Service) -> tuple[list[str], list[str]]:
-    """The settings, and the keys and logins, that are set here and that the service does not have."""
+    """The settings, and the keys and logins, that are set in this environment but not in the service's."""
     settings = {setting.variable for setting in settings_of(Settings).values()}
     keys = {name for known in (*PROVIDERS, *AGENTS) for name in known.variables}
     keys |= {name for name in settings if name.endswith(("_KEY", "_TOKEN"))}

@@ -1,4 +1,4 @@
-"""A change that takes something out of a file, database or index, and how texts are cleaned in them."""
+"""Removal from a file, database or index, and the cleaning of texts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BY_HAND = "lines of yours"
 
 
 class Found(NamedTuple):
-    """A line that goes, as it is stored, and the place where it is."""
+    """A stored line to be removed, and its place."""
 
     place: str
     line: str
@@ -23,30 +23,30 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Change:
-    """Lines that go from one place, and the function that takes them out. It is safe to repeat."""
+    """Lines to be removed from one place, and the function that removes them, which is safe to repeat."""
 
     place: str
     lines: Sequence[str]
     apply: Callable[[], object]
     by_hand: Sequence[str] = ()
-    """Lines that a user wrote and keeps."""
+    """Lines that a user wrote, which are kept."""
 
     @property
     def found(self) -> list[Found]:
-        """The lines for the user to see."""
+        """The lines to show to the user."""
         kept = [Found(BY_HAND, line) for line in self.by_hand]
         return [Found(self.place, line) for line in self.lines] + kept
 
 
 def says(text: str, request: ForgetRequest) -> bool:
-    """Whether the text has the words, or repeats a stretch of what is forgotten; also where it is escaped for HTML."""
+    """Whether the text has the words, or repeats a passage of the forgotten text, including HTML-escaped forms."""
     forms = (text, html.unescape(text)) if "&" in text else (text,)
     return any(request.wanted.are_in(form) or request.repeated.are_in(form) for form in forms)
 
 
 def redact(value: Any, request: ForgetRequest) -> Any:
-    """A text, or a value of JSON, with marks in place of the words and of lines that repeat what is forgotten. JSON
-    inside a text is redacted as JSON."""
+    """A text or JSON value with marks in place of the words and of lines that repeat forgotten text. JSON inside a text
+    is redacted as JSON."""
     if isinstance(value, str):
         if value[:1] in ("{", "[") and isinstance(inner := _loaded(value), dict | list):
             new = redact(inner, request)
@@ -60,7 +60,7 @@ def redact(value: Any, request: ForgetRequest) -> Any:
 
 
 def first_line(value: Any, request: ForgetRequest) -> str:
-    """The first line that says it, of a text or a value of JSON; empty where none does."""
+    """The first matching line of a text or JSON value; empty if there is none."""
     if isinstance(value, str):
         if value[:1] in ("{", "[") and isinstance(inner := _loaded(value), dict | list):
             return first_line(inner, request)

@@ -1,7 +1,7 @@
-"""Dagster's record: the databases of its runs, events and ticks, in files or in Postgres, and what runs printed.
+"""Dagster's history: the databases of runs, events and ticks, in files or in Postgres, and the output of runs.
 
-Every text in every row of every table is looked at, also within JSON, whatever tables a version of Dagster has. Freed
-space is given back; in Postgres by its own vacuum.
+Every text in every row of every table is searched, including JSON, whatever the tables of the Dagster version. Freed
+space is reclaimed; in Postgres by its own vacuum.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 PLACE = "Dagster's runs, events and logs"
 _MAGIC = b"SQLite format 3\0"
 _WAIT_SECONDS = 30.0
-_NOT_LOOKED_AT = ("dagster.yaml", "-wal", "-shm", "-journal", ".lock")
+_SKIPPED = ("dagster.yaml", "-wal", "-shm", "-journal", ".lock")
 
 
 class _Cell(NamedTuple):
-    """A text of a database that says it, and the text that takes its place."""
+    """A matching text in a database, and its replacement."""
 
     table: str
     column: str
@@ -38,15 +38,15 @@ class _Cell(NamedTuple):
 
 
 def database_changes(settings: Settings, request: ForgetRequest) -> Iterator[Change]:
-    """The changes of each database and each file of text in Dagster's home. Raises `TryAgainLaterError` while another
-    process holds a database, also when one is applied, and `RecordUnavailableError` without Postgres."""
+    """The changes of each database and each text file in Dagster's home. Raises `TryAgainLaterError` while another
+    process holds a database, also when a change is applied, and `RecordUnavailableError` without Postgres."""
     for path in sorted(settings.dagster_home.rglob("*")):
-        if path.is_file() and not path.is_symlink() and not path.name.endswith(_NOT_LOOKED_AT):
+        if path.is_file() and not path.is_symlink() and not path.name.endswith(_SKIPPED):
             if not _is_database(path):
                 yield from log_change(PLACE, path, request)
                 continue
             with _sqlite(path) as connection:
-                with _in_use_told(path):
+                with _reporting_busy(path):
                     cells = list(_cells(connection, request))
                 apply = partial(_clean_sqlite, path, connection, cells)
                 yield Change(PLACE, _shown(path.name, cells, request), apply)
@@ -57,7 +57,7 @@ def database_changes(settings: Settings, request: ForgetRequest) -> Iterator[Cha
 
 @contextmanager
 def _sqlite(path: Path) -> Iterator[Connection]:
-    """The database in a file, every statement a transaction of its own."""
+    """The database in a file, with a transaction for each statement."""
     from sqlalchemy import URL, NullPool, create_engine
 
     url = URL.create("sqlite", database=f"{path}")
@@ -68,7 +68,7 @@ def _sqlite(path: Path) -> Iterator[Connection]:
 
 @contextmanager
 def _postgres(settings: Settings) -> Iterator[Connection | None]:
-    """The server, in one transaction; None where the record is not there."""
+    """The server, in one transaction; None if Dagster does not use it."""
     if (record := postgres_record(settings)) is None:
         yield None
         return
@@ -84,7 +84,7 @@ def _postgres(settings: Settings) -> Iterator[Connection | None]:
 
 
 @contextmanager
-def _in_use_told(path: Path) -> Iterator[None]:
+def _reporting_busy(path: Path) -> Iterator[None]:
     from sqlalchemy.exc import OperationalError
 
     try:
@@ -97,20 +97,20 @@ def _in_use_told(path: Path) -> Iterator[None]:
 
 
 def _clean_sqlite(path: Path, connection: Connection, cells: Sequence[_Cell]) -> None:
-    with _in_use_told(path):
+    with _reporting_busy(path):
         connection.exec_driver_sql("PRAGMA secure_delete = ON")
         if cells:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
             _replace(connection, cells)
             connection.exec_driver_sql("COMMIT")
-        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")  # what was written before may still hold it
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")  # earlier writes may still contain it
         if cells:
             connection.exec_driver_sql("VACUUM")
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def _cells(connection: Connection, request: ForgetRequest) -> Iterator[_Cell]:
-    """SQLite keeps a text in a column of any type, Postgres only in those that are declared so."""
+    """The matching texts. SQLite stores texts in columns of any type, Postgres only in text columns."""
     from sqlalchemy import String, inspect, text
 
     tables = inspect(connection)
@@ -121,7 +121,7 @@ def _cells(connection: Connection, request: ForgetRequest) -> Iterator[_Cell]:
             column = _quoted(about["name"])
             query = f"SELECT DISTINCT {column} FROM {_quoted(table)} WHERE {column} IS NOT NULL"
             for (old,) in connection.execute(text(query)).fetchall():
-                # in JSON letters may be written by their numbers
+                # JSON may have escaped letters
                 may_say = isinstance(old, str) and (says(old, request) or "\\u" in old)
                 if may_say and (new := redact(old, request)) != old:
                     yield _Cell(table, about["name"], old, new)

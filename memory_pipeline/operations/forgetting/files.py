@@ -1,6 +1,6 @@
-"""Caches and logs: answers of models, briefings, packs, reports, usage, and what runs printed.
+"""Caches and logs: model answers, briefings, packs, reports, usage, and the output of runs.
 
-All of them can be made again or tell of the past, so they also go where they only repeat what is forgotten.
+All of them can be rebuilt or are history, so they are also removed if they only repeat forgotten text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from memory_pipeline.workspace.workspace import Workspace
 
 
 def file_changes(settings: Settings, request: ForgetRequest) -> Iterator[Change]:
-    """Caches that are deleted as a whole, and logs that lose lines."""
+    """Caches to be deleted as a whole, and logs that lose lines."""
     cache, workspace = AnswerCache(answers_dir(settings)), settings.workspace
     asked = {cache.path(key) for key in request.answers}
     folders = {"answers": cache.directory, "briefings": workspace / "briefings", "packs": workspace / "packs"}
@@ -29,8 +29,8 @@ def file_changes(settings: Settings, request: ForgetRequest) -> Iterator[Change]
         for path in _files_below(folder):
             if path in asked or redact(text := read_text(path), request) != text:
                 yield Change(place, [path.name], partial(path.unlink, missing_ok=True))
-    for damaged in set_aside_files(Workspace.open(settings)):  # nobody can tell what is in them
-        if isinstance(damaged, Path):  # objects go with the versions of tables
+    for damaged in set_aside_files(Workspace.open(settings)):  # their content is unknown
+        if isinstance(damaged, Path):  # objects are removed with the versions of tables
             remove = partial(shutil.rmtree, damaged) if damaged.is_dir() else damaged.unlink
             yield Change("quarantined damaged files", [damaged.name], remove)
     for path in _files_below(usage_dir(settings)):
@@ -40,7 +40,7 @@ def file_changes(settings: Settings, request: ForgetRequest) -> Iterator[Change]
 
 
 def log_change(place: str, path: Path, request: ForgetRequest) -> Iterator[Change]:
-    """The lines that go from a file of text, if there are any."""
+    """The change of a text file, if it has matching lines."""
     lines = read_text(path).split("\n")
     if gone := [line for line in lines if line and says(line, request)]:
         kept = "\n".join(line for line in lines if line not in gone)
@@ -49,7 +49,7 @@ def log_change(place: str, path: Path, request: ForgetRequest) -> Iterator[Chang
 
 
 def read_text(path: Path) -> str:
-    """The text of a file, whatever bytes it has."""
+    """The text of a file, with invalid bytes replaced."""
     return path.read_bytes().decode("utf-8", "surrogateescape")
 
 

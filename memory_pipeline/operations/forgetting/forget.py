@@ -1,7 +1,7 @@
-"""Forgetting from beginning to end: look, keep the request, leave hashes, take out, look again.
+"""The process of forgetting: search, store the request, store hashes, remove, and search again.
 
-The request is kept in `forgetting.json` until all is done: a process that is killed leaves either all as it was, or
-that file, and the next call continues. It holds the words and is deleted last.
+The request is in `forgetting.json` until everything is done: a killed process leaves either everything unchanged, or
+that file, with which the next call continues. It contains the words and is deleted last.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from memory_pipeline.workspace.workspace import Workspace
 
 
 def unfinished(settings: Settings) -> ForgetRequest | None:
-    """The request of an earlier call that did not end. Raises `CannotForgetError` for a damaged file."""
+    """The request of an interrupted call. Raises `CannotForgetError` for a damaged file."""
     path = _journal(settings)
     try:
         return ForgetRequest.from_json(path.read_bytes())
@@ -55,7 +55,7 @@ def unfinished(settings: Settings) -> ForgetRequest | None:
 
 
 def look(settings: Settings, named: str, *, by_hand: bool = False) -> tuple[ForgetRequest, list[Found]]:
-    """The request, and all that goes, with the lines of a user that say it. Raises `CannotForgetError`."""
+    """The request, and everything to be removed, including matching lines of a user. Raises `CannotForgetError`."""
     request = request_for(settings, named, by_hand=by_hand)
     found = find_rows(Lake.from_settings(settings), request)
     if read_batch_file(settings).open and request.windows:
@@ -67,7 +67,7 @@ def look(settings: Settings, named: str, *, by_hand: bool = False) -> tuple[Forg
 
 
 def forget(settings: Settings, request: ForgetRequest, now: datetime) -> None:
-    """Take it out of everything. Safe to repeat. Raises `TryAgainLaterError` where something is in use."""
+    """Remove it from everything. Safe to repeat. Raises `TryAgainLaterError` if something is in use."""
     journal = _journal(settings)
     before = journal.read_bytes() if journal.exists() else None
     write_atomically(journal, request.to_json(), expected=before, backups=None)
@@ -77,19 +77,19 @@ def forget(settings: Settings, request: ForgetRequest, now: datetime) -> None:
     remove_points(settings, request.points, lambda payload: _in_payload(request, payload))
     _apply(markdown_changes(settings, request))
     with OpenLog.open(workspace), FileLock(settings.backups / REMEMBERED_LOCK, timeout=LOCK_SECONDS):
-        clean_tables(workspace.lake, request)  # nobody decides or remembers meanwhile: their rows would be lost
-    reconcile(workspace, now)  # REVIEW.md and what connected agents are shown
+        clean_tables(workspace.lake, request)  # no decisions meanwhile, as their rows would be lost
+    reconcile(workspace, now)  # updates REVIEW.md and the files of connected agents
     _apply(file_changes(settings, request))
     _apply(database_changes(settings, request))
     _clean_versions(settings, request)
-    _apply(markdown_changes(settings, request))  # once more: the backups of what was written now
-    if hasattr(os, "sync"):  # a power cut may bring back what was not written out, when nobody knows of it any more
+    _apply(markdown_changes(settings, request))  # again, for the backups of these writes
+    if hasattr(os, "sync"):  # a power cut must not restore unsynced data once the request is deleted
         os.sync()
     journal.unlink()
 
 
 def left(settings: Settings, request: ForgetRequest) -> list[Found]:
-    """The lines that can still be found, except those that a user keeps."""
+    """The lines that are still found, except those that a user keeps."""
     return [found for found in _outside_tables(settings, request) if found.place != BY_HAND]
 
 
@@ -118,7 +118,7 @@ def _in_payload(request: ForgetRequest, payload: Any) -> bool:
 
 
 def _leave_hashes(workspace: Workspace, request: ForgetRequest, now: datetime) -> None:
-    """Store the hashes by which all that is read later is recognised."""
+    """Store the hashes that identify forgotten text when it is read again."""
     salt, lake = workspace_salt(workspace.settings), workspace.lake
     rows: list[ForgottenRow] = []
     for kind, names in ((SESSION, request.sessions), (MESSAGE, [] if request.sessions else request.messages)):
@@ -133,7 +133,7 @@ def _leave_hashes(workspace: Workspace, request: ForgetRequest, now: datetime) -
 
 
 def _clean_versions(settings: Settings, request: ForgetRequest) -> None:
-    """Remove the versions of tables that have a row which goes; the file of now gets a version of its own."""
+    """Remove versions of tables with a row to be removed; the current file gets a new version."""
     storage = storage_of(settings)
     if storage.is_far:
         storage.remove(storage.put_aside())

@@ -1,4 +1,4 @@
-"""Markdown files and their copies without the lines that go: generated lines always, those of a user if they agree."""
+"""Removal of lines from Markdown files and their copies: generated lines always, those of a user if they agree."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from memory_pipeline.workspace.daily_log.render import OBSERVATIONS
 
 _STAMPED = re.compile(r"(?P<name>.+)\.\d{8}T\d{6}\.\d{6}Z")
 _MEMORY_LINE = re.compile(r"<!--[^>]*?\b(?P<id>[pf]-\d{8}-\d{3,})(?!\d)[^>]*?-->")
-"""The comment with the id of its proposal after a line of MEMORY.md that we wrote."""
+"""The comment with a proposal id after a generated line of MEMORY.md."""
 _REVIEW_ITEM = re.compile(r"- \[[ xX-]\] `(?P<id>[pf]-\d{8}-\d{3,})` ")
 
 
 class Cut(NamedTuple):
-    """A text without what goes: the lines that were taken, and those of a user that say it and stay."""
+    """A cleaned text with the removed lines, and the matching lines of a user that were kept."""
 
     text: str
     taken: list[str]
@@ -46,7 +46,7 @@ def markdown_changes(settings: Settings, request: ForgetRequest) -> Iterator[Cha
     for path in sorted(settings.backups.rglob("*")):
         if path.is_file() and (found := _STAMPED.fullmatch(path.name)) and ".parquet" not in path.name:
             yield from _change("backups", path, known.get(found["name"], cut_log), request)
-    for path in sorted(settings.workspace.glob("*.md")):  # a fix may have been written into one
+    for path in sorted(settings.workspace.glob("*.md")):  # a fix may have changed one
         if path not in (settings.memory_file, settings.review_file):
             yield from _change(path.name, path, cut_log, request, settings.backups)
 
@@ -54,7 +54,7 @@ def markdown_changes(settings: Settings, request: ForgetRequest) -> Iterator[Cha
 def _change(
     place: str, path: Path, cut: _CutText, request: ForgetRequest, backups: Path | None = None
 ) -> Iterator[Change]:
-    """The change of a file, if it says it. Without ``backups`` it is a copy, which is written over."""
+    """The change of a file, if it matches. Without ``backups`` the file is a copy, which is overwritten."""
     text = decode(path.read_bytes()) if path.is_file() else ""
     found = cut(text, request)
     if found.text != text or (found.left and backups):
@@ -76,19 +76,19 @@ def _overwrite(path: Path, text: str) -> None:
 
 
 class _Cutter:
-    """The parts of a text that stay and those that go."""
+    """The kept and the removed parts of a text."""
 
     def __init__(self, request: ForgetRequest) -> None:
         self._request = request
         self._kept, self._taken, self._left = list[str](), list[str](), list[str]()
 
     def take(self, part: str, instead: str = "") -> None:
-        """Take a generated part out, or put another in its place."""
+        """Remove or replace a generated part."""
         self._taken.append(part.strip())
         self._kept.append(instead)
 
     def take_by_hand(self, part: str) -> None:
-        """Take a user's part out if it has the words and the user agreed; keep it otherwise."""
+        """Remove a user's part if it has the words and the user agreed; keep it otherwise."""
         if self._request.wanted.are_in(part):
             if self._request.by_hand:
                 self.take(part)
@@ -102,7 +102,7 @@ class _Cutter:
 
 
 def cut_memory(text: str, request: ForgetRequest) -> Cut:
-    """MEMORY.md without the lines that go: those with the id of a proposal are generated, all others a user's."""
+    """MEMORY.md without the lines to be removed: those with a proposal id are generated, all others a user's."""
     out, cutter = request.ids("proposals"), _Cutter(request)
     lines = split_lines(text)
     sizes = {item.line_number - 1: item.lines for item in lines_of(encode(text))}
@@ -120,7 +120,7 @@ def cut_memory(text: str, request: ForgetRequest) -> Cut:
 
 
 def cut_review(text: str, request: ForgetRequest) -> Cut:
-    """REVIEW.md without the proposals that go, and with marks for the words in the items and evidence of others."""
+    """REVIEW.md without the proposals to be removed, and with marks for the words in other items and their evidence."""
     out, cutter = request.ids("proposals"), _Cutter(request)
     goes = False
     for line in split_lines(text):
@@ -137,8 +137,8 @@ def cut_review(text: str, request: ForgetRequest) -> Cut:
 
 
 def cut_log(text: str, request: ForgetRequest) -> Cut:
-    """A daily log: its generated blocks lose the lines that say it or name what goes. A block that a user edited is
-    theirs, as is every line outside of blocks."""
+    """A daily log whose generated blocks lose matching lines and references. A block that a user edited is theirs, as
+    is every line outside blocks."""
     taken, cutter = list[str](), _Cutter(request)
     for key in keys_in(text, ""):
         body = body_of(text, key)
@@ -147,8 +147,8 @@ def cut_log(text: str, request: ForgetRequest) -> Cut:
         window = key.removeprefix(OBSERVATIONS)
         is_touched = key != window and any(name.startswith(window) for name in request.windows)
         lines = body.split("\n")
-        gone = [line for line in lines if _goes(line, request, is_touched=is_touched or key == "reflection")]
-        if is_touched and request.what == SESSION:  # all of it is the session's
+        gone = [line for line in lines if _is_removed(line, request, is_touched=is_touched or key == "reflection")]
+        if is_touched and request.what == SESSION:  # the whole block belongs to the session
             gone, text = [line for line in lines if line.strip()], remove_block(text, key)
         elif gone:
             text = put_block(text, key, "\n".join(line for line in lines if line not in gone)).text
@@ -159,6 +159,6 @@ def cut_log(text: str, request: ForgetRequest) -> Cut:
     return rest._replace(taken=[*taken, *rest.taken])
 
 
-def _goes(line: str, request: ForgetRequest, *, is_touched: bool) -> bool:
+def _is_removed(line: str, request: ForgetRequest, *, is_touched: bool) -> bool:
     named = request.ids("proposals").intersection(PROPOSAL_ID.findall(line))
     return request.wanted.are_in(line) or bool(named) or (is_touched and request.repeated.are_in(line))

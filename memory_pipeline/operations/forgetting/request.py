@@ -1,7 +1,7 @@
 """A request to forget a session, a message, a line by its id, or words.
 
-A session or message is forgotten with its own words: what others say too stays. A line or a text is forgotten wherever
-its words were said.
+Forgetting a session or message removes only its own words, which others may also have said. A line or text is removed
+wherever its words were said.
 """
 
 from __future__ import annotations
@@ -29,64 +29,62 @@ from memory_pipeline.text.sentences import clip
 
 LINE, TEXT = "line", "text"
 LEAST_CHARACTERS = 4
-"""Least letters and digits of a text."""
+"""Minimum letters and digits of a text."""
 FEW_WORDS = 3
-"""Least words that are forgotten wherever they were said; of a shorter line only its messages go."""
+"""Minimum words of a line that are removed everywhere; for a shorter line only its messages are."""
 MAX_SHARE, ALWAYS = 0.1, 20
-"""A text is refused that stands in more than a tenth of all messages, unless these are at most twenty."""
+"""A text is refused if it occurs in more than a tenth of all messages, unless these are at most twenty."""
 MAX_SHOWN = 60
-_OWN_FORM = re.compile(
-    r"[a-z]+-[0-9a-f]{12,}|[nodwmrgs]-\d{8}-[0-9a-f]{6,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-)
+_ID_FORM = re.compile(r"[a-z]+-[0-9a-f]{12,}|[nodwmrgs]-\d{8}-[0-9a-f]{6,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class CannotForgetError(MemoryPipelineError):
-    """The name is not known, or cannot be forgotten; the message says why and what to do."""
+    """The name is unknown, or cannot be forgotten; the message says why and what to do."""
 
 
 @dataclass
 class ForgetRequest:
-    """A user's request with all that is needed to carry it out. It holds the words, so it is kept only until then."""
+    """A user's request with all data for carrying it out. It contains the words, so it is stored only until then."""
 
     what: str
     """session, message, line or text."""
     name: str
     sessions: set[str] = field(default_factory=set)
     messages: set[str] = field(default_factory=set)
-    """Ids of the messages that go as a whole."""
+    """Ids of the messages to be removed entirely."""
     phrases: list[str] = field(default_factory=list)
-    """Words that go wherever they stand."""
+    """Words to be removed everywhere."""
     told: list[str] = field(default_factory=list)
-    """Texts that were said or derived, by which logs and caches are recognised."""
+    """Original and derived texts, which identify entries of logs and caches."""
     days: set[str] = field(default_factory=set)
     """The days that the next run rebuilds."""
     files: set[str] = field(default_factory=set)
-    """Transcripts that say it, as the catalogue names them; they stay."""
+    """Keys of transcripts that contain it, which are not changed."""
     windows: set[str] = field(default_factory=set)
     rows: dict[str, set[str]] = field(default_factory=dict)
-    """Ids of the rows that go, by table."""
+    """Ids of the rows to be removed, by table."""
     evidence: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    """Evidence that proposals and fixes keep, where it changes."""
+    """The remaining evidence of proposals and fixes whose evidence changes."""
     points: set[str] = field(default_factory=set)
     answers: set[str] = field(default_factory=set)
     by_hand: bool = False
-    """Whether lines that a user wrote go too."""
+    """Whether lines that a user wrote are removed too."""
 
     @classmethod
     def from_json(cls, text: bytes) -> Self:
-        """The request that `to_json` wrote. Raises `ValueError` for anything else."""
+        """The request written by `to_json`. Raises `ValueError` for anything else."""
         return TypeAdapter(cls).validate_json(text)
 
     def to_json(self) -> bytes:
-        """The request with its words, for the next call if this one is killed."""
+        """The request with its words, for the next call in case this one is killed."""
         return TypeAdapter(type(self)).dump_json(self)
 
     def add(self, table: str, ids: Iterable[str]) -> None:
-        """Note that these rows of the table go."""
+        """Mark these rows of the table for removal."""
         self.rows[table] = self.ids(table) | set(ids)
 
     def ids(self, *tables: str) -> set[str]:
-        """Ids of the rows of these tables that go."""
+        """Ids of the rows of these tables to be removed."""
         return {one for table in tables for one in self.rows.get(table, ())}
 
     @cached_property
@@ -105,7 +103,7 @@ def request_for(settings: Settings, named: str, *, by_hand: bool = False) -> For
         raise CannotForgetError("Nothing is named: give a session, an id or a text.")
     request = _session(lake, name) or _message(lake, name) or _line(settings, name)
     if request is None:
-        if PROPOSAL_ID.fullmatch(name) or _OWN_FORM.fullmatch(name):
+        if PROPOSAL_ID.fullmatch(name) or _ID_FORM.fullmatch(name):
             raise CannotForgetError(
                 f"There is no session, message or line {name}; `memory search --json` has the ids of messages and "
                 "sessions, `memory review` those of proposals. Nothing was forgotten."
@@ -139,7 +137,7 @@ def _message(lake: Lake, name: str) -> ForgetRequest | None:
 
 
 def _line(settings: Settings, name: str) -> ForgetRequest | None:
-    """The request for a line by its id: its own words and those that carry it."""
+    """The request for a line by its id: its own words and those of its evidence."""
     if not is_line(name):
         return None
     try:
@@ -155,7 +153,7 @@ def _line(settings: Settings, name: str) -> ForgetRequest | None:
         if len(words_in(text)) >= FEW_WORDS:
             request.phrases.append(text)
         request.told.append(text)
-    if name.startswith("f-"):  # of what recurs not the words are its own, but the places
+    if name.startswith("f-"):  # a pattern owns no words, only its occurrences
         request.phrases = [text for text in request.phrases if text in own]
     request.phrases = list(dict.fromkeys(request.phrases))
     request.messages = {
@@ -166,7 +164,7 @@ def _line(settings: Settings, name: str) -> ForgetRequest | None:
     offered = ("proposals", "remembered", "friction_fixes", "friction_clusters")
     tables = offered if found["table"] in offered else (found["table"],)
     for table in tables:
-        if table != "segments":  # of a segment the words go, and its row is made again
+        if table != "segments":  # the words of a segment are removed, and its row is rebuilt
             request.add(table, [name])
     return request
 
@@ -179,12 +177,12 @@ def _text(settings: Settings, text: str) -> ForgetRequest:
             "digits, or the id of the message, which `memory search --json` has."
         )
     plain = Redactor(workspace_salt(settings)) if settings.redact else Unredacted()
-    redacted = plain.redact(text)  # as it is stored
+    redacted = plain.redact(text)  # in its stored form
     return ForgetRequest(TEXT, shown, phrases=list(dict.fromkeys([text, redacted])))
 
 
 def refuse_common(request: ForgetRequest, said_in: int, messages: int) -> None:
-    """Raises `CannotForgetError` for words that would take much of the memory."""
+    """Raise `CannotForgetError` for words that occur in much of the memory."""
     if request.phrases and said_in > ALWAYS and said_in > messages * MAX_SHARE:
         raise CannotForgetError(
             f"“{request.name}” stands in {said_in:,} of {messages:,} messages; that much is not forgotten at once. "

@@ -1,7 +1,7 @@
-"""The tables: which of their rows carry what is to be forgotten, and the same tables without it.
+"""Removal from the tables: the rows that contain forgotten text, and the cleaned tables.
 
-Rows that a stage makes go where they carry it, and the next run rebuilds their days from what is left. What was
-offered, decided and promoted goes with all that happened to it; a proposal that other words carry too keeps those.
+Derived rows are removed if they contain it, and the next run rebuilds their days. Offered, decided and promoted lines
+are removed with all their events; a proposal with other evidence keeps that.
 """
 
 from __future__ import annotations
@@ -23,40 +23,40 @@ from memory_pipeline.sessions.quoting import quoted_spans
 
 _OF_PROPOSALS = ("proposals", "remembered", "friction_fixes")
 _BY_PROPOSAL = tuple(name for name, table in TABLES.items() if table.id_column == "proposal_id")
-_DECIDING = ("text", "title", "adds", "replaces", "change")
-"""Columns whose words a row stands for: with them the row goes. Of others only the words go."""
-_MADE_OF = {  # what a row was made from, from the first to the last
+_IDENTIFYING_COLUMNS = ("text", "title", "adds", "replaces", "change")
+"""Columns for whose words the whole row is removed. In other columns only the words are."""
+_SOURCES_BY_TABLE = {  # sources of the rows of each table, in order of the stages
     "reflections": ("sources", "superseded"),
     "day_distillations": ("sources",),
     "week_distillations": ("sources",),
     "month_distillations": ("sources",),
     "pool_reflections": ("observations",),
 }
-_TELLING = ("name", "current_task", "suggested_response", "narrative", "title")
+_QUOTING_COLUMNS = ("name", "current_task", "suggested_response", "narrative", "title")
 """Columns of a session, window or segment that quote its messages."""
 Spans = Mapping[str, Sequence[tuple[int, int]]]
-"""The places of words that go, by message."""
+"""The spans of words to be removed, by message."""
 
 
 def find_rows(lake: Lake, request: ForgetRequest) -> list[Found]:
-    """The rows that go, for the user to see. The request gets all that has to be known to take them out. Raises
+    """The rows to be removed, for display. The data for removing them is added to the request. Raises
     `CannotForgetError`."""
-    texts, spans = _find_said(lake, request)
+    texts, spans = _find_messages(lake, request)
     gone = set(request.messages)
     touched = gone | set(spans)
-    observed = _find_observed(lake, request, touched)
-    carrying = {row["observation_id"] for row in observed if _rests_on(row, gone, spans) or _says(request, row)}
+    observed = _find_observations(lake, request, touched)
+    carrying = {row["observation_id"] for row in observed if _has_evidence_in(row, gone, spans) or _says(request, row)}
     request.told += [row["text"] for row in observed if row["observation_id"] in carrying]
     _find_answers(lake, request)
-    _find_made(lake, request, carrying)
+    _find_derived(lake, request, carrying)
     _find_friction(lake, request, touched)
-    _find_offered(lake, request, gone, spans, texts)
+    _find_proposals(lake, request, gone, spans, texts)
     _find_points(lake, request, touched)
     return [*(Found("messages", text) for text in texts.values()), *_shown(lake, request)]
 
 
-def _find_said(lake: Lake, request: ForgetRequest) -> tuple[dict[str, str], Spans]:
-    """The messages that go or hold words that do: their texts, and where the words stand in each that stays."""
+def _find_messages(lake: Lake, request: ForgetRequest) -> tuple[dict[str, str], Spans]:
+    """The messages to be removed or cleaned: their texts, and the spans of the words in each cleaned one."""
     texts: dict[str, str] = {}
     spans: dict[str, list[tuple[int, int]]] = {}
     total = 0
@@ -66,7 +66,7 @@ def _find_said(lake: Lake, request: ForgetRequest) -> tuple[dict[str, str], Span
         whole = frame.filter(
             pl.col("session_id").is_in(request.sessions) | pl.col("message_id").is_in(request.messages)
         )
-        some = _maybe(frame, request.wanted, request.phrases).join(whole, on="message_id", how="anti")
+        some = _possible_rows(frame, request.wanted, request.phrases).join(whole, on="message_id", how="anti")
         said = [r for r in some.iter_rows(named=True) if any(map(request.wanted.are_in, _words_of("messages", r)))]
         spans |= {row["message_id"]: request.wanted.spans(row["text"]) for row in said}
         request.messages |= set(whole["message_id"])
@@ -85,8 +85,8 @@ def _find_said(lake: Lake, request: ForgetRequest) -> tuple[dict[str, str], Span
     return texts, spans
 
 
-def _find_observed(lake: Lake, request: ForgetRequest, touched: Collection[str]) -> list[dict[str, Any]]:
-    """Observations that rest on these messages or say it: their places in a text that changes are no longer right."""
+def _find_observations(lake: Lake, request: ForgetRequest, touched: Collection[str]) -> list[dict[str, Any]]:
+    """Observations from these messages or with the words, as their spans in a changed text are invalid."""
     found = [
         row
         for row in lake.read("observations").iter_rows(named=True)
@@ -102,20 +102,20 @@ def _find_observed(lake: Lake, request: ForgetRequest, touched: Collection[str])
 
 
 def _find_answers(lake: Lake, request: ForgetRequest) -> None:
-    """Answers of a model to the windows, and what it told of sessions that go."""
+    """A model's answers about the windows, and its texts about the sessions to be removed."""
     of_windows = _segments(lake, request)
     request.answers |= set(of_windows["answer"].drop_nulls())
     own = of_windows.filter(pl.col("session_id").is_in(request.sessions))
     request.told += [text for column in ("narrative", "title", "current_task") for text in own[column].drop_nulls()]
 
 
-def _find_made(lake: Lake, request: ForgetRequest, carrying: set[str]) -> None:
-    """Notes and condensed lines that say it or were made from it, level by level."""
+def _find_derived(lake: Lake, request: ForgetRequest, carrying: set[str]) -> None:
+    """Notes and condensed lines that contain it or were made from it, level by level."""
     notes = lake.read("notes").iter_rows(named=True)
     request.add("notes", (row["note_id"] for row in notes if _says(request, row)))
     below = carrying | request.ids("notes", "observations") | set(_segments(lake, request)["segment_id"])
-    for table, columns in _MADE_OF.items():
-        of_all = carrying if table == "pool_reflections" else below  # it is not made again
+    for table, columns in _SOURCES_BY_TABLE.items():
+        of_all = carrying if table == "pool_reflections" else below  # it is never rebuilt
         for row in lake.read(table).iter_rows(named=True):
             if _says(request, row) or any(s in of_all for column in columns for s in row[column] or ()):
                 request.add(table, [row[TABLES[table].id_column]])
@@ -131,10 +131,10 @@ def _find_friction(lake: Lake, request: ForgetRequest, touched: Collection[str])
             request.days.add(f"{row['day']}")
 
 
-def _find_offered(
+def _find_proposals(
     lake: Lake, request: ForgetRequest, gone: Collection[str], spans: Spans, texts: Mapping[str, str]
 ) -> None:
-    """Proposals and fixes that say it or that nothing else carries; the evidence of those that stay."""
+    """Proposals and fixes that contain it or have no other evidence, and the remaining evidence of the others."""
     out = request.ids(*_OF_PROPOSALS)
     for table in ("events", "remembered"):
         out |= {row["proposal_id"] for row in lake.read(table).iter_rows(named=True) if _says(request, row)}
@@ -142,13 +142,15 @@ def _find_offered(
     for table in ("proposals", "friction_fixes"):
         for row in lake.read(table).iter_rows(named=True):
             evidence = row["evidence"] or []
-            left = [e for e in evidence if not _is_hit(e, gone, spans)]
+            left = [e for e in evidence if not _overlaps(e, gone, spans)]
             if _says(request, row) or (evidence and not left):
                 out.add(row["proposal_id"])
-            elif left != evidence and forgotten.are_in(row["text"]) and not _carry(lake, left, row["text"]):
-                out.add(row["proposal_id"])  # its words are those that go; the others only mean the same
+            elif (
+                left != evidence and forgotten.are_in(row["text"]) and not _has_other_evidence(lake, left, row["text"])
+            ):
+                out.add(row["proposal_id"])  # its words are removed; the other evidence only has the same meaning
             elif any(e["message_id"] in gone or e["message_id"] in spans for e in evidence):
-                request.evidence[row["proposal_id"]] = [_moved(e, spans) for e in left]
+                request.evidence[row["proposal_id"]] = [_moved_span(e, spans) for e in left]
     for table in _BY_PROPOSAL:
         request.add(table, out)
     request.add("friction_clusters", (p for p in out if p.startswith("f-")))
@@ -160,8 +162,8 @@ def _find_offered(
     request.add("watched_rules", (rule["rule_id"] for rule in same))
 
 
-def _carry(lake: Lake, evidence: Sequence[Mapping[str, Any]], text: str) -> bool:
-    """Whether what is left says these words too."""
+def _has_other_evidence(lake: Lake, evidence: Sequence[Mapping[str, Any]], text: str) -> bool:
+    """Whether the remaining evidence has these words too."""
     ids = [e["message_id"] for e in evidence]
     messages = (lake.read("messages", [day], ["message_id", "text"]) for day in lake.days("messages"))
     said = [t for frame in messages for t in frame.filter(pl.col("message_id").is_in(ids))["text"]]
@@ -169,7 +171,7 @@ def _carry(lake: Lake, evidence: Sequence[Mapping[str, Any]], text: str) -> bool
 
 
 def _find_points(lake: Lake, request: ForgetRequest, touched: Collection[str]) -> None:
-    """The points of all that goes or changes."""
+    """The points of all removed and changed rows."""
     sources = request.ids("observations", "reflections") | set(_segments(lake, request)["segment_id"])
     windows = lake.read("windows", columns=["dedupe_key", "session_id"])
     inside = windows.filter(pl.col("dedupe_key").is_in(request.windows))["session_id"].to_list()
@@ -186,17 +188,17 @@ def _find_points(lake: Lake, request: ForgetRequest, touched: Collection[str]) -
 
 
 def _shown(lake: Lake, request: ForgetRequest) -> Iterator[Found]:
-    """The rows that go besides messages, for the user to see."""
+    """The rows to be removed apart from messages, for display."""
     for name in lake.read("sessions").filter(pl.col("session_id").is_in(request.sessions))["name"]:
         yield Found("sessions", name)
-    for table in ("observations", "notes", *_MADE_OF, "friction_clusters", *_OF_PROPOSALS, "events"):
-        for row in _going(lake, request, table).iter_rows(named=True):
+    for table in ("observations", "notes", *_SOURCES_BY_TABLE, "friction_clusters", *_OF_PROPOSALS, "events"):
+        for row in _rows_to_remove(lake, request, table).iter_rows(named=True):
             if said := row.get("text") or row.get("title"):
                 yield Found(table, f"{row[TABLES[table].id_column]} {said}")
 
 
 def cleaned(table: str, frame: pl.DataFrame, request: ForgetRequest) -> pl.DataFrame:
-    """The rows of a table without what goes; the same rows where there is nothing of it."""
+    """The cleaned rows of a table; the same frame if nothing changes."""
     if ids := request.ids(table):
         frame = frame.filter(~pl.col(TABLES[table].id_column).is_in(ids))
     if "session_id" in frame.columns and request.sessions and table != "files":
@@ -212,12 +214,12 @@ def cleaned(table: str, frame: pl.DataFrame, request: ForgetRequest) -> pl.DataF
 
 
 def repeats(table: str, frame: pl.DataFrame, request: ForgetRequest) -> bool:
-    """Whether a row repeats a stretch of it, as older versions may, whose rows have other ids."""
+    """Whether a row repeats a passage of it, as in older versions of tables, whose rows have other ids."""
     return any(request.repeated.are_in(text) for row in frame.iter_rows(named=True) for text in _words_of(table, row))
 
 
 def clean_tables(lake: Lake, request: ForgetRequest) -> None:
-    """Take out what goes, table by table, each day's file at once. Doing it again changes nothing."""
+    """Clean the tables one by one, each day's file atomically. Safe to repeat."""
     for table, about in TABLES.items():
         if table == "forgotten":
             continue
@@ -229,17 +231,17 @@ def clean_tables(lake: Lake, request: ForgetRequest) -> None:
             if table == "files":
                 after = _without_sessions(after, request)
             if table in ("windows", "sessions") and day:
-                after = _counted(lake, table, after, day, request)
+                after = _with_counts(lake, table, after, day, request)
             is_changed = not after.equals(before)
             is_read_again = f"{day}" in request.days and table in ("sessions", "messages", "windows")
             if day and (is_changed or is_read_again):
-                lake.replace(table, after, [day])  # without a fingerprint: the next run makes it again
+                lake.replace(table, after, [day])  # without a fingerprint, so the next run rebuilds it
             elif is_changed:
                 lake.replace_all(table, after)
 
 
 def _with_evidence(table: str, frame: pl.DataFrame, request: ForgetRequest) -> pl.DataFrame:
-    """The rows with the evidence that proposals, fixes and patterns keep."""
+    """The rows with the remaining evidence of proposals, fixes and patterns."""
     ids = frame[TABLES[table].id_column]
     if not any(i in request.evidence for i in ids):
         return frame
@@ -248,7 +250,7 @@ def _with_evidence(table: str, frame: pl.DataFrame, request: ForgetRequest) -> p
 
 
 def _without_sessions(files: pl.DataFrame, request: ForgetRequest) -> pl.DataFrame:
-    """The catalogue as it is once these files are read again: until then each counts as changed."""
+    """The catalogue without these sessions, in which their files count as changed until they are read again."""
     own, read = pl.col("session_id").is_in(request.sessions), pl.col("path").is_in(request.files)
     unknown = [pl.when(own).then(None).otherwise(pl.col(n)).alias(n) for n in ("cwd", "branch", "repository")]
     return files.with_columns(
@@ -258,8 +260,8 @@ def _without_sessions(files: pl.DataFrame, request: ForgetRequest) -> pl.DataFra
     )
 
 
-def _counted(lake: Lake, table: str, frame: pl.DataFrame, day: date, request: ForgetRequest) -> pl.DataFrame:
-    """The rows with their new numbers of messages, without those that have none left."""
+def _with_counts(lake: Lake, table: str, frame: pl.DataFrame, day: date, request: ForgetRequest) -> pl.DataFrame:
+    """The rows with updated numbers of messages, without those that have none left."""
     if f"{day}" not in request.days or not request.messages:
         return frame
     said = cleaned("messages", lake.read("messages", [day]), request)
@@ -271,7 +273,8 @@ def _counted(lake: Lake, table: str, frame: pl.DataFrame, day: date, request: Fo
 
 
 def _without_words(table: str, frame: pl.DataFrame, request: ForgetRequest) -> pl.DataFrame:
-    """The rows with marks in place of the words, also where rows of a session quote what went."""
+    """The rows with marks in place of the words, also in columns of sessions, windows and segments that quote removed
+    text."""
     quoting = table in ("windows", "segments", "sessions") and request.messages
     if not (request.wanted or quoting) or frame.is_empty():
         return frame
@@ -280,7 +283,7 @@ def _without_words(table: str, frame: pl.DataFrame, request: ForgetRequest) -> p
         if frame.schema[name] == pl.String():
             values = frame[name].to_list()
             new = [value and request.wanted.without(value) for value in values]
-            if quoting and name in _TELLING:
+            if quoting and name in _QUOTING_COLUMNS:
                 new = [
                     MARK if value and (inside is None or inside[i]) and request.repeated.are_in(value) else value
                     for i, value in enumerate(new)
@@ -298,8 +301,8 @@ def _without_words(table: str, frame: pl.DataFrame, request: ForgetRequest) -> p
     return frame
 
 
-def _maybe(frame: pl.DataFrame, wanted: Phrases, phrases: Iterable[str]) -> pl.DataFrame:
-    """The rows that have the longest word of one of the phrases somewhere."""
+def _possible_rows(frame: pl.DataFrame, wanted: Phrases, phrases: Iterable[str]) -> pl.DataFrame:
+    """The rows that contain the longest word of one of the phrases."""
     if not wanted:
         return frame.clear()
     longest = {max((text[w.start : w.end] for w in words_in(text)), key=len) for text in phrases}
@@ -316,32 +319,32 @@ def _words_of(table: str, row: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _says(request: ForgetRequest, row: Mapping[str, Any]) -> bool:
-    return bool(request.wanted) and any(request.wanted.are_in(row.get(name) or "") for name in _DECIDING)
+    return bool(request.wanted) and any(request.wanted.are_in(row.get(name) or "") for name in _IDENTIFYING_COLUMNS)
 
 
-def _rests_on(row: Mapping[str, Any], gone: Collection[str], spans: Spans) -> bool:
-    return any(_is_hit(span, gone, spans) for span in row["evidence"] or ())
+def _has_evidence_in(row: Mapping[str, Any], gone: Collection[str], spans: Spans) -> bool:
+    return any(_overlaps(span, gone, spans) for span in row["evidence"] or ())
 
 
-def _is_hit(span: Mapping[str, Any], gone: Collection[str], spans: Spans) -> bool:
-    """Whether the place is in what goes."""
+def _overlaps(span: Mapping[str, Any], gone: Collection[str], spans: Spans) -> bool:
+    """Whether the span overlaps removed text."""
     name = span["message_id"]
     return name in gone or any(start < span["end"] and span["start"] < end for start, end in spans.get(name, ()))
 
 
-def _moved(span: Mapping[str, Any], spans: Spans) -> dict[str, Any]:
-    """The place in the text with marks."""
+def _moved_span(span: Mapping[str, Any], spans: Spans) -> dict[str, Any]:
+    """The span, moved to its position in the cleaned text."""
     name = span["message_id"]
     own = spans.get(name, ())
     return {"message_id": name, "start": moved(span["start"], own), "end": moved(span["end"], own)}
 
 
 def _texts(lake: Lake, request: ForgetRequest, *tables: str) -> list[str]:
-    return [text for table in tables for text in _going(lake, request, table)["text"].drop_nulls()]
+    return [text for table in tables for text in _rows_to_remove(lake, request, table)["text"].drop_nulls()]
 
 
-def _going(lake: Lake, request: ForgetRequest, table: str) -> pl.DataFrame:
-    """The rows of the table that go by their id."""
+def _rows_to_remove(lake: Lake, request: ForgetRequest, table: str) -> pl.DataFrame:
+    """The rows of the table to be removed by id."""
     return lake.read(table).filter(pl.col(TABLES[table].id_column).is_in(request.ids(table)))
 
 

@@ -1,8 +1,8 @@
-"""claude-mem's database: what it calls decisions, and the user's standing directives.
+"""Import from claude-mem's database: its decisions and the user's directives.
 
-As its schema of 2026 (migration 35) has it: `observations` have a type, of which only a decision says what is to hold;
-the others tell what was changed, fixed or found out, and `session_summaries` what was done. `directives`, where there
-are any, are rules that a user gave it. `sdk_sessions` is not needed: an observation names its project.
+In its schema of 2026 (migration 35), `observations` have a type, of which only decisions are normative; the others
+report changes, fixes or discoveries, and `session_summaries` report work. `directives`, if any, are rules that a user
+gave it. `sdk_sessions` is not needed, as an observation names its project.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from memory_pipeline.reflections.types import ARCHITECTURE, RULES
 
 ORIGIN = "claude-mem"
 MAX_ROWS = 200
-"""Number of decisions that are read, the newest first: of thousands the old ones hold least often."""
+"""Maximum number of decisions that are read, newest first, as old ones are least likely to be valid."""
 HEADER = b"SQLite format 3\0"
 _NOT_NOW = "it is in use or was changed while it was read; run it again when claude-mem is idle."
 
 
 def is_database(path: Path) -> bool:
-    """Whether the file begins as an SQLite database does."""
+    """Whether the file begins like an SQLite database."""
     try:
         with path.open("rb") as file:
             return file.read(len(HEADER)) == HEADER
@@ -57,14 +57,14 @@ def read_database(importer: Importer, source: str, path: Path) -> MemoryFile:
         if reason := why_no_line(shown):
             left_out[reason] += 1
         else:
-            # claude-mem calls a project by the name of its folder, or by its path
+            # claude-mem identifies a project by the name or path of its folder
             of = importer.project_of(project) if project.startswith("/") else project or None
             lines.append(import_line(ORIGIN, path, TextLine(number, shown, "", of, position=position)))
     return MemoryFile(source, path, tuple(lines), dict(+left_out))
 
 
 _Row = tuple[int, str, str, int]
-"""The number of a row, its words, its project, and the position of its section."""
+"""The number of a row, its text, its project, and the index of its section."""
 
 
 def _directives(connection: sqlite3.Connection, tables: set[str]) -> Iterator[_Row]:

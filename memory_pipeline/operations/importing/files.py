@@ -1,4 +1,4 @@
-"""A file of another tool's memory, and the reader that takes it apart. A problem with one file stops no other."""
+"""A file of another tool's memory, and the reader of its lines. A problem with one file does not stop the others."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from memory_pipeline.workspace.workspace import Workspace
 
 @dataclass(frozen=True)
 class MemoryFile:
-    """A file with its lines, and how much else is in it by what it is."""
+    """A file with its lines, and the number of other parts by kind."""
 
     source: str
     path: Path
     lines: tuple[ImportLine, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
     problem: str = ""
-    """The reason why not all of it was read."""
+    """The reason why it was not read completely."""
 
 
 class Importer:
@@ -40,25 +40,25 @@ class Importer:
 
     @cached_property
     def known_folders(self) -> list[str]:
-        """The folders in which sessions worked, the newest first."""
+        """The folders of sessions, newest first."""
         rows = self.workspace.lake.read("files", columns=["cwd", "began_at"]).drop_nulls("cwd")
         return list(dict.fromkeys(rows.sort("began_at", descending=True, nulls_last=True)["cwd"]))
 
     def project_of(self, folder: str) -> str | None:
-        """The project that a session in this folder would be of."""
+        """The project of a session in this folder, or None."""
         if folder not in self._projects:
             self._projects[folder] = project_of_place(self.workspace.lake, place_of_folder(Path(folder)))
         return self._projects[folder]
 
     def masked(self, text: str) -> str:
-        """The text on the same lines, without secrets and what was forgotten."""
+        """The text with the same line numbers, without secrets and forgotten text."""
         shown, _ = without_secrets(text, self.redactor)
         return "\n".join(self.redactor.redact(row) for row in shown.split("\n"))
 
     def markdown(
         self, source: str, path: Path, origin: str, parse: Callable[[str], TakenApart] = lines_in
     ) -> MemoryFile:
-        """The lines of a Markdown file, as ``parse`` takes its text apart."""
+        """The lines of a Markdown file, parsed by ``parse``."""
         try:
             text = read_text(path)
         except UnreadableMemoryError as error:
@@ -69,5 +69,5 @@ class Importer:
 
 
 def import_line(origin: str, path: Path, line: TextLine) -> ImportLine:
-    """The line as it is offered."""
+    """The line in the form in which it is offered."""
     return ImportLine(line.text, origin, path, line.number, line.position, line.heading, line.project, line.cwd)

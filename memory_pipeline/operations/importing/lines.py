@@ -1,7 +1,7 @@
-"""The lines of a Markdown file that could stand in MEMORY.md, and reasons why the others cannot.
+"""The lines of a Markdown file that could be part of MEMORY.md, and the reasons why others could not.
 
-A line is a list item, or a paragraph that stands alone under its heading. In doubt it is none: what is offered for
-nothing costs a reviewer more than what they add by hand.
+A line is a list item, or a single paragraph under its heading. In doubt a text is no line: useless proposals cost a
+reviewer more than adding a line by hand.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ TOLD = {
 }
 """The reasons of `why_left_out`, for the user."""
 MAX_PARAGRAPH, MAX_ITEM = 300, 600
-"""Characters; what is longer is prose."""
+"""Maximum characters; longer texts are prose."""
 MAX_TITLE, MAX_LEADING = 40, 80
-"""Characters of a heading that can negate what is below it, and of what is put in front of an item."""
+"""Maximum characters of a heading that can negate its items, and of text that is prepended to an item."""
 MIN_WORDS = 2
-"""Words of content."""
+"""Minimum content words."""
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])[ \t]+")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _WRITTEN_BY_TOOLS = re.compile(
@@ -43,7 +43,7 @@ _WRITTEN_BY_TOOLS = re.compile(
     r"|<claude-mem-context>.*?</claude-mem-context>",
     re.DOTALL,
 )
-"""The block of `memory agents connect`, and what claude-mem puts into a CLAUDE.md."""
+"""The block of `memory agents connect`, and text that claude-mem inserts into a CLAUDE.md."""
 _POINTER = re.compile(r"\[[^\]]+\]\([^)]+\)(?:\s*$|\s*[-–—:])|@[\w./~-]+$|[\w./-]+\.md\b(?:\s*$|\s*[-–—:])")
 _TASK = re.compile(r"\[[ xX]\]\s")
 _EXPLAINS = re.compile(r"\*\*(?:Why|How to apply|Reason|Example)\b[^*]*\*\*", re.IGNORECASE)
@@ -53,12 +53,12 @@ _NEGATES = re.compile(
     r"|jamais|ne|pas|éviter|interdits?|nunca|jamás|evitar|prohibid\w+|没有)\b|❌|🚫|⛔|禁止|避免|不要|しない|ダメ",
     re.IGNORECASE,
 )
-_LEANS = re.compile(
+_DEPENDS = re.compile(
     rf"{_NEGATES.pattern}|^(?:if|when|whenever|before|after|while|unless|until|during|only|wenn|bevor|vor|nach|si|quand"
     r"|avant|après|cuando|antes|después)\b",
     re.IGNORECASE,
 )
-"""A negation, or what begins a condition."""
+"""A negation, or the beginning of a condition."""
 _ABOUT = re.compile(
     r"(?:This|Diese|Dieses|Ce|Este)\s(?:file|document|Datei|Dokument|fichier|document|archivo|documento)\b|このファイル|本文件",
     re.IGNORECASE,
@@ -68,7 +68,7 @@ _CODE_SPAN = re.compile(r"`[^`]+`[.:]?")
 
 @dataclass(frozen=True)
 class TextLine:
-    """A line that could stand in MEMORY.md."""
+    """A line that could be part of MEMORY.md."""
 
     number: int
     text: str
@@ -76,18 +76,18 @@ class TextLine:
     project: str | None = None
     cwd: str | None = None
     position: int = ARCHITECTURE
-    """The position of the section for a line whose words do not tell one."""
+    """The index of the section for a line whose words determine none."""
 
 
 @dataclass
 class TakenApart:
-    """The lines of a text, and how much else is in it by what it is."""
+    """The lines of a text, and the number of other parts by kind."""
 
     lines: list[TextLine] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
 
     def keep(self, holds: Callable[[TextLine], bool], reason: str) -> None:
-        """Leave out the lines for which it does not hold."""
+        """Drop the lines for which the condition is false, and count them under the reason."""
         kept = [line for line in self.lines if holds(line)]
         self.left_out[reason] += len(self.lines) - len(kept)
         self.left_out += Counter()  # without those that are 0
@@ -95,24 +95,24 @@ class TakenApart:
 
 
 def lines_in(text: str) -> TakenApart:
-    """The parts of a Markdown text in which secrets are already masked."""
+    """The lines and other parts of a Markdown text with masked secrets."""
     shown = _WRITTEN_BY_TOOLS.sub(lambda found: "\n" * found[0].count("\n"), text)
     rows, found = split_lines(shown), TakenApart()
     fences = sum(bool(_FENCE.match(rows[index])) for index in hidden_lines(rows))
     found.left_out[CODE] += (fences + 1) // 2
-    for line, reason in _judged(rows, lines_of(encode(shown))):
+    for line, reason in _candidates(rows, lines_of(encode(shown))):
         if reason:
             found.left_out[reason] += 1
         else:
-            found.lines.append(TextLine(line.line_number, _bare(line.text), line.section, line.project))
+            found.lines.append(TextLine(line.line_number, _stored_text(line.text), line.section, line.project))
     found.left_out += Counter()  # without those that are 0
     return found
 
 
-def _judged(rows: Sequence[str], lines: Sequence[MemoryLine]) -> Iterator[tuple[MemoryLine, str]]:
-    """Each line with the reason why it is none; paragraphs that follow each other are prose."""
+def _candidates(rows: Sequence[str], lines: Sequence[MemoryLine]) -> Iterator[tuple[MemoryLine, str]]:
+    """Each candidate with the reason why it is no line; consecutive paragraphs are prose."""
     judged = [(line, is_item := _is_item(rows, line), why_no_line(line.text, is_item=is_item)) for line in lines]
-    told = [one for one in judged if one[2] != EXPLANATION]  # the rule that is explained stands alone all the same
+    told = [one for one in judged if one[2] != EXPLANATION]  # the explained rule still counts as a single paragraph
     context = _Context()
     for (_, is_paragraph), group in groupby(told, lambda one: (one[0].section, not one[1] and not one[2])):
         together = list(group)
@@ -124,16 +124,16 @@ def _judged(rows: Sequence[str], lines: Sequence[MemoryLine]) -> Iterator[tuple[
 
 
 class _Context:
-    """The context of the items of a list: their introduction, the item above them, the heading. "Never" above a list is
-    said with each of its items, or they would say the contrary."""
+    """The context of list items: their introduction, the parent item, the heading. "Never" above a list applies to each
+    of its items, which would otherwise mean the opposite."""
 
     def __init__(self) -> None:
         self._section: str | None = None
         self._above: list[tuple[int, str, str]] = []
-        """Indent, words and the reason why it is no line, of the introduction (indent -1) and the items around."""
+        """Indent, text, and reason for being no line, of the introduction (indent -1) and the parent items."""
 
     def of(self, line: MemoryLine, reason: str, indent: int | None) -> tuple[MemoryLine, str]:
-        """The line, with what it leans on in front of it, and the reason why it is none."""
+        """The line with the context that it depends on prepended, and the reason why it is no line."""
         if line.section != self._section:
             self._section, self._above = line.section, []
         if indent is None:
@@ -142,22 +142,24 @@ class _Context:
         while self._above and self._above[-1][0] >= indent:
             self._above.pop()
         if any(not above for _, _, above in self._above):
-            reason = reason or EXPLANATION  # of the rule that it stands below
-        leading = " ".join(filter(None, map(_leading, (f"{line.section}", *(words for _, words, _ in self._above)))))
+            reason = reason or EXPLANATION  # of the rule above it
+        leading = " ".join(
+            filter(None, map(_repeated_words, (f"{line.section}", *(words for _, words, _ in self._above))))
+        )
         if _NEGATES.match(_plain(line.text)) and _NEGATES.search(leading):
             leading = ""
         self._above.append((indent, line.text, reason))
         if not leading:
             return line, reason
-        whole = f"{leading} {line.text}"  # what is no secret by itself may be one behind these words
+        whole = f"{leading} {line.text}"  # text may only be recognised as a secret after these words
         return replace(line, text=whole), reason or (LONG if len(leading) > MAX_LEADING else why_no_line(whole))
 
 
-def _leading(words: str) -> str:
-    """The words to repeat with each item below these: a condition, a negation, a subject of several words."""
+def _repeated_words(words: str) -> str:
+    """The words to repeat with each item of this text: a condition, a negation, or a subject of several words."""
     plain = _plain(words).rstrip(":： ")
     introduces = _plain(words).endswith((":", "："))
-    if _LEANS.search(plain) if introduces or len(plain) <= MAX_TITLE else False:
+    if _DEPENDS.search(plain) if introduces or len(plain) <= MAX_TITLE else False:
         return f"{plain}:"
     return f"{plain}:" if introduces and len(plain.split()) > 1 else ""
 
@@ -167,8 +169,8 @@ def _plain(text: str) -> str:
 
 
 def why_no_line(text: str, *, is_item: bool = True) -> str:
-    """The reason why a text cannot stand in MEMORY.md; empty where it can."""
-    bare = _bare(text)
+    """The reason why a text cannot be part of MEMORY.md; empty if it can."""
+    bare = _stored_text(text)
     plain = _plain(bare)
     forms = (
         (TABLE, bare.startswith("|")),
@@ -190,8 +192,8 @@ def why_no_line(text: str, *, is_item: bool = True) -> str:
     return form or (TOLD.get(left_out, PROSE) if left_out else "")
 
 
-def _bare(text: str) -> str:
-    """The text as it may be stored, without the reason that Claude Code puts behind a rule."""
+def _stored_text(text: str) -> str:
+    """The text to store, without the reason that Claude Code appends to a rule."""
     explained = _EXPLAINS.search(text)
     return one_line(text[: explained.start()] if explained else text)
 

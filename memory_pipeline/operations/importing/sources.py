@@ -1,4 +1,4 @@
-"""The memories of other tools, by the name of `memory import --from`. Nothing here is ever written."""
+"""The memories of other tools, by the name of `memory import --from`. They are only read."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ _SECTIONS_OF_CODEX = {
     "reusable knowledge": PATTERNS,
     "failures and how to do differently": PATTERNS,
 }
-"""The headings below which Codex keeps what holds; the others list and index."""
+"""The headings under which Codex stores lasting facts; others are lists and indexes."""
 _TASKS = re.compile(r"(?:\s*\[Task \d+\])+\.?$")
 _CODEX_GROUP = re.compile(r"^(?:# |applies_to:.*?\bcwd=(?P<cwd>/[^;,\s]+))", re.MULTILINE)
-"""The beginning of a group of tasks, and the place where it names its folder."""
+"""The beginning of a group of tasks, with its folder."""
 _SECTIONS_OF_TYPES = {"user": USER, "feedback": RULES, "project": ARCHITECTURE, "reference": PATTERNS}
-"""The section for each type of Claude Code's memories."""
+"""The section for each type of Claude Code memory."""
 _FRONT_MATTER = re.compile(r"---\n(?P<body>.*?\n)---\n", re.DOTALL)
 _FIELD = re.compile(r"^\s*(?P<name>type|description):\s*[\"']?(?P<value>[^\n]*?)[\"']?\s*$", re.MULTILINE)
 _CWD = re.compile(rb'"cwd":("(?:[^"\\]|\\.)*")')
 _HEAD = 100_000
-"""Bytes of a transcript that are searched for its folder."""
+"""Maximum bytes of a transcript that are searched for its folder."""
 
 
 def claude_code(importer: Importer, _: Path) -> Iterator[MemoryFile]:
-    """Claude Code's memory: a folder for each project, with a MEMORY.md that mostly points to the other files."""
+    """Claude Code's memory: a folder for each project, whose MEMORY.md mostly refers to the other files."""
     errors: list[OSError] = []
     for base in _places("${CLAUDE_CONFIG_DIR:-~/.claude,~/.config/claude}/projects"):
         for name in sorted(next(os.walk(base, onerror=errors.append), ("", [], []))[1]):
@@ -62,7 +62,7 @@ def claude_code(importer: Importer, _: Path) -> Iterator[MemoryFile]:
 
 
 def _parse_claude(text: str, project: str | None, cwd: str | None) -> TakenApart:
-    """The lines of a memory, or its description where its body has none. What is about the user holds everywhere."""
+    """The lines of a memory, or its description if its body has none. Facts about the user apply to all projects."""
     found = lines_in(text)
     front = _FRONT_MATTER.match(text)
     fields = {field["name"]: field for field in _FIELD.finditer(front["body"])} if front else {}
@@ -77,7 +77,7 @@ def _parse_claude(text: str, project: str | None, cwd: str | None) -> TakenApart
 
 
 def _folder_of(importer: Importer, folder: Path) -> str | None:
-    """The folder that Claude Code's folder of a project is named after: by its transcripts, or by known folders."""
+    """The project folder of one of Claude Code's folders, from its transcripts or the known folders."""
     for path in sorted(folder.glob("*.jsonl"))[:5]:
         try:
             with path.open("rb") as file:
@@ -96,15 +96,15 @@ def _encoded(folder: str | Path) -> str:
 
 
 def codex(importer: Importer, _: Path) -> Iterator[MemoryFile]:
-    """The memories that Codex has condensed, without raw memories, summaries of rollouts and skills."""
+    """Codex's condensed memories, without raw memories, summaries of rollouts and skills."""
     folder = _places("${CODEX_HOME:-~/.codex}/memories")[0]
     for path in (folder / "memory_summary.md", folder / "MEMORY.md"):
-        if _is_there(path):
+        if _exists(path):
             yield importer.markdown(CODEX, path, "Codex's memory", partial(_parse_codex, importer))
 
 
 def _parse_codex(importer: Importer, text: str) -> TakenApart:
-    """The lines of the headings that hold; each group of tasks names the folder of its lines."""
+    """The lines under lasting headings; each group of tasks names the folder of its lines."""
     found = lines_in(text)
     found.keep(lambda line: line.heading.casefold() in _SECTIONS_OF_CODEX, "list or index")
     begun = [(text.count("\n", 0, group.start()) + 1, group["cwd"]) for group in _CODEX_GROUP.finditer(text)]
@@ -120,9 +120,9 @@ def _parse_codex(importer: Importer, text: str) -> TakenApart:
 
 
 def gemini(importer: Importer, _: Path) -> Iterator[MemoryFile]:
-    """The facts that Gemini CLI was told to remember: a section of its GEMINI.md."""
+    """The facts that Gemini CLI remembers: a section of its GEMINI.md."""
     path = _places("${GEMINI_CLI_HOME:-~}/.gemini/GEMINI.md")[0]
-    if _is_there(path):
+    if _exists(path):
         yield importer.markdown(GEMINI, path, "Gemini's memory", _parse_gemini)
 
 
@@ -136,14 +136,14 @@ def _parse_gemini(text: str) -> TakenApart:
 def claude_mem(importer: Importer, _: Path) -> Iterator[MemoryFile]:
     """claude-mem's database."""
     path = _places("${CLAUDE_MEM_DATA_DIR:-~/.claude-mem}/claude-mem.db")[0]
-    if _is_there(path):
+    if _exists(path):
         yield read_database(importer, CLAUDE_MEM, path)
 
 
 def project(importer: Importer, folder: Path) -> Iterator[MemoryFile]:
-    """The files of a project that its agents read, each real file once."""
+    """The instruction files of a project, each real file once."""
     top = _repository(folder) or folder
-    paths = {path.resolve(): path for path in (top / name for name in reversed(INSTRUCTIONS)) if _is_there(path)}
+    paths = {path.resolve(): path for path in (top / name for name in reversed(INSTRUCTIONS)) if _exists(path)}
     for path in reversed(paths.values()):
         yield _instructions(importer, path, top)
 
@@ -164,11 +164,11 @@ SOURCES: dict[str, Callable[[Importer, Path], Iterator[MemoryFile]]] = {
     CLAUDE_MEM: claude_mem,
     PROJECT: project,
 }
-"""The sources in the order of reading: of two lines that say the same the first is offered."""
+"""The sources in order of reading: of two equal lines the first is offered."""
 
 
 def read_sources(importer: Importer, names: Sequence[str], folder: Path) -> list[MemoryFile]:
-    """The files of these sources; the instructions are those of the project that the folder lies in."""
+    """The files of these sources; instructions are those of the project that contains the folder."""
     return [found for name in names for found in SOURCES[name](importer, folder)]
 
 
@@ -191,15 +191,14 @@ def _places(template: str) -> list[Path]:
 
 
 def _repository(folder: Path) -> Path | None:
-    """The repository that the folder lies in."""
-    return next((one for one in (folder, *folder.parents) if _is_there(one / ".git", unknown=False)), None)
+    """The repository that contains the folder."""
+    return next((one for one in (folder, *folder.parents) if _exists(one / ".git", unknown=False)), None)
 
 
-def _is_there(path: Path, *, unknown: bool = True) -> bool:
-    """Whether the path exists; ``unknown`` where its folder may not be entered, so that its reader says what is
-    wrong."""
+def _exists(path: Path, *, unknown: bool = True) -> bool:
+    """Whether the path exists; ``unknown`` if its folder is not accessible, so that the reader reports the problem."""
     try:
-        path.stat()  # `exists` is False for a folder that may not be entered, in newer versions of Python
+        path.stat()  # in newer versions of Python, `exists` is False for an inaccessible folder
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:
