@@ -1,7 +1,8 @@
 """The vector index in a folder: Qdrant Edge, the engine of Qdrant inside this process.
 
-Search compares with every point; no HNSW graph is built. Settled points are compared in a quarter of their bytes first
-and the nearest of these in full: 2 ms for 100,000 of 384 dimensions instead of 13, with the same nearest 200.
+Search compares with every point; no HNSW graph is built. Settled points are first compared in quantized form with a
+quarter of the bytes and the nearest of these exactly: 2 ms for 100,000 of 384 dimensions instead of 13, with the same
+nearest 200.
 """
 
 from __future__ import annotations
@@ -48,13 +49,13 @@ _NEVER = 1_000_000_000
 _MAX_REASON = 200
 _MAX_COSINE = 1.01
 _OVERSAMPLING = 2.0
-"""The factor of candidates that are compared exactly. From 1.5 none of the nearest 200 of 100,000 was lost."""
+"""Factor of candidates that are compared exactly. From 1.5 on, none of the nearest 200 of 100,000 was lost."""
 _SETTLED_FROM_KB = 4_000
-"""Kilobytes of dense vectors, some 2,700 of 384 numbers, below which a scan takes a tenth of a second."""
+"""Kilobytes of dense vectors (about 2,700 of 384 numbers) below which a scan takes .1 s."""
 
 
 class EdgeIndex:
-    """A `VectorIndex` in a folder on this machine, held by one process at a time: open late, close early.
+    """A `VectorIndex` in a local folder, used by one process at a time: open late, close early.
 
     Opening creates the folder if needed and waits up to `lock_timeout` seconds for another holder, then raises
     `IndexUnavailableError`. A folder that the engine cannot load, or that holds vectors of another dimension, is
@@ -90,7 +91,7 @@ class EdgeIndex:
             raise
 
     def upsert(self, points: Sequence[Point]) -> None:
-        """Store the points; flushed to disk on return. `ValueError`, and nothing stored, if one of them is bad."""
+        """Store the points, flushed to disk on return. Raises `ValueError`, storing nothing, for an invalid point."""
         from qdrant_edge import Point as EdgePoint
         from qdrant_edge import UpdateOperation
 
@@ -108,7 +109,7 @@ class EdgeIndex:
         from qdrant_edge import UpdateOperation
 
         if not point_ids:
-            return  # to write out takes a tenth of a second
+            return  # flushing takes .1 s
         with self._engine() as shard:
             for batch in batches(known_form(point_ids)):
                 shard.update(UpdateOperation.delete_points(list(batch)))
@@ -140,7 +141,7 @@ class EdgeIndex:
         return found
 
     def count(self, *, exact: bool = True) -> int:
-        """The exact number of points: 7 ms for 100,000."""
+        """The exact number of points, in 7 ms for 100,000."""
         from qdrant_edge import CountRequest
 
         with self._engine() as shard:
@@ -166,7 +167,7 @@ class EdgeIndex:
         equals: Mapping[str, Collection[str]] | None = None,
         fields: Collection[str] | None = None,
     ) -> list[Hit]:
-        """The nearest points, nearest first. `ValueError` for a vector of another dimension."""
+        """The nearest points, nearest first. Raises `ValueError` for a vector of another dimension."""
         from qdrant_edge import QuantizationSearchParams, Query, QueryRequest, SearchParams, SparseVector
 
         params = None
@@ -192,7 +193,7 @@ class EdgeIndex:
         return hits
 
     def term_numbers(self, point_ids: Collection[str], using: str) -> dict[str, set[int]]:
-        """The numbers of the terms in the sparse vector of that name, by id."""
+        """The term numbers in the sparse vector of that name, by id."""
         found: dict[str, set[int]] = {}
         with self._engine() as shard:
             for batch in batches(known_form(point_ids)):
@@ -202,8 +203,8 @@ class EdgeIndex:
         return found
 
     def settle(self) -> None:
-        """Move recently added points into a segment that is memory-mapped: a quarter of a millisecond each, once, after
-        which 100,000 open in a quarter of a second instead of two."""
+        """Move recently added points into a memory-mapped segment, at .25 ms each; afterwards 100,000 open in .25 s
+        instead of 2 s."""
         with self._engine() as shard:
             shard.optimize()
 
@@ -239,7 +240,7 @@ class EdgeIndex:
         return self._lock.is_wanted()
 
     def close(self) -> None:
-        """Write everything out and release the folder. Safe to call twice."""
+        """Flush and release the folder. Safe to call twice."""
         try:
             if self._shard is not None:
                 with self._engine() as shard:
@@ -271,7 +272,7 @@ class EdgeIndex:
                     raise
                 # Held by a program that does not take our lock, or by a child forked from a former holder.
                 if "WouldBlock" not in str(error):
-                    return self._start_afresh(error)
+                    return self._start_empty(error)
                 if time.monotonic() >= deadline:
                     raise IndexBusyError(self._busy) from error
             time.sleep(_RETRY_SECONDS)
@@ -315,7 +316,7 @@ class EdgeIndex:
             shard.update(UpdateOperation.create_field_index(name, wanted[name]))
         return shard
 
-    def _start_afresh(self, reason: BaseException) -> EdgeShard:
+    def _start_empty(self, reason: BaseException) -> EdgeShard:
         broken = self.folder.rename(aside(self.folder))
         try:
             shard = self._load()

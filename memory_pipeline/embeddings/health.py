@@ -18,18 +18,18 @@ from memory_pipeline.text.encoder import EncoderUnavailableError, encoder_of, mi
 from memory_pipeline.workspace.workspace import Workspace
 
 LOOK_SECONDS = 2.0
-"""Seconds that a check waits for an index that another process uses: busy is not broken."""
+"""Seconds that a check waits for an index in use by another process: busy does not mean broken."""
 
 
 @dataclass(frozen=True)
 class _Size:
-    """The dimension of the stored vectors, known without loading the model."""
+    """The dimension of the stored vectors, without loading the model."""
 
     dimension: int
 
 
 def is_made_elsewhere(workspace: Workspace) -> bool:
-    """Whether the tables are in object storage and this workspace has no index: another machine makes the memory."""
+    """Whether the tables are in object storage and this workspace has no index: another machine builds the memory."""
     settings = workspace.settings
     return workspace.lake.storage.is_far and not settings.qdrant.url and not settings.index_dir.is_dir()
 
@@ -37,9 +37,9 @@ def is_made_elsewhere(workspace: Workspace) -> bool:
 def vector_problems(workspace: Workspace, *, before_a_run: bool = False) -> list[str]:
     """Current problems, one sentence each with what to do; empty if there are none.
 
-    The index is opened as a stage does: a damaged one is quarantined (see `set_aside_files`), and the days of missing,
-    zero or non-finite vectors are out of date from then on; those of a lake in object storage, whose vectors may be on
-    another machine, only `before_a_run` that makes them here.
+    The index is opened as by a stage: a damaged one is quarantined (see `set_aside_files`), and days with missing, zero
+    or non-finite vectors become out of date. With a lake in object storage, whose vectors may be on another machine,
+    that only happens `before_a_run` that builds them here.
     """
     settings = workspace.settings
     marks = before_a_run or not workspace.lake.storage.is_far
@@ -50,30 +50,30 @@ def vector_problems(workspace: Workspace, *, before_a_run: bool = False) -> list
     rows = workspace.lake.read("embeddings", columns=["day", "point_id", "model", "dimension"])
     known = rows.filter(rows["model"] == settings.embedding_model)
     if known.is_empty() and not settings.qdrant.url:
-        return _lost_messages(workspace, marks)
+        return _lost_message_vectors(workspace, marks)
     try:
         size = _Size(known["dimension"][-1]) if known.height else encoder_of(settings.embedding_model)
         with open_index(settings, size, wait=LOOK_SECONDS) as index:
             there, unsound = set[str](), list[str]()
-            for batch in batches(known["point_id"].to_list()):  # a year's vectors at once take half a gigabyte
+            for batch in batches(known["point_id"].to_list()):  # a year's vectors would take half a gigabyte
                 found = index.vectors(batch)
                 there |= found.keys()
                 unsound += [p for p, vector in found.items() if not is_sound(vector, size.dimension)]
             if unsound:
-                index.delete(unsound)  # or they would pass for vectors, and a day made anew would take them over
+                index.delete(unsound)  # otherwise a rebuilt day would reuse them as vectors
             lost = set(known["point_id"]) - there | set(unsound)
     except IndexBusyError:
         return []
     except (IndexUnavailableError, EncoderUnavailableError) as error:
         return [f"There are no vectors, and lines are compared by their words alone: {error}"]
     if not lost:
-        return _lost_messages(workspace, marks)
+        return _lost_message_vectors(workspace, marks)
     if marks:
         _mark(workspace.lake, "embeddings", known.filter(pl.col("point_id").is_in(list(lost))))
     said = f"{len(lost)} of {known.height} vectors are not in the index"
     if unsound:
         said += f", {len(unsound)} of them since they were zero or no numbers"
-    return [f"{said}; `memory run --all` makes them anew.", *_lost_messages(workspace, marks)]
+    return [f"{said}; `memory run --all` makes them anew.", *_lost_message_vectors(workspace, marks)]
 
 
 def _mark(lake: Lake, table: str, lost: pl.DataFrame) -> None:
@@ -82,8 +82,8 @@ def _mark(lake: Lake, table: str, lost: pl.DataFrame) -> None:
         lake.replace(table, lake.read(table, [day]), [day], {day: INCOMPLETE})
 
 
-def _lost_messages(workspace: Workspace, marks: bool) -> list[str]:
-    """The same for messages, which are counted first, as there are many."""
+def _lost_message_vectors(workspace: Workspace, marks: bool) -> list[str]:
+    """The same for messages, which are first only counted, as there are many."""
     settings, table = workspace.settings, "message_embeddings"
     rows = workspace.lake.read(table, columns=["day", "point_id", "dimension"])
     sizes = rows.filter(rows["dimension"] > 0)["dimension"]
@@ -104,14 +104,14 @@ def _lost_messages(workspace: Workspace, marks: bool) -> list[str]:
 
 
 def lexical_only(settings: Settings) -> str | None:
-    """The sentence that there is no usable embedding model, and what to do; None if there is one. Everything else works
+    """The message that there is no usable embedding model, with advice; None if there is one. Everything else works
     without it."""
     missing = missing_model(settings.embedding_model)
     return missing and f"There are no new vectors, and lines are compared by their words alone: {missing}"
 
 
 def days_by_words(workspace: Workspace, days: Iterable[date]) -> list[date]:
-    """The days that wait for their vectors; the later stages were built without embeddings."""
+    """The days that wait for their vectors; later stages were built without embeddings."""
     return [day for day in days if workspace.lake.fingerprint("embeddings", day) == INCOMPLETE]
 
 

@@ -22,12 +22,12 @@ MESSAGES = "memory_messages"
 DENSE = "dense"
 WORDS, CONTEXT, SESSION = "words", "context", "session"
 SPARSE = (WORDS, CONTEXT, SESSION)
-"""Names of the vectors of a point: one of its meaning, and sparse ones of its words, of its words with those of its
-neighbours, and, for a whole session, of all its words. The engine weighs a sparse vector by how rare its terms are in
-the collection, so texts of different sizes have vectors of different names."""
+"""Names of the vectors of a point: a dense one of its meaning, and sparse ones of its words, of its words with those of
+its neighbours, and, for a whole session, of all its words. The engine weights the terms of a sparse vector by their
+rarity in the collection, so texts of different sizes have vectors with different names."""
 PASSAGE, WHOLE_SESSION = "message", "session"
 OBSERVATION, SEGMENT, REFLECTION = "observation", "segment", "reflection"
-"""The values of `record` in the payload of points; those in the collection of messages, and those in the other."""
+"""Values of `record` in the payload of points: first those in the collection of messages, then those in the other."""
 KEYWORDS = ("priority", "record", "session_id", "project", "harness", "kind", "owner")
 """Payload fields that can be filtered by equality."""
 
@@ -42,7 +42,7 @@ Item = TypeVar("Item")
 
 
 class Sparse(NamedTuple):
-    """A sparse vector: numbers of terms, and the weight of each."""
+    """A sparse vector: term numbers and their weights."""
 
     indices: list[int]
     values: list[float]
@@ -50,7 +50,7 @@ class Sparse(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point with its vectors and with the payload to show and filter it.
+    """A point with its vectors, and the payload for display and filters.
 
     `point_id` is a UUID string; `vector` is the dense one and has the index's dimension, None if there is none;
     `payload` is flat and has at least `date` ("YYYY-MM-DD"); `sparse` has sparse vectors by name.
@@ -76,7 +76,7 @@ class IndexUnavailableError(TryAgainLaterError):
 
 
 class IndexBusyError(IndexUnavailableError):
-    """Another process has the index open, and nothing is wrong with it."""
+    """Another process has the index open; the index is intact."""
 
 
 class VectorIndex(Protocol):
@@ -98,8 +98,8 @@ class VectorIndex(Protocol):
         """The number of points, exact or approximate."""
 
     def vectors(self, point_ids: Collection[str]) -> dict[str, list[float]]:
-        """The stored dense vectors by id; unknown ids and points without one are left out. Unit length, as cosine
-        indexes keep them."""
+        """The stored dense vectors by id, without unknown ids and points that have none. They have unit length, as in
+        any cosine index."""
 
     def payloads(self, point_ids: Collection[str]) -> dict[str, dict[str, Any]]:
         """The payloads by id; unknown ids are left out."""
@@ -115,21 +115,21 @@ class VectorIndex(Protocol):
         equals: Mapping[str, Collection[str]] | None = None,
         fields: Collection[str] | None = None,
     ) -> list[Hit]:
-        """The nearest points by the vector of that name, nearest first: within the days (both ends included), and with
-        one of the values in each of the payload fields `equals` (of `KEYWORDS`). The hits have these `fields` of their
-        payload, or all: texts are most of what a search would read."""
+        """The nearest points by the vector of that name, nearest first, within the days (both included) and with one of
+        the given values in each payload field of `equals` (of `KEYWORDS`). The hits have these `fields` of their
+        payload, or all: texts are most of the data of a search."""
 
     def term_numbers(self, point_ids: Collection[str], using: str) -> dict[str, set[int]]:
-        """The numbers of the terms in the sparse vector of that name, by id; unknown ids are left out."""
+        """The term numbers in the sparse vector of that name, by id, without unknown ids."""
 
     def settle(self) -> None:
-        """Optimise added points for opening and search, if there are enough of them."""
+        """Optimise added points for opening and searching, if there are enough."""
 
     def write_anew(self) -> None:
         """Rewrite the storage without deleted points, if the engine does not do so itself."""
 
     def close(self) -> None:
-        """Write everything out and release the lock. Safe to call twice."""
+        """Flush and release the lock. Safe to call twice."""
 
 
 def batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
@@ -147,14 +147,13 @@ def check_vector(vector: Sequence[float], dimension: int) -> None:
 
 
 def is_sound(vector: Sequence[float], dimension: int) -> bool:
-    """Whether a stored vector is valid: of the same length as the others, finite, and not zero, as a damaged file
-    reads."""
+    """Whether a stored vector is valid: of the right dimension, finite, and not zero, which a damaged file gives."""
     size = math.hypot(*vector)
     return len(vector) == dimension and math.isfinite(size) and size > 0
 
 
 def check_points(points: Sequence[Point], dimension: int) -> None:
-    """Raise `ValueError` for the first point that no engine may be given: a bad id, vector or date.
+    """Raise `ValueError` for the first invalid point: a bad id, vector or date.
 
     Called before anything is written, so that a bad point does not leave half of its batch behind.
     """
@@ -170,17 +169,17 @@ _POINT_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def is_point_id(text: str) -> bool:
-    """True for a UUID as `str(uuid.UUID(...))` writes it: the only form that engines hand back unchanged."""
+    """Whether the text is a UUID in the form of `str(uuid.UUID(...))`, the only one that engines return unchanged."""
     return bool(_POINT_ID.fullmatch(text))
 
 
 def known_form(point_ids: Collection[str]) -> list[str]:
-    """The ids that a point can have, in order. The others are unknown to any index, and engines reject them."""
+    """The valid ids, in order. Others are unknown to any index, and engines reject them."""
     return [point_id for point_id in point_ids if is_point_id(point_id)]
 
 
 def stored_payload(point: Point) -> dict[str, Any]:
-    """The payload as the engine gets it: with the day number. `ValueError` without a proper `date`."""
+    """The payload for the engine, with the day number. Raises `ValueError` without a valid `date`."""
     text = point.payload.get("date")
     try:
         day = date.fromisoformat(str(text))
@@ -190,7 +189,7 @@ def stored_payload(point: Point) -> dict[str, Any]:
 
 
 def shown_payload(payload: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The payload as it was handed to `upsert`: without the day number."""
+    """The payload as given to `upsert`, without the day number."""
     return {key: value for key, value in (payload or {}).items() if key != DAY_NUMBER}
 
 

@@ -1,7 +1,7 @@
 """A pool of indexes that stay open between the days of a run, until another process needs one.
 
-Opening, closing and locking an embedded index takes a third of a second; over many days that was half of a run. A
-thread releases an idle index as soon as another process waits for it, so that a search during a run is not delayed.
+Opening, closing and locking an embedded index takes .3 s; over many days that was half of a run. A thread releases an
+idle index as soon as another process waits for it, so that a search is not delayed by a run.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ class Keepable(VectorIndex, Protocol):
 
 
 class IndexPool:
-    """The indexes that are open and not in use, by folder."""
+    """The open idle indexes, by folder."""
 
     def __init__(self) -> None:
         self._idle: dict[Path, Keepable] = {}
         self._access = threading.Lock()
         self._end = threading.Event()
-        self._watch = threading.Thread(target=self._give_up_wanted, name="indexes kept open", daemon=True)
+        self._watch = threading.Thread(target=self._release_wanted, name="indexes kept open", daemon=True)
         self._watch.start()
 
     def take(self, folder: Path) -> Keepable | None:
-        """The idle index of this folder; None if it was not kept, was released, or its folder is gone."""
+        """The idle index of this folder; None if it was not kept or was released, or its folder is gone."""
         with self._access:
             index = self._idle.pop(folder, None)
         if index and not folder.is_dir():
@@ -58,7 +58,7 @@ class IndexPool:
             while self._idle:
                 self._idle.popitem()[1].close()
 
-    def _give_up_wanted(self) -> None:
+    def _release_wanted(self) -> None:
         while not self._end.wait(_LOOK_SECONDS):
             with self._access:
                 for folder in [folder for folder, index in self._idle.items() if index.is_wanted()]:
@@ -69,14 +69,13 @@ _kept: ContextVar[IndexPool | None] = ContextVar("_kept", default=None)
 
 
 def kept() -> IndexPool | None:
-    """The open index of this folder; None outside of `indexes_kept_open`."""
+    """The pool of open indexes; None outside `indexes_kept_open`."""
     return _kept.get()
 
 
 @contextmanager
 def indexes_kept_open() -> Iterator[None]:
-    """Keep indexes that `open_index` opens within the context open until its end, unless another process waits for
-    one."""
+    """Keep indexes opened by `open_index` in this context open until its end, unless another process waits for one."""
     found = IndexPool()
     token = _kept.set(found)
     try:

@@ -1,4 +1,4 @@
-"""A day's rows of `message_embeddings`, and its points in the collection of messages."""
+"""The stage that writes a day's rows of `message_embeddings`, and its points in the collection of messages."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ VERSION = "2"
 
 
 class WordsOnly:
-    """A stand-in for a model that cannot be loaded: an index of words alone needs a dimension too."""
+    """A replacement for a model that cannot be loaded, as a lexical index needs a dimension too."""
 
     dimension = 1
 
 
 class MessageEmbeddingsStage:
-    """Indexes all messages of a day, including sessions too short to be observed.
+    """The stage that indexes all messages of a day, including those of sessions that are too short to be observed.
 
     The lexical index needs no model: without one, or while it cannot be loaded, the points have sparse vectors only and
     the day waits for the rest. Existing vectors are not computed again.
@@ -92,7 +92,8 @@ class MessageEmbeddingsStage:
         return Built(_frames(rows), is_complete=not reason, notes={"encoded": encoded}, warnings=warnings)
 
     def _dense(self, points: list[Point], old: dict[str, MessageEmbeddingRow]) -> tuple[dict[str, list[float]], int]:
-        """The dense vectors of the passages by point, and the number of encoded ones; the index is closed meanwhile."""
+        """The dense vectors of the passages by point, and the number of encoded ones; the index is closed while
+        encoding."""
         passages = [p for p in points if p.payload["record"] == PASSAGE]
         same = [
             p.point_id
@@ -110,7 +111,7 @@ class MessageEmbeddingsStage:
         return known | {p.point_id: vector for p, vector in zip(unknown, encoded, strict=True)}, len(unknown)
 
     def _store(self, day: date, points: list[Point], dense: dict[str, list[float]]) -> None:
-        """Store the whole day while the index is held, so that no reader sees a part of it."""
+        """Store the whole day while holding the index, so that no reader sees a part of it."""
         whole = [Point(p.point_id, dense.get(p.point_id), p.payload, p.sparse) for p in points]
         with open_index(self.settings, self._space(), MESSAGES) as index:
             index.delete(index.ids(day) - {p.point_id for p in whole})

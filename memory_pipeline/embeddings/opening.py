@@ -1,4 +1,4 @@
-"""The index that a workspace uses, opened late and closed early: the embedded engine allows one user at a time."""
+"""The index of a workspace, opened late and closed early, as the embedded engine allows one user at a time."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from memory_pipeline.settings import Settings
 WAIT_SECONDS = 30.0
 """Seconds to wait for an embedded index that another process has open."""
 DOWN_SECONDS = 60.0
-"""Seconds for which an unreachable index is not tried again: otherwise each stage of each day would wait for it."""
+"""Seconds for which an unreachable index is not retried: otherwise each stage of each day would wait for it."""
 MAKE_ANEW = "`memory run --all` makes it anew"
 _down: dict[str, tuple[float, IndexUnavailableError]] = {}
-"""By server or folder, the time until which it counts as unreachable in this process, and the reason."""
+"""The time until which a server or folder counts as unreachable in this process, and the reason."""
 
 
 class HasDimension(Protocol):
@@ -38,7 +38,7 @@ class HasDimension(Protocol):
 
 
 SCHEMA = 3
-"""The version of the vectors and payloads; another version is built beside the existing collection."""
+"""The version of the vectors and payloads; a new version is built next to the existing collection."""
 
 
 def collection_name(settings: Settings, base: str, model: str, dimension: int | str) -> str:
@@ -59,12 +59,12 @@ def index_folder(settings: Settings, dimension: int, base: str = COLLECTION) -> 
 def open_index(
     settings: Settings, encoder: HasDimension, base: str = COLLECTION, *, wait: float = WAIT_SECONDS
 ) -> Iterator[VectorIndex]:
-    """The collection of the configured model: on the server of `QDRANT_URL`, else embedded, with up to ``wait`` seconds
-    for other users. Raises `IndexUnavailableError`."""
+    """The collection of the configured model: on the server of `QDRANT_URL`, else embedded, waiting up to ``wait``
+    seconds for other users. Raises `IndexUnavailableError`."""
     name = collection_name(settings, base, settings.embedding_model, encoder.dimension)
     keeping = None if settings.qdrant.url else kept()
     if keeping and (found := keeping.take(settings.index_dir / name)):
-        with _used(found, keeping):
+        with _closing(found, keeping):
             yield found
         return
     place = f"{settings.qdrant.url or settings.index_dir} {name} {settings.qdrant.api_key}"
@@ -73,41 +73,41 @@ def open_index(
         raise reason
     try:
         if not settings.qdrant.url:
-            with suppress(OSError):  # what opens the folder tells of a disk that cannot be written
-                generation(settings, base)  # another one where the folder is gone, which opening it would hide
+            with suppress(OSError):  # opening the folder reports a disk that is not writable
+                generation(settings, base)  # a new one if the folder is gone, which opening would hide
         index = open_collection(settings, name, encoder.dimension, wait)
         if index.set_aside:
             new_generation(settings, base)
         if not settings.qdrant.url:
-            _note_dimension(settings, base, encoder.dimension)
+            _record_dimension(settings, base, encoder.dimension)
     except IndexUnavailableError as error:
         if wait >= WAIT_SECONDS or settings.qdrant.url:
             _down[place] = (time.monotonic() + DOWN_SECONDS, error)
         raise
     _down.pop(place, None)
-    with _used(index, keeping):
+    with _closing(index, keeping):
         yield index
 
 
 @contextmanager
 def collection_in_use(settings: Settings, name: str, dimension: int, base: str) -> Iterator[VectorIndex]:
-    """An existing collection, which is taken over where it is kept open. Raises `IndexUnavailableError`."""
+    """An existing collection, from the pool if it is open there. Raises `IndexUnavailableError`."""
     keeping = None if settings.qdrant.url else kept()
     index: VectorIndex | None = keeping.take(settings.index_dir / name) if keeping else None
     if index is None:
         index = open_to_search(settings, name, dimension, WAIT_SECONDS)
-        if index.set_aside:  # damaged since the stages had it open: all of it is rebuilt
+        if index.set_aside:  # damaged since the stages used it: it is rebuilt completely
             new_generation(settings, base)
-    with _used(index, keeping):
+    with _closing(index, keeping):
         yield index
 
 
 @contextmanager
-def _used(index: Any, keeping: IndexPool | None) -> Iterator[None]:
+def _closing(index: Any, keeping: IndexPool | None) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        index.close()  # who knows what state it is in
+        index.close()  # its state is unknown
         raise
     if keeping:
         keeping.keep(index)
@@ -132,7 +132,7 @@ def open_collection(settings: Settings, name: str, dimension: int, wait: float) 
 
 
 def open_to_search(settings: Settings, name: str, dimension: int, wait: float) -> VectorIndex:
-    """An existing collection; a server has the same time to answer as another user of a folder has to release it.
+    """An existing collection; ``wait`` limits both the response of a server and the wait for another user of a folder.
     Raises `IndexUnavailableError` also if it does not exist: an empty one would silently find nothing."""
     if settings.qdrant.url:
         from memory_pipeline.embeddings.server import ServerIndex
@@ -145,9 +145,9 @@ def open_to_search(settings: Settings, name: str, dimension: int, wait: float) -
 
 
 def generation(settings: Settings, base: str = COLLECTION) -> str:
-    """A name for this very collection: it changes when the folder is deleted, quarantined or incomplete, so that days
-    that lost their vectors are recognised as out of date. The dimension is not needed: the model may have to be loaded
-    for it."""
+    """A name for this instance of the collection: it changes when the folder is deleted, quarantined or incomplete, so
+    that days that lost their vectors become out of date. The dimension is not needed, as the model may have to be
+    loaded for it."""
     mark = _mark(settings, base)
     if settings.qdrant.url:
         name = collection_name(settings, base, settings.embedding_model, "*")
@@ -158,7 +158,7 @@ def generation(settings: Settings, base: str = COLLECTION) -> str:
 
 
 def new_generation(settings: Settings, base: str = COLLECTION) -> str:
-    """Have the next run rebuild the vectors of every day; until then the collection counts as incomplete."""
+    """Make the next run rebuild the vectors of every day; until then the collection counts as incomplete."""
     name = uuid4().hex
     found = searched_collection(settings, base)
     if found and found.is_complete and found.model == settings.embedding_model:
@@ -175,7 +175,7 @@ class Collection:
     model: str
     dimension: int
     is_complete: bool = True
-    """Whether it contains all days that a run has done."""
+    """Whether it contains all days that were run."""
 
 
 def mark_complete(settings: Settings, dimension: int, base: str) -> None:
@@ -186,21 +186,21 @@ def mark_complete(settings: Settings, dimension: int, base: str) -> None:
 
 
 def searched_collection(settings: Settings, base: str) -> Collection | None:
-    """The last complete collection, which may be another model's while a new one is being filled; before the first, the
-    one being filled, or None if there is none."""
+    """The last complete collection, which may be that of another model while a new one is being filled; before the
+    first, the one being filled, or None."""
     try:
         found = json.loads(_complete(settings, base).read_text("utf-8"))
         name, model, dimension = f"{found['name']}", f"{found['model']}", int(found["dimension"])
     except (OSError, ValueError, TypeError, KeyError):
         return _being_filled(settings, base)
-    # opened with a dimension that is not its own, a sound folder would be set aside
+    # with a wrong dimension an intact folder would be quarantined
     is_its_own = re.search(rf"-{dimension}-v\d+$", name)
     return Collection(name, model, dimension) if is_its_own else _being_filled(settings, base)
 
 
 def remove_collections(settings: Settings, base: str) -> None:
-    """Remove the embedded collections of the configured model: the next run rebuilds the vectors of every day. On a
-    server they stay and are filled again. Raises `IndexBusyError` while another process uses one."""
+    """Remove the embedded collections of the configured model; the next run rebuilds the vectors of every day. On a
+    server they are kept and refilled. Raises `IndexBusyError` while another process uses one."""
     for folder in settings.index_dir.glob(collection_name(settings, base, settings.embedding_model, "*")):
         if folder.is_dir():
             try:
@@ -209,11 +209,11 @@ def remove_collections(settings: Settings, base: str) -> None:
             except Timeout:
                 raise IndexBusyError(f"{folder} is in use by another process; wait for it to end.") from None
     new_generation(settings, base)
-    _complete(settings, base).unlink(missing_ok=True)  # also one that names another model's
+    _complete(settings, base).unlink(missing_ok=True)  # also if it names another model
 
 
 def left_over(settings: Settings) -> list[Path]:
-    """Folders below index/ that nothing searches or fills: of other models, of earlier versions, quarantined."""
+    """Folders in index/ that are neither searched nor filled: of other models or earlier versions, or quarantined."""
     bases = (COLLECTION, MESSAGES)
     searched = {found.name for base in bases if (found := searched_collection(settings, base))}
     own = [collection_name(settings, base, settings.embedding_model, "*") for base in bases]
@@ -231,15 +231,15 @@ def _being_filled(settings: Settings, base: str) -> Collection | None:
     return Collection(name, settings.embedding_model, int(dimension), is_complete=False) if is_there else None
 
 
-def _note_dimension(settings: Settings, base: str, dimension: int) -> None:
-    """Note that the folder exists now and must not go missing."""
+def _record_dimension(settings: Settings, base: str, dimension: int) -> None:
+    """Record that the folder exists, so that its loss is noticed."""
     name = generation(settings, base)
     if "\n" not in _mark(settings, base).read_text("utf-8"):
         _write(_mark(settings, base), f"{name}\n{dimension}")
 
 
 def _write(path: Path, text: str) -> None:
-    """Write the file, unless another process is writing it: its content is as good."""
+    """Write the file, unless another process is writing it with equivalent content."""
     before = path.read_bytes() if path.exists() else None
     with suppress(ChangedMeanwhileError):
         write_atomically(path, text.encode(), expected=before, backups=None)

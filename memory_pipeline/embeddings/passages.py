@@ -1,7 +1,7 @@
-"""Messages of a day cut into passages that are found by their words, by surrounding words, and by their meaning.
+"""Passages of a day's messages, which are found by their words, by surrounding words, and by their meaning.
 
-A passage is a message, or a part of a long one. Each session of the day has a point of its own as well, with all its
-words and its date, since a question often describes the session.
+A passage is a message, or a part of a long one. Each session of the day also has a point with all its words and its
+date, as questions often describe a session.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from memory_pipeline.text.terms import terms
 MAX_CHARACTERS = 1_000
 """Maximum characters of a passage: about the input limit of the bundled model (256 tokens)."""
 MIN_CHARACTERS = 400
-"""Minimum characters of a passage; it is cut at the last end of a paragraph, line or sentence after these."""
+"""Minimum characters of a passage, which is cut at the last end of a paragraph, line or sentence after these."""
 SPEAKERS = ("user", "assistant")
 PROGRAM = "injected"
-"""The role of text that a program typed or a harness inserted."""
+"""The role of text that a program or harness inserted."""
 _ENDS = (re.compile(r"\n\s*\n"), re.compile(r"\n"), re.compile(r"(?<=[.!?。！？])\s*"))
 
 
@@ -53,8 +53,8 @@ class Passage:
 
 
 def spoken(messages: pl.DataFrame) -> pl.DataFrame:
-    """The messages of people and models, and the prompts of a program in a session without a person; text inserted by
-    harnesses is left out."""
+    """The messages of users and models, and a program's prompts in a session without a user; text inserted by harnesses
+    is left out."""
     role = pl.col("role")
     attended = messages.filter(role == "user")["session_id"].unique().to_list()
     programs = messages.filter((role == PROGRAM) & ~pl.col("session_id").is_in(attended))
@@ -64,8 +64,8 @@ def spoken(messages: pl.DataFrame) -> pl.DataFrame:
 
 
 def passages_of(messages: Sequence[MessageRow]) -> list[Passage]:
-    """Passages of users, models and, in sessions of their own, programs, without tool output and withdrawn turns; by
-    session, in order."""
+    """The passages of users, models and, in sessions without a user, programs, by session and in order, without tool
+    output and withdrawn messages."""
     attended = {m["session_id"] for m in messages if m["role"] == "user"}
     said = [
         m

@@ -1,4 +1,4 @@
-"""Permanent removal of points from every collection that is searched or filled, including the files of the engine."""
+"""Permanent removal of points from every collection in use, including the files of the engine."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from memory_pipeline.settings import Settings
 
 _DIMENSION = re.compile(r"-(\d+)-v\d+$")
 Matches = Callable[[Mapping[str, Any]], bool]
-"""Whether a point is to be removed, by its payload."""
+"""A function that decides by the payload whether a point is to be removed."""
 
 
 def find_points(settings: Settings, ids: Collection[str], matches: Matches) -> dict[str, str]:
     """The text of each point that has one of these ids or matches. Raises `IndexUnavailableError`."""
     found: dict[str, str] = {}
     for name, dimension in _collections(settings):
-        with _opened(settings, name, dimension) as index:
+        with _open_existing(settings, name, dimension) as index:
             found |= dict(_found(index, ids, matches))
     return found
 
 
 def remove_points(settings: Settings, ids: Collection[str], matches: Matches) -> None:
-    """Remove the points, and collections that nothing searches any more. Raises `IndexUnavailableError`.
+    """Remove the points, and collections that are no longer searched. Raises `IndexUnavailableError`.
 
-    A server frees the space of deleted points in its own time.
+    A server reclaims the space of deleted points later.
     """
     for folder in left_over(settings):
         shutil.rmtree(folder)
     for name, dimension in _collections(settings):
-        with _opened(settings, name, dimension) as index:
+        with _open_existing(settings, name, dimension) as index:
             index.delete([point for point, _ in _found(index, ids, matches)])
             index.write_anew()
 
@@ -48,7 +48,7 @@ def _found(index: VectorIndex, ids: Collection[str], matches: Matches) -> Iterat
 
 
 def _collections(settings: Settings) -> list[tuple[str, int]]:
-    """The names and dimensions of the collections; of a server, those that this workspace searches or fills."""
+    """The names and dimensions of the collections; on a server only those of this workspace."""
     named = [found for base in (COLLECTION, MESSAGES) if (found := searched_collection(settings, base))]
     known = {found.name: found.dimension for found in named}
     if not settings.qdrant.url and settings.index_dir.is_dir():
@@ -61,7 +61,7 @@ def _collections(settings: Settings) -> list[tuple[str, int]]:
 
 
 @contextmanager
-def _opened(settings: Settings, name: str, dimension: int) -> Iterator[VectorIndex]:
+def _open_existing(settings: Settings, name: str, dimension: int) -> Iterator[VectorIndex]:
     index = open_collection(settings, name, dimension, WAIT_SECONDS)
     try:
         yield index

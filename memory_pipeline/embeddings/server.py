@@ -1,4 +1,4 @@
-"""The vector index on a Qdrant server, through `qdrant_client`. For concurrent readers and large histories."""
+"""The vector index on a Qdrant server, through `qdrant_client`, for concurrent readers and large histories."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from qdrant_client.models import Filter
 
 _PAGE = 1000
-_TIMEOUT_SECONDS = 8.0  # for one request, connecting included
+_TIMEOUT_SECONDS = 8.0  # for one request including the connection
 _MAX_REASON = 200
 _TRIES = 4
 """Maximum attempts of a write while the server is busy, with pauses of .5, 1 and 2 seconds."""
-_FOR_THE_MOMENT = (408, 429, 500, 502, 503, 504)
+_TEMPORARY_STATUSES = (408, 429, 500, 502, 503, 504)
 
 
 class ServerIndex:
@@ -86,9 +86,9 @@ class ServerIndex:
                     url=url,
                     api_key=self._api_key or None,
                     timeout=math.ceil(seconds),
-                    check_compatibility=False,  # would ask the server from a second thread and only print a warning
+                    check_compatibility=False,  # would query the server from a second thread and only print a warning
                 )
-            except ValueError:  # its text may quote the whole address
+            except ValueError:  # its message may quote the whole URL
                 raise IndexUnavailableError(
                     f"No Qdrant server can be addressed as {self._shown_url!r}. Check QDRANT_URL (something like "
                     "http://127.0.0.1:6333) and QDRANT_API_KEY (plain characters only)."
@@ -100,7 +100,8 @@ class ServerIndex:
             raise
 
     def upsert(self, points: Sequence[Point]) -> None:
-        """Store the points; the server has applied them on return. `ValueError`, nothing stored, if one is bad."""
+        """Store the points; the server has applied them on return. Raises `ValueError`, storing nothing, for an invalid
+        point."""
         from qdrant_client.models import PointStruct
 
         check_points(points, self.dimension)
@@ -168,7 +169,7 @@ class ServerIndex:
         equals: Mapping[str, Collection[str]] | None = None,
         fields: Collection[str] | None = None,
     ) -> list[Hit]:
-        """The nearest points, nearest first. `ValueError` for a vector of another dimension."""
+        """The nearest points, nearest first. Raises `ValueError` for a vector of another dimension."""
         from qdrant_client.models import SparseVector
 
         query: Any = list(vector)
@@ -176,7 +177,7 @@ class ServerIndex:
             query = SparseVector(indices=vector.indices, values=vector.values)
         else:
             check_vector(vector, self.dimension)
-        if limit < 1:  # servers refuse such a request
+        if limit < 1:  # servers reject such a request
             return []
         chosen = _filter(first_day, last_day, equals or {})
         with self._server() as client:
@@ -191,7 +192,7 @@ class ServerIndex:
         return [Hit(str(hit.id), hit.score, shown_payload(hit.payload)) for hit in answer.points]
 
     def term_numbers(self, point_ids: Collection[str], using: str) -> dict[str, set[int]]:
-        """The numbers of the terms in the sparse vector of that name, by id."""
+        """The term numbers in the sparse vector of that name, by id."""
         found: dict[str, set[int]] = {}
         with self._server() as client:
             for batch in batches(known_form(point_ids)):
@@ -238,7 +239,7 @@ class ServerIndex:
                         sparse_vectors_config=words,
                     )
                 except UnexpectedResponse as error:
-                    if error.status_code != 409:  # 409: another process made it a moment ago
+                    if error.status_code != 409:  # 409: another process has just created it
                         raise
             info = client.get_collection(self.collection)
             named = info.config.params.vectors
@@ -269,7 +270,7 @@ class ServerIndex:
             QdrantException,
             AssertionError,
             JSONDecodeError,
-        ) as error:  # the last two are the client's
+        ) as error:  # the last two come from the client
             if isinstance(error, UnexpectedResponse) and error.status_code in (401, 403):
                 message = f"The Qdrant server at {self._shown_url} refuses the API key; check QDRANT_API_KEY."
             else:
@@ -302,21 +303,21 @@ def _with_retries(write: Callable[[], object]) -> None:
     import tenacity
 
     tenacity.Retrying(
-        retry=tenacity.retry_if_exception(_is_for_the_moment),
+        retry=tenacity.retry_if_exception(_is_temporary),
         wait=tenacity.wait_exponential(multiplier=0.5),
         stop=tenacity.stop_after_attempt(_TRIES),
         reraise=True,
     )(write)
 
 
-def _is_for_the_moment(error: BaseException) -> bool:
+def _is_temporary(error: BaseException) -> bool:
     """Whether the same request may succeed soon: the server is busy or starting, or the connection broke."""
     from httpx import TransportError, UnsupportedProtocol
     from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
     from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
     if isinstance(error, UnexpectedResponse):
-        return error.status_code in _FOR_THE_MOMENT
+        return error.status_code in _TEMPORARY_STATUSES
     if isinstance(error, ResponseHandlingException):
         return isinstance(error.source, TransportError) and not isinstance(error.source, UnsupportedProtocol)
     return isinstance(error, ResourceExhaustedResponse)

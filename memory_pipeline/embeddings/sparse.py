@@ -1,4 +1,4 @@
-"""BM25 weights of a text's terms, by the engine's own model; the engine adds the rarity of a term when it searches."""
+"""BM25 weights of a text's terms by the engine's own model; the engine applies the rarity of terms when searching."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from qdrant_edge import Bm25
 
 _SHAPES = {WORDS: (1.2, 0.4, 40.0), CONTEXT: (1.2, 0.75, 100.0), SESSION: (2.0, 0.75, 800.0)}
-"""By vector, the parameters of BM25: saturation of a repeated term, normalisation by length, average terms of a text.
-Within a factor of two of these no figure of `benchmarks/recall.py` changes by more than .5 points."""
+"""BM25 parameters by vector: saturation of a repeated term, normalisation by length, average terms of a text. Changing
+them by up to a factor of two changes no figure of `benchmarks/recall.py` by more than .5 points."""
 
 
 def weigh(terms: Sequence[str], name: str) -> Sparse:
@@ -23,7 +23,7 @@ def weigh(terms: Sequence[str], name: str) -> Sparse:
 
 
 def weigh_query(terms: Sequence[str]) -> Sparse:
-    """The terms of a query, each once, all with the same weight."""
+    """The unique terms of a query, all with the same weight."""
     found = _model(WORDS).embed_query(" ".join(terms))
     return Sparse(found.indices, found.values)
 
@@ -43,7 +43,7 @@ def _model(name: str) -> Bm25:
             k=saturation,
             b=by_length,
             avg_len=usual,
-            # the terms are made by text/terms.py; the engine only splits them again
+            # the terms come from text/terms.py; the engine only splits them
             tokenizer=TokenizerType.Whitespace,
             lowercase=False,
             stopwords=StopwordsSet(),

@@ -1,4 +1,4 @@
-"""A day's rows of `embeddings`, and its points in the vector index."""
+"""The stages that write a day's rows of `embeddings` and `summary_embeddings`, and its points in the vector index."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ PAYLOAD_VERSION = 3
 
 
 def point_id(source_id: str) -> str:
-    """The id of the point, always the same for a line, so that storing it again replaces it."""
+    """The id of a line's point, which is deterministic, so that storing it again replaces it."""
     return str(uuid5(NAMESPACE_URL, source_id))
 
 
@@ -74,12 +74,12 @@ class Item:
 
 
 class LineStage:
-    """Gives every line of a day, of some tables, its vectors in the collection of observations. Unchanged lines are not
-    encoded again."""
+    """A stage that embeds every line of a day from some tables in the collection of observations. Unchanged lines are
+    not encoded again."""
 
     tables: tuple[str]
     inputs: tuple[str, ...]
-    """The tables whose rows decide what is stored."""
+    """The tables whose rows determine what is stored."""
     records: tuple[str, ...]
     """The values of `record` of the stage's points; others belong to another stage."""
 
@@ -91,7 +91,7 @@ class LineStage:
         return cls(workspace, encoder_of(workspace.settings.embedding_model))
 
     def items(self, day: date) -> list[Item]:
-        """The lines of the day that are searched; after retention, only those that are kept."""
+        """The searched lines of the day; after retention only the kept ones."""
         lines, (table,) = self.lines(day), self.tables
         if not self.lake.is_retired(table, day):
             return lines
@@ -113,7 +113,7 @@ class LineStage:
         return generation(self.settings)
 
     def build(self, day: date) -> Built:
-        """The rows of the day; without a model none, without an index the stored ones. The day then waits, and later
+        """The rows of the day: none without a model, the stored ones without an index. The day then waits, and later
         stages are built without embeddings."""
         items, table = self.items(day), self.tables[0]
         old = {row["source_id"]: row for row in typed_rows(self.lake.read(table, [day]), EmbeddingRow)}
@@ -121,11 +121,11 @@ class LineStage:
             rows = [self._row(day, item) for item in items]
             encoded = self._store(day, items, rows, old)
         except EncoderUnavailableError as error:
-            # what is left of a day that is too old to be searched says what of it is
+            # the rows that retention left determine what is searched, so they are kept
             kept = list(old.values()) if self.lake.is_retired(table, day) else []
-            return _by_words(table, kept, error)
+            return _without_vectors(table, kept, error)
         except IndexUnavailableError as error:
-            return _by_words(table, [row for row in rows if old.get(row["source_id"]) == row], error)
+            return _without_vectors(table, [row for row in rows if old.get(row["source_id"]) == row], error)
         return Built(_frames(table, rows), notes={"encoded": encoded})
 
     def _row(self, day: date, item: Item) -> EmbeddingRow:
@@ -152,7 +152,7 @@ class LineStage:
                 or row["source_id"] not in old
                 or old[row["source_id"]]["content_hash"] != row["content_hash"]
             ]
-            # an id is made of its text: what else is said of it needs no other vector
+            # the id depends on the text, so other changes need no new vector
             same = [r["point_id"] for _, r in new if (o := old.get(r["source_id"])) and o["model"] == r["model"]]
             known = {p: v for p, v in index.vectors(same).items() if is_sound(v, self.encoder.dimension)}
         unknown = [(item.text, r["point_id"]) for item, r in new if r["point_id"] not in known]
@@ -179,7 +179,7 @@ class LineStage:
 
 
 class EmbeddingsStage(LineStage):
-    """Embeds the observations of a day."""
+    """The stage that embeds the observations of a day."""
 
     tables = ("embeddings",)
     inputs = ("observations", "windows")
@@ -189,13 +189,13 @@ class EmbeddingsStage(LineStage):
         rows = typed_rows(self.lake.read("observations", [day]), ObservationRow)
         windows = {row["dedupe_key"]: row for row in typed_rows(self.lake.read("windows", [day]), WindowRow)}
         return [
-            Item(row["observation_id"], row["text"], _of_observation(row, windows.get(row["dedupe_key"])))
+            Item(row["observation_id"], row["text"], _observation_payload(row, windows.get(row["dedupe_key"])))
             for row in rows
         ]
 
 
 class SummaryEmbeddingsStage(LineStage):
-    """Embeds the summaries of a day: its segments, by title and narrative, and its reflections."""
+    """The stage that embeds the summaries of a day: its segments, by title and narrative, and its reflections."""
 
     tables = ("summary_embeddings",)
     inputs = ("segments", "reflections", "sessions")
@@ -206,14 +206,14 @@ class SummaryEmbeddingsStage(LineStage):
         segments = typed_rows(self.lake.read("segments", [day]), SegmentRow)
         reflections = typed_rows(self.lake.read("reflections", [day]), ReflectionRow)
         found = [
-            Item(row["segment_id"], text, _of_segment(row, sessions.get(row["session_id"]), self.settings.owner))
+            Item(row["segment_id"], text, _segment_payload(row, sessions.get(row["session_id"]), self.settings.owner))
             for row in segments
             if (text := _segment_text(row))
         ]
-        return found + [Item(row["reflection_id"], row["text"], _of_reflection(row)) for row in reflections]
+        return found + [Item(row["reflection_id"], row["text"], _reflection_payload(row)) for row in reflections]
 
 
-def _of_observation(row: ObservationRow, window: WindowRow | None) -> dict[str, Any]:
+def _observation_payload(row: ObservationRow, window: WindowRow | None) -> dict[str, Any]:
     return {
         "date": f"{row['day']}",
         "record": OBSERVATION,
@@ -231,7 +231,7 @@ def _of_observation(row: ObservationRow, window: WindowRow | None) -> dict[str, 
     }
 
 
-def _of_segment(row: SegmentRow, session: SessionRow | None, owner: str) -> dict[str, Any]:
+def _segment_payload(row: SegmentRow, session: SessionRow | None, owner: str) -> dict[str, Any]:
     return {
         "date": f"{row['day']}",
         "record": SEGMENT,
@@ -244,7 +244,7 @@ def _of_segment(row: SegmentRow, session: SessionRow | None, owner: str) -> dict
     }
 
 
-def _of_reflection(row: ReflectionRow) -> dict[str, Any]:
+def _reflection_payload(row: ReflectionRow) -> dict[str, Any]:
     return {
         "date": f"{row['day']}",
         "record": REFLECTION,
@@ -261,7 +261,7 @@ def _segment_text(row: SegmentRow) -> str:
     return " – ".join(filter(None, (row["title"], row["narrative"])))
 
 
-def _by_words(table: str, rows: list[EmbeddingRow], error: Exception) -> Built:
+def _without_vectors(table: str, rows: list[EmbeddingRow], error: Exception) -> Built:
     warnings = (f"No vectors, by words only: {error}",)
     return Built(_frames(table, rows), is_complete=False, notes={"why": str(error)}, warnings=warnings)
 
@@ -271,7 +271,7 @@ def _frames(table: str, rows: list[EmbeddingRow]) -> dict[str, pl.DataFrame]:
 
 
 def switch_when_complete(workspace: Workspace) -> None:
-    """Search the configured model's collections from now on, each once every row has its vector there."""
+    """Search each collection of the configured model as soon as every row has a vector in it."""
     settings = workspace.settings
     for table, base in (("embeddings", COLLECTION), ("message_embeddings", MESSAGES)):
         every = workspace.lake.read(table, columns=["model", "dimension"])
@@ -281,13 +281,13 @@ def switch_when_complete(workspace: Workspace) -> None:
             name = collection_name(settings, base, settings.embedding_model, dimension)
             known = searched_collection(settings, base)
             is_marked = known and known.is_complete and known.name == name
-            if is_marked or _holds(settings, name, dimension, base, every.height):
+            if is_marked or _has_points(settings, name, dimension, base, every.height):
                 mark_complete(settings, dimension, base)
 
 
-def _holds(settings: Settings, name: str, dimension: int, base: str, points: int) -> bool:
-    """Whether a collection has as many points. After damage the tables still have the rows of days that are not
-    rebuilt."""
+def _has_points(settings: Settings, name: str, dimension: int, base: str, points: int) -> bool:
+    """Whether a collection has this many points. After damage the tables still have the rows of days that are not
+    rebuilt yet."""
     try:
         with collection_in_use(settings, name, dimension, base) as index:
             return index.count() >= points
@@ -296,8 +296,8 @@ def _holds(settings: Settings, name: str, dimension: int, base: str, points: int
 
 
 def settle_collections(workspace: Workspace) -> None:
-    """Optimise the searched collections after days were written, so that they open quickly. A search meanwhile is
-    answered without embeddings; a collection that cannot be opened is skipped, as the stages have reported it."""
+    """Optimise the searched collections after writing days, so that they open quickly. A concurrent search is answered
+    without embeddings; a collection that cannot be opened is skipped, as the stages have reported it."""
     for base in (COLLECTION, MESSAGES):
         if known := searched_collection(workspace.settings, base):
             with (
@@ -308,8 +308,8 @@ def settle_collections(workspace: Workspace) -> None:
 
 
 def rebuild(workspace: Workspace, days: Iterable[date], report: Callable[[date], None]) -> None:
-    """Fill the collections of the configured model from the tables, in the order of the days. If it is killed, the next
-    run does the rest."""
+    """Fill the collections of the configured model from the tables, in the given order of days. If interrupted, the
+    next run does the rest."""
     from memory_pipeline.embeddings.messages import MessageEmbeddingsStage
 
     stages = [
@@ -323,8 +323,8 @@ def rebuild(workspace: Workspace, days: Iterable[date], report: Callable[[date],
 
 
 def vectors_of(settings: Settings, encoder: Encoder, observation_ids: list[str]) -> dict[str, list[float]]:
-    """The stored vectors by observation id, for the cosines of `sameness`. Observations without one are left out;
-    without a model or an index, and with a model whose cosines were never measured, all are."""
+    """The stored vectors by observation id, for comparison by cosine. Observations without one are left out; without a
+    model or an index, or with an uncalibrated model, the result is empty."""
     if not observation_ids or not facts_of(settings.embedding_model).is_calibrated:
         return {}
     by_point = {point_id(o): o for o in observation_ids}
@@ -332,5 +332,5 @@ def vectors_of(settings: Settings, encoder: Encoder, observation_ids: list[str])
         with open_index(settings, encoder) as index:
             found = index.vectors(by_point.keys())
             return {by_point[p]: v for p, v in found.items() if is_sound(v, encoder.dimension)}
-    except (EncoderUnavailableError, IndexUnavailableError):  # rows from days before it went missing
+    except (EncoderUnavailableError, IndexUnavailableError):  # there may be rows from before it went missing
         return {}
