@@ -1,7 +1,7 @@
-"""Every setting, and the paths of a workspace that follow from its location.
+"""All settings, and the paths of a workspace that follow from its location.
 
 In order of precedence: the environment; `settings.toml` in the workspace; pi's memory.json (models only); the default.
-Only MEMORY_WORKSPACE names the workspace. A wrong value and an unknown name are errors of one sentence; names of the
+Only MEMORY_WORKSPACE sets the workspace. Each invalid value and unknown name is an error of one sentence; names of the
 last release are read with a warning.
 """
 

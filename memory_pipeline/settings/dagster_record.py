@@ -1,6 +1,6 @@
-"""The location of Dagster's record of runs, read from the workspace's dagster.yaml: SQLite files or Postgres.
+"""The location of Dagster's run storage, read from the workspace's dagster.yaml: SQLite files or Postgres.
 
-The file and the variables that it names are read without Dagster, which takes seconds to load.
+The file and the variables that it names are read without importing Dagster, which takes seconds.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from memory_pipeline.settings.fields import Settings
 
 _KEYS = ("postgres_db", "postgres_url")
 _REASON = re.compile(r".*\b(?:FATAL|failed|error): *(.*)")
-"""The text that the driver puts before the server's message."""
+"""The prefix of the driver before the server's message."""
 _MAX_REASON = 160
 
 
 class RecordUnavailableError(TryAgainLaterError):
-    """Postgres, which keeps Dagster's record, is out of reach or refuses; the message says what to do."""
+    """The Postgres server of Dagster's storage is unreachable or refuses; the message says what to do."""
 
 
 class RecordMisconfiguredError(CannotGoOnError):
-    """The Postgres entry of dagster.yaml cannot be used; the message says which part."""
+    """The Postgres entry of dagster.yaml is invalid; the message says which part."""
 
 
 @dataclass(frozen=True)
 class PostgresRecord:
-    """A record in Postgres."""
+    """The run storage in Postgres."""
 
     url: str = field(repr=False)
     """The URL for SQLAlchemy, with the password."""
@@ -38,7 +38,7 @@ class PostgresRecord:
     """Host, port and database."""
 
     def unavailable(self, error: BaseException) -> RecordUnavailableError:
-        """The sentence for what went wrong with it."""
+        """The error for a failure of the connection."""
         return RecordUnavailableError(
             f"Dagster's record of runs in Postgres at {self.shown} cannot be reached ({_reason(error)}). Start the "
             "server, or check the DAGSTER_POSTGRES_ variables, and run it again; what is stored is whole."
@@ -46,17 +46,17 @@ class PostgresRecord:
 
 
 def names_postgres(settings: Settings) -> bool:
-    """Whether dagster.yaml names Postgres, however well."""
+    """Whether dagster.yaml names Postgres, even if incorrectly."""
     return _names_postgres(_text(settings))
 
 
 def names_celery(settings: Settings) -> bool:
-    """Whether dagster.yaml has Celery workers execute the runs, however well."""
+    """Whether dagster.yaml names Celery workers for runs, even if incorrectly."""
     return "dagster_celery" in _text(settings)
 
 
 def postgres_record(settings: Settings) -> PostgresRecord | None:
-    """The record's place in Postgres; None where it is not there. Raises `RecordMisconfiguredError`."""
+    """The storage in Postgres; None if Postgres is not used. Raises `RecordMisconfiguredError`."""
     text = _text(settings)
     if not _names_postgres(text):
         return None
@@ -68,7 +68,7 @@ def postgres_record(settings: Settings) -> PostgresRecord | None:
     try:
         found = next(_configured(yaml.safe_load(text)), None)
     except yaml.YAMLError:
-        return None  # Dagster says what is wrong with it
+        return None  # reported by Dagster
     if found is None:
         return None
     values = {name: _value(name, value, f"{file}") for name, value in found.items() if name != "params"}
@@ -96,17 +96,17 @@ def postgres_record(settings: Settings) -> PostgresRecord | None:
 
 
 def is_outage(error: BaseException | None) -> bool:
-    """Whether Postgres was out of reach, also where another error was raised because of it."""
+    """Whether Postgres was unreachable, also if that caused another error."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
-        if type(error).__name__ == "DagsterPostgresException" or _is_of_the_driver(error):
+        if type(error).__name__ == "DagsterPostgresException" or _is_driver_error(error):
             return True
         error = error.__cause__ or error.__context__
     return False
 
 
-def _is_of_the_driver(error: BaseException) -> bool:
+def _is_driver_error(error: BaseException) -> bool:
     return any(
         f"{kind.__module__}.{kind.__name__}" in ("psycopg2.OperationalError", "psycopg2.InterfaceError")
         for kind in type(error).__mro__
@@ -135,7 +135,7 @@ def _names_postgres(text: str) -> bool:
 
 
 def _configured(value: Any) -> Iterator[Mapping[str, Any]]:
-    """The mappings that say where Postgres is, wherever Dagster takes one."""
+    """The mappings that configure Postgres, in all places that Dagster accepts."""
     if not isinstance(value, Mapping):
         return
     for name, inner in value.items():
@@ -148,7 +148,7 @@ def _configured(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _value(name: str, value: Any, file: str) -> Any:
-    """The value itself, or that of the environment variable that it names."""
+    """The value, or that of the environment variable that it names."""
     if not isinstance(value, Mapping) or "env" not in value:
         return value
     if not (found := os.environ.get(f"{value['env']}")):

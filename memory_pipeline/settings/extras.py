@@ -21,7 +21,7 @@ EXTRAS = {
 
 
 def is_installed(extra: str) -> bool:
-    """Whether the extra's modules are installed, as far as is known without importing them."""
+    """Whether the extra's modules are installed, as far as known without importing them."""
     return all(find_spec(module) is not None for module in EXTRAS[extra])
 
 

@@ -44,7 +44,7 @@ from memory_pipeline.text.priorities import MARKS
 
 BUNDLED_MODEL = "all-MiniLM-L6-v2"
 IDENTITY_FILES = ("SOUL.md", "IDENTITY.md", "USER.md", "AGENTS.md")
-"""The files in the order in which an agent reads them; MEMORY.md and the log of the day follow."""
+"""The identity files in the order in which an agent reads them; MEMORY.md and the log of the day follow."""
 
 
 def _default_timezone(known: dict[str, Any]) -> str:
@@ -107,7 +107,7 @@ class Settings(BaseModel):
     )
     notify: str = Field(
         "off",
-        repr=False,  # an address may hold a token
+        repr=False,  # a URL may contain a token
         pattern=r"^(off|desktop|https?://\S+)$",
         description="How a failed run is reported: `desktop` notification, or a URL that receives JSON with `text`.",
     )
@@ -207,7 +207,7 @@ class Settings(BaseModel):
     def _split_paths(cls, value: Any) -> Any:
         parts = value.split(os.pathsep) if isinstance(value, str) else value
         if not is_list_of_paths(parts):
-            return value  # pydantic refuses it
+            return value  # rejected by pydantic
         return tuple(normalize(Path(part)) for part in parts if str(part).strip())
 
     @field_validator("lookback_days")
@@ -223,7 +223,7 @@ class Settings(BaseModel):
     def _require_known_zone(cls, value: str) -> str:
         try:
             ZoneInfo(value)
-        except (ValueError, OSError, KeyError):  # a path, a folder, and no such zone
+        except (ValueError, OSError, KeyError):  # for a path, a folder, and an unknown zone
             raise ValueError("expected an IANA time zone such as Europe/London") from None
         return value
 
@@ -258,7 +258,7 @@ class Settings(BaseModel):
 
     @property
     def review_shown(self) -> Path:
-        """A copy of REVIEW.md as it was last written, which is what the user was shown."""
+        """A copy of REVIEW.md as last written, which is what the user was shown."""
         return self.backups / "REVIEW.md.shown"
 
     @property
@@ -283,7 +283,7 @@ class Settings(BaseModel):
 
     @property
     def proposal_warning_days(self) -> int:
-        """Days after which a shown proposal is marked as expiring: five sevenths of its life."""
+        """Days after which a shown proposal is marked as expiring: five sevenths of its lifetime."""
         return self.proposal_expiry_days * 5 // 7
 
     @property
@@ -298,7 +298,7 @@ class Settings(BaseModel):
 
 
 def workspace_named_by(values: Mapping[str, Any]) -> Path:
-    """The workspace that these values of settings name, else the default one, whether it is valid or not."""
+    """The workspace given by these values of settings, valid or not, else the default one."""
     named = values.get("workspace", Settings.model_fields["workspace"].default)
     try:
         return normalize(Path(named))

@@ -15,7 +15,7 @@ from memory_pipeline.settings.fields import Settings
 
 
 def keep_timezone(settings: Settings) -> None:
-    """Fix the time zone of the workspace and of its lake, so that a journey does not move its days.
+    """Fix the time zone of the workspace and of its lake, so that travelling does not move its days.
 
     Raises `OtherMarksError` if the lake has another zone.
     """
@@ -27,9 +27,9 @@ def keep_timezone(settings: Settings) -> None:
 def keep_first_day(settings: Settings, session_days: Iterable[date], *, is_complete: bool = True) -> Settings:
     """Fix the first day of a workspace that has none: the oldest of these days and of the stored ones.
 
-    Returns the settings with the day that applies: one that a user has set, else the workspace's. Nothing is fixed
-    unless the days are complete, nor for a shared lake without days: sessions that are pushed to a running server
-    later would be left out.
+    Returns the settings with the effective day: one set by the user, else the workspace's. Nothing is fixed unless the
+    days are complete, nor for a shared lake without days, where sessions pushed later to a running server would be left
+    out.
     """
     days = list(session_days)
     is_shared = settings.lake is not None and shared_marks().is_shared(settings)

@@ -13,7 +13,7 @@ from memory_pipeline.settings.paths import expand_user, is_list_of_paths
 from memory_pipeline.settings.sources import ADVANCED, FRONT, HIDDEN, Variable
 
 MIN_KEEP_DAYS = 91
-"""Reflections and friction look back up to 90 days and need all rows of that time."""
+"""Minimum retention of rows in days, as reflections and friction look back up to 90 days."""
 
 
 class _Group(BaseModel):
@@ -109,8 +109,8 @@ class IdentitySettings(_Group):
 
 
 class RetentionSettings(_Group):
-    """Age in days from which rows of a table are deleted; 0 keeps them. All other tables are always kept: they hold
-    what was read, the sources of the memory, and the decisions of the user."""
+    """Age in days from which rows of a table are deleted; 0 keeps them. All other tables are always kept: they have the
+    messages, the sources of the memory, and the decisions of the user."""
 
     messages: Annotated[int, Variable("MEMORY_KEEP_WORDS_DAYS")] = Field(
         0,

@@ -1,4 +1,4 @@
-"""Loading settings from their sources and checking them; every error is one sentence per fault."""
+"""Loading and validation of settings from their sources; errors have one sentence per fault."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from memory_pipeline.text import tokens
 
 
 class SettingError(MemoryPipelineError):
-    """A setting cannot be used. The message names it, its value, and what was expected."""
+    """A setting is invalid. The message names it, its value, and what was expected."""
 
 
 def load_settings() -> Settings:
     """The settings from the environment of this process and the files.
 
-    Raises `SettingError` with a sentence per wrong value, unknown name and missing extra; if a newer version has
-    written to the workspace; and if the time zone differs from the workspace's: its tables are cut by that zone's
-    days, and with two zones it would hold every message twice.
+    Raises `SettingError` with a sentence per invalid value, unknown name and missing extra; if a newer version has
+    written to the workspace; and if the time zone differs from the workspace's, whose tables are split by days of that
+    zone: with two zones it would contain every message twice.
     """
     if unknown := unknown_variables(Settings):
         raise SettingError(" ".join(unknown))

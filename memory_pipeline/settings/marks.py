@@ -1,8 +1,8 @@
 """Marks of a workspace: its time zone, first day, salt and format number; and the permissions of its files.
 
-Each mark is a small file in `lake/` with a copy in `backups/marks/`, which replaces one that is missing, empty or
-zeroed: with another salt or zone every day would be rebuilt with other ids. If the mark of the first day is missing,
-the days of the tables and of the catalogue count instead.
+Each mark is a small file in `lake/` with a copy in `backups/marks/`, which replaces a missing, empty or zeroed one:
+with another salt or zone every day would be rebuilt with other ids. If the mark of the first day is missing, the days
+of the tables and of the catalogue count instead.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from memory_pipeline.settings.memory_json import WrongFileError
 
 ZONE, FIRST_DAY, SALT, FORMAT_MARK = "timezone", "start_date", "salt", "format"
 FORMAT = 7
-"""The format that this version writes: how many of `operations/migrations.py` a workspace has behind it."""
+"""The format that this version writes: the number of migrations in `operations/migrations.py` that a workspace has
+completed."""
 SALT_BYTES = 16
 
 
@@ -41,7 +42,7 @@ def keep_private(workspace: Path) -> None:
 
 
 def open_to_others(workspace: Path) -> Iterator[Path]:
-    """Files and folders of the workspace that others than its owner may read, write or enter."""
+    """Files and folders of the workspace that other users may read, write or enter."""
     for folder, _, names in os.walk(workspace):
         for path in (Path(folder), *(Path(folder, name) for name in names)):
             with contextlib.suppress(OSError):
@@ -53,8 +54,8 @@ def content(workspace: Path, name: str) -> bytes | None:
     """The content of the mark of this name, as it is shared with other workspaces; None if there is none."""
     if name == SALT:
         return next(filter(None, map(_salt_in, _places(workspace, SALT))), None)
-    text = _kept(workspace, name)
-    return f"{text}\n".encode() if text and _is_sound(name, text) else None
+    text = _read_valid(workspace, name)
+    return f"{text}\n".encode() if text and _is_valid(name, text) else None
 
 
 def make(workspace: Path, name: str, data: bytes) -> None:
@@ -65,18 +66,18 @@ def make(workspace: Path, name: str, data: bytes) -> None:
 
 def kept_zone(workspace: Path) -> str | None:
     """The time zone of the workspace; None before it is created."""
-    return _kept(workspace, ZONE)
+    return _read_valid(workspace, ZONE)
 
 
 def keep_zone(workspace: Path, zone: str) -> None:
     """Fix the time zone of the workspace, if it has none yet."""
-    _keep(workspace, ZONE, zone)
+    _write(workspace, ZONE, zone)
 
 
 def kept_first_day(workspace: Path) -> date | None:
     """The first day of the workspace; None while it has no mark. Raises `WrongFileError`."""
     path = workspace / "lake" / FIRST_DAY
-    text = _kept(workspace, FIRST_DAY)
+    text = _read_valid(workspace, FIRST_DAY)
     try:
         return date.fromisoformat(text) if text else None
     except ValueError:
@@ -87,20 +88,20 @@ def kept_first_day(workspace: Path) -> date | None:
 
 def first_day(workspace: Path, today: date) -> date:
     """The first day of the mark, else the oldest stored day, else today. It reads little and writes nothing."""
-    return kept_first_day(workspace) or min((*_stored(workspace), *_catalogued(workspace), today))
+    return kept_first_day(workspace) or min((*_stored_days(workspace), *_catalogue_days(workspace), today))
 
 
 def keep_first_day(workspace: Path, session_days: Iterable[date], today: date) -> None:
     """Fix the first day of the workspace, if it has none yet: the oldest of these days and of the stored ones, but
     never after today, as a clock may run ahead."""
     kept = kept_first_day(workspace)
-    _keep(workspace, FIRST_DAY, f"{kept or min((*session_days, *_stored(workspace), today))}")
+    _write(workspace, FIRST_DAY, f"{kept or min((*session_days, *_stored_days(workspace), today))}")
 
 
 def kept_format(workspace: Path) -> int:
     """The number of the workspace's format; 0 for a new one, and for one without a mark."""
-    text = _kept(workspace, FORMAT_MARK)
-    return int(text) if text and _is_sound(FORMAT_MARK, text) else 0
+    text = _read_valid(workspace, FORMAT_MARK)
+    return int(text) if text and _is_valid(FORMAT_MARK, text) else 0
 
 
 def keep_format(workspace: Path, number: int) -> None:
@@ -115,7 +116,7 @@ def salt(workspace: Path) -> bytes:
     places = _places(workspace, SALT)
     found = next(filter(None, map(_salt_in, places)), None) or os.urandom(SALT_BYTES)
     for path in places:
-        if _salt_in(path) is None:  # gone, or of a disk that was full or is damaged
+        if _salt_in(path) is None:  # missing, or incomplete after a full or damaged disk
             path.unlink(missing_ok=True)
             _make(path, found)
     return places[0].read_bytes()
@@ -129,16 +130,16 @@ def _salt_in(path: Path) -> bytes | None:
     return found if len(found) >= SALT_BYTES and any(found) else None
 
 
-def _stored(workspace: Path) -> Iterator[date]:
+def _stored_days(workspace: Path) -> Iterator[date]:
     """The days of the tables and of the daily logs, by the names of their files."""
     for path in (*workspace.glob("lake/*/????-??-??.parquet"), *workspace.glob("memory/????-??-??.md")):
         try:
             yield date.fromisoformat(path.stem)
-        except ValueError:  # a name that only looks like a day
+        except ValueError:  # the name is not a valid day
             continue
 
 
-def _catalogued(workspace: Path) -> list[date]:
+def _catalogue_days(workspace: Path) -> list[date]:
     """The oldest day of the sessions in the catalogue, including unread ones."""
     path = workspace / "lake" / "files" / "all.parquet"
     if not path.exists():
@@ -148,7 +149,7 @@ def _catalogued(workspace: Path) -> list[date]:
     try:
         days = pl.read_parquet(path, glob=False, columns=["days"]).explode("days", empty_as_null=True).unnest("days")
         return days["day"].drop_nulls().sort().head(1).to_list()
-    except pl.exceptions.PolarsError:  # who reads the table says what to do about it
+    except pl.exceptions.PolarsError:  # reported by readers of the table
         return []
 
 
@@ -157,13 +158,13 @@ def _places(workspace: Path, name: str) -> tuple[Path, Path]:
     return workspace / "lake" / name, workspace / "backups" / "marks" / name
 
 
-def _kept(workspace: Path, name: str) -> str | None:
+def _read_valid(workspace: Path, name: str) -> str | None:
     """The text of the mark, or of its copy if only that is valid; the invalid text if both are."""
     found = [text for text in map(_read, _places(workspace, name)) if text]
-    return next((text for text in found if _is_sound(name, text)), found[0] if found else None)
+    return next((text for text in found if _is_valid(name, text)), found[0] if found else None)
 
 
-def _is_sound(name: str, text: str) -> bool:
+def _is_valid(name: str, text: str) -> bool:
     if name == FORMAT_MARK:
         return text.isascii() and text.isdigit()
     try:
@@ -180,11 +181,11 @@ def _read(path: Path) -> str | None:
         return None
 
 
-def _keep(workspace: Path, name: str, text: str) -> None:
-    text = _kept(workspace, name) or text
+def _write(workspace: Path, name: str, text: str) -> None:
+    text = _read_valid(workspace, name) or text
     for path in _places(workspace, name):
         there = _read(path)
-        if there is None or (_is_sound(name, text) and not _is_sound(name, there)):  # a disk was full, or is damaged
+        if there is None or (_is_valid(name, text) and not _is_valid(name, there)):  # after a full or damaged disk
             path.unlink(missing_ok=True)
             _make(path, f"{text}\n".encode())
 
@@ -199,7 +200,7 @@ def _make(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         with contextlib.suppress(FileExistsError):
-            os.link(temporary, path)  # unlike a rename, it leaves what is there
+            os.link(temporary, path)  # unlike a rename, keeps an existing file
         sync_folder(path.parent)
     finally:
         temporary.unlink(missing_ok=True)

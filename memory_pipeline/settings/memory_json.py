@@ -1,4 +1,4 @@
-"""`memory.json`: settings of the models in a file, as the pi extension for observational memory has them.
+"""`memory.json`: settings of the models in the file format of the pi extension for observational memory.
 
 ::
 
@@ -6,8 +6,9 @@
      "observer": {"provider": "google", "model": "gemini-2.5-flash", "temperature": 0.3, "maxOutputTokens": 8000},
      "reflector": {"provider": "anthropic", "model": "claude-sonnet-4-5", "observationTokenThreshold": 40000}}
 
-Read is the user's own, `~/.pi/agent/memory.json`; the environment and settings.toml count more. A `.pi/memory.json` in
-the working directory is not read: the folder may have come from anybody, and would choose what is run and paid.
+The user's own `~/.pi/agent/memory.json` is read; the environment and settings.toml take precedence. A `.pi/memory.json`
+in the working directory is not read: the folder may come from anybody, and would choose which commands are run and paid
+for.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ REFUSED = {
 
 
 class WrongFileError(MemoryPipelineError):
-    """A memory.json cannot be used; the message names the file, the key and what was expected."""
+    """A memory.json is invalid; the message names the file, the key and what was expected."""
 
 
 def path() -> Path:
@@ -48,7 +49,7 @@ def path() -> Path:
 
 
 def found() -> dict[str, tuple[Any, Path]]:
-    """Settings by key, such as `observer.model`, each with the file that says it. Raises `WrongFileError`."""
+    """Settings by key, such as `observer.model`, each with its file. Raises `WrongFileError`."""
     file = path()
     content = _read(file)
     values: dict[str, tuple[Any, Path]] = {}
@@ -72,7 +73,7 @@ def _read(path: Path) -> dict[str, Any]:
         return {}
     except PermissionError as error:
         if not os.access(path.parent, os.X_OK):
-            return {}  # a home that this user may not look into holds nothing for them
+            return {}  # a home without permission counts as empty
         raise WrongFileError(f"{path} cannot be read: {error.strerror}. Let it be read or remove it.") from None
     except (OSError, ValueError) as error:
         raise WrongFileError(f"{path} cannot be read: {error}. Fix it or remove it.") from None
@@ -96,7 +97,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _expected(name: str, known: Sequence[str]) -> str:
-    """The known names, and the nearest of them."""
+    """A sentence with the known names and the nearest one."""
     near = difflib.get_close_matches(name, known, n=1)
     return ", ".join(known) + (f"; the nearest is {near[0]}" if near else "")
 
@@ -106,7 +107,7 @@ def _model(part: str, values: dict[str, Any], path: Path) -> str | None:
     for key, value in (("command", command), ("model", model), ("provider", provider)):
         if value is not None and not (isinstance(value, str) and value.strip()):
             raise WrongFileError(f"{path}: {part}.{key} should be a text, not {value!r}.")
-        if key != "command" and value and value.split() != [value]:  # it would be taken for a command and run
+        if key != "command" and value and value.split() != [value]:  # it would be run as a command
             raise WrongFileError(f"{path}: {part}.{key} should be a name without spaces, not {value!r}.")
     if command:
         return str(command)

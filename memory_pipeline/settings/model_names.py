@@ -1,6 +1,6 @@
-"""Names of models: `provider:model`, or `provider/model` as other tools write it.
+"""Names of models: `provider:model`, or `provider/model` as in other tools.
 
-A slash also occurs in names that servers give, like `meta-llama/Llama-3.1-8B`; an ambiguous name is refused with both
+A slash also occurs in model names of servers, like `meta-llama/Llama-3.1-8B`; an ambiguous name is refused with both
 readings.
 """
 
@@ -18,15 +18,16 @@ PROVIDERS = frozenset(
         *("crusoe", "system-one", "typesafe"),
     )
 )
-"""Providers of language models by the names that pydantic-ai has for them."""
+"""Names of language model providers in pydantic-ai."""
 GATEWAY = "gateway/"
-"""The prefix of a model that is asked through Pydantic's gateway."""
+"""The prefix of a model that is called through Pydantic's gateway."""
 _OWN_URL = ("openai", "ollama")
-"""Providers whose address a variable of their own may set, so that a server with any models answers for them."""
+"""Providers whose URL may be set by their own variable, so that a server with any models may answer."""
 
 
 def model_name(written: str, base_url: str | None = None) -> str:
-    """`provider:model`, or a command with its arguments as it is written. Raises ValueError with what was expected.
+    """`provider:model`, or a command with its arguments unchanged. Raises ValueError with what was expected. `base_url`
+    is the configured URL.
 
     `base_url` is the address that is set for it.
     """

@@ -1,5 +1,5 @@
 """Former names of settings: a renamed one is read under its old key, a removed one is ignored; both for one release,
-and with one sentence."""
+with a warning."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GONE = {
     "proposal_warning_days": "it follows from proposal_expiry_days, of which it is five sevenths",
     "qdrant_quantization": "vectors are kept whole",
 }
-"""Former settings by their variables in lower case without MEMORY_, with what applies instead."""
+"""Removed settings, by their variables in lower case without MEMORY_, with what applies instead."""
 
 
 def reason_gone(name: str) -> str | None:

@@ -25,9 +25,9 @@ from memory_pipeline.settings.old_names import MOVED, reason_gone, warn
 
 FILE_NAME = "settings.toml"
 PREFIXES = ("MEMORY_", "OBSERVER_", "REFLECTOR_")
-"""Prefixes of our variables: an unknown variable that begins so is most likely misspelt."""
+"""Prefixes of our variables: an unknown variable with such a prefix is most likely misspelt."""
 FOREIGN = ("MEMORY_PIPELINE_INSIDE", "MEMORY_PRESSURE_WATCH", "MEMORY_PRESSURE_WRITE", "MEMORY_AVAILABLE")
-"""Variables with our prefixes that are no settings: those that the product sets for commands of models, and those of
+"""Variables with our prefixes that are not settings: those that the product sets for commands of models, and those of
 systemd and Heroku."""
 FRONT = "front"
 """Marks a field for the front page: settings that people change."""
@@ -60,7 +60,7 @@ ELSEWHERE = {
 
 @dataclass(frozen=True)
 class Variable:
-    """The environment variable of a field if it is not its key with MEMORY_ before it; of a group, the prefix."""
+    """The environment variable of a field, if it is not MEMORY_ and its key; for a group, the prefix."""
 
     name: str
 
@@ -106,7 +106,7 @@ class Setting:
 
 
 def written(value: Any) -> str:
-    """A value as a user writes it into a variable; empty for none."""
+    """A value in the form for an environment variable; empty for None."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
@@ -183,8 +183,7 @@ def merged(*sources: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def from_environment(cls: type[BaseModel]) -> dict[str, Any]:
-    """The settings in the environment, nested by group; an empty variable is an unset one, and upper and lower case
-    are the same."""
+    """The settings in the environment, nested by group; an empty variable counts as unset, and case is ignored."""
     given = {name.upper(): value for name, value in os.environ.items()} | dict(os.environ)
     return nested({s.path: value for s in settings_of(cls).values() if (value := given.get(s.variable))})
 
@@ -206,9 +205,9 @@ def from_file(cls: type[BaseModel], workspace: Path) -> Given:
 
 
 def in_file(cls: type[BaseModel], path: Path, text: str, data: Mapping[str, Any]) -> Given:
-    """The settings in the text of a settings.toml. Old names are included; a new name takes precedence.
+    """The settings in the text of a settings.toml, including old names; a new name takes precedence.
 
-    Raises `WrongFileError` for an unknown name and for a setting that the file may not have.
+    Raises `WrongFileError` for an unknown name and for a setting that is not allowed in the file.
     """
     known, old, found = by_key(cls), by_old_key(cls), dict[str, tuple[Any, str]]()
     for key, value in sorted(flat(data).items(), key=lambda item: item[0] in known):

@@ -1,1 +1,1 @@
-"""The page: review, memory, search and quality in the browser, by the functions that the command line calls."""
+"""The local page: review, memory, search and quality in the browser, with the functions of the command line."""

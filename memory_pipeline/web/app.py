@@ -1,4 +1,4 @@
-"""The addresses of the page. Each screen has its module; actions go to the review session."""
+"""The routes of the page. Each screen has its module; actions go to the review session."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ STATIC = {
     "icon.svg": (_OWN, "image/svg+xml"),
     "report.css": (Path(quality.__file__).parent, "text/css"),
 }
-"""All static files: by name the path and the media type."""
+"""All static files by name, with path and media type."""
 Lifespan = Callable[[Any], AbstractAsyncContextManager[None]]
 
 
 def page_app(
     review_session: ReviewSession, index: OpenSearch, report: Callable[[], Report], lifespan: Lifespan
 ) -> ASGIApp:
-    """The application behind the guard. Each handler runs in a thread: tables are read in it."""
+    """The application behind the guard. Each handler runs in a thread, as it reads tables."""
     page = Page(review_session, index, report)
     routes = [
         Route("/", page.home),

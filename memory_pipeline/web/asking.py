@@ -11,8 +11,7 @@ from memory_pipeline.recall.search import Results, Searcher
 from memory_pipeline.settings import Settings
 
 OPEN_SECONDS = 8.0
-"""Seconds after the last question until the index is closed. A run that needs to write waits for up to half a
-minute."""
+"""Seconds after the last search until the index is closed. A run that needs to write waits for up to half a minute."""
 
 
 class OpenSearch:
@@ -42,7 +41,7 @@ class OpenSearch:
             except BaseException:
                 searcher.close()
                 raise
-            if found.notes:  # something was missing, or in use: the next question looks again
+            if found.notes:  # something was missing or in use, so the next search checks again
                 searcher.close()
                 return found
             self._searcher = searcher

@@ -1,9 +1,9 @@
-"""Access to the page: only the browser that was given its first address, and nothing else on this machine or network.
+"""Access control of the page: only the browser that opens its first address has access.
 
-A page on a loopback address is within reach of every other page in the same browser (by a form, an image, a script, or
-under a name of its own by DNS rebinding), and of every program and user of this machine. So the first address has a
-one-time token, for which the browser gets a cookie; Host and Origin must be the page's own; each change carries a token
-that only the page's own forms have; and a content security policy keeps quoted text from running or loading anything.
+A page on a loopback address can be reached by every other page in the same browser (by a form, an image, a script, or
+DNS rebinding), and by every program and user of this machine. So the first address has a one-time token, for which the
+browser gets a cookie; Host and Origin must be the page's own; each change has a token that only the page's forms
+contain; and a content security policy prevents quoted text from running or loading anything.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 HOST = "127.0.0.1"
 MAX_BODY = 100_000
-"""Bytes of a change: a line as it was edited, or the change of a fix."""
+"""Maximum bytes of a change: an edited line, or the change of a fix."""
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -48,7 +48,7 @@ class Guard:
     """An ASGI application in front of the page on this port. `asked_at` is the time of its last response, by
     `time.monotonic`.
 
-    A request that it admits has `form_token` in its scope, which forms carry, and a change its fields as `form`.
+    An admitted request has `form_token` in its scope, for forms, and a change has its fields as `form`.
     """
 
     def __init__(self, app: ASGIApp, port: int) -> None:
@@ -66,7 +66,7 @@ class Guard:
 
     @property
     def first_address(self) -> str:
-        """The address that gives the first browser which requests it access to the page."""
+        """The address that gives access to the first browser that opens it."""
         return f"{self.address}?{urlencode({'token': self._first or ''})}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -87,7 +87,7 @@ class Guard:
         """Answer the request. Raises `Refused` if it is not allowed."""
         self._check_place(request)
         if request.method == "GET" and (token := request.query_params.get("token")) and request.url.path == "/":
-            return self._let_in(request, token)
+            return self._redirect_with_cookie(request, token)
         if not _same(request.cookies.get(self._cookie, ""), self._session):
             raise Refused(401, _HOW_TO_OPEN)
         self.asked_at = time.monotonic()
@@ -99,7 +99,7 @@ class Guard:
         return self.app
 
     def _check_place(self, request: Request) -> None:
-        """Check the Host and Origin headers, which a foreign page cannot choose."""
+        """Check the Host and Origin headers, which a foreign page cannot set."""
         own = {f"{name}:{self._port}" for name in (HOST, "localhost")}
         host, origin = request.headers.get("host", ""), request.headers.get("origin")
         if host not in own or len(request.headers.getlist("host")) != 1:
@@ -109,8 +109,8 @@ class Guard:
         if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             raise Refused(403, "Requests of other pages are refused.")
 
-    def _let_in(self, request: Request, token: str) -> Response:
-        """Redirect to the address without the token, which would stay in the history."""
+    def _redirect_with_cookie(self, request: Request, token: str) -> Response:
+        """Redirect to the address without the token, which must not stay in the history."""
         is_known = _same(request.cookies.get(self._cookie, ""), self._session)
         if not is_known and (self._first is None or not _same(token, self._first)):
             raise Refused(401, _HOW_TO_OPEN)
@@ -121,7 +121,7 @@ class Guard:
         return answer
 
     async def _form(self, request: Request) -> Mapping[str, str]:
-        """The fields of a change. Raises `Refused` for one that no form of the page sent."""
+        """The fields of a change. Raises `Refused` if it was not sent by a form of the page."""
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/x-www-form-urlencoded":
             raise Refused(415, "Only the page's own forms are taken.")

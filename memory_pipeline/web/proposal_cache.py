@@ -1,7 +1,7 @@
-"""A cache of what the page reads, valid while the tables behind it are unchanged.
+"""A cache of the page's data, valid while the underlying tables are unchanged.
 
-Reading all decisions of a year takes longer than a user would wait. A table's files are never changed in place, only
-replaced, so the modification time of a table's folder tells whether it changed.
+Reading all decisions of a year takes too long for a user. Files of a table are never changed in place, only replaced,
+so the modification time of a table's folder shows whether it changed.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ SAID = (
     *("sessions", "messages", "observations", "reflections"),
     *("remembered", "supports", "friction_fixes", "events"),
 )
-"""Tables that a card is made from, beside the proposals themselves, which never change."""
+"""Tables that a card reads, in addition to the proposals, which never change."""
 EVENTS = ("proposals", "remembered", "supports", "events", "friction_fixes")
 SETTLED_NS = 50_000_000
-"""Age from which a modification time is trusted: a second write may fall into the same tick of the file system's
-clock."""
+"""Age in nanoseconds from which a modification time is trusted: a second write may fall into the same tick of the file
+system's clock."""
 AROUND = 3
 """Number of turns before and after the quoted words."""
 
@@ -83,7 +83,7 @@ class ProposalCache:
                 self._read.cards.clear()
                 self._read.said = said
             if missing := [row for row in rows if row["proposal_id"] not in self._read.cards]:
-                self._read.cards |= self._made(missing)
+                self._read.cards |= self._build_cards(missing)
             return [self._read.cards[row["proposal_id"]] for row in rows]
 
     def _current(self) -> ProposalLog:
@@ -93,7 +93,7 @@ class ProposalCache:
             self._read.log, self._read.pending, self._read.state = log, log.pending(), state
         return self._read.log
 
-    def _made(self, rows: Sequence[ProposalState]) -> dict[str, Shown]:
+    def _build_cards(self, rows: Sequence[ProposalState]) -> dict[str, Shown]:
         cards = cards_of(self.workspace, rows)
         firsts = {row["proposal_id"]: spans[0] for row in rows if (spans := row["evidence"])}
         days = days_of(self.workspace, self._current(), rows)

@@ -1,4 +1,4 @@
-"""The quality report on the page. It is made in the background, since the first one takes seconds, and cached for some
+"""The quality report on the page. It is built in the background, as the first one takes seconds, and cached for some
 minutes."""
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Reports:
         self._asked_at = 0.0
 
     def last(self, *, anew: bool = False) -> tuple[Report, Markup] | None:
-        """The last report; None while it is being made. Raises what making it raised."""
+        """The last report; None while it is being built. Raises the errors of building it."""
         with self._lock:
             made = self._made
             is_old = time.monotonic() - self._asked_at > KEPT_SECONDS

@@ -26,7 +26,7 @@ MESSAGES_SHOWN = 200
 
 
 class PageNotFoundError(MemoryPipelineError):
-    """The target of an address does not exist, or no longer."""
+    """The requested page does not exist."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,12 @@ class Hit:
 
     @property
     def is_line(self) -> bool:
-        """Whether the hit is a line, whose origin `why` shows, and not a message."""
+        """Whether the hit is a line, whose origin `why` shows, rather than a message."""
         return is_line(self.found.source_id)
 
     @property
     def speaker(self) -> str:
-        """The speaker, or the sort of line."""
+        """The speaker, or the kind of line."""
         if self.found.record == MEMORY_LINE:
             return f"MEMORY.md, {self.found.kind}"
         if self.found.role:
@@ -92,10 +92,10 @@ def _with_context(lake: Lake, results: Results) -> list[Hit]:
 
 @dataclass(frozen=True)
 class SessionScreen:
-    """A session: messages of people and models, oldest first, with the observations that quote each."""
+    """A session: messages of users and models, oldest first, with the observations that quote each."""
 
     session: Mapping[str, Any]
-    """The row of `sessions`; of several days the first."""
+    """The row of `sessions`, for several days the first."""
     days: Sequence[date]
     messages: Sequence[Mapping[str, Any]]
     observations: Mapping[str, Sequence[Mapping[str, Any]]]
@@ -113,7 +113,7 @@ def session_screen(settings: Settings, asked: Mapping[str, str]) -> SessionScree
     if rows.is_empty():
         raise PageNotFoundError("There is no such session; it may have been forgotten. The search finds what there is.")
     days = rows["day"].to_list()
-    not_kept = [day for day in days if lake.is_retired("messages", day)]  # who spoke, and when, is told all the same
+    not_kept = [day for day in days if lake.is_retired("messages", day)]  # speaker and time are still shown
     said = spoken(lake.read("messages", days).filter(pl.col("session_id") == session_id)).filter(
         (pl.col("text").str.strip_chars() != "") | pl.col("day").is_in(not_kept),
     )

@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse
 from memory_pipeline.text.hidden import plain
 
 MAX_AROUND = 280
-"""Characters of a message that are shown before and after the marked words."""
+"""Maximum characters shown before and after the marked words of a message."""
 MAX_MARKED = 1_200
 MAX_TEXT = 4_000
 """Maximum characters of a message in a session; a link leads to the whole text."""

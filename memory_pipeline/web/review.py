@@ -20,7 +20,7 @@ from memory_pipeline.web.proposal_cache import Shown
 from memory_pipeline.web.review_session import LATER, ReviewSession, Step
 
 AGES = {"week": 7, "month": 30}
-"""By name, the maximum age of a line in days; `older` contains the rest."""
+"""Maximum ages of a line in days, by name; `older` contains the rest."""
 FIXES = "Friction fixes"
 """Filtered like a section."""
 NO_PROJECT = "no project"
@@ -43,9 +43,9 @@ class CardShown:
     shown: Shown
     expires_on: date | None
     replaces: Sequence[str]
-    """The lines that it would take the place of."""
+    """The lines that it would replace."""
     said_again: Sequence[str]
-    """Lines that said the same and were merged into it."""
+    """Repetitions that were merged into it."""
     sections: Sequence[str]
     """The sections to choose from; empty if the target fixes the place."""
     edited: str | None
@@ -119,7 +119,7 @@ def _in_review_md(session: ReviewSession) -> set[str]:
 
 
 def _edited(shown: Shown, text: str) -> str | None:
-    """The text as the user wrote it; None where it says nothing, or what was offered."""
+    """The text as edited by the user; None if it is empty or unchanged."""
     change, offered = shown.card.change, shown.card.text
     lines = text.replace("\r\n", "\n").strip("\n")
     if change is None or change.edits == "line":

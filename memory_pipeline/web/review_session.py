@@ -1,8 +1,8 @@
-"""Actions on the page: each is held for a few seconds, in which it can be undone, and then recorded.
+"""Actions on the page: each can be undone for a few seconds, and is then recorded.
 
 A decision is a row that is never removed. So the last one is held, as in `memory review`, until the next action, until
-its time is over, or until the page ends. One thread records in the order of the actions and updates REVIEW.md and
-MEMORY.md; a request never waits for it.
+a time limit, or until the page ends. One thread records the actions in order and updates REVIEW.md and MEMORY.md;
+requests never wait for it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Step:
 
     done: str
     label: str
-    """The line, as it was shown."""
+    """The line as shown."""
     proposal_id: str = ""
     text: str | None = None
     """The text as edited."""
@@ -70,7 +70,7 @@ class ReviewSession:
         self._news: deque[str] = deque(maxlen=NEWS)
         self._hand = ThreadPoolExecutor(1, "review")
         self._seen: set[str] = set()
-        self._read_at: tuple[int, int] | None = (0, 0)  # nothing yet, not even that there is no file
+        self._read_at: tuple[int, int] | None = (0, 0)  # nothing read yet
 
     def __enter__(self) -> Self:
         return self
@@ -103,14 +103,14 @@ class ReviewSession:
         return told
 
     def take(self, step: Step) -> None:
-        """Hold this action, which can be undone, and hand on the previous one."""
+        """Hold this action, which can be undone, and record the previous one."""
         with self._lock:
-            self._pass_on()
+            self._queue_held()
             self._held = step
             self._later.pop(step.proposal_id, None)
             if step.done == LATER:
                 self._later[step.proposal_id] = None
-            self._timer = threading.Timer(self._held_seconds, self._time_is_over, (step,))
+            self._timer = threading.Timer(self._held_seconds, self._record_if_held, (step,))
             self._timer.daemon = True
             self._timer.start()
 
@@ -124,7 +124,7 @@ class ReviewSession:
 
     def record_held(self) -> None:
         with self._lock:
-            self._pass_on()
+            self._queue_held()
 
     def saw(self, proposal_ids: Sequence[str]) -> None:
         """Record that these proposals were shown to the user."""
@@ -135,7 +135,7 @@ class ReviewSession:
             self._hand.submit(self._guarded, lambda: self._record_shown(new))
 
     def look(self) -> None:
-        """Read new marks in REVIEW.md, and wait for it, so that the page shows them."""
+        """Read new marks in REVIEW.md and wait until they are recorded, so that the page shows them."""
         if self._state_of_review() != self._read_at:
             self._hand.submit(self._guarded, self._reconcile).result()
 
@@ -143,12 +143,12 @@ class ReviewSession:
         """Wait until all queued actions are recorded."""
         self._hand.submit(lambda: None).result()
 
-    def _time_is_over(self, step: Step) -> None:
+    def _record_if_held(self, step: Step) -> None:
         with self._lock:
             if self._held is step:
-                self._pass_on()
+                self._queue_held()
 
-    def _pass_on(self) -> None:
+    def _queue_held(self) -> None:
         step, self._held = self._held, None
         if self._timer:
             self._timer.cancel()
@@ -161,10 +161,10 @@ class ReviewSession:
         try:
             work()
         except (MemoryPipelineError, Timeout, OSError) as error:
-            self._tell(f"Not recorded, and pending as before: {error}")
+            self._add_news(f"Not recorded, and pending as before: {error}")
         except Exception:
             logger.exception("a step on the page failed")
-            self._tell("Not recorded, and pending as before: the terminal where `memory open` runs says why.")
+            self._add_news("Not recorded, and pending as before: the terminal where `memory open` runs says why.")
 
     def _record(self, step: Step) -> None:
         try:
@@ -184,9 +184,9 @@ class ReviewSession:
             self.workspace, {p: step.done}, now_utc(), surface=PAGE_SURFACE, texts=texts, sections=sections
         )
         if p in reasons:
-            self._tell(f"{p} is not promoted: {reasons[p]}")
+            self._add_news(f"{p} is not promoted: {reasons[p]}")
         elif is_fix(p) and (how := left_to_the_user(ProposalLog(self.workspace.lake)).get(p)):
-            self._tell(visible(how))
+            self._add_news(visible(how))
 
     def _retire(self, line: MemoryLine) -> None:
         today = day_of(now_utc(), self.settings.zone)
@@ -201,9 +201,9 @@ class ReviewSession:
         if self.settings.memory_file.exists():
             update_file(self.settings.memory_file, edit, backups=self.settings.backups)
         if not is_there or not self.settings.memory_file.exists():
-            self._tell(f"This line no longer stands in MEMORY.md: {line.text}")
+            self._add_news(f"This line no longer stands in MEMORY.md: {line.text}")
         for problem in refresh_agents(self.settings):
-            self._tell(problem)
+            self._add_news(problem)
 
     def _reconcile(self) -> None:
         if not storage_of(self.settings).is_begun():
@@ -211,13 +211,13 @@ class ReviewSession:
         made = reconcile(self.workspace, now_utc())
         self._read_at = self._state_of_review()
         for sentence in describe(made):
-            self._tell(sentence)
+            self._add_news(sentence)
 
     def _record_shown(self, proposal_ids: Sequence[str]) -> None:
         with OpenLog.open(self.workspace) as log:
             log.record_shown(dict.fromkeys(proposal_ids), now_utc(), surface=PAGE_SURFACE)
 
-    def _tell(self, sentence: str) -> None:
+    def _add_news(self, sentence: str) -> None:
         with self._lock:
             self._news.append(sentence)
 
@@ -232,7 +232,7 @@ class ReviewSession:
 def describe(made: Reconciled) -> list[str]:
     """The results of a reconciliation, a sentence each."""
     found = [f"REVIEW.md was not read: {made.damaged} A fresh one was written."] if made.damaged else []
-    found += [visible(how) for how in made.to_make.values()]  # of fixes that were approved in REVIEW.md
+    found += [visible(how) for how in made.to_make.values()]  # fixes approved in REVIEW.md
     for state, ids in ((APPROVED, made.approved), (REJECTED, made.rejected)):
         found += [f"{p} was {state} in REVIEW.md." for p in ids]
     found += [f"{p} is not promoted: {reason}" for p, reason in made.invalid.items()]

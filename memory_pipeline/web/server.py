@@ -25,7 +25,7 @@ from memory_pipeline.web.review_session import HELD_SECONDS, ReviewSession
 SILENCE_SECONDS = 3600.0
 LOOK_SECONDS = 5.0
 STOP_SECONDS = 3
-"""Seconds for requests that are under way when the server stops."""
+"""Seconds for active requests when the server stops."""
 
 
 class PortTakenError(MemoryPipelineError):
@@ -36,7 +36,7 @@ class PageServer:
     """The page of one workspace on this port of 127.0.0.1 (0: any free one). It listens from the beginning; when the
     context ends, pending decisions are recorded.
 
-    ``report`` makes the quality report. Raises `PortTakenError`.
+    ``report`` builds the quality report. Raises `PortTakenError`.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class PageServer:
 
     def run(self) -> bool:
         """Serve until Ctrl-C or `stop`; True if it ended because of inactivity."""
-        with contextlib.suppress(KeyboardInterrupt):  # which uvicorn raises once more when it has ended
+        with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it again when it has ended
             self._server.run(sockets=[self._socket])
         return self._is_silent()
 
