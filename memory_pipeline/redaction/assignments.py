@@ -1,7 +1,7 @@
-"""Values that are assigned to the name of a secret: in code, in listings of the environment, on command lines.
+"""Values that are assigned to the name of a secret: in code, in environment listings, on command lines.
 
-The last part decides whether such a value is a literal secret, and not a reference, a placeholder, a path, a word or a
-checksum.
+The last part of the module decides whether such a value is a literal secret, rather than a reference, a placeholder, a
+path, a word or a checksum.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from memory_pipeline.redaction.detectors import Span
 from memory_pipeline.text.regex import deferred
 
-# Names of secrets, in lower case. They are looked for one by one, which is far faster than one pattern for all.
+# Names of secrets, in lower case. They are searched one by one, which is far faster than one pattern for all.
 NAMES = ("pass", "pwd", "secret", "token", "key", "credential")
 _KINDS = {"pass": "password", "pwd": "password", "token": "token", "key": "api-key"}
 _KEYS = (
@@ -26,7 +26,7 @@ _NAMED = (
     rf"|(?:{'|'.join(_KEYS)})[_-]?key|credentials?)"
 )
 ASSIGNED = (
-    # a sign behind the name with a value, or a code for one; or a flag
+    # a sign after the name with a value, or its escape; or a flag
     _NAMED
     + r"(?:_\w{1,12})?[\\\"']*\]?\s*(?:[:=!>]+\s*(?:[brfu@]{0,2}\\*[\"'`][^\"'`\s]{3}|[^\s(){}\[\],;<>\"'`\\]{4}|\x1b)"
     r"|[%&\x1b]|\\+[xu0e]|,?(?:\s|\\+n)*\\*[\"']?value\\*[\"']?:)",
@@ -51,7 +51,7 @@ _BARE_VALUE = deferred(r"[^\s\"'`(){}\[\],;<>\\]+")
 _QUERY_VALUE = deferred(r"[^\s\"'`<>\\&#;]+")
 _ENVIRONMENT_VALUE = deferred(r"[^\s\"'`\\]+")
 _WORD_BACKWARDS = deferred(r"[\w.-]{0,60}")
-# Tokens and keys of paging, caching, counting and the like; what is public; and what a parser calls a token.
+# Tokens and keys for paging, caching, counting and the like; public ones; and tokens of a parser.
 HARMLESS = deferred(
     r"(?:^|[_.-])(?:page|next|prev|previous|continuation|resume|sync|cursor|idempotency|cache|public|primary|foreign|"
     r"sort|partition|max|min|num|total|count|input|output|prompt|completion|eos|bos|pad|unk|mask|sep|cls|stop|by)"
@@ -70,14 +70,14 @@ _PLACEHOLDER = deferred(
     r"(?:.*[_.-])?(?:example|dummy|fake|sample|todo|tbd)(?:[_.-].*)?",
     re.IGNORECASE | re.DOTALL,
 )
-# with one of these in it, in lower case, it is a reference or a placeholder
+# Lower-case parts that identify a reference or a placeholder.
 _TELLING = (
     *("environ", "getenv", "process.env", "import.meta", "secrets.", "${", "{{"),
     *("...", "…", "***", "xxxxx", "redacted", "placeholder", "changeme", "change_me", "change-me"),
 )
 _NAME_OF_VARIABLE = deferred(r"[A-Z]+(?:_[A-Z]+)+")
 _WORDS = deferred(r"[A-Za-z]?[a-z]+(?:[-_. /][A-Za-z]?[a-z]+)*|[a-z]+(?:[A-Z][a-z]+)+")
-# a name in code, perhaps with a digit in it: `self.token2`, `secretKey1`
+# A name in code, possibly with a digit: `self.token2`, `secretKey1`.
 _IDENTIFIER = deferred(
     r"[A-Za-z_]\w*(?:\??\.[A-Za-z_]\w*)+;?|[A-Za-z_]*(?:token|secret|passw|key|auth|cred)\w*;?", re.IGNORECASE
 )
@@ -98,7 +98,7 @@ _PLAIN_WORDS = frozenset({
 
 
 class _Place(NamedTuple):
-    """A name of a secret with the word before it, as far as it belongs to the name."""
+    """The name of a secret, with the word before it if that is part of the name."""
 
     name: str
     prefix: str
@@ -107,7 +107,7 @@ class _Place(NamedTuple):
 
 
 def assignments(text: str, folded: str) -> Iterator[Span]:
-    """The literal secrets that are assigned to such a name."""
+    """The spans of literal secrets that are assigned to such a name."""
     for name in NAMES:
         place = folded.find(name)
         while place >= 0:
@@ -126,14 +126,14 @@ def _assigned(text: str, folded: str, name: str, at: int) -> Span | None:
     found = _ASSIGNMENT.match(text, at)
     if not found:
         return None
-    # a letter before it makes it another word, unless a capital begins it: bypass, dbPass
+    # a preceding letter makes it another word, unless it begins with a capital: bypass, dbPass
     full = name not in ("pass", "pwd") or folded.startswith(("passw", "passphrase"), at)
     if not full and text[at - 1 : at].isalpha() and text[at].islower():
         return None
     word = _WORD_BACKWARDS.match(text[max(at - 60, 0) : at][::-1])
     prefix = word[0][::-1] if word else ""
     start = at - len(prefix)
-    # the user of a URL, which has a detector of its own
+    # the user in a URL, which has its own detector
     if text.endswith("://", 0, start):
         return None
     place = _Place(found[0][: len(name)], prefix, start, text[max(start - 8, 0) : start])
@@ -141,11 +141,11 @@ def _assigned(text: str, folded: str, name: str, at: int) -> Span | None:
         begin, end = found.span("quoted")
         return Span(begin, end, _kind(name)) if _is_secret(found["quoted"], found, place, _kind(name)) else None
     begin = found.start("bare")
-    # an empty one, before the next line
+    # an empty value before the next line
     if "\n" in text[at:begin] and found["sign"] and "=" in found["sign"]:
         return None
     run = _run_of(found, place)
-    # judged by its first part, or a text of nothing but names would take forever
+    # judged by its first part, or a text of names only would take forever
     head = run.match(text, begin, begin + _JUDGED)
     whole = run.match(text, begin) if head and _is_secret(head[0], found, place, _kind(name)) else None
     return Span(begin, whole.end(), _kind(name)) if whole else None
@@ -164,14 +164,14 @@ def _run_of(found: re.Match[str], place: _Place) -> re.Pattern[str]:
 
 
 def _is_environment(found: re.Match[str], place: _Place) -> bool:
-    """Whether it is written as a shell or a connection string does: `DB_PASSWORD=…`, `;Password=…`."""
+    """Whether it has the form of a shell variable or a connection string: `DB_PASSWORD=…`, `;Password=…`."""
     tight = found["sign"] == "=" and "= " not in found[0] and " =" not in found[0]
     return tight and (place.name.isupper() or place.before.endswith(("?", "&", ";")))
 
 
 def _is_secret(value: str, found: re.Match[str], place: _Place, kind: str) -> bool:
     environment = _is_environment(found, place)
-    # without quotes it may as well be code, except in a listing of the environment
+    # without quotes it may be code, except in a listing of the environment
     code = not (found["quoted"] or environment or found["flag"])
     if code and not is_mixed(value):
         return False
@@ -202,7 +202,7 @@ def is_reference(value: str) -> bool:
         or _PLACEHOLDER.fullmatch(value)
         or _NAME_OF_VARIABLE.fullmatch(value)
         or lowered.rstrip(";,.") in _PLAIN_WORDS
-        # words in a script of their own
+        # words in another script
         or not _ALPHANUMERIC.search(value)
     )
 
@@ -213,12 +213,12 @@ def is_checksum(value: str) -> bool:
 
 
 def is_words(value: str) -> bool:
-    """Whether the value is made of words in lower case, such as a name."""
+    """Whether the value consists of lower-case words, such as a name."""
     return bool(_WORDS.fullmatch(value))
 
 
 def is_identifier(value: str) -> bool:
-    """Whether the value is rather a name in code."""
+    """Whether the value is probably a name in code."""
     return bool(_IDENTIFIER.fullmatch(value))
 
 
@@ -228,5 +228,5 @@ def is_mixed(value: str) -> bool:
 
 
 def is_shown(value: str) -> bool:
-    """Whether the value is given in full, so that it is a secret where a secret is expected."""
+    """Whether the value is complete, so that it is a secret in a place for one."""
     return not is_reference(value)

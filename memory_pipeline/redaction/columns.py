@@ -17,7 +17,7 @@ _NAME = (
 COLUMNS = (
     # the head of a column
     rf"{_NAME}[\"\\]* *[,;|\t\r\n\\]",
-    # a name and its value beside it, far enough
+    # a name and its value, separated by at least two blanks
     rf"{_NAME}  +\S",
 )
 """The trigger of such columns, in the syntax of re2."""
@@ -31,12 +31,12 @@ _PASSWORD = deferred(r"pass|pwd|kennwort|contrase|senha|密码|パスワード",
 _HEADING = deferred(r"[^\W\d][\w .#/-]{0,40}|#|")
 _RULE = deferred(r"[\s|+:=-]*")
 _CELLS = {sign: deferred(rf'"(?:[^"\n]|"")*"|[^{sign}\n]+') for sign in (",", ";", "|", "\t")}
-_BESIDE = deferred(
+_NAME_AND_VALUE = deferred(
     rf"[ \t|]*(?:[\w-]{{1,20}}[ _.-]){{0,3}}{_NAME}(?:[ \t]*\|[ \t]*| {{2,40}}|\t)(\S{{6,}})[ \t|]*", re.IGNORECASE
 )
 _OPENS = deferred(r"[=(]|: ?\"")
 _SIGNS = {",": re.compile(",(?! )"), ";": re.compile(";(?! )"), "|": re.compile(r"\|"), "\t": deferred("\t")}
-# of what is said before the first head
+# the last words before the first head
 _LAST_WORDS = deferred(r"[\w.-]*\Z")
 _TOKEN = deferred(r"[\w.~+/=-]{16,}")
 INSERTED = (r"insert into [^\n(]*\(",)
@@ -47,7 +47,7 @@ _LINE = 4096
 
 
 def columns(text: str, folded: str) -> Iterator[Span]:
-    """The secrets below or beside such a name."""
+    """The spans of secrets below or next to such a name."""
     lines: dict[int, int] = {}
     for name in _NAMES:
         place = folded.find(name)
@@ -59,14 +59,14 @@ def columns(text: str, folded: str) -> Iterator[Span]:
             place = folded.find(name, place + len(name))
     read = 0
     for start in sorted(lines):
-        # a row of the table before is no head
+        # a row of the previous table is not a head
         if start >= read:
             spans, read = _line(text, start, lines[start])
             yield from spans
 
 
 def inserted(text: str, _folded: str) -> Iterator[Span]:
-    """The secrets among the values that SQL inserts into columns of such names."""
+    """The spans of secrets among the values that SQL inserts into columns with such names."""
     for found in _INSERT.finditer(text):
         heads = [head.strip(' \t\r\n"`[]') for head in found["heads"].split(",")]
         named = {n: head for n, head in enumerate(heads) if _HEADS.fullmatch(head)}
@@ -84,22 +84,22 @@ def inserted(text: str, _folded: str) -> Iterator[Span]:
 
 
 def _line(text: str, start: int, mention: int) -> tuple[list[Span], int]:
-    """The secrets in or below the line, and where what was read of it ends."""
+    """The spans of secrets in or below the line, and the end of the text that was read."""
     end = text.find("\n", mention, start + _LINE)
     end = end if end >= 0 else min(len(text), start + _LINE)
-    # the call of a tool, or JSON, with the text within
+    # a tool call or JSON that contains the text
     opened = [found.end() for found in _OPENS.finditer(text, start, mention)]
     start = opened[-1] if opened else start
-    beside = _BESIDE.fullmatch(text, start, end)
+    beside = _NAME_AND_VALUE.fullmatch(text, start, end)
     if not beside:
-        return _below(text, start, end)
+        return _secrets_below(text, start, end)
     shown = is_shown(beside[1]) and is_mixed(beside[1]) and not is_checksum(beside[1])
     return [Span(*beside.span(1), _kind(beside[0]))] if shown else [], end
 
 
-def _below(text: str, start: int, end: int) -> tuple[list[Span], int]:
+def _secrets_below(text: str, start: int, end: int) -> tuple[list[Span], int]:
     line = text[start:end].rstrip("\r")
-    # the sign that stands most often; after a comma within words there is a blank
+    # the most frequent separator; a comma within text is followed by a blank
     sign, heads = max(((sign, split.split(line)) for sign, split in _SIGNS.items()), key=lambda pair: len(pair[1]))
     heads = [head.strip(" \t\"'`*") for head in heads]
     heads[0] = _LAST_WORDS.search(heads[0])[0]  # type: ignore[index] # it matches ""
@@ -126,7 +126,7 @@ def _is_secret(value: str, password: bool, sign: str) -> bool:
     if len(value) < (4 if password else 12) or not is_shown(value) or "[redacted" in value or value.split() != [value]:
         return False
     if sign == "|" and not password:
-        # in such tables code is explained
+        # such tables explain code
         return bool(_TOKEN.fullmatch(value)) and is_mixed(value) and not is_checksum(value)
     return is_mixed(value) or not value.isalnum() or (password and sign != "|")
 

@@ -1,4 +1,4 @@
-"""Secrets on the command lines of programs that take them there, and in what is piped into programs that ask."""
+"""Secrets on command lines of programs that accept them there, and in text piped into programs that ask for them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from memory_pipeline.redaction.assignments import is_shown
 from memory_pipeline.redaction.detectors import Detector
 from memory_pipeline.text.regex import deferred
 
-# in quotes it may have blanks
+# a quoted value may have blanks
 _QUOTED = r"""(?P<quote>['"])?(?P<secret>(?(quote)[^'"\r\n\\$]{3,200}|"""
 _VALUE = _QUOTED + r"""[^\s'"`\\$<|;&-][^\s'"`\\|;&]{2,200}))"""
 _PIPED = _QUOTED + r"""[^\s'"`\\|$]{3,200}))(?(quote)['"])\s{0,9}\|\s{0,9}"""
@@ -20,12 +20,12 @@ _JAVA = "keytool|jarsigner|apksigner"
 
 
 def _is_password(secret: str) -> bool:
-    """Whether it is given in full, and is no path, no flag and no mark."""
+    """Whether the value is complete, and not a path, flag or redaction mark."""
     return is_shown(secret) and not secret.startswith(("-", "./", "~/", "../")) and "[redacted" not in secret
 
 
 def _flag(literal: str, programs: str, *, gap: str = "[ =]", hint: str = "") -> Detector:
-    """A flag of these programs; the gap is what stands between it and the secret."""
+    """A flag of these programs; the gap is the text between it and the secret."""
     return Detector(
         "password",
         (literal,),

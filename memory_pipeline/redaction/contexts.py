@@ -1,4 +1,4 @@
-"""Secrets that are recognised by what stands around them: URLs, headers, cookies, command lines, files of passwords."""
+"""Secrets that are recognised by their context: URLs, headers, cookies, command lines, password files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _is_token(secret: str) -> bool:
     return is_shown(secret) and is_mixed(secret)
 
 
-# Looked for as they are.
+# Matched case-sensitively.
 CONTEXTS: tuple[Detector, ...] = (
     Detector(
         "password",
@@ -56,7 +56,7 @@ CONTEXTS: tuple[Detector, ...] = (
     ),
 )
 
-# Looked for in lower case.
+# Matched in lower case.
 FOLDED_CONTEXTS: tuple[Detector, ...] = (
     Detector(
         "bearer-token",
@@ -125,7 +125,7 @@ FOLDED_CONTEXTS: tuple[Detector, ...] = (
         deferred(r"identified by (?:password )?['\"](?P<secret>[^'\"\r\n]{3,200})['\"]", re.IGNORECASE),
         accepts=is_shown,
     ),
-    # asked for by a program
+    # prompts of programs
     Detector(
         "password",
         ("enter ", "retype ", "new ", "current "),
@@ -144,7 +144,7 @@ FOLDED_CONTEXTS: tuple[Detector, ...] = (
         deferred(r"\w{6,8}[. ]key(?: \d{1,2})?:? (?:is )?(?P<secret>[A-Za-z0-9+/=-]{24,})", re.IGNORECASE),
         accepts=_is_token,
     ),
-    # words from which a wallet is made
+    # seed words of a wallet
     Detector(
         "secret",
         ("seed phrase", "recovery phrase", "mnemonic", "secret phrase", "backup phrase"),
@@ -199,7 +199,7 @@ _ENTRY = deferred(r"\n([ \t]+)[\w.-]{1,200}:[ \t]*[\"']?(?P<secret>[^\s\"'|>]{4,
 
 
 def secret_objects(text: str, folded: str) -> Iterator[Span]:
-    """The values of Kubernetes secrets, whatever their names."""
+    """The spans of values in Kubernetes secrets, regardless of their names."""
     place = folded.find("secret")
     while place >= 0:
         if folded[max(place - 9, 0) : place].strip().rstrip("\"' ").endswith(":"):
@@ -224,7 +224,7 @@ _CURL = deferred(r"\b(?:curl|http|https|xh)\b[^\n|]*\Z")
 
 
 def cookies(text: str, folded: str) -> Iterator[Span]:
-    """The values of cookies, where a header, a program or a file has them; short ones are settings."""
+    """The spans of cookie values in headers, command lines and files; short ones are settings."""
     place = folded.find("cookie")
     while place >= 0:
         after = place + len("cookie")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import re2  # type: ignore[import-untyped]
 
 PRIVATE, LEFT_OUT = "<private>", "[private]"
-"""The mark before words that a user wants left out, and what stands in their place."""
+"""The mark before text that a user wants removed, and its replacement."""
 
 
 class Span(NamedTuple):
@@ -23,22 +23,22 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class Detector:
-    """Finds secrets of one kind: the pattern is matched only where one of the `literals` stands.
+    """A detector of one kind of secret: the pattern is matched only near one of the `literals`.
 
-    What is redacted is the pattern's group `secret`, or all that matched. Every pattern has to be linear in what it
-    reads, because a text may be hostile.
+    The pattern's group `secret`, or the whole match, is redacted. Every pattern must take linear time, because a text
+    may be hostile.
     """
 
     kind: str
     literals: tuple[str, ...]
     pattern: re.Pattern[str]
-    # how many characters before the literal the pattern begins
+    # number of characters before the literal at which the pattern begins
     back: int = 0
-    # what has to stand before the secret, and how far back that is looked for
+    # pattern required before the secret, and the number of characters in which it is searched
     before: re.Pattern[str] | None = None
     reach: int = 200
     accepts: Callable[[str], bool] | None = None
-    # what the prefilter looks for, in the syntax of re2, where the literals alone are too frequent
+    # patterns for the prefilter in re2 syntax, if the literals alone are too frequent
     hints: tuple[str, ...] = ()
 
     @property
@@ -47,7 +47,7 @@ class Detector:
         return self.hints or tuple(map(re.escape, self.literals))
 
     def spans(self, text: str, folded: str) -> Iterator[Span]:
-        """The secrets in the text; the literals are looked for in `folded`, which has the same length."""
+        """The spans of secrets in the text; the literals are searched in `folded`, which has the same length."""
         group = "secret" if "secret" in self.pattern.groupindex else 0
         for literal in self.literals:
             place = folded.find(literal)
@@ -66,7 +66,7 @@ class Detector:
 
 
 class Prefilter:
-    """Selects in one pass over a text the finders that may find something.
+    """Selection of the finders that may find something, in a single pass over the text.
 
     google-re2 runs at 270 MB/s whatever the number of patterns; `re` takes four times as long for the same, and most
     texts have nothing for any finder.
@@ -74,7 +74,7 @@ class Prefilter:
 
     def __init__(self, triggers: Sequence[Iterable[str]]) -> None:
         options = re2.Options()
-        # so many states are never reached, but running out of memory would hide secrets
+        # never reached in practice, but running out of memory would miss secrets
         options.max_mem = 64 * 1024 * 1024
         self._set = re2.Set.SearchSet(options)
         self._finders: list[int] = []
@@ -85,7 +85,7 @@ class Prefilter:
         self._set.Compile()
 
     def finders(self, text: str) -> list[int]:
-        """The numbers of the finders, in order."""
+        """The indices of the finders, in order."""
         try:
             found = self._set.Match(text)
         except UnicodeEncodeError:
@@ -94,9 +94,9 @@ class Prefilter:
 
 
 def fold(text: str) -> str:
-    """The text in lower case, with every character where it was."""
+    """The text in lower case, with unchanged offsets."""
     folded = text.lower()
     if len(folded) != len(text):
-        # a few letters become longer in lower case, and then the positions would be wrong
+        # a few letters become longer in lower case, which would shift the offsets
         folded = "".join(character.lower() if character.isascii() else character for character in text)
     return folded

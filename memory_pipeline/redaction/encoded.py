@@ -1,4 +1,4 @@
-"""Base64 that contains a secret: a private key, the file of a service account, a file of settings."""
+"""Base64 that contains a secret: a private key, a service account file, a settings file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from memory_pipeline.redaction.detectors import Span
 
-# Four characters of base64 are three bytes; of ASCII each byte begins with a zero, which half of all digits have there.
+# Four base64 characters are three bytes. The first bit of each ASCII byte is zero, which half of all digits have there.
 _ASCII = "(?:[A-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-])"
 ENCODED = (_ASCII + "{6}",)
 """The trigger of base64 text, in the syntax of re2."""
@@ -23,7 +23,7 @@ _PRINTED = re.compile(rb"[\t\r\n -~\x80-\xff]*")
 
 
 def encoded(text: str, has_secret: Callable[[str], bool]) -> Iterator[Span]:
-    """The base64 in which, decoded, there is a secret."""
+    """The spans of base64 that contain a secret when decoded."""
     place = 0
     while run := _RUN.search(text, place):
         place = run.end()
@@ -31,7 +31,7 @@ def encoded(text: str, has_secret: Callable[[str], bool]) -> Iterator[Span]:
         if not first:
             continue
         lines = [(first.start(), run.end())]
-        # wrapped: lines of one length, and a shorter one at the end
+        # wrapped: lines of equal length, and a shorter last one
         while following := _NEXT_LINE.match(text, place):
             if len(following[1]) > len(run[0]):
                 break
@@ -49,7 +49,7 @@ def encoded(text: str, has_secret: Callable[[str], bool]) -> Iterator[Span]:
 
 
 def is_encoded(text: str) -> bool:
-    """Whether a line of it may be text in base64."""
+    """Whether a line of the text may be base64."""
     return bool(_LINE_OF_TEXT.search(text))
 
 

@@ -1,4 +1,4 @@
-"""Everything that is looked for in a text, with the triggers that tell whether a finder has to look at all."""
+"""All finders, with the triggers that show whether a finder must search a text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ _CLOSE = "</private>"
 
 
 def all_finders() -> Iterator[tuple[list[str], Finder]]:
-    """Triggers and finder of each kind of secret; where secrets overlap, the first decides of what kind they are.
+    """Triggers and finder of each kind of secret; if secrets overlap, the first finder determines the kind. The first
+    two only have triggers: the redactor decodes what they indicate.
 
     The first two have triggers only: what they announce is decoded by the redactor.
     """
@@ -56,7 +57,7 @@ def _private(text: str, _folded: str) -> Iterator[Span]:
     while start >= 0:
         start += len(PRIVATE)
         end = text.find(_CLOSE, start)
-        # without a closing mark there is none for any later opening either
+        # without a closing mark, later openings have none either
         if end < 0:
             return
         if text[start:end] != LEFT_OUT:

@@ -1,8 +1,7 @@
-"""The hashes of forgotten texts, so that a later reading leaves them out again.
+"""Hashes of forgotten texts, so that they are left out when they are read again.
 
-A row of the table `forgotten` is a session, a message or a sequence of words. Of these it has a hash with the salt of
-the workspace, so that the words cannot be read off it; who has the workspace can still try whether some words are the
-ones.
+A row of the table `forgotten` stands for a session, a message or a sequence of words. It has a hash with the salt of
+the workspace, so that the words cannot be read from it; with access to the workspace, guesses can still be verified.
 """
 
 from __future__ import annotations
@@ -22,18 +21,18 @@ from memory_pipeline.settings import Settings, workspace_salt
 from memory_pipeline.text.regex import deferred
 
 MARK = "[forgotten]"
-"""The mark in the place of words."""
+"""The mark that replaces words."""
 SESSION, MESSAGE, WORDS = "session", "message", "words"
 """Kinds of rows of the table."""
 _IDEOGRAPHS = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-# Where no blanks stand between words, each sign is one. What was forgotten is a word that nobody can say.
+# In scripts without blanks, each sign is a word. The mark is a word that nobody can say.
 _WORD = deferred(rf"{re.escape(MARK)}|[{_IDEOGRAPHS}]|[^\W_{_IDEOGRAPHS}]+")
 _ESCAPE = deferred(r"\\(?:[nrtbf]|u[0-9a-fA-F]{4})")
 _PRIME = (1 << 61) - 1
 
 
 class Word(NamedTuple):
-    """A word of a text, in one case, and where it stands."""
+    """A case-folded word of a text with its position."""
 
     text: str
     start: int
@@ -41,7 +40,7 @@ class Word(NamedTuple):
 
 
 def words_in(text: str) -> list[Word]:
-    """The words of a text: what stands between them, and their case, do not count."""
+    """The words of a text; separators and case do not count."""
     return [Word(found[0].casefold(), *found.span()) for found in _WORD.finditer(text)]
 
 
@@ -65,7 +64,7 @@ class Forgotten:
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
-        """The hashes that the workspace has on record."""
+        """The stored hashes of the workspace."""
         storage = storage_of(settings)
         state = storage.state("forgotten/all.parquet")
         if state is None and not storage.backups.is_begun("forgotten"):
@@ -102,7 +101,7 @@ class Forgotten:
         return bool(self.messages) and id_digest(self.salt, MESSAGE, message_id) in self.messages
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """The places of forgotten words in a text, in order, none within another."""
+        """The spans of forgotten words in a text, in order, without nesting."""
         found = [span for words in readings(text) for span in self._spans(words)] if self.words else []
         return merged(found)
 
@@ -114,7 +113,7 @@ class Forgotten:
                     yield words[first].start, words[first + length - 1].end
 
     def without(self, text: str) -> str:
-        """The text with marks in the place of forgotten words; one without any comes back as it is."""
+        """The text with marks in place of forgotten words; unchanged if there are none."""
         return masked(text, spans) if self.words and (spans := self.spans(text)) else text
 
 
@@ -123,7 +122,7 @@ NOTHING = Forgotten()
 
 @lru_cache(maxsize=8)
 def _hashes(storage: Storage, _state: File | None) -> list[tuple[str, str, int]]:
-    from memory_pipeline.lake.store import Lake  # with polars, which a search without anything forgotten does not need
+    from memory_pipeline.lake.store import Lake  # imports polars, which a search without forgotten texts does not need
 
     frame = Lake(storage).read("forgotten", columns=["kind", "digest", "words"])
     return [(kind, digest, length or 0) for kind, digest, length in frame.iter_rows()]
@@ -141,7 +140,7 @@ def words_digest(salt: bytes, words: Sequence[str]) -> str:
 
 
 def masked(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """The text with a mark in the place of each span."""
+    """The text with a mark in place of each span."""
     pieces, end = [], 0
     for start, stop in spans:
         pieces += [text[end:start], MARK]
@@ -150,7 +149,7 @@ def masked(text: str, spans: Iterable[tuple[int, int]]) -> str:
 
 
 def moved(place: int, spans: Sequence[tuple[int, int]]) -> int:
-    """The place in the text once marks replace the spans; within a span, the beginning of its mark."""
+    """The offset in the text after marks replace the spans; within a span, the beginning of its mark."""
     before = [(start, end) for start, end in spans if start < place]
     shift = sum(len(MARK) - (end - start) for start, end in before if end <= place)
     inside = next((start for start, end in before if place < end), None)
@@ -158,7 +157,7 @@ def moved(place: int, spans: Sequence[tuple[int, int]]) -> int:
 
 
 def merged(spans: Collection[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The spans in order, with overlapping ones made one."""
+    """The spans in order, with overlapping ones merged."""
     found: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if found and start < found[-1][1]:
@@ -169,7 +168,7 @@ def merged(spans: Collection[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 class Phrases:
-    """Sequences of words that are known, while they are being forgotten."""
+    """Known sequences of words, while they are being forgotten."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         sequences = {tuple(word.text for word in words_in(text)) for text in texts}
@@ -184,12 +183,12 @@ class Phrases:
         return bool(self.sequences)
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """The places where one of them stands in whole."""
+        """The spans of complete occurrences."""
         folded = text.casefold()
         return self._known.spans(text) if any(word in folded for word in self._longest) else []
 
     def are_in(self, text: str) -> bool:
-        """Whether one of them stands in the text."""
+        """Whether one of them occurs in the text."""
         return bool(self.spans(text))
 
     def without(self, text: str) -> str:
@@ -198,16 +197,16 @@ class Phrases:
 
 
 class Runs:
-    """Tells a text that repeats a stretch of some texts, also where it was cut off: six words in a row, or all words of
-    a text that has fewer. For what was made of them and can be made again."""
+    """Recognition of texts that repeat a passage of some texts, even a truncated one: six consecutive words, or all
+    words of a shorter text. Used for derived text that can be rebuilt."""
 
     LENGTH = 6
     LEAST = 3
-    """Texts of fewer words are told by nothing."""
+    """Minimum words of a text that can be recognised."""
 
     REPEATED = 200
-    """Texts of so many characters are mostly keys and names that come again by the million in a record of runs: what
-    was found out of them is kept."""
+    """Maximum characters of a text whose result is cached: such texts are mostly keys and names that recur by the
+    million in a run storage."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._runs: defaultdict[int, set[tuple[str, ...]]] = defaultdict(set)
@@ -217,12 +216,12 @@ class Runs:
                 length = min(len(words), self.LENGTH)
                 self._runs[length].update(tuple(words[i : i + length]) for i in range(len(words) - length + 1))
         self._firsts = {run[0] for runs in self._runs.values() for run in runs}
-        self._kept = lru_cache(maxsize=200_000)(self._look)
+        self._cached_search = lru_cache(maxsize=200_000)(self._search)
 
     def are_in(self, text: str) -> bool:
-        return self._kept(text) if len(text) <= self.REPEATED else self._look(text)
+        return self._cached_search(text) if len(text) <= self.REPEATED else self._search(text)
 
-    def _look(self, text: str) -> bool:
+    def _search(self, text: str) -> bool:
         for words in readings(text):
             names = [word.text for word in words]
             firsts = [i for i, name in enumerate(names) if name in self._firsts]
@@ -233,7 +232,7 @@ class Runs:
 
 
 def _rolling(numbers: Sequence[int], length: int) -> Iterator[int]:
-    """A number for every sequence of so many words, in order."""
+    """A rolling hash of every sequence of this number of words, in order."""
     if length < 1 or len(numbers) < length:
         return
     base = 1_000_003

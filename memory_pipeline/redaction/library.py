@@ -1,14 +1,14 @@
-"""The detectors of the library `detect_secrets`, as its fork bc-detect-secrets has them.
+"""The detectors of the library `detect_secrets`, in its fork bc-detect-secrets.
 
-Yelp's original has had no release since May 2024 and questions about it stay unanswered; the fork, of the authors of
-Checkov, is typed and had its last release in September 2026. CredSweeper knows more formats and is kept as well, but
-brings 44 packages (408 MB, onnxruntime and pandas among them) and announces the end of its way to scan a text.
+Yelp's original has had no release since May 2024, and questions about it are unanswered; the fork by the authors of
+Checkov is typed and had its last release in September 2026. CredSweeper knows more formats and is maintained too, but
+has 44 dependencies (408 MB, including onnxruntime and pandas) and announces the end of its way to scan a text.
 
-Only the patterns are used: the library's scan reads line by line at 1 MB/s, and may ask the service in question whether
-a secret is valid. Left out are the detectors that take more than linear time on hostile text (Artifactory, JwtToken),
-that know a key only by 88 characters of base64 (AzureStorageKey), or that go by entropy and by bare names, which had
-3,000 distinct false alarms in the 19 MB of real sessions that `benchmarks/redaction.py` reads, and those (BasicAuth,
-PrivateKey) that find less than this package's own.
+Only the patterns are used: the library's scan reads line by line at 1 MB/s, and may ask a service whether a secret is
+valid. Detectors are left out if they take more than linear time on hostile text (Artifactory, JwtToken), recognise a
+key only by 88 base64 characters (AzureStorageKey), or use entropy and bare names, which had 3,000 distinct false alarms
+in the 19 MB of real sessions of `benchmarks/redaction.py`, or find less than this package's own (BasicAuth,
+PrivateKey).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from importlib import import_module
 
 from memory_pipeline.redaction.detectors import Span
 
-# Some patterns have a fixed length, and newer tokens are longer.
+# Some patterns have a fixed length, but newer tokens are longer.
 _REST = re.compile("[A-Za-z0-9_-]{0,64}")
 
 
 @dataclass(frozen=True)
 class LibraryDetector:
-    """A detector of the library, run on a text in which one of the `literals` stands."""
+    """A detector of the library, run on texts with one of the `literals`."""
 
     kind: str
     plugin: str
@@ -35,12 +35,12 @@ class LibraryDetector:
     literals: tuple[str, ...]
     hints: tuple[str, ...] = ()
     number_of_patterns: int | None = None
-    """Only so many of the plugin's patterns are used; None for all."""
+    """Number of the plugin's patterns that are used; None for all."""
 
     @cached_property
     def patterns(self) -> tuple[re.Pattern[str], ...]:
-        """The plugin's patterns. The library is imported for the first text with a literal: it takes a seventh of a
-        second, mostly for `requests`."""
+        """The plugin's patterns. The library is imported for the first text with a literal, which takes .15 s, mostly
+        for `requests`."""
         module, name = self.plugin.split(".")
         plugin = getattr(import_module(f"detect_secrets.plugins.{module}"), name)
         return tuple(plugin().denylist)[: self.number_of_patterns]
@@ -54,7 +54,7 @@ class LibraryDetector:
         """The secrets in the text."""
         for pattern in self.patterns:
             for found in pattern.finditer(text):
-                # some patterns put the secret into a group, others only an alternative of its prefix
+                # some patterns have a group for the secret, others only for an alternative of its prefix
                 groups = [found.span(index) for index in range(1, pattern.groups + 1) if len(found[index] or "") >= 16]
                 start, end = max(groups, key=lambda span: span[1] - span[0], default=found.span())
                 rest = _REST.match(text, end)
@@ -79,7 +79,7 @@ LIBRARY: tuple[LibraryDetector, ...] = (
     ),
     LibraryDetector("mailchimp-key", "mailchimp.MailchimpDetector", ("-us",), hints=("-us[0-9]",)),
 )
-# These are looked for in lower case.
+# Matched in lower case.
 FOLDED_LIBRARY: tuple[LibraryDetector, ...] = (
     LibraryDetector("cloudant-key", "cloudant.CloudantDetector", ("cloudant",)),
     LibraryDetector("ibm-key", "ibm_cloud_iam.IbmCloudIamDetector", ("ibm",)),

@@ -1,4 +1,4 @@
-"""Redacts texts: finds what any detector knows and puts marks in its place."""
+"""Redaction of texts: secrets found by any detector are replaced by marks."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ if TYPE_CHECKING:
 
 MARK = re.compile(r"\[redacted:[a-z0-9-]+:[0-9a-f]{6}\]")
 """The mark in place of a secret."""
-# What is redacted around an excerpt, since a secret may be recognised by what is before it. At its outer edge half a
-# token may stand.
+# Characters around an excerpt that are redacted too, as a secret may be recognised by the text before it. At the outer
+# edge there may be half a token.
 _MARGIN = 512
 _EDGE = 128
-# How far the margin is widened so that it ends with a line, or at least with a word.
+# Maximum extension of the margin so that it ends with a line, or at least with a word.
 _LINE = 4096
 _WORD = re.compile(r"\S*")
-# These are known by their beginning, which may lie far before the end of the text.
+# Secrets that are recognised by their beginning, which may be far before the end of the text.
 _LONG_SECRETS = ("PRIVATE KEY", "PuTTY-User-Key", PRIVATE)
-# What a mark uncovers may be a secret on its own, so a text is gone through until nothing is found.
+# Replacing a secret may reveal another, so a text is redacted until nothing is found.
 _ROUNDS = 8
-# Base64 in escaped JSON in base64: each is looked into, but not without end.
+# Maximum nesting of encodings, like base64 in escaped JSON in base64.
 _DEEPEST = 3
-# The positions of the first two finders.
+# The indices of the first two finders.
 _CODES, _ENCODED = 0, 1
 
 
 class Redactor:
-    """Replaces secrets, and what a user had forgotten, by marks; the salt makes the marks of one installation differ
-    from those of any other."""
+    """A redactor that replaces secrets and forgotten text by marks; the salt makes the marks of one installation differ
+    from those of others."""
 
     def __init__(self, salt: bytes, forgotten: Forgotten = NOTHING) -> None:
         self.salt, self.forgotten = salt, forgotten
 
     def redact(self, text: str) -> str:
-        """The text with both replaced; one without any comes back as it is."""
+        """The text with both replaced; unchanged if there are none."""
         for _ in range(_ROUNDS):
             spans = find_secrets(text)
             if not spans:
@@ -59,9 +59,10 @@ class Redactor:
         return self.forgotten.without(text)
 
     def excerpt(self, text: str, limit: int) -> str:
-        """The text, redacted; of one longer than `limit` its head and tail, with a mark that says how much is left out.
+        """The redacted text; if longer than `limit`, its head and tail with a mark that gives the number of omitted
+        characters.
 
-        It is redacted before it is cut: half a token at the cut would no longer be recognised as one.
+        It is redacted before it is cut, as half a token would no longer be recognised.
         """
         if len(text) <= limit:
             return self.redact(text)
@@ -73,7 +74,7 @@ class Redactor:
         if (
             len(text) <= limit + 2 * _MARGIN
             or any(opening in text for opening in _LONG_SECRETS)
-            # what it is of may begin far before it
+            # the encoded text may begin far before it
             or is_encoded(text[last : last + _LINE])
         ):
             head = tail = self.redact(text)
@@ -93,7 +94,7 @@ class Redactor:
 
 
 class Unredacted(Redactor):
-    """Leaves secrets in every text, for a user who has switched redaction off; excerpts are cut all the same."""
+    """A redactor that keeps secrets, for users who disabled redaction; excerpts are still cut."""
 
     def __init__(self, forgotten: Forgotten = NOTHING) -> None:
         super().__init__(b"", forgotten)
@@ -103,20 +104,20 @@ class Unredacted(Redactor):
 
 
 def redactor_of(settings: Settings) -> Redactor:
-    """The workspace's redactor, or one that leaves secrets where the settings say so."""
+    """The workspace's redactor, or one that keeps secrets if the settings say so."""
     forgotten = Forgotten.of(settings)
     return Redactor(workspace_salt(settings), forgotten) if settings.redact else Unredacted(forgotten)
 
 
 def find_secrets(text: str) -> list[Span]:
-    """The secrets in the text, in order, none within another."""
-    spans = _found(text, _DEEPEST)
+    """The spans of secrets in the text, in order, without nesting."""
+    spans = _find(text, _DEEPEST)
     return _merged(text, spans) if spans else spans
 
 
-def _found(text: str, depth: int) -> list[Span]:
+def _find(text: str, depth: int) -> list[Span]:
     """The findings in the text and in its decoded escapes and base64, to this `depth`."""
-    prefilter, all_finders = _search()
+    prefilter, all_finders = _load_finders()
     finders = prefilter.finders(text)
     if not finders:
         return []
@@ -126,14 +127,14 @@ def _found(text: str, depth: int) -> list[Span]:
         spans += [span for index in finders if index > _ENCODED for span in all_finders[index](text, folded)]
     if depth and finders[0] == _CODES and (finders[-1] > _CODES or "\\u" in text):
         view = View(text)
-        spans += view.spans(_found(view.text, depth - 1))
+        spans += view.spans(_find(view.text, depth - 1))
     if depth and _ENCODED in finders:
-        spans += encoded(text, lambda decoded: bool(_found(decoded, depth - 1)))
+        spans += encoded(text, lambda decoded: bool(_find(decoded, depth - 1)))
     return spans
 
 
 def _merged(text: str, spans: list[Span]) -> list[Span]:
-    """The spans in order, with overlapping ones made one of the kind that was found first; marks stay whole."""
+    """The spans in order, with overlapping ones merged into the kind found first; marks are not split."""
     marks = [found.span() for found in MARK.finditer(text)] if "[redacted:" in text else []
     order: dict[Span, int] = {}
     for number, span in enumerate(spans):
@@ -141,8 +142,8 @@ def _merged(text: str, spans: list[Span]) -> list[Span]:
     merged: list[Span] = []
     first = 0
     for span in sorted(order):
-        end = max(_mark_around(marks, span.end - 1), span.end)
-        if span.kind != LEFT_OUT and _mark_around(marks, span.start):
+        end = max(_end_of_mark(marks, span.end - 1), span.end)
+        if span.kind != LEFT_OUT and _end_of_mark(marks, span.start):
             continue
         if merged and span.start < merged[-1].end:
             last = merged.pop()
@@ -155,7 +156,7 @@ def _merged(text: str, spans: list[Span]) -> list[Span]:
     return merged
 
 
-def _mark_around(marks: list[tuple[int, int]], place: int) -> int:
+def _end_of_mark(marks: list[tuple[int, int]], place: int) -> int:
     """The end of the mark around the position, or 0."""
     index = bisect_right(marks, place, key=itemgetter(0))
     if index and marks[index - 1][0] <= place < marks[index - 1][1]:
@@ -180,8 +181,8 @@ def _start_of_line(text: str, at: int) -> int:
 
 
 @cache
-def _search() -> tuple[Prefilter, tuple[Finder, ...]]:
-    """The finders, loaded for the first text and not on import: compiling their patterns takes a tenth of a second."""
+def _load_finders() -> tuple[Prefilter, tuple[Finder, ...]]:
+    """The finders, loaded for the first text rather than on import, as compiling their patterns takes .1 s."""
     from memory_pipeline.redaction.finders import all_finders
 
     triggers, finders = zip(*all_finders(), strict=True)

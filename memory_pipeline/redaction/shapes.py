@@ -1,4 +1,4 @@
-"""Shapes of spoken passwords: whether a token is not an ordinary word."""
+"""Shapes of passwords in prose: whether a token is not an ordinary word."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from memory_pipeline.redaction.assignments import is_checksum, is_identifier, is
 from memory_pipeline.text.regex import deferred
 
 TOGETHER = deferred(r"[⺀-鿿가-힯]")
-"""A script without blanks between the words: a value ends with it."""
+"""A character of a script without blanks between words, which ends a value."""
 STRONG = deferred(r"(?=.*\d)(?=.*[a-z])(?=.*(?:[A-Z]|[^\w\s])).+")
 _SIGN = deferred(r"\d|(?<=\w)[^\w\s.,:;/'’-](?=\w|$)|[a-z][A-Z]")
 _CODE = deferred(r"[A-Za-z_][\w.]*[;,]?|.*[(){}].*")
-# versions, times and sizes, algorithms, files and hosts, addresses, paths: they have digits or signs as well
+# Versions, times and sizes, algorithms, files and hosts, addresses, and paths, which also have digits or signs.
 _THING = deferred(
     r"v?\d+(?:\.\d+)+[-.]?\w{0,8}|(?:[v~≥≤]\d{1,4}|\d+[.:/×-]\d+)(?:[.:/×-]\d+)*\+?|\d{1,4}(?:[.:]\d+)?(?:-[^\W\d]+|ms|[smhdkx%]|[kmgt]i?b|px|st|nd|rd|th|bits?|bytes?|chars?|stellig\w*|\+)"
     r"|(?:sha|md|rs|hs|es|ps|aes|rsa|utf|base|oauth|argon|bcrypt|scrypt|pbkdf|ed|x|p|ipv|http|tls|totp|iso|k|s|i)"
@@ -30,12 +30,12 @@ _SECRET = deferred(r"(?=.*\d)(?=.*[^\W\d_]).{6,}|(?=.*\w[!@#$%^&*?~€§]\w)(?=.
 
 
 def is_odd(value: str) -> bool:
-    """Whether it is no word: with a digit, or with a sign or a capital within it."""
+    """Whether the value is not a word: it has a digit, or an inner sign or capital."""
     return len(value) >= 4 and bool(_SIGN.search(value)) and not TOGETHER.search(value)
 
 
 def is_strong(value: str) -> bool:
-    """Whether the token has the shape of a secret, so that it is one even after other words."""
+    """Whether the token has the shape of a secret, so that it counts as one even after other words."""
     return is_phrase(value.replace("-", " "), 4) or (
         bool(_SECRET.match(value))
         and not TOGETHER.search(value)
@@ -47,17 +47,17 @@ def is_strong(value: str) -> bool:
 
 
 def is_thing(value: str) -> bool:
-    """Whether it is a version, a size, an algorithm, a file, a host or an address."""
+    """Whether the value is a version, a size, an algorithm, a file, a host or an address."""
     return bool(_THING.fullmatch(value))
 
 
 def is_code(value: str) -> bool:
-    """Whether it is rather a name or a call in code."""
+    """Whether the value is probably a name or a call in code."""
     return bool(_CODE.fullmatch(value))
 
 
 def is_phrase(clause: str, at_least: int) -> bool:
-    """Whether it is a sequence of words without a connecting word."""
+    """Whether the clause is a sequence of words without a connecting word."""
     said = clause.lower().split()
     return (
         at_least <= len(said) <= 8
@@ -67,11 +67,11 @@ def is_phrase(clause: str, at_least: int) -> bool:
 
 
 def is_value(value: str) -> bool:
-    """Whether it is given in full, and refers to nothing."""
+    """Whether the value is complete, and not a reference."""
     refers = value.startswith(("$", "<", "{", "%", "/", "~/", "-"))
     return is_shown(value.strip()) and "[redacted" not in value and not refers
 
 
 def is_quoted_value(value: str) -> bool:
-    """Whether it may be a password where it stands in quotes: also words in a script of their own."""
+    """Whether the value may be a password if it is quoted, including words in another script."""
     return len(value) >= 3 and (is_value(value) or (value.replace(" ", "").isalpha() and not value.isascii()))

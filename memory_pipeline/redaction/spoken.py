@@ -1,10 +1,10 @@
-"""Passwords that are said: "my gpg passphrase is …", "das Kennwort für den Tunnel lautet …", «密码是 …».
+"""Passwords in prose: "my gpg passphrase is …", "das Kennwort für den Tunnel lautet …", «密码是 …».
 
-A sentence has a word for a secret, behind it a form of "is" or a sign, and then a value. Where nothing stands between
-them but whose it is ("for the tunnel"), what is quoted may be anything; without quotes it is no word, or what it
-belongs to is the speaker's own ("my …"), or it is a phrase of words without any that joins them. Where other words
-stand between, the value has the shape of a secret, quoted or not. "The password is stored in the vault" says something
-about it. The other way round ("use … as the password") the value is quoted, or no word.
+A sentence has a word for a secret, then a form of "is" or a sign, and then a value. If only the owner is between them
+("for the tunnel"), a quoted value may be anything; an unquoted one must not be a word, unless the secret is the
+speaker's own ("my …") or the value is a phrase of words without connecting words. If other words are between them, the
+value must have the shape of a secret, quoted or not. "The password is stored in the vault" is a statement about it. In
+the reverse order ("use … as the password") the value is quoted, or not a word.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _LETTERS = "a-zÀ-ɏͰ-ӿ"
 _SCRIPT = "⺀-鿿가-힯"
 _ENDING = deferred(rf"[{_LETTERS}]{{0,3}}(?![{_LETTERS}\d_])(?:[ -](?:code|number|nummer)\b)?", re.I)
 _SHORT_ENDING = deferred(r"(?:s|e?n|es)?(?!\w)(?:[ -](?:code|number|nummer)\b)?|(?=[⺀-鿿가-힯])", re.I)
-# As far as the sentence goes: what is far away is not what the secret is.
+# Within the sentence: distant text is not the value of the secret.
 _VERBS = 6
 _SENTENCE = deferred(r"(?:[^\n.!?;。！？；]|[.!?](?=\S)){0,120}")
 _FOR = deferred(rf"(?:[ \t](?:{any_of(words.PREPOSITIONS)})\b[^\n!?:;,，。：\"'`„«「“]{{1,60}})?[ \t]*", re.I)
-# Other words, perhaps with a remark between commas; no code.
+# Other words, possibly with a remark between commas, but no code.
 _OTHER = r"[^=;{}<>|,，、]*"
 _BETWEEN = deferred(rf"(?:[ \t(（{_SCRIPT}]{_OTHER})?(?:[ \t]*[,，、]{_OTHER}[,，、])?[ \t]*(?:[,，、][ \t]*)?")
 _QUOTES = (
@@ -90,8 +90,8 @@ KEYS = (
 """The trigger of spoken keys, in the syntax of re2."""
 
 
-class _Said(NamedTuple):
-    """A word for a secret and what says what it is; `near` where only whose it is stands between them."""
+class _SpokenName(NamedTuple):
+    """A word for a secret and the word that assigns its value; `near` if only the owner is between them."""
 
     text: str
     at: int
@@ -101,21 +101,21 @@ class _Said(NamedTuple):
 
 
 def spoken(text: str, folded: str) -> Iterator[Span]:
-    """The spans of spoken passwords."""
+    """The spans of passwords in prose."""
     for name in SPOKEN:
         place = folded.find(name)
         while place >= 0:
-            span = _said(text, place, name)
+            span = _secret_of(text, place, name)
             if span:
                 yield span
-            before = _said_before(text, place)
+            before = _secret_before(text, place)
             if before:
                 yield before
             place = folded.find(name, span.end if span else place + len(name))
 
 
 def told(text: str, folded: str) -> Iterator[Span]:
-    """Credentials given with a user, "login: ada / …", "user ada, pw: …", and spoken PINs."""
+    """The spans of credentials given with a user, "login: ada / …", "user ada, pw: …", and of PINs in prose."""
     for literal in words.CREDENTIALS:
         place = folded.find(literal)
         while place >= 0:
@@ -123,21 +123,21 @@ def told(text: str, folded: str) -> Iterator[Span]:
             if found and is_value(found["secret"]) and STRONG.match(found["secret"]):
                 yield Span(*found.span("secret"), "password")
             place = folded.find(literal, found.end() if found else place + len(literal))
-    yield from _alone((*words.SHORT, *words.PINS), text, folded)
+    yield from _separate_names((*words.SHORT, *words.PINS), text, folded)
 
 
 def keys(text: str, folded: str) -> Iterator[Span]:
-    """The spans of spoken tokens and keys."""
-    yield from _alone(words.KEYS, text, folded)
+    """The spans of tokens and keys in prose."""
+    yield from _separate_names(words.KEYS, text, folded)
 
 
-def _alone(names: Iterable[str], text: str, folded: str) -> Iterator[Span]:
-    """Values of names that are words of their own."""
+def _separate_names(names: Iterable[str], text: str, folded: str) -> Iterator[Span]:
+    """The spans of values of names that are separate words."""
     for name in names:
         place = folded.find(name)
         while place >= 0:
             alone = bool(TOGETHER.match(name[-1])) or not re.match(r"\w", text[place - 1 : place])
-            span = _said(text, place, name) if alone else None
+            span = _secret_of(text, place, name) if alone else None
             if span:
                 yield span
             place = folded.find(name, span.end if span else place + len(name))
@@ -155,7 +155,7 @@ def _says(name: str) -> re.Pattern[str]:
     )
 
 
-def _said(text: str, at: int, name: str) -> Span | None:
+def _secret_of(text: str, at: int, name: str) -> Span | None:
     ending = (_ENDING if name in SPOKEN else _SHORT_ENDING).match(text, at + len(name))
     if not ending:
         return None
@@ -169,12 +169,12 @@ def _said(text: str, at: int, name: str) -> Span | None:
         if not near and (tight or not _is_between(between)):
             continue
         if not found["became"] or (name in SPOKEN and _is_changed(text, at, found)):
-            span = _value(_Said(text, at, name, found[0], near), found.end())
+            span = _value(_SpokenName(text, at, name, found[0], near), found.end())
             if span:
                 return span
         if found["sign"]:
             return None
-    return _value(_Said(text, at, name, "", near=True), start) if name in SPOKEN else None
+    return _value(_SpokenName(text, at, name, "", near=True), start) if name in SPOKEN else None
 
 
 def _is_changed(text: str, at: int, became: re.Match[str]) -> bool:
@@ -185,14 +185,14 @@ def _is_changed(text: str, at: int, became: re.Match[str]) -> bool:
 
 
 def _is_between(between: str) -> bool:
-    """Whether these words may stand between a secret and what it is, without speaking of something else."""
+    """Whether these words may be between a secret and its value, rather than about something else."""
     if not _BETWEEN.fullmatch(between):
         return False
     said = between.lower().split()
     return (not said or said[0] not in words.OTHER) and words.CONJUNCTIONS.isdisjoint(said)
 
 
-def _value(said: _Said, at: int) -> Span | None:
+def _value(said: _SpokenName, at: int) -> Span | None:
     text = said.text
     filler = _FILLER.match(text, at) if said.says else None
     at = filler.end() if filler else at
@@ -216,12 +216,12 @@ def _value(said: _Said, at: int) -> Span | None:
         run = _ASCII_RUN.match(value)
         value = run[0] if run else value
     value = _JAPANESE_END.sub("", value.rstrip(".:!?…*"))
-    last = _last(said, value, begin) if len(value) >= 3 and is_value(value) else 0
+    last = _end_of_value(said, value, begin) if len(value) >= 3 and is_value(value) else 0
     return Span(begin, last, "password") if last else None
 
 
-def _fits_quoted(said: _Said, value: str) -> bool:
-    """Whether it may be anything, as it stands in quotes; "=" before quotes is code, which `assignments` judges."""
+def _fits_quoted(said: _SpokenName, value: str) -> bool:
+    """Whether the value may be anything, as it is quoted; "=" before quotes is code, which `assignments` handles."""
     if "=" in said.says or not is_quoted_value(value):
         return False
     if not said.says or said.name in words.SHORT:
@@ -231,11 +231,11 @@ def _fits_quoted(said: _Said, value: str) -> bool:
     return _is_number(said, value) or _is_key(said, value) or (said.name in SPOKEN and is_strong(value))
 
 
-def _last(said: _Said, value: str, begin: int) -> int:
+def _end_of_value(said: _SpokenName, value: str, begin: int) -> int:
     """The end of the password that begins with this word, or 0 if it is not one."""
     text, end = said.text, begin + len(value)
     if said.name in words.SHORT or not said.says:
-        # "user ada and password X"; code and headings have words here
+        # "user ada and password X"; in code and headings there are words here
         told = is_odd(value) and "=" not in value and (said.says or len(value) >= 6)
         return end if told and ((STRONG.match(value) and "=" not in said.says) or _names_user(said)) else 0
     if said.name not in SPOKEN:
@@ -256,21 +256,21 @@ def _last(said: _Said, value: str, begin: int) -> int:
     return last if phrase or own else 0
 
 
-def _is_number(said: _Said, value: str) -> bool:
-    """Whether it is the number of a PIN, and not that of a pin of a chip or a version."""
+def _is_number(said: _SpokenName, value: str) -> bool:
+    """Whether the value is a PIN, not the number of a chip's pin or a version."""
     capital = said.text.startswith("PIN", said.at) or said.name != "pin"
     own = _OWN.search(said.text, max(said.at - 60, 0), said.at)
     return said.name in words.PINS and bool(_PIN.fullmatch(value)) and bool(capital or own or said.says[:1].isalpha())
 
 
-def _is_key(said: _Said, value: str) -> bool:
-    """Whether it is a token or a key: code says what many of them are, and `assignments` judges that."""
+def _is_key(said: _SpokenName, value: str) -> bool:
+    """Whether the value is a token or a key; most are in code, which `assignments` handles."""
     assigned = not said.says[:1].isalpha() and (not said.near or said.name in _CODE)
     about = HARMLESS.search(said.text[max(said.at - 20, 0) : said.at].rstrip())
     return said.name not in SPOKEN and len(value) >= 8 and is_strong(value) and not assigned and not about
 
 
-def _said_before(text: str, at: int) -> Span | None:
+def _secret_before(text: str, at: int) -> Span | None:
     """ "Use … as the password"."""
     found = _BEFORE.search(text, max(at - 160, 0), at)
     if not found:
@@ -293,7 +293,7 @@ def _unquoted(text: str, begin: int, end: int) -> tuple[str, int, int]:
     return text[begin:end], begin, end
 
 
-def _names_user(said: _Said) -> bool:
+def _names_user(said: _SpokenName) -> bool:
     return bool(_USER.search(said.text, max(said.at - 60, 0), said.at))
 
 
@@ -307,16 +307,18 @@ _NAMED = deferred(
 
 
 def names_password(line: str) -> bool:
-    """Whether it says what a password, passphrase, secret or token is; also when its value is redacted."""
-    told_so = "[redacted:" in line or any(_tells(found["what"], not found["other"]) for found in _NAMED.finditer(line))
+    """Whether the line gives a password, passphrase, secret or token, even if its value is redacted."""
+    told_so = "[redacted:" in line or any(
+        _gives_value(found["what"], not found["other"]) for found in _NAMED.finditer(line)
+    )
     return told_so or any(spoken(line, fold(line))) or any(told(line, fold(line)))
 
 
-def _tells(what: str, password: bool) -> bool:
+def _gives_value(what: str, password: bool) -> bool:
     what = what.lstrip("\"'`“„«「*_ ")
     word = what.split(maxsplit=1)[0].rstrip(".,;。!?") if what else ""
     if not word or _ABOUT.match(what):
         return False
-    # one plain word may be a password, but not whatever else is called secret or token
+    # one plain word may be a password, but not a secret or token
     alone = password and len(what.split()) <= 2 and not word.endswith(("ed", "ing")) and not TOGETHER.search(word)
     return alone or is_odd(word)

@@ -1,4 +1,4 @@
-"""The words in which people say what a password is, in the languages that are known here."""
+"""The words with which people give a password, in the supported languages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SPELLED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "ø": 
 
 
 def spellings(words: Iterable[str]) -> tuple[str, ...]:
-    """The words as they are typed: with accents, without them, and with "ue" for "ü"."""
+    """The words with accents, without them, and with "ue" for "ü"."""
     typed: dict[str, None] = {}
     for word in words:
         parts = unicodedata.normalize("NFD", word.translate(_NO_ACCENT))
@@ -21,11 +21,11 @@ def spellings(words: Iterable[str]) -> tuple[str, ...]:
 
 
 def any_of(words: Iterable[str]) -> str:
-    """A pattern of any of the words, however they are typed."""
+    """A pattern of any of the words in any spelling."""
     return "|".join(sorted(map(re.escape, spellings(words)), key=len, reverse=True))
 
 
-# What a password is called; written together with a word before it (Datenbankpasswort) it is found as well.
+# Names of a password; also found in compounds (Datenbankpasswort).
 SPOKEN = spellings(
     (
         *("password", "passwd", "passphrase", "pass phrase", "passcode", "passwort", "passwört", "kennwort"),
@@ -37,9 +37,9 @@ SPOKEN = spellings(
         *("密码", "密碼", "口令", "パスワード", "パスフレーズ", "暗証番号", "비밀번호", "암호", "패스워드"),
     )
 )
-# Names that code has as well, where what follows a colon may be the name of something.
+# Names that also occur in code, where the text after a colon may be the name of something.
 IN_CODE = ("pass",)
-# As words of their own only: they stand for much else, so that a user has to be named beside them.
+# Only as separate words: they have other meanings, so a user must be named with them.
 SHORT = ("pw", "pwd", "mdp")
 PINS = spellings(
     (
@@ -56,8 +56,8 @@ KEYS = spellings(
         *("klucz", "токен", "ключ", "密钥", "密鑰", "令牌", "トークン", "apiキー", "秘密鍵", "アクセスキー", "토큰"),
     )
 )
-"""Other names of secrets; code mentions them far more often than people give one."""
-# What stands between the name and what it is, and says whose it is: "for staging", "von der Datenbank".
+"""Other names of secrets, which occur far more often in code than in prose."""
+# Prepositions between the name and its value, which introduce the owner: "for staging", "von der Datenbank".
 PREPOSITIONS = (
     *("for", "of", "to", "on", "at", "in", "für", "von", "vom", "zum", "zur", "der", "des", "du", "de", "del"),
     *("della", "do", "da", "dos", "das", "per", "pour", "para", "en", "voor", "van", "till", "od", "dla", "от"),
@@ -92,7 +92,7 @@ IS = (
     *("dovrebbe essere", "deve ser", "deveria ser", "moet zijn", "ska vara", "bör vara", "должен быть"),
     *("был", "будет", "είναι", "ήταν", "adalah", "هي", "هو", "है", "คือ"),
 )
-# Said before a form of "is" behind a comma: "mot de passe du coffre, c'est …".
+# Pronouns before a form of "is" after a comma: "mot de passe du coffre, c'est …".
 PRONOUNS = (
     "it",
     "that",
@@ -115,7 +115,7 @@ PRONOUNS = (
     "det",
     "это",
 )
-# These mean something else in other languages.
+# Words with another meaning in other languages.
 IS_AFTER = {
     **dict.fromkeys(spellings(("hasło", "hasła")), ("to",)),
     "salasana": ("on", "oli", "olisi"),
@@ -127,8 +127,8 @@ IS_AFTER = {
 }
 IS_TOGETHER = "(?:[改换換设設]成|[改换換设設][为為]|设置[为為]|就是|应该是|是|为|為|には|は|が|은|는|이|가|を|을|를)"
 OBJECT = ("を", "을", "를")
-"""Marks of an object in these scripts: what follows may be what it was changed to, or how."""
-# What may stand between "is" and the password.
+"""Object markers in these scripts: the text after them may be the new value, or how it was changed."""
+# Words that may be between "is" and the password.
 FILLERS = (
     *("now", "currently", "still", "just", "simply", "again", "actually", "probably", "likely", "maybe", "temporarily"),
     *("always", "btw", "by the way", "of course", "i think", "the following", "this", "set to", "changed to"),
@@ -149,7 +149,7 @@ USER = (
 USER_TOGETHER = ("用户", "用戶", "账号", "帐号", "ユーザー", "사용자")
 # "use X as the password", "X ist das Passwort"
 AS = ("is", "as", "ist", "als", "est", "comme", "es", "como", "è", "come", "é", "jako", "som", "как")
-# A verb of change, with which "to" says what it became.
+# Verbs of change, after which "to" introduces the new value.
 CHANGED = (
     r"(?:set|sets|change[ds]?|reset|resets|rotated?|updated?|switch(?:ed)?|gesetzt|ge(?:ä|ae)ndert|cambi\w+|chang\w+|mud\w+"
     r"|alter\w+|veranderd|gewijzigd|zmieni\w+|(?:по|с)менял\w*|сменил\w*|изменил\w*|(?:ä|a)ndra\w+|bytt?e?)"
@@ -159,7 +159,7 @@ CREDENTIALS = (
     *("credentials", "creds", "login", "logins", "log in", "sign in", "zugangsdaten", "anmeldedaten"),
     *("identifiants", "credenciales", "credenziali", "credenciais", "inloggegevens"),
 )
-# Words that join others, and participles: with one of them it is a sentence about a password.
+# Connecting words and participles: with one of them the text is a sentence about a password.
 _JOINS = """
     not never no stored kept saved in on at the a an set validated checked needed used hashed encrypted reset
     changed being that what too always only also still now already read sent part like from for to as if when then
@@ -168,14 +168,14 @@ _JOINS = """
     et el los una y non nel nella il lo não na o os uma em niet een het de nie не нет в provided passed generated
     managed masked redacted
 """
-# Adjectives that say something about it where they stand alone.
+# Adjectives that describe it if they are the only word.
 _ADJECTIVES = """
     wrong incorrect required optional empty missing invalid expired same different hard case falsch richtig leer nötig
     abgelaufen obligatoire erroné vide incorrecta requerida vacía scaduta sbagliata errada vazia stronger weak weaker
     strong secure insecure correct valid visible hidden safe known unknown plain public private deprecated supported
     available present secret sensitive
 """
-# Behind one of these something else is said: "the password policy is …", "the token and the host are …".
+# After one of these the sentence is about something else: "the password policy is …", "the token and the host are …".
 _OTHER = """
     policy policies field fields length lengths manager managers hashing hash column table file files page form hint
     prompt check rule rules name names id ids version type types count counts limit limits usage expiry algorithm

@@ -1,4 +1,4 @@
-"""Secrets that are known by their own format, with no regard to what stands around them."""
+"""Secrets with a format of their own, recognised without context."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import re
 from memory_pipeline.redaction.detectors import Detector
 from memory_pipeline.text.regex import deferred
 
-# Not within a longer word; but `\n` in an escaped text is no letter.
+# Not within a longer word; `\n` in escaped text is no letter.
 _START = r"(?:(?<![A-Za-z0-9_/+-])|(?<=\\[nrt]))"
 _END = r"(?![A-Za-z0-9_/+])"
-# Base64 in lines, which may be escaped, quoted in a diff, or numbered by the tool that read the file.
+# A line break within base64, which may be escaped, quoted in a diff, or numbered by the tool that read the file.
 _BREAK = r"(?:(?:\\+[rn]|[ \t\r\n])+(?:\d{1,6}[→:|\t][ \t]*|[+>|-][ \t]?)?)"
 _HEADER = r"(?:[A-Z][A-Za-z-]{3,20}: (?:(?!\\+n)[^\n]){0,100})"
 _PEM = (
@@ -35,7 +35,7 @@ def _token(kind: str, body: str, *literals: str, start: str = "", back: int = 0)
 
 
 TOKENS: tuple[Detector, ...] = (
-    # the beginning of the file of a service account in base64
+    # the beginning of a service account file in base64
     _token(
         "private-key",
         r"[A-Za-z0-9+/]{40,}={0,2}",
@@ -50,11 +50,11 @@ TOKENS: tuple[Detector, ...] = (
         deferred(
             r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))eyJ[A-Za-z0-9_-]{8,}\.(?:eyJ[A-Za-z0-9_-]{8,}|(?:[A-Za-z0-9_-]*\.){2,3})"
             r"(?:\.?[A-Za-z0-9_-]+)?"
-            # wrapped, as a terminal or a mail does
+            # wrapped by a terminal or mail program
             r"(?:\.?(?:\r?\n[ \t]{0,8}(?=[A-Za-z0-9._-]{0,40}\d)\.?[A-Za-z0-9_-]{20,}(?:\.[A-Za-z0-9_-]{10,})?){1,4})?"
         ),
     ),
-    # hashes of passwords, as files of users and databases have them
+    # password hashes in user files and databases
     Detector(
         "password-hash",
         ("$2a$", "$2b$", "$2y$", "$apr1$", "$1$", "$5$", "$6$", "$y$", "$argon2", "$scrypt$", "$pbkdf2"),
@@ -114,7 +114,7 @@ TOKENS: tuple[Detector, ...] = (
     _token("anthropic-key", r"[A-Za-z0-9_-]{16,}", "sk-ant-"),
     _token("openrouter-key", r"[A-Za-z0-9_-]{16,}", "sk-or-"),
     _token("openai-key", r"[A-Za-z0-9_-]{16,}", "sk-proj-", "sk-svcacct-", "sk-admin-"),
-    # names of CSS classes begin with sk- too, so a digit has to follow soon
+    # names of CSS classes also begin with sk-, so a digit must follow soon
     _token("openai-key", r"(?=[A-Za-z_]{0,60}\d)[A-Za-z0-9_]{20,}", "sk-", start=_START),
     _token("groq-key", r"[A-Za-z0-9]{40,}", "gsk_"),
     _token("xai-key", r"[A-Za-z0-9]{40,}", "xai-", start=_START),

@@ -1,6 +1,6 @@
-"""A text as it reads once its codes are undone: colours of a terminal, escapes of JSON, of a URL and of HTML.
+"""A text with its encodings undone: terminal colours, and escapes of JSON, URLs and HTML.
 
-A secret is looked for in both, so that no detector has to know how a text was wrapped on its way into a transcript.
+Secrets are searched in both forms, so that detectors need not know how a text was encoded on its way into a transcript.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _SIGNS = {"n": "\n", "r": "", "t": "\t", "N": "\n", "R": "", "T": "\t"}
 
 
 class View:
-    """The text without its codes, and where each part of it stands in the text."""
+    """The decoded text, and the position of each part in the original."""
 
     def __init__(self, text: str) -> None:
         self.of = text
-        self.text = _CODE.sub(_undone, text)
+        self.text = _CODE.sub(_decode, text)
 
     def spans(self, spans: list[Span]) -> list[Span]:
-        """These parts of the view as parts of the text; a code is taken whole."""
+        """The spans of the original text for spans of the view; an escape is never split."""
         if not spans:
             return spans
         views, ranges = self._ranges()
@@ -53,7 +53,7 @@ class View:
         ranges: list[tuple[int, int, int]] = []
         length = end = 0
         for found in _CODE.finditer(self.of):
-            for start, stop, size in ((end, found.start(), found.start() - end), (*found.span(), len(_undone(found)))):
+            for start, stop, size in ((end, found.start(), found.start() - end), (*found.span(), len(_decode(found)))):
                 if size:
                     views.append(length)
                     ranges.append((start, stop, size))
@@ -73,7 +73,7 @@ def _range(views: list[int], ranges: list[tuple[int, int, int]], place: int) -> 
     return start, start + 1
 
 
-def _undone(found: re.Match[str]) -> str:
+def _decode(found: re.Match[str]) -> str:
     code = found[0]
     common = _COMMON.get(code)
     return _read(code) if common is None else common

@@ -76,7 +76,9 @@ def without_markup(text: str, said: Collection[str]) -> str:
     if "<" not in text and "&" not in text:
         return text
     text = _FORMATTING.sub(lambda tag: tag[0] if _is_in_transcript(tag[0], said) else "", text)
-    return _ENTITY.sub(lambda found: found[0] if _is_in_transcript(found[0], said) else _ENTITIES[found[1].lower()], text)
+    return _ENTITY.sub(
+        lambda found: found[0] if _is_in_transcript(found[0], said) else _ENTITIES[found[1].lower()], text
+    )
 
 
 def _is_in_transcript(words: str, said: Collection[str]) -> bool:
