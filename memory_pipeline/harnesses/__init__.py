@@ -1,7 +1,7 @@
 """The agents whose sessions can be read. `docs/adding-an-agent.md` says how to add one.
 
-A harness is a class derived from `Harness` of `protocol.py`, which says what it has to have; mypy checks that it does.
-Nothing else in the pipeline names a harness.
+A harness is a class derived from `Harness` of `protocol.py`, which defines its interface; mypy checks it. No other
+module of the pipeline names a harness.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from memory_pipeline.harnesses.qwen import QwenCode
 
 HARNESSES: tuple[Harness[Any], ...] = (
     Pi(),
-    QwenCode(),  # before Claude Code, whose envelope its records have
+    QwenCode(),  # before Claude Code, as its records have the same envelope
     ClaudeCode(),
     Codex(),
     Gemini(),
@@ -43,7 +43,7 @@ HARNESSES: tuple[Harness[Any], ...] = (
     Cline(),
     Cline("roo", *ROO_FOLDERS),
     Cline("kilo_code", *KILO_CODE_FOLDERS),
-    # agents that write one of the formats above into a folder of their own
+    # agents that use one of the formats above in their own folder
     Pi(
         "oh_my_pi",
         "~/${PI_CONFIG_DIR:-.omp}/agent/sessions",
@@ -59,9 +59,9 @@ HARNESSES: tuple[Harness[Any], ...] = (
     OpenCode("kilo"),
     OpenCode("mimocode", "${MIMOCODE_HOME:-}/data"),
 )
-"""All harnesses in the order in which they are asked whether a session is theirs, after the owner of its folder."""
+"""All harnesses in the order in which they are asked to recognise a session, after the owner of its folder."""
 
 
 def named(name: str) -> Harness[Any] | None:
-    """The harness of that name; None where this version knows none."""
+    """The harness of that name, or None."""
     return next((harness for harness in HARNESSES if harness.name == name), None)

@@ -1,8 +1,8 @@
-"""Answers of users through a tool: to its questions, and remarks on an approved or refused plan or call. Every harness
-words them differently; their common part is read here.
+"""Answers of users through a tool: to its questions, and remarks on an approved or refused plan or call. Each harness
+words them differently; this module reads their common parts.
 
-A tool that asks the user is recognised by the questions in its arguments, which offer options or are a list, and by an
-answer to one of them in its result; not by its name. Other tools with a question ask it of a program.
+A tool that asks the user is recognised, not by its name, but by questions in its arguments that offer options or are a
+list, and by an answer to one of them in its result. Other tools with a question ask a program.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from memory_pipeline.harnesses.records import JsonObject, text_of
 
 _ASKING = ("question", "prompt")
 _NAMING = ("id", "question", "prompt", "header", "label")
-"""Fields of a question by which an answer may name it."""
+"""Fields of a question by which an answer may refer to it."""
 _SAYING = ("answers", "answer", "selected", "labels", "label", "value", "text")
-"""Fields of an answer; the first that exists has the choice."""
+"""Fields of an answer, in order of precedence, that contain the choice."""
 _NOTES = ("notes", "note", "custom")
-"""Fields of an answer that hold what was written beside the choice."""
+"""Fields of an answer with a remark on the choice."""
 _NOTE = re.compile(r"user_note: ?")
 _NOTHING = re.compile(r"unanswered|\(?no (?:option selected|answer(?: provided)?|input)\)?", re.IGNORECASE)
-# The model's advice, which it writes into the name of an option.
+# The model's recommendation, which is part of the name of an option.
 _ADVICE = re.compile(r"\s*\(Recommended\)(?=,|\Z)")
 _TOLD = re.compile(r"(?:User has answered your questions?|Your questions? ha(?:s|ve) been answered):\s*")
 _TOLD_END = re.compile(r"\.? You can now continue with [^\n]*\Z")
-# Between the answer and the next question a preview of the option may stand, and the user's notes.
+# Between the answer and the next question there may be a preview of the option, and the user's notes.
 _AFTER_ANSWER = re.compile(r'"(?: selected preview:\n.*?)?(?:\.? (?:user )?notes: (?P<notes>.*?))?[\s,.]*\Z', re.DOTALL)
 _ANY_QUESTION = re.compile(r'(?:\A|(?<=, ))"(?P<question>[^"]+)"="')
 _LISTED = re.compile(
@@ -43,11 +43,11 @@ class Answer(NamedTuple):
     text: str
     to: Answering
     answered: str
-    """The question, the plan or the call that they answer; "" where it is not known any more."""
+    """The question, plan or call that they answer; "" if unknown."""
 
 
 REFUSED = Answer("", "refused call", "")
-"""Marks the result of a call that the user refused, with or without words."""
+"""The mark of a call's result that the user refused, with or without words."""
 
 
 class _Question(NamedTuple):
@@ -56,7 +56,7 @@ class _Question(NamedTuple):
 
 
 def asks(arguments: object) -> bool:
-    """Whether a call asks a question, of whomever."""
+    """Whether a call asks a question, of a user or a program."""
     return bool(_questions(arguments))
 
 
@@ -72,7 +72,7 @@ def answers_given(arguments: object, given: object, told: str = "") -> list[Answ
 
 
 def answers_listed(text: str) -> list[Answer]:
-    """Answers listed below each other, as Claude Code does when a user wants to talk about the questions first."""
+    """The answers in a list, which Claude Code writes if a user wants to talk about the questions first."""
     found = (_answer(q["question"], [q["answer"] or ""], q["notes"]) for q in _LISTED.finditer(text))
     return [answer for answer in found if answer]
 
@@ -106,7 +106,7 @@ def _from_data(questions: list[_Question], given: JsonObject) -> Iterator[Answer
 
 
 def _of_question(answers: object, question: _Question, number: int, of: int) -> object:
-    """The answer to this question: by one of its names, else by its position."""
+    """The answer to this question, found by one of its names or by its position."""
     if isinstance(answers, dict):
         return next((answers[name] for name in question.names if name in answers), None)
     if isinstance(answers, list):
@@ -118,7 +118,7 @@ def _of_question(answers: object, question: _Question, number: int, of: int) -> 
 
 
 def _choice_and_notes(value: object) -> tuple[list[str], str]:
-    """The choice, and the remark beside it."""
+    """The choice and the remark on it."""
     if isinstance(value, dict):
         chosen = next((value[name] for name in _SAYING if value.get(name)), None)
         choice, notes = _choice_and_notes(chosen)
@@ -137,7 +137,8 @@ def _answer(question: str, choice: Sequence[str], *notes: str | None) -> Answer 
 
 
 def _as_told(questions: list[_Question], told: str) -> Iterator[Answer]:
-    """The answers in `"question"="answer", …`; the questions are looked for, since both may hold quotation marks."""
+    """The answers in `"question"="answer", …`, found by searching the questions, as both may contain quotation
+    marks."""
     opening = _TOLD.match(told)
     if not opening:
         return

@@ -1,10 +1,10 @@
 """Antigravity: `~/.gemini/antigravity-cli/brain/<id>/.system_generated/logs/transcript.jsonl`, one step on each line.
 
-In some versions `transcript_full.jsonl` lies beside it, in which the same steps are longer.
+In some versions there is also `transcript_full.jsonl`, in which the same steps are longer.
 
-A step of the model is its reply with the calls that it makes, or what one of the tools gave back: then its type is the
-kind of tool. The steps have numbers, the session only the name of its folder. Which session is a sub-agent's is only
-said in the transcript of the one that started it.
+A step of the model is its reply with its calls, or the result of a tool, whose type is the kind of tool. Steps have
+numbers; the session only has the name of its folder. Whether a session is that of a sub-agent is only recorded in the
+transcript of the session that started it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from memory_pipeline.harnesses.transcript import Transcript
 _LOGS = (".system_generated", "logs")
 _SOURCES = ("USER_EXPLICIT", "MODEL", "SYSTEM")
 _REQUEST = re.compile(r"\s*<USER_REQUEST>(.*?)(?:</USER_REQUEST>|\Z)(.*)", re.DOTALL)
-# What the program writes into or behind the request.
+# Text that the program adds to or after the request.
 _ADDED = re.compile(r"(<(ADDITIONAL_METADATA|USER_SETTINGS_CHANGE)>.*?(?:</\2>|\Z))", re.DOTALL)
 _TIMES = re.compile(r"\s*(?:Created At:[^\n]*\n\s*)?(?:Completed At:[^\n]*\n?\s*)?")
 _FOLDER = re.compile(r'"cwd"\s*:\s*("(?:[^"\\]|\\.){1,4000}")')
@@ -58,7 +58,7 @@ class Antigravity(Harness[Record]):
     record_type = Record
 
     def recognises(self, record: JsonObject) -> bool:
-        """A step says where it comes from and what it is, or when it was made."""
+        """Whether the record is a step, which has a source and a type, or a time."""
         return record.get("source") in _SOURCES and ("step_index" in record or "created_at" in record)
 
     def reader(self, transcript: Transcript) -> Reader:
@@ -118,7 +118,7 @@ class Reader(RecordReader):
 
 
 def _plain(arguments: object) -> object:
-    """The arguments, of which some versions write every one as JSON in a string."""
+    """The arguments, each of which is JSON in a string in some versions."""
     if not isinstance(arguments, dict):
         return arguments
     return {name: _unquoted(value) for name, value in arguments.items()}
@@ -134,13 +134,13 @@ def _unquoted(value: object) -> object:
 
 
 def _workspace(brain: Path) -> str:
-    """The folder in which the session ran. Antigravity notes it for the latest session of each folder only."""
+    """The folder in which the session ran. Antigravity records it only for the latest session of each folder."""
     noted = side_file(brain.parents[1] / "cache/last_conversations.json")
     return next((folder for folder, session in noted.items() if session == brain.name), "")
 
 
 def _parent(brain: Path) -> str:
-    """The session that started this one as its sub-agent; "" where none did."""
+    """The session that started this one as its sub-agent; "" if there is none."""
     for other in sorted(brain.parent.glob(f"*/{'/'.join(_LOGS)}/transcript*.jsonl")):
         try:
             state = other.stat()
@@ -153,7 +153,7 @@ def _parent(brain: Path) -> str:
 
 @lru_cache(maxsize=10_000)
 def _started(transcript: Path, size: int, modified_ns: int) -> frozenset[str]:
-    """The sub-agents' sessions that a transcript in this state names."""
+    """The sub-agents' sessions that a transcript, in this state of the file, names."""
     with transcript.open("rb") as file:
         lines = (line for line in file if b"INVOKE_SUBAGENT" in line)
         return frozenset(name.decode() for line in lines for name in _STARTED.findall(line))

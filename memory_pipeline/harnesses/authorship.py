@@ -1,8 +1,8 @@
-"""The author of a prompt: a person, or a program in the user's name.
+"""The author of a prompt: a person, or a program in the user role.
 
-Every reader calls `is_person` with what its agent records. In doubt a prompt is not the user's, since a rule that a
-program typed must never be offered as theirs; only a terminal or an editor session is a person's without more evidence.
-`docs/agents.md` lists what is recognised: keep it in step.
+Every reader calls `is_person` with the evidence that its agent records. In doubt a prompt is not the user's, as a rule
+typed by a program must never be offered as theirs; only a terminal or editor session counts as a person's without more
+evidence. `docs/agents.md` lists the recognised values: keep it in step.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ _PROGRAMS = words(
     "sdk-cli sdk-ts sdk-py mcp bench claude-code-github-action claude-security remote_trigger "
     "exec subagent internal codex_exec codex_sdk_ts codex_sdk_py codex-app-server-sdk codex_mcp_server"
 )
-"""Entry points through which programs send prompts, whatever else is recorded."""
+"""Entry points through which programs send prompts, regardless of other evidence."""
 _TURNS = ("", "human", "sdk", "user", "cli")
-"""Values of `turn_origin` of prompts; the others are those of notices, of sub-agents and of automations."""
+"""Values of `turn_origin` for prompts; others are for notices, sub-agents and automations."""
 _SUBAGENT = re.compile(r"subagent-.+-[0-9a-f]{4,}-\d+")
-"""The name that pi's extensions for sub-agents give a run: the agent, the run and its number."""
+"""The name of a run in pi's extensions for sub-agents: the agent, the run and its number."""
 _TOOL_DIRECTORY = re.compile(
     r"[/\\](?:\.claude-mem(?:[/\\]|\Z)|observer-sessions(?:[/\\]|\Z)|(?:CodexBar|CCBar)[/\\]ClaudeProbe(?:[/\\]|\Z))",
     re.IGNORECASE,
 )
-"""Directories in which tools that watch sessions, or probe an account, run agents of their own."""
+"""Directories in which tools that watch sessions, or probe an account, run their own agents."""
 
 
 class Evidence(NamedTuple):
-    """The recorded facts about the author of a prompt; fields that an agent does not record stay empty."""
+    """The recorded evidence for the author of a prompt; fields that an agent does not record are empty."""
 
     agent: str = ""
-    """The format of the transcript, which for pi decides what `parent_session` means."""
+    """The format of the transcript, which for pi determines the meaning of `parent_session`."""
     entrypoint: str = ""
-    """Claude Code's `entrypoint`; Codex's `source` where it is text, else the first key of it."""
+    """Claude Code's `entrypoint`; Codex's `source` if it is text, else its first key."""
     prompt_source: str = ""
     """Claude Code's `promptSource`."""
     turn_origin: str = ""
@@ -54,13 +54,13 @@ class Evidence(NamedTuple):
     originator: str = ""
     """Codex's `originator`."""
     parent_session: str = ""
-    """The session that started this one as its sub-agent; of pi also the one that this one is a fork of."""
+    """The session that started this one as its sub-agent; for pi also the one of which this is a fork."""
     session_name: str = ""
     cwd: str = ""
 
     @property
     def is_notice(self) -> bool:
-        """Whether the harness itself put it in, such as the notice that a task has ended."""
+        """Whether the harness inserted it, such as the notice that a task has ended."""
         return self.origin not in ("", "human") or self.turn_origin not in _TURNS
 
 
@@ -74,12 +74,13 @@ def is_person(evidence: Evidence) -> bool:
     named = {evidence.entrypoint, evidence.originator} - {""}
     if named:
         return named.isdisjoint(_PROGRAMS) and not named.isdisjoint(_APPS_OF_PEOPLE)
-    # versions that name no entry point are older than the ways of programs, unless they say otherwise
+    # versions without an entry point are older than programmatic use, unless they say otherwise
     return "sdk" not in (evidence.prompt_source, evidence.turn_origin)
 
 
 def _is_subagent(evidence: Evidence) -> bool:
-    """A fork of a person's has a parent too where the agent is pi, so there the session's name decides."""
+    """Whether the session is that of a sub-agent. In pi a person's fork has a parent too, so the session's name
+    decides."""
     if evidence.agent == "pi":
         is_named_so = evidence.session_name.startswith("subagent-")
         return is_named_so if evidence.parent_session else bool(_SUBAGENT.fullmatch(evidence.session_name))

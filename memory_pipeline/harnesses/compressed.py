@@ -1,6 +1,6 @@
-"""Session files that their harness has compressed with zstd, as Codex does with rollouts that are some days old.
+"""Session files compressed with zstd by their harness, as Codex does with rollouts after some days.
 
-`NAME.jsonl.zst` is the same session file as `NAME.jsonl`, by whose path it stays known.
+`NAME.jsonl.zst` is the same session file as `NAME.jsonl`, and keeps that path as its key.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 DECOMPRESSED_LIMIT = 8 * 1024**3
-"""Bytes that are read of a compressed file. A rollout has some hundred MB at most; a few KB can be made to hold more
-than any disk."""
+"""Maximum decompressed bytes of a file. A rollout has a few hundred MB at most, but a few KB can expand to more than
+any disk."""
 _CHUNK = 128 * 1024
 _BUFFER = 256 * 1024
 
@@ -28,16 +28,16 @@ def is_compressed(path: str) -> bool:
 
 
 def where_it_lies(path: Path) -> Path:
-    """The session file that is known by this path: itself, or what it was compressed to."""
+    """The file for this path: itself, or its compressed form."""
     compressed = path.with_name(f"{path.name}.zst")
-    # Path.exists() raises where a folder may not be entered
+    # Path.exists() raises for an inaccessible folder
     is_there, is_packed = os.path.exists(path), os.path.exists(compressed)  # noqa: PTH110
     return compressed if is_compressed(compressed.name) and is_packed and not is_there else path
 
 
 def open_session(path: str | Path) -> io.BufferedReader:
-    """The file, decompressed while it is read. Of a damaged one there is as much as can be decompressed, and
-    `damage_of` says what is wrong."""
+    """The file, decompressed on the fly. A damaged one gives as much as can be decompressed, and `damage_of` returns
+    the problem."""
     if is_compressed(str(path)):
         return io.BufferedReader(_Decompressed(Path(path)), _BUFFER)
     return io.BufferedReader(Path(path).open("rb", buffering=0), _BUFFER)
@@ -80,8 +80,8 @@ class _Decompressed(io.RawIOBase):
         return len(data)
 
     def _more(self, most: int) -> bytes:
-        """Some more of the data; none where the decompressor needs more of the file for it. Raises `EOFError` at the
-        end, and `ZstdError`."""
+        """More of the data, possibly empty if the decompressor needs more input. Raises `EOFError` at the end, and
+        `ZstdError`."""
         if not most:
             self.damage = f"It has more than {DECOMPRESSED_LIMIT >> 30} GB decompressed; the rest was left out."
             return b""

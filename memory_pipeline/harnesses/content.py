@@ -1,6 +1,6 @@
 """The content of a message as text: blocks of text, images and tool calls.
 
-The bytes of an image never enter the text; a mark names its type and where it lies, so that it can be found again.
+The bytes of an image are never part of the text; a mark gives its type and position, so that it can be found again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from memory_pipeline.harnesses.model import Image
 from memory_pipeline.harnesses.records import Fields, Other
 
 _MARK = "[image: "
-# Every mark is shorter, and a text may be full of beginnings of marks.
+# Longer than any mark, but limited, as a text may contain many beginnings of marks.
 _ANY_MARK = re.compile(re.escape(_MARK) + r"[^\n]{0,40}?, line (\d{1,12}), number (\d{1,12})\]")
 
 
@@ -29,7 +29,7 @@ class ImageSource(Fields):
 
 
 class Block(Fields):
-    """One block of a message's content; harnesses use different fields of these."""
+    """A block of a message's content; each harness uses some of these fields."""
 
     type: Any = None
     text: Any = None
@@ -50,12 +50,12 @@ Content = list[Block | Other] | Block | str | int | float | bool | None
 
 
 def as_blocks(content: Content) -> Content:
-    """The content, of which an object that stands alone is a list of one block."""
+    """The content, with a single object as a list of one block."""
     return [content] if isinstance(content, Block) else content
 
 
 def as_content(value: object) -> Content:
-    """Decoded JSON as content; what has no known form is left out."""
+    """Decoded JSON as content, without unknown forms."""
     try:
         return as_blocks(msgspec.convert(value, Content))
     except (msgspec.ValidationError, RecursionError):
@@ -65,7 +65,7 @@ def as_content(value: object) -> Content:
 def content_text(content: object, line: int, first: int = 0) -> str:
     """The readable text of a message's content: a string, or blocks of text and images; other blocks are left out.
 
-    `first` is how many images of the record came before.
+    `first` is the number of preceding images in the record.
     """
     content = _unwrapped(content)
     if isinstance(content, str):
@@ -78,7 +78,7 @@ def content_text(content: object, line: int, first: int = 0) -> str:
 
 
 def _unwrapped(content: object) -> object:
-    """The content, or what its only block wraps without saying anything itself, as the results of some tools do."""
+    """The content, or that of its only block if it merely wraps it, as in results of some tools."""
     while True:
         block = content[0] if isinstance(content, list) and len(content) == 1 else content
         if not isinstance(block, Block):
@@ -109,7 +109,7 @@ def is_image(block: object) -> bool:
 
 
 def images_in(content: object, line: int, first: int = 0) -> tuple[Image, ...]:
-    """The images among the blocks, numbered in their order from `first`."""
+    """The images among the blocks, numbered in order from `first`."""
     content = _unwrapped(content)
     blocks = [block for block in content if is_image(block)] if isinstance(content, list) else []
     if not blocks:
@@ -139,12 +139,12 @@ def image_mark(image: Image) -> str:
 
 
 def without_marks(text: str) -> str:
-    """The text without the marks of images, which name the line that they stand on."""
+    """The text without the marks of images, which contain a line number."""
     return _ANY_MARK.sub("", text).strip() if _MARK in text else text.strip()
 
 
 def marked_images(text: str, images: tuple[Image, ...]) -> tuple[Image, ...]:
-    """The images, numbered in their order, whose marks stand in the text."""
+    """The images, numbered in order, whose marks are in the text."""
     if not images or _MARK not in text:
         return ()
     first = images[0].block

@@ -1,7 +1,7 @@
 """Copilot CLI: `~/.copilot/session-state/<sessionId>/events.jsonl`, and the transcripts of Copilot Chat in VS Code.
 
-Both write the same events: `{type, data, id, timestamp, parentId}`. What a sub-agent does stands in the same file and
-names it. What the user answers in a dialog is not kept, and a rewind takes the events out of the file.
+Both write the same events: `{type, data, id, timestamp, parentId}`. Events of a sub-agent are in the same file and name
+it. A user's answers in a dialog are not recorded, and a rewind removes events from the file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from memory_pipeline.harnesses.records import Fields, JsonObject, Other, text_of
 from memory_pipeline.harnesses.transcript import Transcript
 
 _PREFIXES = words("session user assistant tool subagent skill hook system")
-# State of the program, the model's thinking, and copies of what other events say.
+# State of the program, the model's thinking, and copies of other events.
 _IGNORED = words(
     "assistant.turn_start assistant.turn_end assistant.reasoning assistant.intent assistant.usage assistant.idle "
     "assistant.turn_retry session.model_change session.mode_changed session.info session.warning session.error "
@@ -115,7 +115,7 @@ class Copilot(Harness[Record]):
     record_type = Record
 
     def recognises(self, record: JsonObject) -> bool:
-        """An event, whose type has two parts."""
+        """Whether the record is an event, whose type has two parts."""
         prefix, dot, _ = text_of(record.get("type")).partition(".")
         return bool(dot) and prefix in _PREFIXES and isinstance(record.get("data"), dict) and "timestamp" in record
 
@@ -183,7 +183,7 @@ class Reader(RecordReader):
             self.transcript.unknown[kind] += 1
 
     def _place(self, kind: str, data: _Data) -> None:
-        """The folder of the session: the first of those that it names."""
+        """Set the folder of the session: the first one that it names."""
         if kind == "session.start" and self.start.sessionId is None:
             self.start = data
         context = data.context if isinstance(data.context, _Context) else _Context(cwd=data.cwd, branch=data.branch)
@@ -193,7 +193,7 @@ class Reader(RecordReader):
         self.cwd = text_of(self.context.cwd)
 
     def _call(self, call_id: object, name: object, arguments: object) -> None:
-        """A call, which stands in the reply, and again when it begins."""
+        """Add a call, which is in the reply, and again when it begins."""
         if text_of(call_id) not in self.calls:
             self.call(text_of(call_id), text_of(name), arguments)
 
@@ -217,9 +217,9 @@ class Reader(RecordReader):
 
 
 def _name(workspace: Path) -> str:
-    """The title, which Copilot CLI keeps in a file beside the events."""
+    """The title, which Copilot CLI stores in a file next to the events."""
     try:
-        if not workspace.is_file():  # opening a pipe might wait for ever
+        if not workspace.is_file():  # opening a pipe might block forever
             return ""
         with workspace.open(encoding="utf-8", errors="replace") as file:
             lines = file.read(_NAME_BYTES).splitlines()
@@ -229,7 +229,7 @@ def _name(workspace: Path) -> str:
 
 
 def _folder_in_editor(path: Path) -> str:
-    """The folder that is open in the editor, which VS Code notes in the storage of the workspace."""
+    """The folder that is open in the editor, which VS Code records in the storage of the workspace."""
     if len(path.parents) < 3:
         return ""
     url = urlsplit(text_of(side_file(path.parents[2] / "workspace.json").get("folder")))

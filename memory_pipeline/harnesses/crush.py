@@ -1,7 +1,7 @@
-"""Crush: `<project>/.crush/crush.db` of every project in `projects.json`, which lies in Crush's own data folder.
+"""Crush: `<project>/.crush/crush.db` of every project in `projects.json` in Crush's data folder.
 
-A session with a parent is the work of a sub-agent, whose prompt the model wrote. Crush stores times in seconds, though
-its schema says milliseconds. Nothing in the database says whether `crush run` sent a prompt.
+A session with a parent is that of a sub-agent, whose prompt the model wrote. Crush stores times in seconds, though its
+schema says milliseconds. The database does not record whether `crush run` sent a prompt.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ANSWERED = re.compile(
     r"^Q\d+: (?P<question>[^\n]*)\nUser (?:answered|selected|provided): (?P<said>.+?)(?=\n\n(?:Q\d+: |Notes:)|\Z)",
     re.DOTALL | re.MULTILINE,
 )
-"""An answer of the user's, as Crush reports it to the model."""
+"""A user's answer, as reported to the model by Crush."""
 _CWD = re.compile(r"\s*<cwd>([^<>\n]*)</cwd>\s*\Z")
 """The text that Crush adds to the output of every command."""
 _UNTITLED = ("New Session", "Untitled Session")
@@ -157,7 +157,7 @@ class Reader:
     def _call(self, data: JsonObject) -> None:
         name, call_id = text_of(data.get("name")), text_of(data.get("id"))
         written = text_of(data.get("input"))
-        arguments = object_of(written) or written  # text, where the model was interrupted or wrote no JSON
+        arguments = object_of(written) or written  # text, if the model was interrupted or wrote no JSON
         handle = self._add("tool", call_text(name, arguments), "call", call_id, tool_name=name)
         self.calls[call_id] = handle
         path = text_of(object_of(written).get("file_path"))

@@ -1,9 +1,9 @@
 """Cursor's agent: `~/.cursor/projects/<workspace>/agent-transcripts/<id>/<id>.jsonl`, since version 2.4 (early 2026).
 
-Records have no ids and no times. A prompt begins with the time at which it was sent, to the minute; of other messages,
-in versions since spring 2026, only the order is known. Cursor rewrites a file when it prunes the history, so a message
-is identified by its session, its prompt's time and its text. The results of tools are not recorded, and of thoughts
-only the mark `[REDACTED]`.
+Records have no ids and no times. A prompt begins with its time to the minute; for other messages, in versions since
+spring 2026, only the order is known. Cursor rewrites a file when it prunes the history, so a message is identified by
+its session, its prompt's time and its text. Results of tools are not recorded, and thoughts only as the mark
+`[REDACTED]`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Record(Fields):
 
 
 class _Trust(Fields):
-    """The file in which Cursor notes that the user trusts a workspace."""
+    """The file in which Cursor records that the user trusts a workspace."""
 
     workspacePath: Any = None
 
@@ -70,7 +70,7 @@ class Cursor(Harness[Record]):
     )
 
     def recognises(self, record: JsonObject) -> bool:
-        """A message, which has nothing beside its role."""
+        """Whether the record is a message, which only has a role and content."""
         message = record.get("message")
         is_message = record.get("role") in ("user", "assistant") and isinstance(message, dict) and "content" in message
         return is_message and record.keys() <= {"role", "message"}
@@ -84,7 +84,7 @@ class Reader:
         self.transcript = transcript
         path = Path(transcript.source.path)
         self.session = path.stem
-        # a sub-agent's transcript lies in the folder of the session that started it
+        # a sub-agent's transcript is in the folder of the session that started it
         self.parent = path.parent.parent.name if path.parent.name == "subagents" else ""
         self.cwd = _workspace(path)
         self.is_attended = is_person(Evidence("cursor", parent_session=self.parent, cwd=self.cwd))
@@ -177,7 +177,7 @@ def _paths(given: object) -> list[str]:
 
 
 def _time(written: str) -> str | None:
-    """The time of a prompt, as `Tuesday, Jul 21, 2026, 6:57 PM (UTC+8)` or in ISO 8601; None where it is neither."""
+    """The time of a prompt, from `Tuesday, Jul 21, 2026, 6:57 PM (UTC+8)` or ISO 8601; None for other forms."""
     found = _WRITTEN.fullmatch(written.strip())
     if not found:
         return written.strip()
@@ -193,7 +193,8 @@ def _time(written: str) -> str | None:
 
 
 def _workspace(path: Path) -> str:
-    """The directory of the workspace, where the user trusted it: the name of its folder is not a path any more."""
+    """The directory of the workspace if the user trusted it; the name of its folder cannot be converted back to a
+    path."""
     project = next((folder.parent for folder in path.parents if folder.name == "agent-transcripts"), None)
     try:
         raw = (project / ".workspace-trusted").read_bytes() if project else b""

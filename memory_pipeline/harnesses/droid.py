@@ -1,6 +1,6 @@
 """Factory Droid: `~/.factory/sessions/<folder>/<sessionId>.jsonl`: a header, then messages of Anthropic's blocks.
 
-Droid puts what it adds to a prompt into `<system-reminder>` blocks. A sub-agent's session names the one that called it.
+Droid's additions to a prompt are in `<system-reminder>` blocks. A sub-agent's session names the one that called it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from memory_pipeline.harnesses.record_reader import RecordReader, plain_text, te
 from memory_pipeline.harnesses.records import Fields, JsonObject, Other, text_of, words
 from memory_pipeline.harnesses.transcript import Transcript
 
-# State of the program, and how a turn ended.
+# State of the program, and the outcome of a turn.
 _IGNORED = words("todo_state session_settings agent_turn_outcome session_end")
 
 _ROLES = ("user", "assistant")
@@ -54,7 +54,8 @@ class Droid(Harness[Record]):
     record_type = Record
 
     def recognises(self, record: JsonObject) -> bool:
-        """The header; or a message, where that was lost. Those of pi look the same, so pi is asked first."""
+        """Whether the record is the header, or a message if that was lost. Those of pi look the same, so pi is asked
+        first."""
         message = record.get("message")
         return (record.get("type") == "session_start" and isinstance(record.get("id"), str)) or (
             record.get("type") == "message" and isinstance(message, dict) and message.get("role") in _ROLES

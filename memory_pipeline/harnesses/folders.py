@@ -1,4 +1,4 @@
-"""Session folders of agents, written as patterns and expanded for one home and environment.
+"""Session folders of agents, given as patterns and expanded for a home and an environment.
 
 A pattern is a path in the notation of a shell: `~` is the home, `${NAME:-default}` an environment variable with its
 default, `*` any folder. A default with commas lists alternatives, and so may the value of its variable. Without a
@@ -16,7 +16,7 @@ _VARIABLE = re.compile(r"\$\{(\w+):-((?:[^{}]|\{[^{}]*\})*)\}")
 
 
 def expand(pattern: str, home: Path, env: Mapping[str, str]) -> list[Path]:
-    """The folders that a pattern names, in its order; with a `*` in it only those that exist, sorted."""
+    """The folders of a pattern, in order; with a `*` only existing ones, sorted."""
     folders: list[Path] = []
     for path in _without_variables(pattern, env):
         fixed, star, _ = path.partition("*")
@@ -24,13 +24,13 @@ def expand(pattern: str, home: Path, env: Mapping[str, str]) -> list[Path]:
             folders.append(_from_home(path, home))
             continue
         start, rest = _from_home(fixed.rpartition("/")[0], home), path[fixed.rindex("/") + 1 :]
-        # pathlib's glob stops at a folder that may not be entered
+        # pathlib's glob stops at an inaccessible folder
         folders += [start / found for found in sorted(glob.glob(rest, root_dir=start))]  # noqa: PTH207
     return folders
 
 
 def variables(patterns: Iterable[str]) -> list[str]:
-    """The environment variables by which the folders can be moved, each once."""
+    """The environment variables that can change the folders, without repetitions."""
     return list(dict.fromkeys(name for pattern in patterns for name in re.findall(r"\$\{(\w+)", pattern)))
 
 

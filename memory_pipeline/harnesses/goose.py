@@ -1,9 +1,9 @@
 """Goose: `sessions.db` since version 1.10, before that a file of JSON lines for each session.
 
-The first start of 1.10 copied the files into the database and left them; a session that is in both is read from the
-database. A compaction rewrites all messages of a session, and a copy of a session has them again, so a message is
-identified by its time, role and text. Messages that only the model sees were inserted by Goose, and so was the copy of
-the latest prompt that follows a summary. Nothing recorded distinguishes a prompt of `goose run` from a typed one.
+The first start of 1.10 copied the files into the database and kept them; a session in both is read from the database. A
+compaction rewrites all messages of a session, and a copy of a session repeats them, so a message is identified by its
+time, role and text. Messages that only the model sees were inserted by Goose, and so was the copy of the latest prompt
+after a summary. A prompt of `goose run` cannot be distinguished from a typed one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _IGNORED = words(
     "contextLengthExceeded summarizationRequested jsonRenderSpec"
 )
 _INTERACTIVE = words("user terminal acp")
-"""Types of sessions in which a person types, in a terminal, in Goose's app or in an editor."""
+"""Types of sessions with a person: in a terminal, in Goose's app or in an editor."""
 _REFUSED = ("The user has declined to run this tool", "This tool call was denied before execution")
 _READS = words("read view read_file")
 _WRITES = words("write edit str_replace insert create write_file edit_file")
@@ -49,7 +49,7 @@ class Goose(HarnessWithFolders[JsonObject]):
     side_files = ("goose/schedule.json", "goose/data/schedule.json")
 
     def recognises(self, record: JsonObject) -> bool:
-        """The first line of a session before 1.10, or a message, where that line was lost."""
+        """Whether the record is the first line of a session before 1.10, or a message if that line was lost."""
         is_header = isinstance(record.get("working_dir"), str) and {"description", "message_count"} & record.keys()
         is_message = isinstance(record.get("created"), int) and record.get("role") in ("user", "assistant")
         return "type" not in record and (bool(is_header) or (is_message and isinstance(record.get("content"), list)))
@@ -59,7 +59,7 @@ class Goose(HarnessWithFolders[JsonObject]):
             return None
         sources, locked = _TABLES.sources(folder / _DATABASE)
         taken = {f"{source.session}.jsonl" for source in sources}
-        # while a database is locked for the first time it is not known which sessions it has as well
+        # while a new database is locked, it is unknown which of these sessions it has
         left = [name for name in names if not name.startswith(_DATABASE) and name not in taken]
         return sources, [name for name in left if not (locked and name.endswith(".jsonl"))]
 
@@ -85,7 +85,7 @@ class Reader:
         self.summary: int | None = None
         self.compacted = False
         self.left: set[str] = set()
-        """Digests of the prompts that a compaction took out of the context."""
+        """Digests of the prompts that a compaction removed from the context."""
         self.calls: dict[str, tuple[str, int | None]] = {}
         self.identity = ""
 
@@ -131,12 +131,12 @@ class Reader:
             self.summary = self.transcript.record
         for place, part in enumerate(parts):
             self._part("injected" if put_in else role, part, place)
-        if put_in and role == "assistant":  # the instruction to go on, which ends a compaction
+        if put_in and role == "assistant":  # the instruction to continue, which ends a compaction
             self.compacted = True
             self.transcript.compact(self.transcript.record if self.summary is None else self.summary)
 
     def _is_repeated(self, text: str, is_left: bool) -> bool:
-        """Whether Goose sends a prompt again that a compaction had taken out of the context."""
+        """Whether Goose repeats a prompt that a compaction removed from the context."""
         if not text:
             return False
         said = self.transcript.digest(text)
@@ -165,7 +165,7 @@ class Reader:
         call = object_of(part.get("toolCall"))
         value = object_of(call.get("value"))
         name = text_of(value.get("name"))
-        if not name:  # the model's call was no proper one
+        if not name:  # the model's call was invalid
             error = text_of(call.get("error")) or "(an invalid call)"
             self._add("tool", error, place, is_error=True)
             return
@@ -205,6 +205,7 @@ class Reader:
 
 
 def _is_for_model(item: JsonObject) -> bool:
-    """Goose gives some tools' output twice, for the model and for people; the model's is the one that counts."""
+    """Whether the output is meant for the model: Goose stores some tools' output twice, for the model and for users,
+    and the former counts."""
     audience = list_of(object_of(item.get("annotations")).get("audience"))
     return not audience or "assistant" in audience

@@ -1,7 +1,7 @@
-"""Kimi CLI, the one in Python: `~/.kimi/sessions/<hash of the folder>/<sessionId>/wire.jsonl`.
+"""Kimi CLI (the Python version): `~/.kimi/sessions/<hash of the folder>/<sessionId>/wire.jsonl`.
 
-A record is an event of the wire, `{timestamp, message: {type, payload}}`, with seconds as the time and without an id.
-Pieces of a stream are put together before they are written. What a sub-agent does also stands in a file of its own.
+A record is an event of the wire, `{timestamp, message: {type, payload}}`, with the time in seconds and without an id.
+Pieces of a stream are joined before writing. Events of a sub-agent are also in a separate file.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class KimiCli(Harness[Record]):
     record_type = Record
 
     def recognises(self, record: JsonObject) -> bool:
-        """An event; the header before it is Kimi Code's too, but for the time."""
+        """Whether the record is an event; the header before it is like Kimi Code's, except for the time."""
         message = record.get("message")
         return isinstance(message, dict) and isinstance(message.get("type"), str) and "payload" in message
 
@@ -139,7 +139,7 @@ class Reader(RecordReader):
             self.transcript.unknown[kind] += 1
 
     def _approval(self, payload: _Payload) -> None:
-        """The user's decision about a call, with which they may say why they refuse it."""
+        """Add the user's decision about a call, which may give the reason of a refusal."""
         call_id = self.requests.get(text_of(payload.request_id), "")
         if payload.response == "reject":
             self.refused.add(call_id)
@@ -154,7 +154,8 @@ class Reader(RecordReader):
 
 
 def _folder_of(session: Path) -> str:
-    """The folder in which the session ran: of those that Kimi CLI notes, the one whose hash its folder is named by."""
+    """The folder in which the session ran: the one recorded by Kimi CLI whose hash is the name of the session's
+    folder."""
     if len(session.parents) < 3:
         return ""
     noted = objects_of(side_file(session.parents[2] / "kimi.json").get("work_dirs"))

@@ -1,6 +1,6 @@
 """Kimi Code: `~/.kimi-code/sessions/<folder>/<sessionId>/agents/<agent>/wire.jsonl`, a journal of the agent's context.
 
-Messages have no ids; the parts of a reply have. `context.undo` withdraws the last prompts; since version 2 a record of
+Messages have no ids, but parts of a reply do. `context.undo` withdraws the last prompts; since version 2 a record of
 type `agent.switched` names the line from which the conversation continues.
 """
 
@@ -24,7 +24,7 @@ _STATE = words(
     "swarm_mode tower_mode plan goal cron task interaction interruptionReminder staleGuard plugin prompt runtime "
     "file_history session permission"
 )
-"""First parts of the types of records that are state of the program."""
+"""Prefixes of the types of records that are state of the program."""
 _MAIN = "main"
 
 
@@ -118,7 +118,7 @@ class KimiCode(Harness[Record]):
     record_type = Record
 
     def recognises(self, record: JsonObject) -> bool:
-        """The header, or a message or step where that was lost."""
+        """Whether the record is the header, or a message or step if that was lost."""
         kind = record.get("type")
         return (kind == "metadata" and "protocol_version" in record and "created_at" in record) or (
             isinstance(kind, str) and kind in _SPOKEN
@@ -129,7 +129,7 @@ class KimiCode(Harness[Record]):
 
 
 class _Segment(NamedTuple):
-    """Lines that follow each other in one branch."""
+    """Consecutive lines of a branch."""
 
     branch: str
     start: int
@@ -154,13 +154,13 @@ class Reader(RecordReader):
         self.title, self.cwd = "" if agent else text_of(state.get("title")), text_of(state.get("workDir"))
         self.began_at: object = None
         self.lines: dict[int, int] = {}
-        """The record on each line on which something is said."""
+        """The records with messages, by line."""
         self.prompts: list[int] = []
         """The lines of the user's prompts since the latest compaction."""
         self.standing: list[int] = []
-        """The lines of the prompts that can still be taken back."""
+        """The lines of the prompts that can still be undone."""
         self.undone: dict[int, range] = {}
-        """Lines that were taken back, by the line that says so."""
+        """Undone lines, by the line of the undo."""
         self.segments = [_Segment(_MAIN, 0, -1, 0)]
         self.branches = {_MAIN: 0}
         """The latest segment of each branch."""
@@ -186,7 +186,7 @@ class Reader(RecordReader):
         self.transcript.next_record(line, record.time)
         if kind == "context.undo":
             self._undo(line, record.count)
-        elif kind == "context.clear":  # what was before it cannot be taken back
+        elif kind == "context.clear":  # earlier prompts cannot be undone
             self.prompts, self.standing = [], []
         elif kind == "agent.switched" and isinstance(record.base, _Base):
             self._switch(line, record, record.base)
@@ -258,7 +258,7 @@ class Reader(RecordReader):
             self.transcript.unknown[f"loop/{kind}"] += 1
 
     def _approval(self, line: int, record: Record, result: _Result) -> None:
-        """The user's decision about a call, with which they may say why they refuse it."""
+        """Add the user's decision about a call, which may give the reason of a refusal."""
         if result.decision == "rejected":
             call_id = text_of(record.toolCallId)
             self.refused.add(call_id)
@@ -267,7 +267,7 @@ class Reader(RecordReader):
             self.refusal(call_id, text_of(result.feedback), text_of(record.toolName))
 
     def _compact(self, record: Record) -> None:
-        """The summary takes the place of all but the latest prompts; what was before it cannot be taken back."""
+        """Handle a compaction: the summary replaces all but the latest prompts; earlier prompts cannot be undone."""
         kept = record.keptUserMessageCount
         count = kept if isinstance(kept, int) and 0 < kept <= len(self.standing) else 0
         stay = {self.lines[line] for line in self.standing[len(self.standing) - count :]}
@@ -292,11 +292,11 @@ class Reader(RecordReader):
         self.standing = sorted(self._standing(self.prompts))
 
     def _standing(self, lines: Collection[int]) -> set[int]:
-        """The lines that belong to the conversation as it stands."""
+        """The lines of the current conversation."""
         return within(lines, self._active()) - within(lines, self.undone.values())
 
     def _active(self) -> Iterator[range]:
-        """The lines from which the last branch is made up, from its own back to the first."""
+        """The ranges of lines that form the last branch, from its own back to the first."""
         number, end = len(self.segments) - 1, max(self.lines, default=0) + 1
         while number >= 0:
             segment = self.segments[number]

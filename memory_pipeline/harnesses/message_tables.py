@@ -1,7 +1,7 @@
-"""Databases with a table `sessions` and a table `messages`, which contains the blocks of each message as JSON.
+"""Databases with tables `sessions` and `messages`, where the latter has the blocks of each message as JSON.
 
-Crush and Goose store their sessions in this way. The records of a session are `{"session": row}` and then, in the order
-of their times, `{"message": row, "parts": blocks}`; the number of a record is its position in that order.
+Crush and Goose store their sessions in this way. The records of a session are `{"session": row}`, then `{"message":
+row, "parts": blocks}` in order of time; the number of a record is its position.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from memory_pipeline.harnesses.sqlite import (
 )
 
 _SECONDS = 10**11
-"""A Unix time below it counts seconds, one above it milliseconds."""
+"""Unix times below this are in seconds, others in milliseconds."""
 
 
 def milliseconds(value: object) -> int | None:
@@ -45,14 +45,14 @@ class MessageTables(NamedTuple):
     """The names of the tables and columns of one agent."""
 
     agent: str
-    """The agent's name in a message to the user."""
+    """The agent's name in messages to the user."""
     blocks: str
     """Column of `messages` with the blocks."""
     time: str
-    """Column of `messages` with the time at which a message was begun."""
+    """Column of `messages` with the start time of a message."""
 
     def sources(self, database: Path) -> tuple[list[Source], bool]:
-        """The sessions of a database, and whether it could not be looked into because it is locked."""
+        """The sessions of a database, and whether it could not be read because it is locked."""
         return listed_sources(database, self._list)
 
     def records(self, source: Source, problems: list[Problem]) -> Iterator[tuple[int, JsonObject]]:
@@ -67,7 +67,7 @@ class MessageTables(NamedTuple):
                 raise NotASessionError("The session is no longer in the database.")
             yield 1, {"session": _plain_row(session or {"id": source.session})}
             rows = rows_of(connection, "messages", damage, "session_id", source.session)
-            rows.sort(key=lambda row: number(row.get(self.time)))  # of the same time in the order of their insertion
+            rows.sort(key=lambda row: number(row.get(self.time)))  # ties keep the order of insertion
             for damage.number, row in enumerate(rows, start=2):
                 message = _plain_row(row)
                 parts = _blocks(text_of(message.pop(self.blocks, "")), damage.number, problems)
@@ -87,7 +87,7 @@ class MessageTables(NamedTuple):
         except sqlite3.DatabaseError as error:
             if is_busy(error):
                 raise
-            # of a damaged one, every session may have changed whenever the file has
+            # in a damaged one, any session may have changed with the file
             modified = max(state.modified_ns, state.log_modified_ns)
             return [Source(str(database), text(row.get("id")), state.size, modified) for row in sessions]
         sources = []
@@ -100,7 +100,7 @@ class MessageTables(NamedTuple):
         return sources
 
     def _counted(self, connection: sqlite3.Connection) -> dict[str, tuple[int, int]]:
-        """The size of the messages of each session, and when the latest of them began."""
+        """The size of the messages of each session, and the start of the latest one."""
         query = (
             f"SELECT session_id, count(*) + sum(length({self.blocks})) AS size, max({self.time}) AS latest "
             "FROM messages GROUP BY session_id"

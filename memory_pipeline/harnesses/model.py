@@ -17,38 +17,38 @@ from memory_pipeline.errors import MemoryPipelineError
 
 Role = Literal["user", "assistant", "tool", "injected"]
 Answering = Literal["question", "approved plan", "refused plan", "approved call", "refused call"]
-"""The thing that a user's words in the result of a tool answer."""
+"""What a user's words in the result of a tool answer."""
 COMPRESSED = ".jsonl.zst"
 """Suffixes of compressed session files."""
 CHOICES = ("question", "approved plan")
-"""Answers whose words alone say little: a choice is understood with what was chosen from."""
+"""Answers that need their question: a choice is only understandable with its options."""
 
 
 class Source(NamedTuple):
-    """A session on disk, in the state in which it was found."""
+    """A session on disk, in the state when it was found."""
 
     path: str
     session: str = ""
     """The id in a file that contains several sessions; "" if the file is the session."""
     size: int = 0
     modified_ns: int = 0
-    """Together with `size` it changes whenever the session may have."""
+    """The modification time; together with `size` it changes whenever the session may have changed."""
     agent: str = ""
-    """The harness in whose folder or database it lies; "" where only its content tells."""
+    """The harness that owns its folder or database; "" if only its content identifies it."""
 
     @property
     def key(self) -> str:
-        """The name in the catalogue and in `source_file`, the same for compressed files."""
+        """The key in the catalogue and in `source_file`, which is that of the uncompressed file."""
         return f"{self.path}#{self.session}" if self.session else self.plain_path
 
     @property
     def plain_path(self) -> str:
-        """The path that the file has when it is not compressed."""
+        """The path of the file without the suffix of compression."""
         return self.path.removesuffix(".zst") if self.path.endswith(COMPRESSED) else self.path
 
 
 class Image(NamedTuple):
-    """The place of an image; `images.load_image` fetches it."""
+    """The place of an image; `images.load_image` loads it."""
 
     line: int
     """Line of the source file, or the number of the record in a source that has no lines."""
@@ -58,57 +58,58 @@ class Image(NamedTuple):
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
-    """One utterance. (A msgspec struct, because it is made ten times as fast as a dataclass.)
+    """A message. (A msgspec struct, because its creation is ten times as fast as that of a dataclass.)
 
-    `user` is what the user typed or said through a tool, `assistant` what the model said, `tool` a tool call or its
-    result (clipped), `injected` text that carries the user role but that the user did not type (skills, system
-    reminders, AGENTS.md, compaction summaries, command wrappers, task notifications).
+    `user` is text that the user typed or said through a tool, `assistant` text of the model, `tool` a tool call or its
+    result (clipped), `injected` text in the user role that the user did not type (skills, system reminders, AGENTS.md,
+    compaction summaries, command wrappers, task notifications).
     """
 
     message_id: str
-    """Stable over re-reads and growth of the file; see `transcript.message_id`."""
+    """The id, which is stable when the file is read again or grows; see `transcript.message_id`."""
     role: Role
     said_at: datetime
     """The time of the message in UTC. If it was not recorded (`is_timed`), only its day and order are meaningful."""
     written_at: datetime
-    """UTC. When the harness wrote the record."""
+    """The time in UTC at which the harness wrote the record."""
     text: str
     line: int
     """1-based line of the source file."""
     tool_name: str | None = None
     is_error: bool = False
     voided: bool = False
-    """The user undid the turn (rewind, rollback, a branch left behind): stored, but not observed."""
+    """Whether the user undid the turn (rewind, rollback, an abandoned branch): stored, but not observed."""
     images: tuple[Image, ...] = ()
     files_read: tuple[str, ...] = ()
-    """Paths that this tool call reads, as the tool named them."""
+    """Paths that this tool call reads, as given to the tool."""
     files_modified: tuple[str, ...] = ()
     is_timed: bool = True
-    """Whether its time was recorded; else it has that of the record before it, of the session's first or the file's."""
+    """Whether its time was recorded; otherwise it has that of the previous record, of the session's first one, or of
+    the file."""
     answer_to: Answering | None = None
-    """The thing that the user answers through a tool; of a tool's result, that they refused it."""
+    """What the user answers through a tool; for a tool's result, that the user refused it."""
     answered: str | None = None
-    """The question, plan or call itself (clipped), where it is known; None of a tool's result."""
+    """The question, plan or call itself (clipped), if known; None for a tool's result."""
 
 
 class Compaction(NamedTuple):
-    """A compaction: what it summarised away and no earlier one had."""
+    """A compaction with the messages that it summarised away, except those of earlier ones."""
 
     message_ids: tuple[str, ...]
     at: datetime | None = None
     tokens_before: int | None = None
-    """Size of the context when it was compacted, as the harness counted it."""
+    """Size of the context before the compaction, as counted by the harness."""
 
 
 class Problem(NamedTuple):
-    """Something in a file that could not be read; the rest of the file was."""
+    """An unreadable part of a file, whose rest was read."""
 
     line: int
     reason: str
 
 
 class Part(NamedTuple):
-    """One of the files of a session that its harness continues in a new file when it is resumed or reverted.
+    """A file of a session that its harness continues in a new file when it is resumed or reverted.
 
     The records of such a session are numbered through all of its files.
     """
@@ -116,58 +117,59 @@ class Part(NamedTuple):
     name: str
     began_at: datetime | None
     base: str = ""
-    """The part that this one continues, which may be another session's; "" for the first one."""
+    """The part that this one continues, possibly of another session; "" for the first one."""
     base_end: int = 0
-    """Number of the first record that does not belong to what this part continues."""
+    """Number of the first record of `base` that this part does not continue."""
     end: int = 0
-    """Number of the first record behind this part."""
+    """Number of the first record after this part."""
     numbers: Mapping[str, int] = {}
-    """The number of the record in which each message was said, by the message's id."""
+    """The number of each message's record, by the id of the message."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedSession:
-    """A session as it was read."""
+    """A parsed session."""
 
     session_id: str
     harness: str
     name: str
-    """The harness's own title of the session, else its first user message, one line, at most 80 characters."""
+    """The harness's title of the session, else its first user message, on one line of at most 80 characters."""
     cwd: str
     messages: tuple[Message, ...]
-    """The messages in the order in which they were said."""
+    """The messages in order."""
     compactions: tuple[Compaction, ...] = ()
     files_read: tuple[str, ...] = ()
     files_modified: tuple[str, ...] = ()
-    """Paths as the tools named them. A path both read and modified counts as modified only."""
+    """Paths as given to the tools. A path both read and modified counts as modified only."""
     began_at: datetime | None = None
     """The time when the session was created, if the harness records it: for a fork it is later than its first
     messages."""
     records: int = 0
     unknown_records: dict[str, int] = field(default_factory=dict)
-    """Record types that this reader does not know, with how often they occur. Normal, not an error."""
+    """The number of records by type that this reader does not know. This is normal, not an error."""
     problems: tuple[Problem, ...] = ()
     parent_id: str = ""
-    """The session whose beginning this one repeats with ids or times of its own."""
+    """The session whose beginning this one repeats with its own ids or times."""
     inherited: frozenset[str] = frozenset()
-    """Ids of the messages that repeat the parent's: they count only where the parent itself is not there."""
+    """Ids of the messages that repeat the parent's: they only count if the parent is missing."""
     excluded: str | None = None
-    """Why nothing of the session may be stored; None when it may."""
+    """Why the session must not be stored, or None."""
     hidden_characters: int = 0
     """The number of invisible characters that were removed from its messages."""
     branch: str = ""
-    """Branch of the repository that `cwd` is in, when the session began."""
+    """Branch of the repository of `cwd` at the start of the session."""
     repository: str = ""
     """`owner/name` of that repository's remote."""
     is_attended: bool = True
-    """Whether a person types in it, and not only programs."""
+    """Whether a person types in it, rather than only programs."""
     part: Part | None = None
-    """The part of the session that the file is; None if a file is always a whole session."""
+    """The part of the session in this file; None if a file is always a whole session."""
     former_ids: Mapping[str, str] = field(default_factory=dict)
-    """The ids of messages that an earlier version of the reader gave another id, by their ids of today."""
+    """The former ids of messages, by current id, for messages that an earlier version of the reader identified
+    differently."""
 
     def with_ids(self, new: Mapping[str, str]) -> ParsedSession:
-        """The session with these ids in place of those that its messages have."""
+        """The session with these new ids of messages, by current id."""
         if not new:
             return self
         return replace(
@@ -185,8 +187,8 @@ class ParsedSession:
 
 
 class NotASessionError(MemoryPipelineError):
-    """The file is not a session that can be read; the message is the reason, in one sentence."""
+    """The file is not a readable session; the message is the reason in one sentence."""
 
 
 class NotReadableNowError(NotASessionError):
-    """Something is in the way that may go without the file changing: it is looked at again each time."""
+    """A temporary obstacle that may disappear without a change of the file, so reading is tried each time."""

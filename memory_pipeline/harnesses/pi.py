@@ -1,7 +1,7 @@
 """pi coding agent: `~/.pi/agent/sessions/**/*.jsonl`, versions 1 (linear, entries without ids) to 3 (a tree).
 
 Forks, clones and exports copy entries with their ids and times, so their messages have the same ids in every file.
-Messages on a branch that the user left are voided, unless a summary carried the branch over.
+Messages on an abandoned branch are voided, unless a summary carried the branch over.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from memory_pipeline.harnesses.speakers import split_content_by_speaker
 from memory_pipeline.harnesses.transcript import Transcript
 from memory_pipeline.harnesses.tree import left_behind
 
-# Settings, bookkeeping of extensions and edits of the context only: nothing of it was said.
+# Settings, data of extensions and edits of the context: no messages.
 _IGNORED = words(
     "model_change thinking_level_change custom label context_edit usage title leaf active_tools_change "
     "service_tier_change"
 )
 _SPILLED_RANGE = re.compile(r":(?:raw|\d+(?:-\d+)?)$")
 _REFUSED = "Blocked by user"
-"""Reasons that extensions which ask before a call give after a refusal; nothing failed then."""
+"""The beginning of an error that extensions give if the user refuses a call, in which case nothing failed."""
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://")
 
 
 class _Details(Fields):
-    """The details of the answers that a tool stores after asking the user."""
+    """The details in which a tool stores the user's answers."""
 
     answers: Any = None
     answer: Any = None
@@ -92,21 +92,22 @@ class Pi(Harness[Record]):
         "settings.json",
         "auth.json",
         "models.json",
-        "sessions/sessions.json",  # OpenClaw's list of its sessions
-        "*.trajectory.jsonl",  # and what its program did
+        "sessions/sessions.json",  # OpenClaw's list of sessions
+        "*.trajectory.jsonl",  # and its log
     )
 
     def __init__(self, name: str = "pi", *folders: str) -> None:
         self.name, self.folders = name, folders or _FOLDERS
 
     def default_roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
-        """Beside the folders of the table the one that `sessionDir` in the agent's settings.json names."""
+        """The default folders, and the one in `sessionDir` of the agent's settings.json."""
         roots = super().default_roots(home, env)
         moved = [_session_dir(root.parent / "settings.json", home) for root in roots]
         return [*filter(None, moved), *roots]
 
     def recognises(self, record: JsonObject) -> bool:
-        """A header, though not as the first record in some forks; or a message, where the header was lost."""
+        """Whether the record is a header, which is not the first record in some forks, or a message if the header was
+        lost."""
         message = record.get("message")
         return (record.get("type") == "session" and isinstance(record.get("id"), str) and "timestamp" in record) or (
             record.get("type") == "message" and isinstance(message, dict) and "role" in message
@@ -186,18 +187,18 @@ class Reader:
         self.last = entry_id
 
     def _identify(self, entry: Record, role: object, content: Fields) -> None:
-        """The id of an entry; version 1 has none, so the content stands for it."""
+        """Identify an entry by its id or, in version 1, by its content."""
         if isinstance(entry.id, str):
             self.identity = f"{entry.id}\x1f{entry.timestamp}"
             return
-        # without the field that version 1 did not have: a new one must not change stored ids
+        # without a field that version 1 lacks, as a new field must not change stored ids
         fields = {name: value for name, value in msgspec.structs.asdict(content).items() if name != "parentSession"}
         digest = self.transcript.digest(msgspec.json.encode(fields))
         identity = f"{entry.timestamp}\x1f{role}\x1f{digest}"
         self.identity = f"{identity}\x1f{self.transcript.occurrence(identity)}"
 
     def _kept_start(self, entry: Record) -> int:
-        """The first entry that stays in the context; if it is not found, pi keeps none of the old ones."""
+        """The first entry that stays in the context; if not found, pi keeps none of the old ones."""
         first_id, index = entry.firstKeptEntryId, entry.firstKeptEntryIndex
         if isinstance(first_id, str):
             return self.entries.get(first_id, self.transcript.record)
@@ -232,7 +233,7 @@ class Reader:
             self.transcript.unknown[f"message/{role}"] += 1
 
     def _answers(self, arguments: object, details: object, text: str, name: str) -> None:
-        """The user's answers if the call was a question; an extension may store them in details."""
+        """Add the user's answers if the call was a question; an extension may store them in details."""
         given = None
         if isinstance(details, _Details):
             given = {key: value for key, value in msgspec.structs.asdict(details).items() if value is not None}
@@ -241,7 +242,7 @@ class Reader:
             self.transcript.add("user", answer.text, identity, tool_name=name, answer=answer)
 
     def _assistant(self, content: Content) -> None:
-        """Text and tool calls in their order; thinking is left out, and a failed turn often has nothing at all."""
+        """Add text and tool calls in order, without thinking; a failed turn is often empty."""
         if isinstance(content, str):
             self._add("assistant", content)
         for block in content if isinstance(content, list) else ():
@@ -282,7 +283,7 @@ class Reader:
 
 
 def _session_dir(settings: Path, home: Path) -> Path | None:
-    """The absolute folder that pi's settings name; a relative one depends on where pi was started."""
+    """The absolute folder in pi's settings; a relative one depends on where pi was started."""
     try:
         with settings.open("rb") as file:
             found = msgspec.json.decode(file.read(_SETTINGS_BYTES), type=_Settings).sessionDir

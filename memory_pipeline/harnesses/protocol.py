@@ -19,20 +19,20 @@ class SessionReader(Protocol[R_contra]):
     """Reads one session, record by record, into its transcript."""
 
     def record(self, line: int, record: R_contra, /) -> None:
-        """The next record, with its line or number; called for every record in order."""
+        """Read the next record, with its line or number; called for every record in order."""
 
     def finish(self) -> ParsedSession:
-        """The session as far as it was read. More records may follow, and then another call."""
+        """The session so far. More records may follow, and then another call."""
 
 
 class Harness(Protocol[R]):
-    """A coding agent whose sessions are files of JSON lines. `R` is what a line is decoded to."""
+    """A coding agent whose sessions are JSON Lines files. `R` is the decoded type of a line."""
 
     folders: tuple[str, ...] = ()
-    """Patterns of the folders in which it keeps sessions; `folders.py` has their notation."""
+    """Patterns of the folders with its sessions, in the notation of `folders.py`."""
     side_files: tuple[str, ...] = ()
-    """Patterns for the ends of paths of files beside sessions, which are not reported as unread. One that is a session
-    all the same is read."""
+    """Patterns for the ends of paths of files next to sessions, which are not reported as unread. A file that is a
+    session is read anyway."""
 
     @property
     def name(self) -> str:
@@ -45,20 +45,20 @@ class Harness(Protocol[R]):
 
     @property
     def moved_by(self) -> list[str]:
-        """The environment variables that say where its sessions are."""
+        """The environment variables that change the folders of its sessions."""
         return variables(self.folders)
 
     @property
     def record_type(self) -> type[R]:
-        """A struct with the fields that are read; what it does not name is skipped while decoding."""
+        """A struct with the fields to read; other fields are skipped while decoding."""
 
     def default_roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
-        """The directories where it keeps sessions, whether they are there or not."""
+        """The directories of its sessions, existing or not."""
         return [folder for pattern in self.folders for folder in expand(pattern, home, env)]
 
     def retention_days(self, settings: JsonObject) -> float | None:
-        """Days after which it deletes a session that nothing is written to, as the settings.json beside its folder
-        says; None where it deletes none.
+        """Days after which it deletes an unchanged session, according to the settings.json next to its folder; None if
+        it deletes none.
         """
         return None
 
@@ -71,19 +71,19 @@ class Harness(Protocol[R]):
 
 @runtime_checkable
 class HarnessWithRecords(Harness[R], Protocol[R]):
-    """A harness whose sessions are not files of JSON lines, so that it finds the records itself."""
+    """A harness whose sessions are not JSON Lines files, so that it reads the records itself."""
 
     def records(self, source: Source, problems: list[Problem]) -> Iterator[tuple[int, R]]:
-        """The records of one session, each with its line or number; what cannot be read goes to `problems`."""
+        """The records of one session, each with its line or number; unreadable parts go to `problems`."""
 
     def images_of(self, record: R) -> list[JsonObject]:
-        """The images in such a record, in the order in which `Image.block` counts them; none by default."""
+        """The images in such a record, in the order of `Image.block`; none by default."""
         return []
 
 
 @runtime_checkable
 class HarnessWithFolders(HarnessWithRecords[R], Protocol[R]):
-    """A harness that keeps sessions in something else than one file each."""
+    """A harness that does not store each session in one file."""
 
     def claims(self, folder: Path, names: Collection[str]) -> tuple[list[Source], list[str]] | None:
         """The sessions in a folder with these entries, and the names of unrelated entries; None if the folder is not

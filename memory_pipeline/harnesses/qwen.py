@@ -1,7 +1,7 @@
 """Qwen Code: `~/.qwen/projects/<folder>/chats/<sessionId>.jsonl`, and its sub-agents' files in `subagents`.
 
-The envelope of a record is Claude Code's, with `uuid` and `parentUuid`; the message in it is Gemini's, with `parts`.
-After a rewind the chain continues before the withdrawn prompt.
+The envelope of a record is like Claude Code's, with `uuid` and `parentUuid`; its message is like Gemini's, with
+`parts`. After a rewind the chain continues before the withdrawn prompt.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from memory_pipeline.harnesses.tree import left_behind
 
 _TYPES = ("user", "assistant", "tool_result", "system")
 _TYPED = ("", "mid_turn_user_message")
-"""Subtypes of a user's record that a person may have typed; the others are the program's."""
+"""Subtypes of user records that a person may have typed; others are the program's."""
 _IGNORED = words(
     "session_notes ui_telemetry at_command attribution_snapshot background_task_completed session_source "
     "session_execution_engine omni_recall session_model session_approval_mode agent_bootstrap agent_retry "
@@ -27,9 +27,9 @@ _IGNORED = words(
     "session_sources_snapshot branch_checkpoint goal_state goal_turn_end realtime_message turn_result "
     "managed_session_header_v1 managed_session_event_v1 managed_session_commit_v1"
 )
-"""Subtypes of a system record that are state of the program."""
+"""Subtypes of system records that are state of the program."""
 _ROOT = "\x00"
-"""The parent of the first record; no id has this name."""
+"""The parent of the first record, which is no valid id."""
 
 
 class _Message(Fields):
@@ -83,7 +83,7 @@ class QwenCode(Harness[Record]):
     record_type = Record
 
     def recognises(self, record: JsonObject) -> bool:
-        """A record in Claude Code's envelope with what only Qwen Code puts into it."""
+        """Whether the record has Claude Code's envelope with content that only Qwen Code writes."""
         message = record.get("message")
         return (
             record.get("type") in _TYPES
@@ -138,11 +138,11 @@ class Reader(RecordReader):
             return
         is_rewind = subtype == "rewind"
         self.is_rewound = self.is_rewound or is_rewind
-        # what has no parent for another reason is not known to follow the beginning
+        # a record without a parent for another reason need not follow the beginning
         is_first = len(self.positions) == 1 or is_rewind
         self.positions[uuid] = self.transcript.record + 1
         self.parents[uuid] = text_of(record.parentUuid) or (_ROOT if is_first else "")
-        if kind != "system" or is_rewind:  # titles are written again, behind any record
+        if kind != "system" or is_rewind:  # titles are repeated after any record
             self.leaf = uuid
 
     def _envelope(self, record: Record) -> None:
@@ -185,7 +185,7 @@ class Reader(RecordReader):
             tokens = payload.info.originalTokenCount if isinstance(payload.info, _Info) else None
             self.transcript.compact(self.transcript.record, tokens_before=tokens)
         elif subtype == "slash_command":
-            # what is sent to the model follows as a prompt
+            # text sent to the model follows as a prompt
             if payload.phase == "invocation" and payload.sentToModel is not True:
                 self.prompt(text_of(payload.rawCommand).partition(" ")[2])
         elif subtype == "custom_title":

@@ -1,4 +1,4 @@
-"""The common part of readers whose records contain one message, tool call or result each.
+"""The common part of readers whose records each contain one message, tool call or result.
 
 A reader derives from `RecordReader`, begins every record with `begin` or `begin_unnamed`, and then adds its contents.
 """
@@ -24,21 +24,21 @@ _SIDE_FILE_BYTES = 4_000_000
 
 
 class Call(NamedTuple):
-    """A tool call, as far as its result needs it."""
+    """The data of a tool call for handling its result."""
 
     name: str = ""
     text: str = ""
     question: object = None
-    """The arguments of a call that asks something."""
+    """The arguments of a call that asks a question."""
     handle: int | None = None
     """The message of a call that changes a file."""
 
 
 class RecordReader:
     reads: ClassVar[Mapping[str, str]] = {}
-    """The argument that names the file, by the tool that reads it."""
+    """The argument with the file, by tool that reads it."""
     changes: ClassVar[Mapping[str, str]] = {}
-    """The argument that names the file, by the tool that changes it."""
+    """The argument with the file, by tool that changes it."""
 
     def __init__(self, transcript: Transcript) -> None:
         self.transcript = transcript
@@ -51,12 +51,12 @@ class RecordReader:
 
     @property
     def is_attended(self) -> bool:
-        """Whether a person types in the session; else a program typed the user's text."""
+        """Whether a person types in the session; otherwise a program typed the user's text."""
         evidence = Evidence(agent=self.transcript.harness, parent_session=self.parent_session, cwd=self.cwd)
         return is_person(evidence)
 
     def begin(self, identity: str) -> None:
-        """The messages from here on are parts of the record of this identity."""
+        """Begin a record with this identity; the following messages are parts of it."""
         self.identity, self.part = identity, 0
 
     def begin_unnamed(self, time: object, kind: str, content: Fields, scope: str = "") -> None:
@@ -75,18 +75,18 @@ class RecordReader:
         is_error: bool = False,
         answer: Answer | None = None,
     ) -> int | None:
-        """The next part of the record."""
+        """Add the next part of the record."""
         identity = f"{self.identity}\x1f{self.part}"
         self.part += 1
         return self.transcript.add(role, text, identity, tool_name=tool_name, is_error=is_error, answer=answer)
 
     def prompt(self, content: object, *, typed: bool = True) -> None:
-        """A text in the user role; `typed` is false where the record says that a program wrote it."""
+        """Add a text in the user role; `typed` is false if the record says that a program wrote it."""
         for speaker, text in split_content_by_speaker(content, self.transcript.place.line):
             self.add(speaker if typed else "injected", text)
 
     def call(self, call_id: str, name: str, arguments: object) -> None:
-        """A tool call, with the files that its arguments name."""
+        """Add a tool call, with the files in its arguments."""
         arguments = arguments_of(arguments)
         text = call_text(name, arguments)
         handle = self.add("tool", text, tool_name=name)
@@ -102,12 +102,12 @@ class RecordReader:
         return path_in(arguments, self.reads.get(name)), path_in(arguments, self.changes.get(name))
 
     def result(self, call_id: str, text: str, *, failed: bool = False, refused: bool = False, name: str = "") -> None:
-        """The result of a tool; a call that the user refused did not fail. Answers to its questions are theirs."""
+        """Add the result of a tool; a refused call did not fail. Answers to its questions are the user's."""
         call = self.calls.get(call_id, Call(name))
         if call_id:
             self.calls[call_id] = Call(call.name)
         if failed or refused:
-            self.transcript.touch(call.handle)  # nothing was changed
+            self.transcript.touch(call.handle)  # nothing changed
         text = text or "(no output)"
         is_error, answer = failed and not refused, REFUSED if refused else None
         self.add("tool", text, tool_name=call.name or name, is_error=is_error, answer=answer)
@@ -116,7 +116,7 @@ class RecordReader:
             self.answer(said, call.name)
 
     def refusal(self, call_id: str, said: str, name: str = "") -> None:
-        """Why the user refuses a call, in their words."""
+        """Add the user's words about refusing a call."""
         call = self.calls.get(call_id, Call(name))
         if said:
             self.answer(Answer(said, "refused call", call.text or call.name), call.name)
@@ -146,15 +146,15 @@ def arguments_of(value: object) -> object:
 
 
 def path_in(arguments: object, name: str | None) -> tuple[str, ...]:
-    """The path that an argument names, if it does."""
+    """The path in an argument, if there is one."""
     path = arguments.get(name) if isinstance(arguments, dict) and name else None
     return (path,) if isinstance(path, str) and path else ()
 
 
 def side_file(path: Path) -> JsonObject:
-    """The object in a small file that the agent keeps beside a session; empty if there is none."""
+    """The object in a small file next to a session; empty if there is none."""
     try:
-        if not path.is_file():  # opening a pipe might wait for ever
+        if not path.is_file():  # opening a pipe might block forever
             return {}
         with path.open("rb") as file:
             found = orjson.loads(file.read(_SIDE_FILE_BYTES))

@@ -1,11 +1,10 @@
-"""The records in the bytes of a session file, and what the fields of a record are taken for.
+"""The records of a session file, and conversions of their fields.
 
-A session file is JSON lines, written by a program that may be killed at any moment. Whatever cannot be read becomes
-a `Problem`, which names the line but never quotes it, since the line may hold a secret; the rest is read.
+A session file has JSON lines, written by a program that may be killed at any time. Unreadable parts become a `Problem`,
+which gives the line but never quotes it, as the line may contain a secret; the rest is read.
 
-A harness declares the `Fields` of its records. What these do not name is skipped while decoding and never becomes
-a Python object, which is where the speed of reading comes from: images, diffs and encrypted reasoning are most of a
-file.
+A harness declares the `Fields` of its records. Other fields are skipped while decoding and never become Python objects,
+which makes reading fast: images, diffs and encrypted reasoning are most of a file.
 """
 
 from __future__ import annotations
@@ -29,27 +28,27 @@ from memory_pipeline.harnesses.model import Problem
 
 JsonObject = dict[str, Any]
 Other = str | int | float | bool | list[Any] | None
-"""Values that a file may contain in place of an object; only objects with declared fields are decoded."""
+"""Values that a file may have in place of an object; only objects with declared fields are decoded."""
 
 
 class Fields(msgspec.Struct, gc=False):
-    """The fields that are read of a JSON object; all are optional and may hold anything."""
+    """The fields to read from a JSON object; all are optional and may have any value."""
 
 
 R = TypeVar("R")
 
-# A time outside these comes from a clock that was never set.
+# Times outside this range come from a clock that was never set.
 EARLIEST = datetime(2020, 1, 1, tzinfo=UTC)
 _YEARS = range(EARLIEST.year, 2100)
 LINE_LIMIT = 64 * 1024 * 1024
-"""Bytes of a line; a longer one is passed over. The longest seen have 7 MB."""
+"""Maximum bytes of a line; longer ones are skipped. The longest seen have 7 MB."""
 _EDGE = 4096
 _RECORD_START = re.compile(r'\{\s*"(?:type|id|timestamp|parentUuid|uuid|sessionId|isSidechain|cwd|ordinal)"\s*:')
 _RECORD_MARKS = ("timestamp", "sessionId", "leafUuid")
 
 
 class JsonLines(Generic[R]):
-    """A file of JSON lines, which can be read on from where the last reading of it ended."""
+    """A JSON Lines file, whose reading can be resumed at its previous end."""
 
     def __init__(self, path: str, record_type: type[R], problems: list[Problem]) -> None:
         self.path = path
@@ -62,7 +61,7 @@ class JsonLines(Generic[R]):
         self._edges = b""
 
     def records(self) -> Iterator[tuple[int, R]]:
-        """Every record from where the last reading ended, with its 1-based line; problems go to `problems`."""
+        """Every record after the previous end, with its 1-based line; problems go to `problems`."""
         decode = msgspec.json.Decoder(self.record_type).decode
         line = self.line
         raw = b""
@@ -79,7 +78,7 @@ class JsonLines(Generic[R]):
                 else:
                     yield line, record
                 if not raw.endswith(b"\n") and len(raw) < LINE_LIMIT:
-                    break  # what is written to this line from now on is read with it the next time
+                    break  # the rest of this line is read with it next time
             if damage := damage_of(file):
                 self.problems.append(Problem(line, damage))
             if not self._is_compressed:
@@ -88,7 +87,9 @@ class JsonLines(Generic[R]):
         self.line, self._whole = line, raw.endswith(b"\n") if raw else self._whole
 
     def can_go_on(self) -> bool:
-        """Whether the file seems to have only grown since it was read: its beginning and what was its end are the same.
+        """Whether the file seems to have only grown: its beginning and its previous end are unchanged. Changes in
+        between are only noticed when it is next read from the beginning. A compressed file is always read from the
+        beginning.
 
         What was changed between them while it also grew is only seen when it is next read from its beginning. A
         compressed file is always read from there.
@@ -116,7 +117,7 @@ class JsonLines(Generic[R]):
             return
         for value in decode_damaged(raw, line, self.problems):
             try:
-                # lone surrogates, which only Python's decoder lets in, are dropped: nothing can store them
+                # lone surrogates, which only Python's decoder accepts, are dropped, as they cannot be stored
                 yield msgspec.json.decode(
                     json.dumps(value, ensure_ascii=False).encode(errors="ignore"), type=self.record_type
                 )
@@ -132,20 +133,20 @@ def _finite(digits: str) -> float | None:
 class DamagedText:
     """Decoding of the objects in a damaged text, within a limit of a few passes over it.
 
-    Without the limit, a text of nothing but beginnings of objects would be scanned from each of them to its end.
+    Without the limit, a text of only beginnings of objects would be scanned from each of them to its end.
     """
 
     # NULs and raw control characters occur inside strings of files that were damaged or written on Windows.
-    # NaN, infinities and numbers as large as them, which only some programs write, are taken for nothing.
+    # NaN, infinities and overlarge numbers, which only some programs write, become None.
     _decoder = json.JSONDecoder(strict=False, parse_constant=lambda _: None, parse_float=_finite)
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.left = 8 * len(text) + 200_000
-        """The number of characters that may still be scanned."""
+        """Number of characters that may still be scanned."""
 
     def decode(self, start: int) -> tuple[Any, int] | None:
-        """The value that begins there and its end; None if there is none."""
+        """The value that begins at this position and its end; None if there is none."""
         reached = len(self.text)
         try:
             value, reached = self._decoder.raw_decode(self.text, start)
@@ -163,7 +164,7 @@ class DamagedText:
 
 
 def decode_damaged(raw: bytes, line: int, problems: list[Problem]) -> list[JsonObject]:
-    """The objects that can be saved from a line that is not exactly one JSON object of the expected shape."""
+    """The objects that can be recovered from a line that is not exactly one JSON object of the expected form."""
     text = raw.decode("utf-8", "replace").lstrip("\ufeff")
     if "\ufffd" in text and b"\xef\xbf\xbd" not in raw:
         problems.append(Problem(line, "The line holds bytes that are not UTF-8; they were replaced."))
@@ -205,7 +206,8 @@ def _skip_space(text: str, position: int) -> int:
 
 
 def _next_record(damaged: DamagedText, position: int) -> tuple[int, JsonObject | None]:
-    """The next whole record after a broken piece: (where it ends, record), or (end of text, None).
+    """The next complete record after a broken piece: (its end, record), or (end of text, None). A content block inside
+    the broken piece also parses, so only an object that looks like a record counts.
 
     A content block inside the broken piece also parses, so only an object that looks like a record counts.
     """
@@ -220,12 +222,12 @@ def _next_record(damaged: DamagedText, position: int) -> tuple[int, JsonObject |
 
 
 def text_of(value: object) -> str:
-    """The value, if it is text; fields of a record may hold anything."""
+    """The value if it is text, else ""; fields of a record may have any value."""
     return value if isinstance(value, str) else ""
 
 
 def object_of(value: object) -> JsonObject:
-    """The value, if it is an object or the JSON of one; else an empty object."""
+    """The value if it is an object or the JSON of one, else an empty object."""
     if isinstance(value, str):
         try:
             value = orjson.loads(value)
@@ -235,22 +237,22 @@ def object_of(value: object) -> JsonObject:
 
 
 def list_of(value: object) -> list[Any]:
-    """The value, if it is a list; else an empty one."""
+    """The value if it is a list, else an empty one."""
     return value if isinstance(value, list) else []
 
 
 def objects_of(value: object) -> list[JsonObject]:
-    """The objects in a list; none where the value is no list."""
+    """The objects in a list; empty if the value is not a list."""
     return [item for item in list_of(value) if isinstance(item, dict)]
 
 
 def words(names: str) -> frozenset[str]:
-    """A set of names, written as one text."""
+    """A set of names, from a text with blanks between them."""
     return frozenset(names.split())
 
 
 def to_time(value: object) -> datetime | None:
-    """ISO 8601 text or Unix milliseconds as UTC; None when it is neither or lies outside 2020 to 2100."""
+    """ISO 8601 text or Unix milliseconds as UTC; None for other values and outside 2020 to 2100."""
     try:
         if type(value) is str:
             time = datetime.fromisoformat(value)

@@ -1,6 +1,6 @@
-"""The speakers in a text of the user role: the user, or the program in the user's name.
+"""The speakers in a text of the user role: the user, or the program.
 
-Harnesses insert reminders, skills, the output of commands and summaries before, after and between what the user typed.
+Harnesses insert reminders, skills, output of commands and summaries before, after and between the user's text.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from memory_pipeline.harnesses.records import words
 Passage = tuple[Role, str]
 """A text with its speaker."""
 
-# one that is not closed is a harness's only where the text begins with it
+# an unclosed one is the harness's only at the beginning of the text
 _REMINDER = re.compile(r"(<system-reminder>.*?</system-reminder>|\A\s*<system-reminder>.*)", re.DOTALL)
 _TAG = re.compile(r"<([A-Za-z][\w:-]*)(?:\s[^<>]*)?/?>")
 _SPACE = re.compile(r"\s*")
 _INTERRUPTED = re.compile(r"\[Request interrupted by user[^\]\n]*\]")
 _IDE_REQUEST = "## My request for Codex:"
 _IDE_HEADERS = ("# Context from my IDE setup", "# Files mentioned by the user")
-# What a harness puts before the user's words; other elements at the start of a text are taken with all that follows.
+# Elements that a harness inserts before the user's words; other elements at the start are the harness's with all that
+# follows.
 _WRAPPERS = words(
     "skill file image system-reminder task-notification environment_context user_instructions INSTRUCTIONS "
     "turn_aborted recommended_plugins ide_opened_file ide_selection ide_diagnostics user-prompt-submit-hook "
@@ -53,16 +54,17 @@ _INJECTED_HEADERS = (
     "<<autonomous-loop",
 )
 _LIMITS = ("Step limit reached after ", "Tool budget soft limit reached after ")
-# so a harness tells a sub-agent to come to an end; a user hardly counts tool calls
+# with this a harness tells a sub-agent to finish; a user hardly counts tool calls
 _NOTICE = re.compile(rf"(?:{'|'.join(_LIMITS)})\d+ tool calls\b")
-# in backticks it is spoken of, not meant
+# in backticks it is only mentioned
 _PRIVATE = re.compile(r"(?<!`)<(/?)private\b[^<>\n]{0,80}>", re.IGNORECASE)
 _BETWEEN = "\x1e"
 _LEADS = (*_INJECTED_HEADERS, *_IDE_HEADERS, *_LIMITS, "[Request interrupted by user")
 
 
 def split_content_by_speaker(content: object, line: int, first: int = 0) -> list[Passage]:
-    """The content of a user record, taken apart into what the harness put in and what the user typed, in order.
+    """The passages of a user record, inserted or typed, in order. `first` is the number of preceding images in the
+    record.
 
     `first` is how many images of the record came before.
     """
@@ -70,7 +72,7 @@ def split_content_by_speaker(content: object, line: int, first: int = 0) -> list
         content = [content]
     if not isinstance(content, list):
         return split_by_speaker(content) if isinstance(content, str) else []
-    # the mark of an image begins with a bracket, so it is taken for words of the user, as it should
+    # the mark of an image begins with a bracket, so it counts as the user's words, as intended
     parts = (
         passage for text in without_private(block_texts(content, line, first)) for passage in split_by_speaker(text)
     )
@@ -78,9 +80,9 @@ def split_content_by_speaker(content: object, line: int, first: int = 0) -> list
 
 
 def split_by_speaker(text: str) -> list[Passage]:
-    """The parts of one text by speaker; blank parts are left out."""
+    """The passages of one text by speaker, without blank ones."""
     bare = without_private([text])[0].strip()
-    if "<" not in bare and not bare.startswith(_LEADS):  # as nearly every text
+    if "<" not in bare and not bare.startswith(_LEADS):  # the usual case
         return [("user", bare)] if bare else []
     found: list[Passage] = []
     for chunk in _REMINDER.split(bare) if "<system-reminder>" in bare else [bare]:
@@ -92,13 +94,13 @@ def split_by_speaker(text: str) -> list[Passage]:
 
 
 def is_prompt(text: str) -> bool:
-    """Whether the words could be a user's prompt, whoever typed them: not text that a harness inserts."""
+    """Whether the words could be a user's prompt, regardless of the author: not text that a harness inserts."""
     return split_by_speaker(text)[:1] == [("user", without_private([text])[0].strip())]
 
 
 def without_private(texts: list[str]) -> list[str]:
-    """The user's text without `<private>` parts, also if the tags lie in different blocks or in each other. The
-    redactor does so for every text, but a part has only one of the tags."""
+    """The user's text without `<private>` parts, even if the tags are in different blocks or nested. The redactor does
+    this for every text, but a part may have only one of the tags."""
     if not any(_PRIVATE.search(text) for text in texts):
         return texts
     joined = _BETWEEN.join(text.replace(_BETWEEN, "") for text in texts)
@@ -114,7 +116,7 @@ def without_private(texts: list[str]) -> list[str]:
             if depth == 0:
                 public.append(_left_out(joined[start : mark.end()]))
                 start = mark.end()
-    # what is never closed is private to its end
+    # unclosed text is private to its end
     public.append(_left_out(joined[start:]) if depth else joined[start:])
     return "".join(public).split(_BETWEEN)
 
@@ -124,12 +126,12 @@ def _left_out(private: str) -> str:
 
 
 def _is_markup(name: str) -> bool:
-    """Whether a user may have begun a text with this element: HTML, a component, or what is private."""
+    """Whether a user may have begun a text with this element: HTML, a component, or private text."""
     return name in _MARKUP or (name[0].isupper() and not name.isupper())
 
 
 def _split_lead(text: str) -> Iterator[Passage]:
-    """The text that the harness put first, part by part, then the user's words."""
+    """The passages that the harness inserted first, then the user's words."""
     start = 0
     while start < len(text):
         tag = _TAG.match(text, start)

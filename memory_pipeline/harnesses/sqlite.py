@@ -1,7 +1,7 @@
-"""SQLite databases of agents, which are never written to, and no file beside them either.
+"""Read-only access to SQLite databases of agents, which also creates no files next to them.
 
-One that its agent has closed is opened as immutable, one in use through the shared memory of its log, and one that was
-left without that memory is copied aside first.
+A database that its agent has closed is opened as immutable, one in use through the shared memory of its log, and one
+left without that memory is copied first.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _BUSY_SECONDS = 0.5
 WHOLE = "*"
 """The session id in the source of a database whose sessions cannot be listed."""
 _LOG_VERSION = 18
-"""Byte of the header of a database which is 2 when changes are first written to a log beside it."""
+"""Offset of the header byte that is 2 if changes are first written to a log."""
 _UNUSED = "mode=ro&immutable=1"
-"""Options to open a database that no process uses: without locks, which would leave files."""
+"""Options for a database that no process uses: without locks, which would leave files."""
 _CHANGED = "The database was changed while it was read; it is tried again."
 _BUSY, _LOCKED, _READ_ONLY, _DAMAGED, _CANNOT_OPEN, _NO_DATABASE = 5, 6, 8, 11, 14, 26
 _REASONS = {
@@ -39,7 +39,7 @@ _REASONS = {
 
 
 class State(NamedTuple):
-    """State of a database and its log, which changes with whatever is in them."""
+    """The state of a database and its log, which changes with their contents."""
 
     size: int
     modified_ns: int
@@ -48,13 +48,14 @@ class State(NamedTuple):
 
 
 ListSessions = Callable[[sqlite3.Connection, Path, State], list[Source]]
-"""Lists the sessions of an open database. Raises `NotASessionError` where it is another program's."""
+"""A function that lists the sessions of an open database. Raises `NotASessionError` if the database belongs to another
+program."""
 _listed: dict[str, tuple[State, list[Source]]] = {}
-"""The sessions of each database when it was last listed; an unchanged one is not opened."""
+"""The last listed sessions of each database; an unchanged one is not opened."""
 
 
 def listed_sources(database: Path, list_sessions: ListSessions) -> tuple[list[Source], bool]:
-    """The sessions of a database, and whether it could not be looked into because it is locked."""
+    """The sessions of a database, and whether it could not be read because it is locked."""
     try:
         state = state_of(database)
     except OSError:
@@ -71,7 +72,7 @@ def listed_sources(database: Path, list_sessions: ListSessions) -> tuple[list[So
         sources = [Source(str(database), WHOLE, state.size, state.modified_ns)]
         if isinstance(reason, NotReadableNowError):
             return (known[1], False) if known else (sources, True)
-        if isinstance(reason, OSError):  # a right that is given changes nothing by which it could be noticed
+        if isinstance(reason, OSError):  # a change of permissions does not change the state
             return sources, False
     _listed[str(database)] = (state, sources)
     return sources, False
@@ -79,7 +80,7 @@ def listed_sources(database: Path, list_sessions: ListSessions) -> tuple[list[So
 
 @contextmanager
 def opened(database: Path) -> Iterator[sqlite3.Connection]:
-    """The database, to be read only. Raises `NotASessionError`."""
+    """The database, opened read-only. Raises `NotASessionError`."""
     before = state_of(database)
     options = _options(database, before)
     try:
@@ -94,17 +95,17 @@ def opened(database: Path) -> Iterator[sqlite3.Connection]:
             connection.text_factory = bytes
             yield connection
     except sqlite3.Error as error:
-        # a program that opens or closes it may leave it in the middle of a change for a moment
+        # a program that opens or closes it may leave it in an intermediate state for a moment
         now = _code(error) in (_BUSY, _LOCKED, _READ_ONLY, _CANNOT_OPEN)
         raise (NotReadableNowError if now else NotASessionError)(_reason(error)) from error
-    except UnicodeDecodeError as error:  # in the name of a column
+    except UnicodeDecodeError as error:  # in a column name
         raise NotASessionError("The database is damaged: its tables have no proper names.") from error
     if options == _UNUSED and state_of(database) != before:
         raise NotReadableNowError(_CHANGED)
 
 
 def _options(database: Path, state: State) -> str:
-    """The options to open it without leaving files; "" if that is impossible in place."""
+    """The options for opening it without leaving files; "" if that is impossible in place."""
     with database.open("rb") as file:
         header = file.read(_LOG_VERSION + 1)
     if header[_LOG_VERSION:] != b"\x02":
@@ -135,7 +136,7 @@ def _code(error: sqlite3.Error) -> int:
 
 
 def _reason(error: sqlite3.Error) -> str:
-    # what SQLite says may quote a piece of the file
+    # SQLite's message may quote a part of the file
     name = getattr(error, "sqlite_errorname", "no reason given")
     return _REASONS.get(_code(error), f"The database cannot be read: {name}.")
 
@@ -146,7 +147,7 @@ def is_busy(error: sqlite3.Error) -> bool:
 
 
 def plain(value: object) -> object:
-    """A value of a column, text as text: the connection returns bytes, since a damaged text may not be UTF-8."""
+    """The value of a column, with text as str: the connection returns bytes, as damaged text may not be UTF-8."""
     return text(value) if isinstance(value, bytes) else value
 
 
@@ -161,7 +162,7 @@ def number(value: object) -> int:
 
 
 class Damage:
-    """Notes what is missing because the database is damaged."""
+    """A collector of problems with a damaged database."""
 
     def __init__(self, problems: list[Problem]) -> None:
         self.problems = problems
@@ -176,7 +177,7 @@ class Damage:
 def rows_of(
     connection: sqlite3.Connection, table: str, damaged: Callable[[str], None], column: str = "", value: str = ""
 ) -> list[JsonObject]:
-    """The rows of a table with a column `id`, all or those with a value; of a damaged one, those that can be read."""
+    """The rows of a table with a column `id`, all or those with a value; from a damaged table the readable ones."""
     where, values = (f" WHERE {column} = ?", (value,)) if column else ("", ())
     try:
         return [dict(row) for row in connection.execute(f"SELECT * FROM {table}{where}", values)]
@@ -185,7 +186,7 @@ def rows_of(
             raise
     rows: list[JsonObject] = []
     try:
-        # an index holds the ids, also of rows that lie on a damaged page
+        # an index has the ids, including those of rows on a damaged page
         identities = [plain(row["id"]) for row in connection.execute(f"SELECT id FROM {table}{where}", values)]
     except sqlite3.DatabaseError:
         damaged(f"rows of the table {table} cannot be found")
@@ -199,7 +200,7 @@ def rows_of(
 
 
 def decoded(raw: object, number: int, what: str, problems: list[Problem]) -> JsonObject | None:
-    """The JSON of a row or file; None, and a problem, when there is no object to be had of it."""
+    """The JSON object of a row or file; None, with a problem, if there is none."""
     raw = raw if isinstance(raw, bytes) else b""
     try:
         value: Any = orjson.loads(raw)

@@ -1,8 +1,8 @@
-"""Collects the messages of a session and prepares them for storage.
+"""Collection of a session's messages and their preparation for storage.
 
-No text of a session gets past `Transcript` unredacted: messages are redacted when they are added, names and paths when
-it is finished. Invisible characters, which may split a secret, are removed first. The path of the file itself is kept
-as it is: it is needed to find the file again.
+All text of a session is redacted in `Transcript`: messages when they are added, names and paths at the end. Invisible
+characters, which may split a secret, are removed first. The path of the file is kept unchanged, as it is needed to find
+the file again.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ _NO_NAME = re.compile(r"[^\w/. -]+", re.ASCII)
 _DATA_URL = re.compile(r"(data:[\w./+-]{0,60};base64,)[A-Za-z0-9+/=_-]{100,}")
 _DO_NOT_INDEX = "DO NOT INDEX"
 FORGOTTEN = "it was forgotten with `memory forget`"
-"""Why nothing of a session is stored."""
-# In what a program put in, such as the instructions of a project, only a line of its own is meant as the mark.
+"""The reason for not storing a session."""
+# In inserted text, such as the instructions of a project, the mark only counts on its own line.
 _MARK_LINE = re.compile(
     r"^(?:[^\w\n]|_)*(?:<[^<>\n]*>)?DO NOT INDEX(?: THIS \w+)?[.!]?(?:<[^<>\n]*>)?(?:[^\w\n]|_)*$", re.MULTILINE
 )
 
 
 class Place(NamedTuple):
-    """The place and time of a message; no time if neither it nor any record before it has one."""
+    """The place and time of a message; no time if neither it nor any earlier record has one."""
 
     record: int
     line: int
     said_at: datetime | None
     written_at: datetime | None
     is_timed: bool = True
-    """Whether the time is its own, and not that of a record before it."""
+    """Whether the time is its own, rather than that of an earlier record."""
 
 
 class Transcript:
-    """Collects what one session says while a harness's reader goes through its records."""
+    """A collector of one session's messages, filled by the reader of a harness."""
 
     def __init__(
         self, harness: str, source: Source, tool_text_limit: int, redactor: Redactor, id_prefix: str = ""
@@ -79,12 +79,12 @@ class Transcript:
         self._names: dict[str | None, str | None] = {}
         self._compactions: list[tuple[int, Container[int], range, datetime | None, int | None]] = []
         self._first_time: datetime | None = None
-        # of what the latest message was said in, which may be taken apart into many
+        # content of the latest record, which may contain many messages
         self._content: object = None
         self._images: tuple[Image, ...] = ()
 
     def copy(self) -> Self:
-        """An independent copy, to add what can only be settled at the end without ending the original."""
+        """An independent copy for adding messages that are only known at the end, without ending the original."""
         twin = copy.copy(self)
         for name in (
             "problems",
@@ -101,7 +101,7 @@ class Transcript:
         return twin
 
     def next_record(self, line: int, written: object, said: object = None) -> None:
-        """Begin a record; without a usable time it has the place in time of the record before, and is not timed."""
+        """Begin a record; without a valid time it gets the time of the previous record, and is not timed."""
         self.record += 1
         written_at = to_time(written)
         own = (to_time(said) if said is not None else None) or written_at
@@ -111,16 +111,16 @@ class Transcript:
         self.place = Place(self.record, line, said_at, written_at or said_at, own is not None)
 
     def skip_record(self) -> None:
-        """Count a record in which nothing is said."""
+        """Count a record without messages."""
         self.record += 1
 
     def digest(self, content: str | bytes) -> str:
-        """A hash of content for an identity; salted, so that no id discloses what was redacted."""
+        """A salted hash of content for an identity, so that no id discloses redacted text."""
         data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
         return hashlib.sha256(self.redactor.salt + data).hexdigest()
 
     def occurrence(self, identity: str) -> int:
-        """The number of earlier occurrences of this identity, for records without an id of their own."""
+        """The number of earlier occurrences of this identity, for records without ids."""
         number = self._occurrences[identity] = self._occurrences.get(identity, 0) + 1
         return number
 
@@ -137,7 +137,9 @@ class Transcript:
         answer: Answer | None = None,
         formerly: str = "",
     ) -> int | None:
-        """Add one message, unless it is blank or was added before; of a tool's text and of answered text an excerpt.
+        """Add a message, unless it is blank or was added before; tool text and answered text are shortened. Images are
+        found in the `content` of the text, or given. `formerly` is the identity in an earlier version of the reader.
+        Returns a handle for `touch`.
 
         Images are found in the `content` of the text, or given. `formerly` is the identity that an earlier version of
         the reader gave the message. Returns a handle for `touch`.
@@ -193,7 +195,7 @@ class Transcript:
         return len(messages) - 1
 
     def touch(self, handle: int | None, *, read: tuple[str, ...] = (), modified: tuple[str, ...] = ()) -> None:
-        """The message, a tool call, reads or modifies these files."""
+        """Record that the message, a tool call, reads or modifies these files."""
         if handle is not None:
             self._messages[handle] = replace(
                 self._messages[handle],
@@ -204,8 +206,8 @@ class Transcript:
     def compact(
         self, before: int, kept: Container[int] = (), stretch: range = range(0), *, tokens_before: object = None
     ) -> None:
-        """The current record summarised away every message of the records below `before`, but for those in `kept` and
-        in the `stretch`.
+        """Record that the current record summarised away every message of the records below `before`, except those in
+        `kept` and in the `stretch`.
         """
         tokens = tokens_before if isinstance(tokens_before, int) and 0 <= tokens_before < 2**53 else None
         self._compactions.append((before, kept, stretch, self.place.said_at, tokens))
@@ -226,11 +228,11 @@ class Transcript:
         part: Part | None = None,
         numbers: Mapping[int, int] | None = None,
     ) -> ParsedSession:
-        """The session as far as it was read; an empty `name` is replaced by the user's first message.
+        """The session so far; an empty `name` is replaced by the user's first message.
 
-        `voided` and `inherited` are the numbers of the records of such messages, `remote` is the address of the
-        repository, `numbers` are the numbers of the records in the session of which `part` is a part. In an unattended
-        session a program typed the user's text.
+        `voided` and `inherited` are the numbers of records with such messages, `remote` is the URL of the repository,
+        `numbers` are the numbers of the records in the session to which `part` belongs. In an unattended session a
+        program typed the user's text.
         """
         pairs = list(zip(self._records, self._messages, strict=True))
         if not is_attended:
@@ -288,7 +290,7 @@ class Transcript:
         start = 0
         for before, kept, stretch, at, tokens in self._compactions:
             end = max(bisect_left(left, (before,)), start)
-            # what stays in a row is not gone through, since every compaction may keep all that the one before kept
+            # kept consecutive records are skipped, as every compaction may keep everything that the previous one kept
             first = min(max(bisect_left(left, (stretch.start,)), start), end)
             last = max(min(bisect_left(left, (stretch.stop,)), end), first)
             gone = [place for place in chain(left[start:first], left[last:end]) if place[0] not in kept]
@@ -302,7 +304,7 @@ class Transcript:
         return tuple(compactions)
 
     def note_program_prompt(self, text: str) -> None:
-        """A mark in a prompt that a program typed counts as in a person's, though its role is `injected`."""
+        """Search a program's prompt for marks, which count as in a person's although its role is `injected`."""
         self._look_for_marks("user", text)
 
     def _look_for_marks(self, role: Role, text: str) -> None:
@@ -312,7 +314,8 @@ class Transcript:
             self.excluded = self.excluded or f"line {self.place.line} says {_DO_NOT_INDEX}"
 
     def _unknown(self) -> dict[str, int]:
-        """A record type without what no name consists of: in a damaged file anything may stand there."""
+        """The unknown record types without characters that names do not have, as a damaged file may contain
+        anything."""
         found: Counter[str] = Counter()
         for kind, count in self.unknown.items():
             found[self._storable(_NO_NAME.sub("", kind)[:60]) or "no name"] += count
@@ -331,14 +334,14 @@ def _typed_by_program(message: Message) -> Message:
 
 
 def one_line(text: str, limit: int = 80) -> str:
-    """A title: white space run together, at most `limit` characters."""
-    # the first words are enough; a pasted log need not be split as a whole
+    """The text as a title: on one line, with at most `limit` characters."""
+    # the first words are enough; a pasted log need not be split entirely
     title = " ".join(text[: limit * 20].split())
     return title if len(title) <= limit else f"{title[: limit - 1]}…"
 
 
 def storable(text: str) -> str:
-    """The text as it may be stored once it is redacted: whole characters that can be seen."""
+    """The text before redaction, reduced to valid visible characters."""
     return without_hidden(clean(text))[0]
 
 
@@ -354,5 +357,5 @@ def clean(text: str) -> str:
 
 
 def message_id(prefix: str, identity: str) -> str:
-    """A stable id from what identifies a message in its harness; never from where it stands in the file."""
+    """A stable id from the message's identity in its harness, never from its position in the file."""
     return f"{prefix}-{hashlib.sha256(identity.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"

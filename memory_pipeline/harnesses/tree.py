@@ -1,4 +1,4 @@
-"""Records that form a tree by their parents: which of them come after others, and which were left behind."""
+"""Trees of records by their parents: descendants, and abandoned branches."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 
 def below(parents: Mapping[str, str], *entries: str) -> set[str]:
-    """The entries and all that come after them."""
+    """The entries and all of their descendants."""
     found: set[str] = set()
     waiting = list(entries)
     if not waiting:
@@ -24,7 +24,7 @@ def below(parents: Mapping[str, str], *entries: str) -> set[str]:
 
 
 def last_below(parents: Mapping[str, str], positions: Mapping[str, int]) -> dict[str, int]:
-    """The greatest position, for every entry, among it and all that come after it."""
+    """For every entry, the greatest position among it and its descendants."""
     last = {entry: positions[entry] for entry in parents}
     children = Counter(parents.values())
     waiting = [entry for entry in parents if not children[entry]]
@@ -38,7 +38,7 @@ def last_below(parents: Mapping[str, str], positions: Mapping[str, int]) -> dict
                 waiting.append(parent)
     for entry in parents:
         cycle = []
-        while children[entry] > 0:  # what is left are cycles, in which all come after each other
+        while children[entry] > 0:  # the rest are cycles, in which all are descendants of each other
             children[entry] = 0
             cycle.append(entry)
             entry = parents[entry]
@@ -48,12 +48,12 @@ def last_below(parents: Mapping[str, str], positions: Mapping[str, int]) -> dict
 
 
 def left_behind(parents: Mapping[str, str], leaf: str, carried: Mapping[str, str] | None = None) -> set[str]:
-    """The entries that branch off the way from the first entry to the leaf and are not on it.
+    """The entries that branch off the path from the first entry to the leaf.
 
-    `parents` has the parent of every entry, "" or an unknown name where there is none. What hangs on an entry that
-    is not on the way to the leaf, but on no common root either, was not left: its parent was lost. `carried` has, by
-    the entry that is a summary, the last entry of the branch that it carried over: that branch is kept as long as the
-    summary is, but for what had been left there before.
+    `parents` maps every entry to its parent, "" or an unknown name if there is none. An entry that is neither on the
+    path to the leaf nor connected to its root was not abandoned: its parent was lost. `carried` maps each summary to
+    the last entry of the branch that it carried over: that branch is kept as long as the summary is, except for parts
+    that had been abandoned before.
     """
     carried = carried or {}
     kept: set[str] = set()
@@ -73,7 +73,7 @@ def left_behind(parents: Mapping[str, str], leaf: str, carried: Mapping[str, str
         node = entry
         while node in parents and node not in kept and node not in status:
             path.append(node)
-            status[node] = False  # an end to cycles
+            status[node] = False  # breaks cycles
             node = parents[node]
         left = status.get(node, node in kept)
         for node in path:

@@ -23,7 +23,7 @@ _REFUSED = (
 _DENIED_BY_USER = "user-rejected"
 _SAID = re.compile(r"\b[Tt]he user said:\s*\n?")
 _WRAPPER = 500
-"""Characters within which the user's words begin; what is refused is not quoted before them."""
+"""Maximum characters before the user's words begin; the refused text is not quoted before them."""
 _NOTE_TO_MODEL = re.compile(r"\n+Note: The user's next message may contain a correction or preference\..*\Z", re.DOTALL)
 _ABOUT_QUESTIONS = ("The user wants to clarify these questions.", "The user has indicated they have provided enough")
 _APPROVED = re.compile(r"User has approved (?:your plan|the plan|exiting plan mode)")
@@ -31,7 +31,7 @@ _PLAN = re.compile(r"^## Approved Plan(?: \(edited by user\))?:\n", re.MULTILINE
 
 
 class Call(NamedTuple):
-    """A call whose result is awaited."""
+    """A call without a result so far."""
 
     name: str
     arguments: object
@@ -46,7 +46,7 @@ class Heard(NamedTuple):
 
     answers: list[Answer]
     refused: bool
-    """The user refused, so that nothing failed."""
+    """Whether the user refused, in which case nothing failed."""
 
 
 def heard(call: Call, text: str, *, is_error: bool, denial: object, result: object) -> Heard:

@@ -1,4 +1,4 @@
-"""Claude Code and the agents that write its format: where their sessions lie and how a file is recognised."""
+"""Claude Code and the agents with its format: the folders of their sessions, and the recognition of a file."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class ClaudeCode(Harness[Record]):
     record_type = Record
     side_files = (
         "sessions-index.json",
-        "agent-*.meta.json",  # what a sub-agent was started with
+        "agent-*.meta.json",  # how a sub-agent was started
         "subagents/journal.jsonl",
         "workflows/*/journal.jsonl",
         "workflows/wf_*.json",
         "tool-results/*.json",
         "tool-results/*.jsonl",
-        "local-agent-mode-sessions/*/*/local_*.json",  # Cowork's own description of a session
+        "local-agent-mode-sessions/*/*/local_*.json",  # Cowork's description of a session
         "history.jsonl",
         "stats-cache.json",
         "settings.json",
@@ -36,14 +36,16 @@ class ClaudeCode(Harness[Record]):
         self.name, self.folders = name, folders or _FOLDERS
 
     def retention_days(self, settings: JsonObject) -> float | None:
-        """30 by default. While the value is none that Claude Code takes, it deletes nothing; 0 once meant all."""
-        if self.name != self.format:  # nothing is known of agents that share the format
+        """The days of retention, 30 by default. Claude Code deletes nothing while the value is invalid; 0 once meant
+        everything."""
+        if self.name != self.format:  # unknown for agents that share the format
             return None
         days = settings.get("cleanupPeriodDays", 30)
         return days if type(days) in (int, float) and days >= 0 else None
 
     def recognises(self, record: JsonObject) -> bool:
-        """A record of the chain, or one of the small records that only Claude Code writes at the top of a file."""
+        """Whether the record is part of the chain, or a small record that only Claude Code writes at the top of a
+        file."""
         kind = record.get("type")
         return isinstance(kind, str) and (
             (isinstance(record.get("sessionId"), str) and (kind in CHAIN_TYPES or is_ignored(kind) or kind == QUEUE))

@@ -1,7 +1,8 @@
 """Claude Code: `~/.claude/projects/<slug>/<sessionId>.jsonl` and the sub-agents' files beside it.
 
-A record is known by its `uuid`, which copies of a session keep. The chain of `parentUuid` is not walked from the last
-leaf: most of its forks are parallel tool calls, and a walk would drop results. A rewind is a fork with two prompts.
+A record is identified by its `uuid`, which copies of a session keep. The chain of `parentUuid` is not walked from the
+last leaf: most of its forks are parallel tool calls, and a walk would drop results. A rewind is a fork with two
+prompts.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class Reader:
 
     def finish(self) -> ParsedSession:
         transcript, voided = self.transcript.copy(), self._rewound()
-        # a sub-agent's prompts are a model's
+        # a sub-agent's prompts come from a model
         for prompt in self.queue.kept_nowhere_else() if self.facts.has_main_chain else ():
             transcript.place = prompt.place
             transcript.add("user" if self._has_person() else "injected", prompt.typed, prompt.identity)
@@ -91,7 +92,7 @@ class Reader:
         )
 
     def _rewound(self) -> set[int]:
-        """Records of the turns that were voided: of several prompts after one record only the last one counts."""
+        """Records of voided turns: of several prompts after the same record only the last one counts."""
         forks = [rivals for rivals in self.prompts.values() if len(rivals) > 1]
         last = last_below(self.parents, self.positions) if forks else {}
         left: list[str] = []
@@ -132,12 +133,12 @@ class Reader:
         self.facts.add_envelope(kind, record)
         self.latest = evidence_in(record, None)
         said = self._say(record, kind)
-        # a damaged copy of a record, with nothing in it, must not hide the whole one
+        # an empty damaged copy of a record must not hide the intact one
         if said and isinstance(uuid, str):
             self.said.add(uuid)
 
     def _identity(self, record: Record, kind: str, content: object) -> str:
-        """The identity of a record without an id of its own."""
+        """The identity of a record without an id."""
         identity = f"{record.timestamp}\x1f{kind}\x1f{self.transcript.digest(msgspec.json.encode(content))}"
         return f"{identity}\x1f{self.transcript.occurrence(identity)}"
 
@@ -150,7 +151,7 @@ class Reader:
             self.queue.move(operation, record.content, is_kept=self.has_attachments)
 
     def _say(self, record: Record, kind: str) -> bool:
-        """Keep what the record says; whether there was anything."""
+        """Add the contents of the record; returns whether there were any."""
         content = as_blocks(record.message.content) if isinstance(record.message, MessageFields) else None
         if kind == "user":
             self._user(record, content)
@@ -190,7 +191,8 @@ class Reader:
             self.calls.pop(text_of(block.tool_use_id), None)
 
     def _result(self, record: Record, block: Block, line: int, first: int) -> int:
-        """The output of a tool, and the user's words in it; the number of images, numbered from `first`."""
+        """Add the output of a tool, and the user's words in it. Returns the number of images, which are numbered from
+        `first`."""
         images = images_in(block.content, line, first)
         text = content_text(block.content, line, first) or "(no output)"
         call_id, failed = text_of(block.tool_use_id), block.is_error is True
@@ -203,7 +205,7 @@ class Reader:
             result=msgspec.structs.asdict(data) if isinstance(data, ToolResult) else None,
         )
         if failed and call_id in self.changes:
-            self.transcript.touch(self.changes[call_id])  # refused or failed, so nothing was changed
+            self.transcript.touch(self.changes[call_id])  # refused or failed, so nothing changed
         self._add(
             "tool",
             text,
@@ -217,7 +219,7 @@ class Reader:
         return len(images)
 
     def _beside(self, record: Record, rest: list[Block | Other], call_id: str, line: int, first: int) -> None:
-        """Text beside the results: the user's remark on the call, or text that the program inserted."""
+        """Add text next to results: the user's remark on the call, or text that the program inserted."""
         images = images_in(rest, line, first)
         if record.isMeta is True or evidence_in(record, record.origin).is_notice:
             self._add("injected", content_text(rest, line, first), images=images)
@@ -231,7 +233,7 @@ class Reader:
             self._add(role, text, tool_name=name, images=marked_images(text, images), answer=remark)
 
     def _prompt(self, record: Record, parts: Sequence[Passage], content: Content = None, origin: object = None) -> None:
-        """A prompt; text that a model wrote for a sub-agent, or that a program wrote, is not the user's."""
+        """Add a prompt; text that a model wrote for a sub-agent, or a program wrote, is not the user's."""
         evidence = evidence_in(record, origin or record.origin)
         machine_made = (
             record.isMeta is True or record.isSidechain is True or record.isCompactSummary is True or evidence.is_notice
@@ -246,12 +248,12 @@ class Reader:
         if prompted:
             self.is_attended = typed
             self.has_typed = self.has_typed or typed
-        # without a parent it is the first prompt; several such are not rewinds, but several conversations in one file
+        # the first prompt has no parent; several of these are not rewinds, but several conversations in one file
         if prompted and record.type == "user" and isinstance(record.uuid, str) and isinstance(record.parentUuid, str):
             self.prompts.setdefault(record.parentUuid, []).append(record.uuid)
 
     def _assistant(self, record: Record, content: Content) -> None:
-        """Text and tool calls; thinking is left out. The text of a failed call to the API is the program's."""
+        """Add text and tool calls, without thinking. The text of a failed API call is the program's."""
         role: Role = "injected" if record.isApiErrorMessage is True else "assistant"
         if isinstance(content, str):
             self._add(role, content)
@@ -295,7 +297,7 @@ class Reader:
             self.transcript.unknown[f"attachment/{kind}"] += 1
 
     def _compaction(self, metadata: object) -> None:
-        """Everything before was summarised away, but for what the boundary says it kept."""
+        """Record a compaction: everything before was summarised away, except what the boundary says was kept."""
         found = metadata if isinstance(metadata, Compaction) else Compaction()
         segment, preserved = found.preservedSegment, found.preservedMessages
         now = self.transcript.record
@@ -336,8 +338,8 @@ class Reader:
         )
 
     def _answer(self, answer: Answer, tool_name: str) -> None:
-        """The user's words within a result, numbered separately, as the numbers of the parts are in stored ids. In an
-        unattended session a program gave the answer."""
+        """Add the user's words in a result, numbered separately, as the numbers of parts are in stored ids. In an
+        unattended session a program answered."""
         identity = f"{self.identity}\x1fanswer\x1f{self.answers}"
         self.answers += 1
         if self._has_person():
@@ -346,5 +348,5 @@ class Reader:
             self.transcript.add("injected", answer.text, identity, tool_name=tool_name)
 
     def _has_person(self) -> bool:
-        """Whether a person sits at the session now: the one who typed the latest prompt, or who could have."""
+        """Whether the session is currently attended: by the person who typed the latest prompt, or who could have."""
         return is_person(self.latest) if self.is_attended is None else self.is_attended

@@ -1,4 +1,4 @@
-"""The types of Claude Code's records: which are part of the conversation, and which say nothing."""
+"""The types of Claude Code's records: those of the conversation, and those that are ignored."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from memory_pipeline.harnesses.records import words
 
 QUEUE = "queue-operation"
 CHAIN_TYPES = frozenset(("user", "assistant", "system", "attachment", "progress"))
-# State of the program and copies of what other records say.
+# State of the program, and copies of other records.
 _IGNORED = words(
     "progress file-history-snapshot file-history-delta history-suppression agent-name agent-color agent-setting "
     "last-prompt permission-mode mode pr-link bridge-session worktree-state relocated started launched result failed "
@@ -19,9 +19,9 @@ IGNORED_SYSTEM = words(
     "api_refusal model_refusal_fallback model_refusal_no_fallback session_start error scheduled_task_fire "
     "agents_killed memory_saved permission_retry thinking file_snapshot"
 )
-# Attachments repeat what the program knows; of the rest only hooks and queued prompts say something.
+# Attachments repeat state of the program; only hooks and queued prompts have content.
 IGNORED_ATTACHMENTS = words(
-    # files, selections and instructions that go to the model
+    # files, selections and instructions for the model
     "file directory already_read_file edited_text_file edited_image_file pdf_reference compact_file_reference "
     "plan_file_reference selected_lines_in_ide opened_file_in_ide inlined_image_paths nested_memory "
     "current_session_memory relevant_memories instructions session_context environment prompt_snapshot diagnostics "

@@ -45,7 +45,7 @@ class Compaction(Fields):
 
 
 class ToolResult(Fields):
-    """The structured result of a tool, as far as it concerns the user; the rest is large and in the text too."""
+    """The parts of a tool's structured result about the user; the rest is large and also in the text."""
 
     answers: Any = None
     annotations: Any = None
@@ -53,7 +53,7 @@ class ToolResult(Fields):
 
 
 class Record(Fields):
-    """A record of the chain, or one of the small records beside it."""
+    """A record of the chain, or one of the small records next to it."""
 
     type: Any = None
     subtype: Any = None

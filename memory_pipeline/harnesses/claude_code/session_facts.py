@@ -17,7 +17,7 @@ class SessionFacts:
         self.cwd = ""
         self.branch = ""
         self.has_main_chain = False
-        """Whether the file has more than the messages of a sub-agent."""
+        """Whether the file has messages other than those of a sub-agent."""
         self.summaries: list[tuple[str, str]] = []
         """Titles of conversations, each with the last record of its conversation."""
         self._stem = stem
@@ -26,7 +26,7 @@ class SessionFacts:
         self._titles: dict[str, str] = {}
 
     def add_envelope(self, kind: str, record: Record) -> None:
-        """Take over what a record of the conversation says of its session."""
+        """Read the session's data from a record of the conversation."""
         if isinstance(record.sessionId, str):
             self._session_ids[record.sessionId] += 1
         if not self.cwd:
@@ -37,25 +37,25 @@ class SessionFacts:
             self.has_main_chain = True
 
     def add_title(self, kind: str, record: Record) -> None:
-        """Take over a title that the user gave (`custom-title`) or the model (`ai-title`)."""
+        """Read a title given by the user (`custom-title`) or the model (`ai-title`)."""
         title = record.customTitle if kind == "custom-title" else record.aiTitle
         self._titles[kind] = text_of(title).strip() or self._titles.get(kind, "")
 
     @property
     def session_id(self) -> str:
-        """The id in the file's name, if its records have it, else that of most records; a sub-agent's id is added."""
+        """The id in the file's name, if records have it, else the most frequent id; a sub-agent's id is appended."""
         most = self._session_ids.most_common(1)
         session_id = self._stem if self._stem in self._session_ids else most[0][0] if most else ""
         return f"{session_id}/{self._agent_id}" if self._agent_id and not self.has_main_chain else session_id
 
     def title(self, records: Container[str]) -> str:
-        """The title by the user, else by the model, else the latest summary of a conversation with these records."""
+        """The user's title, else the model's, else the latest summary of a conversation with these records."""
         own = [text for leaf, text in self.summaries if leaf in records]
         return self._titles.get("custom-title") or self._titles.get("ai-title") or (own[-1] if own else "")
 
 
 def evidence_in(record: Record, origin: object) -> Evidence:
-    """The evidence of a record for who typed; `origin` is its own or that of its attachment."""
+    """The evidence of a record for its author; `origin` is that of the record or of its attachment."""
     return Evidence(
         agent="claude_code",
         entrypoint=text_of(record.entrypoint),

@@ -1,7 +1,7 @@
 """Cline, Roo Code and Kilo Code's first extension: the tasks of `store.py`, with messages of Anthropic's form.
 
-Older messages have no time; then the time at which the same text was shown is taken, or the time in Roo's description
-of the environment. Such a message is identified by its task and its text, newer ones by their id or time as well.
+Older messages have no time; they get the time at which the same text was shown, or that in Roo's description of the
+environment, and are identified by their task and text. Newer ones are also identified by id or time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _WRITES = words(
     "apply_patch write_file"
 )
 _SPEAKING = {"attempt_completion": "result", "plan_mode_respond": "response"}
-"""Tools with which the model says something, with the argument that contains the text."""
+"""Tools through which the model speaks, with the argument that contains the text."""
 _PUT_IN = ("[TASK RESUMPTION]", "<hook_context", "The user approved switching to act mode.", "<environment_details>")
 _CWD = re.compile(r"# Current (?:Working|Workspace) Directory \(([^)\n]+)\) Files")
 _EDITORS = ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf")
@@ -40,7 +40,7 @@ _SERVERS = ("~/.vscode-server/data", "~/.local/share/code-server", "~/.cursor-se
 
 
 def _storage(extension: str) -> tuple[str, ...]:
-    """The folders of an extension in the storage of every editor."""
+    """The storage folders of an extension in every editor."""
     users = [f"{base}/{editor}" for base in _BASES for editor in _EDITORS]
     return tuple(f"{user}/User/globalStorage/{extension}/tasks" for user in (*users, *_SERVERS))
 
@@ -71,7 +71,7 @@ class Cline(HarnessWithFolders[JsonObject]):
         self.name, self.folders = name, folders or CLINE_FOLDERS
 
     def recognises(self, record: JsonObject) -> bool:
-        """Never: its files are known by their names, since a list of messages may be anybody's."""
+        """Never: its files are recognised by name, as a list of messages has no distinguishing marks."""
         return False
 
     def claims(self, folder: Path, names: Collection[str]) -> tuple[list[Source], list[str]] | None:
@@ -90,7 +90,7 @@ class Reader:
         self.task: JsonObject = {}
         self.is_attended = True
         self.wrapped = not transcript.source.path.endswith(".messages.json")
-        """Whether what was typed always stands in an element."""
+        """Whether typed text is always in an element."""
         self.cwd = ""
         self.calls: dict[str, tuple[str, JsonObject, int | None]] = {}
         self.latest: tuple[str, JsonObject, int | None] = ("", {}, None)
@@ -148,7 +148,7 @@ class Reader:
         put_in = (
             is_summary or message.get("isTruncationMarker") is True or shown.get("displayRole") in ("system", "status")
         )
-        waiting = ""  # the tool whose output is the next text
+        waiting = ""  # the tool whose output is in the next text
         for block in blocks:
             kind, text = text_of(block.get("type")), text_of(block.get("text"))
             if kind == "text" and put_in:

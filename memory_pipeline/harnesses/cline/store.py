@@ -1,8 +1,8 @@
-"""The storage of Cline and its derived extensions: tasks, and the files beside a task.
+"""The storage of Cline and its derived extensions: tasks and their files.
 
 A task of the extension is a folder `tasks/<id>` with `api_conversation_history.json`, a list of messages. Since version
-4 a session is a folder `sessions/<id>` with `<id>.messages.json`, which holds the list in an object, and the manifest
-`<id>.json`; the messages of its sub-agents lie beside them.
+4 a session is a folder `sessions/<id>` with `<id>.messages.json`, an object with that list, and the manifest
+`<id>.json`; messages of sub-agents are in the same folder.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _MESSAGE_START = re.compile(r'\{\s*"(?:id|role|ts)"\s*:')
 _ISO_TIME = re.compile(r"Current time in ISO 8601 UTC format: (\S+)")
 _SAID = ("task", "text", "user_feedback", "completion_result")
 _FIRST = 2
-"""Number of the record of the first message; the one before it is the task."""
+"""Number of the first message's record; the one before it is the task."""
 
 
 def owner(folder: Path) -> str:
-    """The harness to which a folder belongs by its path: Cline, unless it is another extension's."""
+    """The harness that owns a folder, by its path: Cline, unless it belongs to another extension."""
     return next((EXTENSIONS[part.lower()] for part in folder.parts if part.lower() in EXTENSIONS), "cline")
 
 
 def claims(folder: Path, names: Collection[str]) -> tuple[list[Source], list[str]] | None:
-    """The tasks in a folder, and which of the names are not the extension's own; None of any other folder."""
+    """The tasks in a folder, and the names that do not belong to the extension; None for any other folder."""
     if folder.name.lower() in EXTENSIONS:
         return [], [name for name in names if name == "tasks"]
     if HISTORY in names:
@@ -76,7 +76,7 @@ def _source(path: Path, session: str) -> Source:
 
 
 def _messages(raw: bytes, problems: list[Problem]) -> tuple[list[JsonObject], str]:
-    """The messages of a file, and the agent of the session that they belong to."""
+    """The messages of a file, and the agent of their session."""
     agent = ""
     try:
         value: Any = orjson.loads(raw)
@@ -91,12 +91,12 @@ def _messages(raw: bytes, problems: list[Problem]) -> tuple[list[JsonObject], st
 
 
 def _saved(text: str) -> list[JsonObject]:
-    """The whole messages in the text of a file that was cut off or damaged."""
+    """The complete messages in the text of a truncated or damaged file."""
     damaged, found, position = DamagedText(text), list[JsonObject](), 0
     while damaged.left > 0 and (start := _MESSAGE_START.search(text, position)):
         position = start.start() + 1
         if (decoded := damaged.decode(start.start())) and isinstance(decoded[0], dict) and "role" in decoded[0]:
-            # lone surrogates, which only Python's decoder lets in, are dropped: nothing can store them
+            # lone surrogates, which only Python's decoder accepts, are dropped, as they cannot be stored
             found.append(orjson.loads(json.dumps(decoded[0], ensure_ascii=False).encode(errors="ignore")))
             position = decoded[1]
     return found
@@ -105,7 +105,7 @@ def _saved(text: str) -> list[JsonObject]:
 def _file(path: Path) -> Any:
     try:
         return orjson.loads(path.read_bytes())
-    except (OSError, orjson.JSONDecodeError):  # what is beside a session is of use, but not needed
+    except (OSError, orjson.JSONDecodeError):  # files next to a session are optional
         return None
 
 
@@ -125,12 +125,13 @@ def _manifest(path: Path) -> JsonObject:
 
 
 def _history_item(folder: Path) -> JsonObject:
-    """The entry that Roo writes in the task's folder, and Cline for all tasks in one file."""
+    """The entry of the task, which Roo stores in the task's folder, and Cline in one file for all tasks."""
     item = _file(folder / "history_item.json")
     if not isinstance(item, dict):
         listed = objects_of(_file(folder.parent.parent / "state" / "taskHistory.json"))
         item = next((found for found in listed if found.get("id") == folder.name), {})
-    began = int(folder.name) if re.fullmatch(r"1\d{12}", folder.name) else None  # Cline names a task by its time
+    # Cline uses the time as the name of a task
+    began = int(folder.name) if re.fullmatch(r"1\d{12}", folder.name) else None
     return {
         "cwd": text_of(item.get("workspace")) or text_of(item.get("cwdOnTaskInitialization")),
         "created": began,
@@ -139,7 +140,7 @@ def _history_item(folder: Path) -> JsonObject:
 
 
 def _shown_times(folder: Path) -> dict[str, list[Any]]:
-    """The times at which each text was shown, in order: what the extension keeps for its view always has times."""
+    """The times at which each text was shown, in order; the extension's data for display always has times."""
     times: dict[str, list[Any]] = {}
     for message in objects_of(_file(folder / "ui_messages.json")):
         if message.get("say") in _SAID:

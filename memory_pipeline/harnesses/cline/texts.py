@@ -1,7 +1,7 @@
 """Text that Cline writes: elements of a prompt, tool calls as XML, and results as prose.
 
-A user's text is in an element such as `<task>`, with Cline's own words around it. The same elements may occur in the
-output of a tool, for instance of a file that was read, so there they count only in results that Cline wrote.
+A user's text is in an element such as `<task>`, with Cline's own text around it. The same elements may occur in the
+output of a tool, such as a file, so there they only count in results that Cline wrote.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _PATH = deferred(r"<path>\s*([^<]+?)\s*</path>")
 
 
 class Typed(NamedTuple):
-    """A text taken apart."""
+    """The parts of a text."""
 
     before: str
     said: str
@@ -59,19 +59,19 @@ class Outcome(NamedTuple):
 
 
 def typed(text: str) -> Typed | None:
-    """The words of the user in a text of Cline's; None if there are none."""
+    """The user's words in a text written by Cline; None if there are none."""
     found = _TYPED.match(text)
     return Typed(found["lead"].strip(), found["said"], found["rest"].strip()) if found else None
 
 
 def result_in(text: str) -> tuple[str, str] | None:
-    """The tool and its output, where a text tells the result of a call; the output may follow in a text of its own."""
+    """The tool and its output, if a text is the result of a call; the output may also follow in a separate text."""
     found = _RESULT.match(text)
     return (found["tool"], found["output"].strip()) if found else None
 
 
 def outcome(tool: str, text: str, *, is_error: bool = False) -> Outcome:
-    """The result of a tool, without the user's words, which Cline reports in it."""
+    """The result of a tool, separated from the user's words, which Cline reports in it."""
     if text.startswith('{"status":') and (status := object_of(text)):
         denied = status.get("status") == "denied"
         output = text if "feedback" not in status else text_of(status.get("status"))
@@ -85,7 +85,8 @@ def outcome(tool: str, text: str, *, is_error: bool = False) -> Outcome:
 
 
 def spoken_and_called(text: str) -> Iterator[tuple[str, str, JsonObject]]:
-    """An answer of the model: what it says as `("", text, {})`, and its calls as `(tool, "", arguments)`, in order."""
+    """The parts of a model's answer, in order: its text as `("", text, {})`, and its calls as `(tool, "",
+    arguments)`."""
     text = _THINKING.sub("", text)
     end = 0
     for call in _CALL.finditer(text):

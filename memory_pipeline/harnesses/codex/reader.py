@@ -1,9 +1,9 @@
 """Codex CLI: `~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl`, from version 0.34 on.
 
-Most of what is said stands in a rollout twice, as `event_msg` and as `response_item`, and is counted once. Up to 0.152
-a rollout that resumes or forks another begins with a copy of it, written at once, under new times: those messages are
-inherited. From 0.153 on a thread that is resumed or reverted continues in another file, which names the part of the
-thread that it continues in `history_base`.
+Most messages are in a rollout twice, as `event_msg` and as `response_item`, and are counted once. Up to 0.152 a rollout
+that resumes or forks another begins with a copy of it, written at once with new times: those messages are inherited.
+From 0.153 on a resumed or reverted thread continues in another file, which names the part that it continues in
+`history_base`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _TYPES = words(
     "session_meta turn_context response_item event_msg compacted world_state inter_agent_communication "
     "inter_agent_communication_metadata security_risk_score token_usage_record"
 )
-# Measurements, state and second copies of what a `response_item` holds.
+# Measurements, state, and copies of a `response_item`.
 _IGNORED_EVENTS = words(
     "agent_reasoning agent_reasoning_raw_content agent_reasoning_section_break token_count task_started task_complete "
     "turn_started turn_complete turn_aborted context_compacted mcp_tool_call_end web_search_end "
@@ -52,11 +52,11 @@ _IGNORED_EVENTS = words(
 _IGNORED_ITEMS = words(
     "reasoning ghost_snapshot compaction compaction_summary context_compaction compaction_trigger additional_tools"
 )
-# Stand before and behind an image in a prompt, each a text of its own.
+# Texts before and after an image in a prompt.
 _IMAGE_TAG = re.compile(r"\s*</?image\b[^<>]*>\s*")
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _FILE_NAME = re.compile(rf"(?P<thread>{_UUID})(?:_(?P<rollout>{_UUID}))?$")
-# A copy is written within milliseconds; a user or a model needs longer for the next thing.
+# Maximum time between records of a copy, which is written within milliseconds; a user or a model takes longer.
 _COPYING = timedelta(seconds=0.5)
 _LAST_FOREIGN_HEADER = 3
 """Last record at which the header of another session begins a copy of that session."""
@@ -85,7 +85,7 @@ class Codex(Harness[Record]):
         self.name, self.folders = name, folders or _FOLDERS
 
     def recognises(self, record: JsonObject) -> bool:
-        """The wrapper that every line of a rollout has."""
+        """Whether the record has the wrapper of a rollout's line."""
         return text_of(record.get("type")) in _TYPES and isinstance(record.get("payload"), dict)
 
     def reader(self, transcript: Transcript) -> Reader:
@@ -154,7 +154,7 @@ class Reader:
         )
 
     def _session_id(self) -> str:
-        """The thread of the first header, since a forked rollout repeats its parent's; else that of the file's name."""
+        """The thread of the first header, as a forked rollout repeats its parent's; else that of the file's name."""
         return text_of(self.meta.id) or text_of(self.meta.session_id) or self._named("thread")
 
     def _named(self, part: str) -> str:
@@ -162,8 +162,8 @@ class Reader:
         return (named[part] or "") if named else ""
 
     def _part(self) -> Part | None:
-        """The part of the thread that the file is. `history_base` refers to the first file by the id of the thread and
-        to the others by the second id in their names."""
+        """The file as a part of the thread. `history_base` refers to the first file by the id of the thread, and to
+        others by the second id in their names."""
         base, began_at = self.meta.history_base, to_time(self.began)
         end = base.end_ordinal_exclusive if isinstance(base, HistoryBase) else None
         if not isinstance(base, HistoryBase) or not _is_ordinal(end) or not text_of(base.thread_id):
@@ -174,7 +174,7 @@ class Reader:
     def record(self, line: int, record: Record) -> None:
         kind, payload = text_of(record.type), record.payload
         if _is_ordinal(record.ordinal):
-            self.latest_ordinal = max(self.latest_ordinal, record.ordinal)  # some versions give one twice
+            self.latest_ordinal = max(self.latest_ordinal, record.ordinal)  # some versions repeat one
             self.ordinals[self.transcript.record + 1] = self.latest_ordinal
         if kind == "event_msg" and isinstance(payload, Payload) and text_of(payload.type) in _IGNORED_EVENTS:
             self.transcript.skip_record()
@@ -187,7 +187,7 @@ class Reader:
             self._follow_copy(record)
         if kind == "response_item":
             if not (isinstance(record.metadata, Metadata) and record.metadata.compaction_output is True):
-                self._item(payload)  # what a compaction puts out comes again as `compacted`
+                self._item(payload)  # the output of a compaction is repeated as `compacted`
         elif kind == "event_msg":
             self._event(payload)
         elif kind == "session_meta":
@@ -201,7 +201,7 @@ class Reader:
             self.transcript.unknown[kind] += 1
 
     def _header(self, payload: Payload, written: object) -> None:
-        """The first one counts; one of another session, right after it, begins the copy of that session."""
+        """Read a header. The first one counts; one of another session right after it begins a copy of that session."""
         own, other = text_of(self.meta.id), text_of(payload.id)
         if not own:
             self.meta = payload
@@ -216,7 +216,7 @@ class Reader:
             self.inherited.add(self.transcript.record)
 
     def _follow_copy(self, record: Record) -> None:
-        """Whether the record still belongs to the copy with which the file begins."""
+        """Determine whether the record still belongs to the copy at the beginning of the file."""
         if self.first_own_ordinal is not None:
             copied = isinstance(record.ordinal, int) and record.ordinal < self.first_own_ordinal
         else:
@@ -278,7 +278,7 @@ class Reader:
         elif kind in OUTPUT_TYPES:
             self._output(payload)
         elif kind == "agent_message":
-            # from another agent, so the user did not type it
+            # from another agent, not typed by the user
             self._add(self.transcript, "injected", content_text(payload.content, self.transcript.place.line))
         elif kind not in _IGNORED_ITEMS:
             self.transcript.unknown[f"response_item/{kind}"] += 1
@@ -343,10 +343,10 @@ class Reader:
         images: tuple[Image, ...] = (),
         answer: Answer | None = None,
     ) -> int | None:
-        """Keep a message; `identified_by` is what identifies it where the text is only a part of it.
+        """Add a message; `identified_by` identifies it if the text is only a part of it.
 
-        The same words may be said again in a rollout that continues another one: there the time at which it was begun
-        belongs to the identity, which needs no other file. Up to 46ebf5e it did not.
+        The same words may occur again in a rollout that continues another one, so there its start time is part of the
+        identity, which needs no other file. Up to 46ebf5e it was not.
         """
         payload = f"{role}\x1f{essence(identified_by or bare(text))}"
         identity = f"{self.meta.id}\x1f{transcript.digest(payload)}"

@@ -22,7 +22,7 @@ class CallPayload(Fields):
 
 
 class Item(Fields):
-    """`item` of an `item_completed` event, which took the place of several events in 2026."""
+    """`item` of an `item_completed` event, which replaced several events in 2026."""
 
     type: Any = None
     id: Any = None

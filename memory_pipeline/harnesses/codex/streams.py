@@ -1,7 +1,7 @@
-"""Deduplication of events and items of a rollout, after all of it was read.
+"""Deduplication of events and items of a rollout, after reading all of it.
 
-Prompts are `user_message` events (to 2026), `UserMessage` items of `item_completed` (since) and `response_item` of the
-role user, which also carries text that the program inserted; answers likewise.
+Prompts are `user_message` events (until 2026), `UserMessage` items of `item_completed` (since then) and `response_item`
+of the role user, which also contains text inserted by the program; the same holds for answers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Prompt(NamedTuple):
 
 
 class Utterance(NamedTuple):
-    """Something that was said once."""
+    """A deduplicated message."""
 
     role: Role
     text: str
@@ -39,7 +39,7 @@ class Utterance(NamedTuple):
 
 
 class Streams:
-    """Collects what may be there twice."""
+    """A collector of possibly repeated messages."""
 
     def __init__(self) -> None:
         self.event_prompts: list[Prompt] = []
@@ -51,7 +51,8 @@ class Streams:
         """The number of occurrences of each answer, by its text."""
 
     def prompts(self) -> list[Prompt]:
-        """The prompts of the older events, and those of the newer that do not repeat one; some versions write both."""
+        """The prompts of the older events, and those of newer ones that do not repeat one, as some versions write
+        both."""
         left = Counter(prompt.bare for prompt in self.event_prompts)
         prompts = list(self.event_prompts)
         for prompt in self.item_prompts:
@@ -62,10 +63,9 @@ class Streams:
         return prompts
 
     def prompts_once(self, typed: Role) -> Iterator[Utterance]:
-        """The prompts, whose typed words get the role `typed`, and what the program put in.
+        """The prompts, whose typed words get the role `typed`, and text inserted by the program.
 
-        Where there is an event stream, a `response_item` that no event repeats was said by the program in the
-        user's name.
+        If there is an event stream, a `response_item` without a corresponding event comes from the program.
         """
         prompts = self.prompts()
         used = set()
@@ -76,7 +76,7 @@ class Streams:
         for prompt in prompts:
             for speaker, text in prompt.parts:
                 used.add(bare(text))
-                # the event may only name the file of an image, of which the item has the bytes
+                # the event may only have the file name of an image whose bytes are in the item
                 same = pictured.get(bare(text)) if prompt.images else None
                 written, images = same.pop(0) if same else (text, prompt.images)
                 yield Utterance(typed if speaker == "user" else speaker, written, prompt.place, images)
@@ -112,7 +112,7 @@ class Streams:
                 standing.append(waiting.popleft())
             if standing and turns > 0:
                 prompt = standing[-min(turns, len(standing))]
-                # its own `response_item` is the last one before its event
+                # the prompt's `response_item` is the last one before its event
                 start = next((record for record in range(prompt - 1, prompt - 4, -1) if record in items), prompt)
                 while standing and standing[-1] >= start:
                     standing.pop()
@@ -123,11 +123,11 @@ class Streams:
 
 
 def essence(text: str) -> str:
-    """A short stand-in for a text in an identity: for a long one its length, beginning and end, since hashing a whole
-    log takes longer than all the rest."""
+    """A short substitute for a text in an identity: for a long one its length, beginning and end, as hashing a whole
+    log takes longer than everything else."""
     return text if len(text) <= 2000 else f"{len(text)}\x1f{text[:1000]}\x1f{text[-1000:]}"
 
 
 def bare(text: str) -> str:
-    """The text without the marks of images, which name the line that they stand on."""
+    """The text without the marks of images, which contain a line number."""
     return without_marks(text)

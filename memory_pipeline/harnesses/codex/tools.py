@@ -1,4 +1,4 @@
-"""Tool calls of Codex and their results, which every version and every kind of tool writes in another form."""
+"""Tool calls of Codex and their results, whose form depends on the version and the kind of tool."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CALL_TYPES = frozenset(_ARGUMENTS)
 OUTPUT_TYPES = frozenset(("function_call_output", "custom_tool_call_output", "tool_search_output"))
 _PATCHED_FILE = re.compile(r"\*\*\* (?:(?:Add|Update|Delete) File|Move to): ([^\n]+)")
 _EXIT_CODE = re.compile(r"(?:Process exited with code|Exit code:) (-?\d+)")
-# What Codex answers itself when a tool could not be run or gave an error: such a result has no exit code.
+# Codex's own answers if a tool could not be run or failed, which have no exit code.
 _FAILED = re.compile(
     r"Script (?:failed|error:)|failed in sandbox|unsupported (?:custom tool )?call|execution error: |err: "
     r"|tool call error: |failed to parse [\w ]*arguments|(?:exec_command|write_stdin) failed"
@@ -33,7 +33,7 @@ _FAILED = re.compile(
     r"|unable to (?:locate|read|process) (?:image|media)|\w+ is unavailable in \w+ mode"
 )
 _SCRIPT = r"(?:Script failed\n(?:Wall time[^\n]*\n)?(?:Output:\n)?\s*)?(?:Script error:\s*)?"
-# The user said no, or pressed Escape: then they go on with a message of their own.
+# Results after the user refused or pressed Escape, and then continues with a message.
 _REFUSED = re.compile(
     rf"{_SCRIPT}(?:Wall time: [^\n]*\n)?(?:(?:exec command|patch) rejected by user"
     r"|user (?:rejected|cancelled) MCP tool call|(?:command )?aborted by user)\b(?! approval settings)"
@@ -63,7 +63,7 @@ class Output(NamedTuple):
     """The JSON value, decoded; else the text or the blocks."""
     failed: bool
     refused: bool
-    """The user refused or interrupted the call, so that nothing failed."""
+    """Whether the user refused or interrupted the call, in which case nothing failed."""
 
 
 def read_call(payload: CallPayload) -> Call:

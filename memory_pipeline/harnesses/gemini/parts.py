@@ -18,7 +18,7 @@ _READS = words("read_file read_many_files")
 _WRITES = words("write_file replace edit smart_edit")
 _UNANSWERED = words("validating scheduled awaiting_approval executing")
 _FAILED_COMMAND = re.compile(r"^Exit Code: -?[1-9]", re.MULTILINE)
-# What the program adds to a prompt: files named with `@`, a hook's words, a hint to use an agent.
+# Text that the program adds to a prompt: files given with `@`, output of a hook, a hint to use an agent.
 _ADDED = re.compile(
     r"(--- Content from referenced files ---.*?(?:--- End of content ---|\Z)"
     r"|<hook_context>.*?(?:</hook_context>|\Z)"
@@ -41,12 +41,12 @@ _SUMMARY = "<state_snapshot>"
 
 
 class Piece(NamedTuple):
-    """A future message, found in a record."""
+    """A part of a record that becomes a message."""
 
     role: Role
     text: str
     key: tuple[object, ...]
-    """Identifies it in its session."""
+    """The key that identifies it in its session."""
     said_at: object = None
     """The time, unless it is that of the record."""
     tool_name: str | None = None
@@ -88,7 +88,7 @@ def pieces_of(identity: str, record: JsonObject, line: int) -> Iterator[Piece]:
 
 
 def parts_of(content: object) -> list[JsonObject]:
-    """The content as parts, in whichever of its forms it is."""
+    """The content as parts, from any of its forms."""
     if isinstance(content, str):
         return [{"text": content}]
     found = content if isinstance(content, list) else [content]
@@ -101,7 +101,7 @@ def plain_text(record: JsonObject) -> str:
 
 
 def image_parts(record: JsonObject) -> list[JsonObject]:
-    """The images of a record in the order in which they are numbered: those of its content, then those of its tools."""
+    """The images of a record in order of their numbers: those of its content, then those of its tools."""
     calls = record.get("toolCalls")
     found = parts_of(record.get("content"))
     for call in calls if isinstance(calls, list) else ():
@@ -110,12 +110,12 @@ def image_parts(record: JsonObject) -> list[JsonObject]:
 
 
 def is_summary(text: str) -> bool:
-    """Whether a text is what the model's context was compressed to."""
+    """Whether a text is the summary of a compressed context."""
     return _SUMMARY in text
 
 
 Numbers = dict[int, Image]
-"""The images of a record by the `id()` of the part that each stands in."""
+"""The images of a record by the `id()` of their part."""
 
 
 def _numbers(record: JsonObject, line: int) -> Numbers:
@@ -124,7 +124,7 @@ def _numbers(record: JsonObject, line: int) -> Numbers:
 
 
 def _with_nested(parts: Iterable[JsonObject]) -> Iterator[JsonObject]:
-    """The parts, with those in a tool's response."""
+    """The parts, including those in a tool's response."""
     for part in parts:
         yield part
         answer = part.get("functionResponse")
@@ -156,14 +156,14 @@ def _images_of(parts: Iterable[JsonObject], numbers: Numbers) -> tuple[Image, ..
 
 
 def _prompt(identity: str, record: JsonObject, parts: list[JsonObject], numbers: Numbers) -> Iterator[Piece]:
-    """A record of the user role: what the user typed, and what the program added."""
+    """The pieces of a record of the user role: typed text, and text added by the program."""
     spoken = "\n".join(text for part in parts if (text := _spoken(part)))
     typed = "\n".join(text for part in parts_of(record.get("displayContent")) if (text := _spoken(part)))
     answers = any("functionResponse" in part for part in parts)
     if answers:
         passages: list[Passage] = [("injected", spoken)]
     elif typed.strip():
-        # what is displayed is what was typed; the model got it with files, commands and hints filled in
+        # the displayed text was typed; the model got it with files, commands and hints filled in
         passages = [*_passages(typed), ("injected", spoken.removeprefix(typed))]
     else:
         passages = list(_passages(spoken))
@@ -186,7 +186,7 @@ def _passages(text: str) -> Iterator[Passage]:
 
 
 def _tool(identity: str, number: int, call: JsonObject, numbers: Numbers) -> Iterator[Piece]:
-    """A call, and its result once there is one."""
+    """A call, and its result if there is one."""
     key = text_of(call.get("id")) or f"{identity}/{number}"
     name, status, arguments = text_of(call.get("name")), call.get("status"), call.get("args")
     failed = status in ("error", "cancelled")
@@ -195,7 +195,7 @@ def _tool(identity: str, number: int, call: JsonObject, numbers: Numbers) -> Ite
     text, images = _result(parts_of(call.get("result")), numbers)
     if text or text_of(status) not in _UNANSWERED:
         text = text or text_of(call.get("resultDisplay")) or "(no output)"
-        # what is cancelled was refused or interrupted by the user
+        # cancelled means refused or interrupted by the user
         failed = status == "error" or (name == "run_shell_command" and bool(_FAILED_COMMAND.search(text)))
         said_at = call.get("timestamp")
         no = REFUSED if status == "cancelled" else None
@@ -205,7 +205,7 @@ def _tool(identity: str, number: int, call: JsonObject, numbers: Numbers) -> Ite
 
 
 def _answers(name: str, arguments: object, text: str) -> list[Answer]:
-    """The user's answers to questions, or to a plan, of which only the file is known."""
+    """The user's answers to questions, or to a plan, whose file alone is known."""
     if name == _PLAN:
         said = _PLAN_ANSWER.match(text)
         named = arguments.values() if isinstance(arguments, dict) else ()
@@ -254,5 +254,5 @@ def _files(name: str, arguments: Any) -> tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def written(record: JsonObject) -> str:
-    """The whole record, as the id of a message that has none."""
+    """The whole record as text, which identifies a message without an id."""
     return _json(record)

@@ -1,12 +1,12 @@
 """Gemini CLI: `~/.gemini/tmp/<project>/chats/`, a JSON snapshot of a session, or since 2026 a JSONL log of it.
 
-A snapshot is rewritten after every turn, so exports of one session repeat each other; its messages have ids. The log
-repeats a message whenever something was added to it: the last version counts. `$rewindTo` voids a message and all after
-it; `$set` changes the metadata and, with `messages`, replaces the model's context. A prompt or a reply may occur only
-there.
+A snapshot is rewritten after every turn, so exports of one session overlap; its messages have ids. The log repeats a
+message whenever something is added: the last version counts. `$rewindTo` voids a message and all after it; `$set`
+changes the metadata and, with `messages`, replaces the model's context, which may be the only place of a prompt or
+reply.
 
-The records are plain dicts: the metadata, and one per message, with their lines; in a snapshot the metadata have 0 and
-a message its position among the messages, from 1. `parts.image_parts` has the images of a record in their order.
+The records are plain dicts: the metadata, and one per message, with their lines; in a snapshot the metadata have number
+0 and each message its position, counted from 1. `parts.image_parts` gives the images of a record in order.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from memory_pipeline.harnesses.transcript import Place, Transcript
 _TYPES = words("user gemini info error warning")
 _SPOKEN = ("user", "gemini")
 _ACKNOWLEDGED = re.compile(r"Got it\. Thanks for the (?:additional )?context!?")
-"""Replies that Gemini CLI writes for the model to text that it inserts."""
+"""Replies in the model's name that Gemini CLI writes to its own inserted text."""
 _DIRECTORY = re.compile(r"(?:working in the directory: |Workspace Directories:\**\s+- )(\S[^\n]*)")
 _FIRST_LINES = 20
-"""Lines that are looked at to tell a log from a snapshot that stands on many lines."""
+"""Number of lines that are read to distinguish a log from a snapshot over several lines."""
 _MAX_PATH = 4096
 _MESSAGES = re.compile(r'"messages"\s*:\s*\[')
 _AGE = re.compile(r"([1-9]\d{0,5})([hdwm])")
@@ -46,8 +46,8 @@ class Gemini(HarnessWithRecords[JsonObject]):
     folders = ("${GEMINI_CLI_HOME:-~}/.gemini/tmp",)
     record_type: type[JsonObject] = dict
     side_files = (
-        "logs.json",  # the prompts of all sessions of a project
-        "logs/session-*.jsonl",  # what the program did
+        "logs.json",  # prompts of all sessions of a project
+        "logs/session-*.jsonl",  # log of the program
         "checkpoints/*.json",
         "checkpoint-*.json",
         "tool-outputs/*/*.json",
@@ -60,7 +60,7 @@ class Gemini(HarnessWithRecords[JsonObject]):
     )
 
     def retention_days(self, settings: JsonObject) -> float | None:
-        """30 by default, where `general.sessionRetention` is not switched off."""
+        """The days of retention, 30 by default, unless `general.sessionRetention` is off."""
         general = settings.get("general")
         retention = general.get("sessionRetention") if isinstance(general, dict) else None
         retention = retention if isinstance(retention, dict) else {}
@@ -68,7 +68,7 @@ class Gemini(HarnessWithRecords[JsonObject]):
         return int(age[1]) * _DAYS[age[2]] if age and retention.get("enabled", True) is True else None
 
     def recognises(self, record: JsonObject) -> bool:
-        """A snapshot, the first record of a log, or a message where that was lost."""
+        """Whether the record is a snapshot, the first record of a log, or a message if that was lost."""
         if isinstance(record.get("sessionId"), str):
             return isinstance(record.get("projectHash"), str) or isinstance(record.get("messages"), list)
         return (
@@ -108,7 +108,7 @@ def _is_log(path: Path) -> bool:
             except orjson.JSONDecodeError:
                 continue
             if isinstance(record, dict) and record:
-                # a log may have been added to a snapshot on one line
+                # a log may have been appended to a snapshot on one line
                 return not isinstance(record.get("messages"), list) or bool(file.readline().strip())
     return False
 
@@ -149,13 +149,13 @@ def _recovered(raw: bytes, problems: list[Problem]) -> JsonObject:
 
 
 def _decoded(damaged: DamagedText, start: int) -> tuple[JsonObject | None, int]:
-    """The object that begins there, and the position after it."""
+    """The object that begins at this position, and the position after it."""
     value, end = damaged.decode(start) or (None, start + 1)
     return (value if isinstance(value, dict) else None), end
 
 
 class _Message:
-    """A message in its last version, and where it stands."""
+    """A message in its last version, with its place."""
 
     __slots__ = ("kind", "pieces", "place", "plain")
 
@@ -170,7 +170,7 @@ class Reader:
         self.cwd = ""
         self.messages: dict[str, _Message] = {}
         self.voided: set[str] = set()
-        # the ids in the order in which they were first said, and of what was not voided the places in that order
+        # the ids in order of their first occurrence, and the places of active ones in that order
         self.names: list[str] = []
         self.numbers: dict[str, int] = {}
         self.standing: list[int] = []
@@ -189,7 +189,7 @@ class Reader:
         elif text_of(record.get("type")) in _TYPES:
             self._message(line, record)
         elif line == 0 or isinstance(record.get("sessionId"), str):
-            messages = record.get("messages")  # a snapshot on one line, to which a log was added
+            messages = record.get("messages")  # a snapshot on one line with an appended log
             for message in messages if isinstance(messages, list) else ():
                 if isinstance(message, dict):
                     self.transcript.next_record(line, message.get("timestamp"))
@@ -211,7 +211,7 @@ class Reader:
                     message.place._replace(said_at=at, written_at=at, is_timed=True) if at else message.place
                 )
                 handle = transcript.add(
-                    # a question of a sub-agent is answered by the user
+                    # the user answers a sub-agent's question
                     "injected" if piece.role == "user" and not attended and not piece.answer else piece.role,
                     piece.text,
                     "\x1f".join(map(str, (session_id, *piece.key))),
@@ -237,7 +237,7 @@ class Reader:
             ]
         known = self.messages.get(identity)
         if known:
-            # a newer version of what was said before keeps its time
+            # a newer version of a message keeps its time
             place = known.place._replace(line=line)
             if (known.kind, known.plain) != (kind, plain):
                 del self.by_words[known.kind, known.plain][identity]
@@ -254,7 +254,7 @@ class Reader:
             self.cwd = directory[1].strip()
 
     def _rewind(self, identity: str) -> None:
-        """Void a message and all after it; Gemini CLI clears everything when it does not know the message."""
+        """Void a message and all after it; for an unknown message Gemini CLI clears everything."""
         start = bisect_left(self.standing, self.numbers[identity]) if self._stands(identity) else 0
         self.voided.update(self.names[number] for number in self.standing[start:])
         del self.standing[start:]
@@ -263,10 +263,10 @@ class Reader:
         return identity in self.messages and identity not in self.voided
 
     def _set_context(self, line: int, context: list[JsonObject]) -> None:
-        """The model's context was exchanged: to mask what tools said, after a failure, or for a summary.
+        """Handle a replacement of the model's context: to mask tool output, after a failure, or for a summary.
 
-        Messages that stood before are known by their ids, or else by their words. A prompt stays as it was first read,
-        for the context has it with what the program added.
+        Earlier messages are recognised by their ids or words. A prompt stays as first read, as the context has it with
+        additions of the program.
         """
         found: set[str] = set()
         added = []
@@ -302,7 +302,7 @@ class Reader:
             self._message(line, message, synthetic=not is_reply and (summarised or message.get("type") == "gemini"))
 
     def _renew(self, line: int, identity: str, record: JsonObject) -> None:
-        """Take a newer version of a reply; what its tools said stays, since the context may have it masked."""
+        """Use a newer version of a reply, but keep the tool output, which may be masked in the context."""
         known, plain = self.messages[identity], plain_text(record)
         newer = list(pieces_of(identity, record, line))
         had = {piece.key for piece in known.pieces}
@@ -315,7 +315,7 @@ class Reader:
         known.pieces += [piece for piece in newer if piece.key not in had]
 
     def _cwd(self) -> str:
-        """The project's directory. The hash in the metadata does not name it, but newer versions note it nearby."""
+        """The project's directory. The metadata only have its hash, but newer versions store it in a file."""
         directories: Any = self.metadata.get("directories")
         if isinstance(directories, list) and directories and isinstance(directories[0], str):
             return directories[0]

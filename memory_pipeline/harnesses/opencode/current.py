@@ -1,8 +1,7 @@
 """Messages of OpenCode 2.x, converted into the records of 1.x: a message with its parts.
 
-A row of `session_message` has a whole message: what the user typed with its files, a step of the model with its text
-and tool calls, a command that the user ran, or text that the program inserted. `opencode export` writes the same
-objects.
+A row of `session_message` has a whole message: typed text with its files, a step of the model with text and tool calls,
+a command that the user ran, or text inserted by the program. `opencode export` writes the same objects.
 """
 
 from __future__ import annotations
@@ -12,12 +11,12 @@ from collections.abc import Iterator
 from memory_pipeline.harnesses.records import JsonObject, objects_of, text_of, words
 
 STATES = words("idle agent-switched model-switched location-switched")
-"""Types of messages in which nothing is said."""
+"""Types of messages without text."""
 _PUT_IN = words("synthetic system skill")
 
 
 def record_of(kind: str, data: JsonObject) -> JsonObject:
-    """A message of the type as `{"message": …, "parts": […]}`; the data hold its id and times."""
+    """A message of the type as `{"message": …, "parts": […]}`; the data contain its id and times."""
     message = {name: data.get(name) for name in ("id", "time", "time_created")}
     if kind == "user":
         return {"message": message | {"role": "user"}, "parts": list(_typed(data))}
@@ -41,14 +40,14 @@ def _put_in(text: object) -> JsonObject:
 
 
 def _typed(data: JsonObject) -> Iterator[JsonObject]:
-    """The text that the user typed, its files, and the skills that it calls for."""
+    """The text that the user typed, its files, and the skills that it calls."""
     yield {"type": "text", "text": text_of(data.get("text"))}
     yield from map(_file, objects_of(data.get("files")))
     yield from (_put_in(skill["text"]) for skill in objects_of(data.get("skills")) if text_of(skill.get("text")))
 
 
 def _file(file: JsonObject) -> JsonObject:
-    """A file, as base64 or by its address."""
+    """A file, as base64 or as a URL."""
     kind, content = text_of(file.get("mime")), text_of(file.get("data"))
     url = f"data:{kind};base64,{content}" if content else text_of(file.get("uri"))
     return {"type": "file", "mime": kind, "filename": text_of(file.get("name")), "url": url}
@@ -103,7 +102,7 @@ def _command(data: JsonObject) -> JsonObject:
 
 
 def _compaction(message: JsonObject, data: JsonObject) -> JsonObject:
-    """The summary once it is whole; until then, and where it failed, nothing was summarised away."""
+    """The summary if it is complete; before that, and if it failed, nothing was summarised away."""
     if data.get("status") == "completed":
         text = {"type": "text", "text": text_of(data.get("summary"))}
         return {"message": message | {"role": "assistant", "summary": True, "finish": "stop"}, "parts": [text]}

@@ -1,9 +1,9 @@
 """The tables of OpenCode's SQLite database; `harnesses/sqlite.py` opens it.
 
 Since 1.2 a session has rows in `session`, `message` and `part`; since 2.0 in `session_v2`, `session_message` and, for
-prompts that wait until the model has time for them, `session_inbox`. An upgrade copies every session and leaves the old
-tables as they are. A session that is in both is one session: what the old tables have of it is read from there, so that
-it keeps its ids, and the rest from the new ones, which decide what was taken back.
+prompts that wait for the model, `session_inbox`. An upgrade copies every session and keeps the old tables. A session in
+both is one session: its messages in the old tables are read there, so that they keep their ids, and the rest from the
+new ones, which also determine what was undone.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MESSAGES = ("message", "part", "session_message", "session_inbox")
 
 
 def database_sources(database: Path) -> tuple[list[Source], bool]:
-    """The sessions of a database, and whether it could not be looked into because it is locked."""
+    """The sessions of a database, and whether it could not be read because it is locked."""
     return listed_sources(database, _list)
 
 
@@ -53,7 +53,7 @@ def _list(connection: sqlite3.Connection, database: Path, state: State) -> list[
         if tables:
             raise NotASessionError("It is an SQLite database, but not one of OpenCode.")
         return []
-    # of a session that is in both tables the newer row counts
+    # for a session in both tables the newer row counts
     rows = [row for name in _SESSIONS if name in tables for row in rows_of(connection, name, lambda _: None)]
     sessions = {text(row.get("id")): row for row in rows}
     try:
@@ -61,7 +61,7 @@ def _list(connection: sqlite3.Connection, database: Path, state: State) -> list[
     except sqlite3.DatabaseError as error:
         if is_busy(error):
             raise
-        # of a damaged one, every session may have changed whenever the file has
+        # in a damaged one, any session may have changed with the file
         modified = max(state.modified_ns, state.log_modified_ns)
         return [Source(str(database), identity, state.size, modified) for identity in sessions]
     sources = []
@@ -77,7 +77,7 @@ def _list(connection: sqlite3.Connection, database: Path, state: State) -> list[
 
 
 def _counted(connection: sqlite3.Connection, tables: set[str]) -> dict[str, list[tuple[int, int]]]:
-    """The number of rows that each session has in each table of messages, and when the latest of them was changed."""
+    """The number of rows of each session in each table of messages, and the latest change of one."""
     counted: dict[str, list[tuple[int, int]]] = {}
     for table in filter(tables.__contains__, _MESSAGES):
         columns = {column[0] for column in connection.execute(f"SELECT * FROM {table} LIMIT 0").description}
@@ -108,12 +108,12 @@ def from_database(source: Source, problems: list[Problem]) -> Iterator[tuple[int
 
 
 class _Ancestor(NamedTuple):
-    """A session that another one is a fork of."""
+    """A session of which another one is a fork."""
 
     ids: dict[int, str]
-    """Its messages by their numbers."""
+    """Ids of its messages, by number."""
     old: dict[str, JsonObject]
-    """Its rows in the old table by their ids."""
+    """Its rows in the old table, by id."""
 
 
 class _Session:
@@ -126,10 +126,10 @@ class _Session:
         self.row = self.new_row or self.old_row
 
     def messages(self) -> Iterator[JsonObject]:
-        """Its messages; the number of the one at hand is that of the damage."""
+        """Its messages; damage is reported with the number of the current one."""
         old = self._old_rows(self.identity)
         rows = self._rows("session_message", "session_id", self.identity)
-        # 1.x has the newer table too, and 2.0 a session before it is copied
+        # 1.x also has the newer table, and 2.0 may have a session before copying it
         if old and not (self.new_row and rows):
             yield from (record for row in old if (record := self._old_record(row)))
             return
@@ -143,8 +143,8 @@ class _Session:
                 yield record
 
     def _old_messages(self, old: list[JsonObject], standing: set[str]) -> Iterator[JsonObject]:
-        """Rows of a session in the tables of 1.x. Behind the last message that the new ones still have, everything that
-        they once had was taken back; summaries were never copied as messages of their own.
+        """The rows of a session in the tables of 1.x. After the last message that the new tables still have, everything
+        that they once had was undone; summaries were never copied as messages.
         """
         last = max((place for place, row in enumerate(old) if text(row.get("id")) in standing), default=-1)
         undone = self._undone_before_the_upgrade()
@@ -163,7 +163,7 @@ class _Session:
         return text_of(revert.get("messageID"))
 
     def _new_messages(self, rows: list[JsonObject], old: set[str]) -> Iterator[JsonObject]:
-        """The rows of the new table, without those that the old tables have of this session."""
+        """The rows of the new table that are not in the old tables."""
         ancestors = self._ancestors()
         copied = {identity: row for fork in ancestors for identity, row in fork.old.items()}
         before: JsonObject = {}
@@ -171,7 +171,7 @@ class _Session:
             origin = _origin(row, ancestors)
             kind, is_known = text(row.get("type")), origin in old or origin in copied
             split = kind == "synthetic" and before.get("time_created") == row.get("time_created")
-            # what the program had put into a prompt became a message of its own, behind the prompt
+            # text that the program inserted into a prompt became a separate message after it
             if origin not in old and not (split and before.get("is_known")):
                 is_old = origin in copied and kind != "compaction"
                 record = self._old_record(copied[origin]) if is_old else self._new_record(row)
@@ -183,7 +183,7 @@ class _Session:
             before = {**row, "is_known": is_known}
 
     def _ancestors(self) -> list[_Ancestor]:
-        """The sessions that this one is a fork of, the nearest first."""
+        """The sessions of which this one is a fork, nearest first."""
         found: list[_Ancestor] = []
         seen = {self.identity}
         row = self.row
@@ -240,8 +240,8 @@ class _Session:
 
 
 def _origin(row: JsonObject, ancestors: list[_Ancestor]) -> str:
-    """Id of the message that a row is a copy of, else its own; "" where the original is gone. A copy has the number of
-    its original, which also ends its id.
+    """Id of the message of which a row is a copy, else its own; "" if the original is gone. A copy has the number of
+    its original, which is also the end of its id.
     """
     place, identity = number(row.get("seq")), text(row.get("id"))
     for ancestor in ancestors:
@@ -252,7 +252,7 @@ def _origin(row: JsonObject, ancestors: list[_Ancestor]) -> str:
 
 
 def in_order(found: Iterable[JsonObject]) -> list[JsonObject]:
-    """Messages by when they were made."""
+    """The messages in order of creation."""
 
     def order(message: JsonObject) -> tuple[float, str]:
         time = message.get("time")

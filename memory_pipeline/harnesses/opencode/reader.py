@@ -1,14 +1,13 @@
-"""OpenCode: `~/.local/share/opencode`, sessions in JSON folders (to version 1.1) or in an SQLite database (since 1.2),
-and the files that `opencode export` writes. Kilo and MiMoCode use the same formats.
+"""OpenCode: `~/.local/share/opencode`, sessions in JSON folders (until version 1.1) or in an SQLite database (since
+1.2), and the files of `opencode export`. Kilo and MiMoCode use the same formats.
 
-A fork copies messages under new ids, with their times, and before 2.0 does not name its original. So a message is
-identified by its start, its prompt and what in it is kept when it is copied, such as the id of a tool call: copies have
-the ids of their originals, and so do the messages of a session that is in the folders and in the database. A prompt of
-2.x is identified by its own id or, as `origin`, that of its original, since its time is set only after waiting and a
-fork names its parent.
+A fork copies messages with new ids but the same times, and before 2.0 does not name its original. So a message is
+identified by its start, its prompt, and data that copies keep, such as the id of a tool call: copies get the ids of
+their originals, and so do messages that are in the folders and in the database. A prompt of 2.x is identified by its
+own id or that of its original (`origin`), as its time is only set after waiting and a fork names its parent.
 
-The records are those of `store.records`. An image is a `file` part with a media type of an image, or such an attachment
-of a tool's result, counted as `image_parts` meets them.
+The records are those of `store.records`. An image is a `file` part with an image media type, or such an attachment of a
+tool's result, counted in the order of `image_parts`.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ from memory_pipeline.harnesses.records import JsonObject, list_of, object_of, te
 from memory_pipeline.harnesses.speakers import split_by_speaker
 from memory_pipeline.harnesses.transcript import Transcript
 
-# Thoughts, and what marks where a step of the model begins and ends.
+# Thoughts, and marks at the beginning and end of a model's step.
 _IGNORED = words("reasoning step-start step-finish snapshot retry agent")
 _READS = words("read")
 _WRITES = words("write edit multiedit")
 _COMMANDS = words("bash shell")
 _MAIN_AGENT = "main"
 _PLACEHOLDER = re.compile(r"(?:New session|Child session) - \d{4}-\d\d-\d\dT")
-# `opencode run` puts an argument with blanks into quotes.
+# `opencode run` quotes an argument with blanks.
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 
 
@@ -63,12 +62,13 @@ class OpenCode(HarnessWithFolders[JsonObject]):
     )
 
     def __init__(self, name: str = "opencode", *folders: str) -> None:
-        """An agent whose folder and database have its name; a variable names another database, from there on."""
+        """An agent whose folder and database have its name; a variable can set another database, relative to that
+        folder."""
         self.name = name
         self.folders = (f"{_DATA}/{name}", f"{_DATA}/{name}/${{{name.upper()}_DB:-}}", *folders)
 
     def recognises(self, record: JsonObject) -> bool:
-        """The file of a session in the JSON folders, or an export."""
+        """Whether the record is a session file of the JSON folders, or an export."""
         session = record if "projectID" in record else object_of(record.get("info"))
         return text_of(session.get("id")).startswith("ses_")
 
@@ -85,7 +85,7 @@ class OpenCode(HarnessWithFolders[JsonObject]):
 
 
 def image_parts(parts: list[JsonObject]) -> list[JsonObject]:
-    """The images of a message in the order in which they are numbered; each has a `mime` and a `url`."""
+    """The images of a message in order of their numbers; each has a `mime` and a `url`."""
     found = []
     for part in parts:
         found += [part, *list_of(object_of(part.get("state")).get("attachments"))]
@@ -104,7 +104,7 @@ class Reader:
         self.prompt = ""
         self.typed = ""
         self.overflown = ""
-        # of the message that is being read
+        # data of the current message
         self.message: JsonObject = {}
         self.images: dict[int, Image] = {}
 
@@ -139,7 +139,7 @@ class Reader:
             self.transcript.unknown[f"message/{role}"] += 1
 
     def _begin(self, number: int, part: JsonObject | None = None) -> None:
-        """A message, or a part of it, each of which can be voided."""
+        """Begin a message or a part of it, each of which can be voided."""
         owner = part if part is not None else self.message
         times = object_of(owner.get("time")) or object_of(object_of(owner.get("state")).get("time"))
         said = times.get("start") or times.get("created") or self._time(self.message, "created")
@@ -171,14 +171,14 @@ class Reader:
                 self.compactions[text_of(self.message.get("id"))] = part
             elif text_of(kind) not in _IGNORED:
                 self.transcript.unknown[f"part/{kind}"] += 1
-        # without the marks of images, which name the number of their record, and in whichever order they were copied
+        # without the marks of images, which contain record numbers, and independent of the order of copied parts
         said = self.transcript.digest(
             "\n".join(sorted(text_of(part.get("text")) or text_of(part.get("url")) for part, _ in typed))
         )
         self.prompt = f"{self._begun()}\x1f{said}"
         if typed:
             self._begin_part(typed[0][0])
-            # after the context was too long, OpenCode sends the prompt again, in a message of its own
+            # if the context was too long, OpenCode repeats the prompt in a new message
             self._say("\n".join(text for _, text in typed).strip(), again=said == self.overflown)
             self.typed = said
         self.overflown = ""
@@ -196,7 +196,7 @@ class Reader:
             self._add(role, part, "user", number, images=images if speaker == "user" else ())
 
     def _is_typed(self) -> bool:
-        """Whether a person typed the message; MiMoCode has the prompts of sub-agents among those of the session."""
+        """Whether a person typed the message; MiMoCode stores prompts of sub-agents among those of the session."""
         agent = text_of(self.message.get("agent_id"))
         parent = self._parent() or ("" if agent in ("", _MAIN_AGENT) else agent)
         return is_person(Evidence(OpenCode.format, parent_session=parent, cwd=self._cwd()))
@@ -222,7 +222,7 @@ class Reader:
                     named[last_call] = _files(part)
                     changed.update(named[last_call][1])
             elif kind == "patch":
-                # what the step changed, also by commands
+                # changes of the step, including those by commands
                 more = [path for path in list_of(part.get("files")) if isinstance(path, str)]
                 if last_call is not None:
                     named[last_call][1].extend(path for path in more if path not in changed)
@@ -239,7 +239,7 @@ class Reader:
             self._compacted()
 
     def _compacted(self) -> None:
-        """A summary counts when the message that it answers asked for a compaction."""
+        """Record a compaction: a summary counts if the message that it answers requested one."""
         asked = text_of(self.message.get("parentID"))
         compaction = self.compactions.get(asked)
         if compaction is None and asked in self.starts:
@@ -252,7 +252,7 @@ class Reader:
             self.overflown = self.typed
 
     def _call(self, part: JsonObject) -> int | None:
-        """A call, and its result once there is one."""
+        """Add a call, and its result if there is one."""
         state = object_of(part.get("state"))
         name, status = text_of(part.get("tool")), state.get("status")
         key = text_of(part.get("callID")) or _start(part) or text_of(part.get("id"))
@@ -304,8 +304,7 @@ class Reader:
         )
 
     def _begun(self) -> object:
-        """The start of the message, or the id of its original, which distinguishes it from others with the same
-        words."""
+        """The start of the message, or the id of its original, which distinguishes messages with the same words."""
         return text_of(self.message.get("origin")) or self._time(self.message, "created")
 
     def _parent(self) -> str:
@@ -321,7 +320,7 @@ class Reader:
 
 
 def _start(part: JsonObject) -> object:
-    """The start of a part, in the harness's own unit."""
+    """The start of a part, in the harness's unit."""
     return (object_of(part.get("time")) or object_of(object_of(part.get("state")).get("time"))).get("start")
 
 

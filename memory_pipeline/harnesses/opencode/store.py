@@ -1,7 +1,7 @@
 """The storage of OpenCode: folders of JSON files until version 1.1, an SQLite database since 1.2.
 
-Upgrading copied the folders into the database and left them, so a session that is in both is read from the database.
-`opencode export` writes a file with one session: of 1.x messages with their parts, of 2.x those of the new table.
+Upgrading copied the folders into the database and kept them, so a session in both is read from the database. `opencode
+export` writes a file with one session: for 1.x messages with their parts, for 2.x those of the new table.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from memory_pipeline.harnesses.records import DamagedText, JsonObject, objects_o
 from memory_pipeline.harnesses.sqlite import decoded
 
 _DATABASE = re.compile(r"(\w+)(?:-[\w.-]+)?\.db")
-"""A database is named after its agent, and after the release channel where that is not the usual one."""
+"""The name of a database: the agent, and the release channel if it is not the default."""
 _INFO = re.compile(r'"info"\s*:\s*(?=\{)')
 _MESSAGES = re.compile(r'"messages"\s*:\s*\[')
 _NEXT = re.compile(r"[\s,]*(?=\{)")
 
 
 def claims(folder: Path, names: Collection[str], agent: str) -> tuple[list[Source], list[str]] | None:
-    """The sessions of a folder with a database or JSON folders of the agent, and which of the names are not its own;
-    None of any other folder.
+    """The sessions of a folder with a database or JSON folders of the agent, and the names that do not belong to it;
+    None for any other folder.
     """
     elsewhere = Path(os.environ.get(f"{agent.upper()}_DB", "")).name
     databases = [
@@ -48,7 +48,7 @@ def claims(folder: Path, names: Collection[str], agent: str) -> tuple[list[Sourc
         sources += listed
         waiting = waiting or locked
     taken = {source.session for source in sources}
-    # while a database is locked for the first time it is not known which sessions it has as well
+    # while a new database is locked, it is unknown which of these sessions it has
     found = _folder_sources(storage, taken) if in_folders and not waiting else []
     if storage == folder or folder.name == agent:
         return sources + found, []
@@ -72,7 +72,8 @@ def _folder_sources(storage: Path, taken: Collection[str]) -> list[Source]:
 
 
 def _folder_source(storage: Path, file: Path) -> Source:
-    """A session by its file. A part is only rewritten while its message, which is rewritten after it, is answered."""
+    """The source of a session's file. A part is only rewritten while its message is answered, and the message is
+    rewritten afterwards."""
     size, modified = 0, 0
     messages = storage / "message" / file.stem
     try:
