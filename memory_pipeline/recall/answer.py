@@ -24,7 +24,7 @@ from memory_pipeline.llm.errors import (
 from memory_pipeline.recall.search import MEMORY_LINE, Found, Results
 from memory_pipeline.text.sentences import clip, sentences
 from memory_pipeline.text.specifics import Words, missing_specifics
-from memory_pipeline.text.terms import terms
+from memory_pipeline.text.terms import query_terms
 
 if TYPE_CHECKING:
     from memory_pipeline.workspace.workspace import Workspace
@@ -152,4 +152,4 @@ def _quote(text: str, weights: Mapping[str, float]) -> str:
 
 
 def _coverage(text: str, weights: Mapping[str, float]) -> float:
-    return sum(weights[term] for term in set(terms(text)) & weights.keys())
+    return sum(weights[term] for term in weights.keys() & query_terms(text))
