@@ -1,5 +1,6 @@
 """The `memory` command; `commands` lists its subcommands."""
 
+import atexit
 import gc
 import os
 from typing import Annotated
@@ -66,6 +67,7 @@ def main() -> None:
         err.print("Not started: a model command of the pipeline is above this one.", style="dim")
         return
     gc.set_threshold(ALLOCATIONS)
+    atexit.register(gc.freeze)  # or the end of the process, which frees its memory anyway, looks for garbage in it
     os.umask(0o077)  # files with text of sessions are private to the user
     try:
         app()
