@@ -1,4 +1,4 @@
-"""Running jobs in this process, recorded in the workspace's Dagster instance so that the UI shows them."""
+"""Execution of jobs in this process, recorded in the workspace's Dagster instance so that the UI shows them."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from memory_pipeline.workspace.workspace import Workspace
 DAEMON_SECONDS = 300.0
 """Seconds without a heartbeat after which the daemon counts as stopped; Dagster itself waits as long."""
 REPOSITORY_TAG = {".dagster/repository": "__repository__@memory_pipeline.definitions"}
-"""The code location of a job, by which the UI's timeline and the page of a job select runs; `execute_in_process` does
-not know it."""
+"""The tag of the code location, by which the UI's timeline and job pages select runs; `execute_in_process` does not set
+it."""
 MAX_REASON = 600
-"""Characters of the reason why a run failed."""
+"""Maximum characters of the reason of a failed run."""
 MAX_ERROR = 200
-"""Characters of an error that is quoted in a sentence."""
+"""Maximum characters of an error quoted in a sentence."""
 _STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -56,14 +56,14 @@ class DamagedInstanceError(CannotGoOnError):
 
 
 def dagster_yaml() -> Path:
-    """The instance settings: beside the package when installed, at the top of a checkout."""
+    """The instance settings: next to the package if installed, at the top of a checkout otherwise."""
     package = Path(memory_pipeline.__file__).parent
     return next(p for p in (package / "dagster.yaml", package.parent / "dagster.yaml") if p.exists())
 
 
 def prepare_home(settings: Settings) -> Path:
-    """The DAGSTER_HOME of the workspace, with its dagster.yaml; the workspace is migrated to today's format first. A
-    user's own changes to dagster.yaml are kept."""
+    """The DAGSTER_HOME of the workspace with its dagster.yaml, after migrating the workspace to the current format. A
+    user's changes to dagster.yaml are kept."""
     keep_private(settings.workspace)
     require_space(settings.workspace)
     migrate(settings)
@@ -71,7 +71,7 @@ def prepare_home(settings: Settings) -> Path:
     home.mkdir(parents=True, exist_ok=True)
     own = home / "dagster.yaml"
     before = own.read_bytes() if own.exists() else None
-    # an empty one, left by a full disk, would turn telemetry on
+    # an empty file, left by a full disk, would enable telemetry
     if not before:
         write_atomically(own, dagster_yaml().read_bytes(), expected=before, backups=None)
     return home
@@ -81,8 +81,8 @@ def prepare_home(settings: Settings) -> Path:
 def instance_of(settings: Settings) -> Iterator[Any]:
     """The workspace's Dagster instance; one process at a time creates its databases.
 
-    Raises `DamagedInstanceError` and, where the record is in Postgres and the server is out of reach, after some ten
-    seconds `RecordUnavailableError`.
+    Raises `DamagedInstanceError` and, if the instance is in Postgres and the server is unreachable for about ten
+    seconds, `RecordUnavailableError`.
     """
     home, record = prepare_home(settings), postgres_record(settings)
     try:
@@ -101,7 +101,7 @@ def _open(home: Path) -> Any:
     with FileLock(home / "instance.lock"):
         try:
             instance = dg.DagsterInstance.from_ref(_instance_ref(home))
-            instance.get_runs_count()  # the databases are made when they are first asked
+            instance.get_runs_count()  # the first query creates the databases
             instance.event_log_storage.get_maximum_record_id()
             instance.all_instigator_state()
         except Exception as error:
@@ -112,7 +112,7 @@ def _open(home: Path) -> Any:
 
 
 def _instance_ref(home: Path) -> Any:
-    """The instance as dagster.yaml has it, with open files reused where its record is in SQLite files."""
+    """The instance configured in dagster.yaml; an event log in SQLite files reuses its open files."""
     from dagster._core.instance import InstanceRef
 
     ref = InstanceRef.from_dir(str(home))
@@ -132,7 +132,7 @@ def only_run(settings: Settings) -> Iterator[None]:
 
 @contextmanager
 def only_one(settings: Settings, what: str, otherwise: str) -> Iterator[None]:
-    """A lock for one process at a time; the next gets `TryAgainLaterError`. A killed one leaves no lock behind."""
+    """A lock for one process at a time; others get `TryAgainLaterError`. A killed process leaves no lock behind."""
     lock = FileLock(prepare_home(settings) / f"{what}.lock", timeout=0)
     try:
         lock.acquire()
@@ -145,8 +145,8 @@ def only_one(settings: Settings, what: str, otherwise: str) -> Iterator[None]:
 
 
 def automation_of(settings: Settings, instance: Any) -> Automation:
-    """The state of automation: schedules and sensors that are on or failing, the daemon, and the last materialization
-    of each asset."""
+    """The state of automation: active and failing schedules and sensors, the daemon, and the last materialization of
+    each asset."""
     from memory_pipeline.defs.graph import build_definitions
 
     repository: Any = build_definitions(settings).get_repository_def()
@@ -157,7 +157,8 @@ def automation_of(settings: Settings, instance: Any) -> Automation:
     newest = max((beat.timestamp for beat in beats), default=0.0)
     is_on = datetime.now(UTC).timestamp() - newest < DAEMON_SECONDS
     graph = repository.asset_graph
-    by_day = [key for key in graph.executable_asset_keys if graph.get(key).partitions_def]  # others are made by hand
+    # others are materialized by hand
+    by_day = [key for key in graph.executable_asset_keys if graph.get(key).partitions_def]
     keys = [key for key in graph.toposorted_asset_keys if key in by_day]
     made = {key.to_user_string(): instance.get_latest_materialization_event(key) for key in keys}
     return Automation(
@@ -185,12 +186,12 @@ def _last_failure(instance: Any, state: Any) -> str:
 
 @dataclass
 class Unfinished:
-    """Work that runs left undone."""
+    """Unfinished work of runs."""
 
     failed: set[date] = field(default_factory=set)
-    """Days that a stage failed on, which keeps later stages from all other days of the run."""
+    """Days on which a stage failed, which keeps later stages from all other days of the run."""
     out_of_budget: str = ""
-    """The sentence that the budget of the models is used up."""
+    """The message that the budget of the models is used up, if it is."""
 
     def add(self, other: Unfinished) -> None:
         self.failed |= other.failed
@@ -206,9 +207,9 @@ def run_job(
 ) -> str | None:
     """Run the job to its end; None if it succeeded, else its first failure in one line.
 
-    `days` are the first and last partition: weeks and months are named by their first day. What the run leaves undone
-    is added to `unfinished`. A run over days leaves MEMORY.md and REVIEW.md alone: others may follow it, and
-    `review_job` once after them all.
+    `days` are the first and last partition; weeks and months are identified by their first day. Unfinished work of the
+    run is added to `unfinished`. A run over days does not touch MEMORY.md and REVIEW.md: other runs may follow, and
+    then `review_job` once.
     """
     from memory_pipeline.defs.graph import build_definitions
     from memory_pipeline.defs.orchestration import FAILED_DAYS, UNTRIED_DAYS
@@ -239,8 +240,8 @@ def run_job(
 
 
 def check_results(settings: Settings, instance: Any, days: set[date]) -> dict[str, dict[str, Any]]:
-    """The number of days that passed and the days that failed by check ("asset/check"), from the latest result of each
-    day; weeks and months count if they contain one of these days."""
+    """The number of passed days and the failed days by check ("asset/check"), from the latest result of each day; weeks
+    and months count if they contain one of these days."""
     from memory_pipeline.defs.graph import build_definitions
 
     keys = [key for definition in build_definitions(settings).asset_checks or [] for key in definition.check_keys]
@@ -277,7 +278,7 @@ def _reason(error: Any) -> str:
 
 @contextmanager
 def interrupts() -> Iterator[Callable[[], bool]]:
-    """A function that tells whether Ctrl-C was pressed meanwhile, also where a library took the signal and went on.
+    """A function that returns whether Ctrl-C was pressed meanwhile, even if a library caught the signal and continued.
 
     Python writes the number of each signal to the pipe before any handler is called.
     """

@@ -1,6 +1,6 @@
-"""The entrance examination of a model: its facts about a bundled, labelled session, beside those of the quotes.
+"""The entrance examination of a model: its facts about a bundled, labelled session, compared with quoted ones.
 
-One session tells a model that is of no use from one that is. It does not tell a good one from a better one.
+One session is enough to reject an unusable model. It does not rank usable ones.
 """
 
 from __future__ import annotations
@@ -26,33 +26,34 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.text.priorities import HIGH
 
 VERSION = "1"
-"""Raise it when the session, its labels or the limits change: all models are examined anew."""
+"""Increase it when the session, its labels or the limits change, so that every model is examined again."""
 LABELS = Path(__file__).with_suffix(".json")
-"""The labels are not beside the session, where they would be read as one."""
+"""Labels of the session. They are not stored next to it, where they would be read as a session."""
 LESS_RECALL, MORE_JUNK = 0.25, 0.35
-"""How far a model may stay behind the quotes before it counts as worse. Three of thirteen labels, because quotes find
-ten of them here, more than elsewhere; and more of junk, as a model may say something true that no label has."""
+"""How much lower the recall and how much higher the junk of a model may be than that of the quotes. The recall may be
+three of thirteen labels lower because quotes find ten of them here, more than elsewhere; the limit of junk is wider
+because a model may state a true fact that has no label."""
 COPIED = 2
-"""Places of the format in an answer from which they are no slip: what is copied is dropped."""
+"""Minimum number of passages copied from the format at which a model fails; a single one is dropped as a slip."""
 TOO_HIGH, MIN_TOO_HIGH = 0.75, 3
-"""The share of facts that no label calls high, and their least number, that a model may not mark as high."""
+"""Share and minimum number of facts without a high label at which marking them as high fails a model."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """The worth of a list of facts."""
+    """The recall and junk of a list of facts."""
 
     recall: float
     """The share of the labels that are found."""
     junk: float
-    """The share of facts that no label has, or that were taken back in the session."""
+    """The share of facts that match no label, or that were retracted in the session."""
 
 
 class Result(BaseModel):
-    """The result of a model."""
+    """The result of an examination."""
 
     model: str
-    """As it may be shown."""
+    """The name of the model without secrets."""
     examined_at: datetime
     recall: float
     quotes_recall: float
@@ -61,16 +62,16 @@ class Result(BaseModel):
     priorities: float
     """The share of facts with the priority of their label."""
     copied: int
-    """Places of the format and its examples in the answers."""
+    """Number of passages in the answers that copy the format or its examples."""
     repeats: bool
     tokens_per_second: float | None = None
     """Tokens in and out per second of its answer; None where it was examined before this was kept."""
     reason: str = ""
-    """Why the model is of no use; empty if it passed."""
+    """Why the model failed; empty if it passed."""
 
     @property
     def sentence(self) -> str:
-        """Its figures beside those of the quotes."""
+        """The figures of the model and those of the quotes in one sentence."""
         return (
             f"{'failed' if self.reason else 'passed'} the examination: recall {self.recall:.2f} (quotes "
             f"{self.quotes_recall:.2f}), junk {self.junk:.2f} ({self.quotes_junk:.2f}), priorities "
@@ -86,10 +87,11 @@ def session() -> str:
 
 
 def examine(model: str, facts: Sequence[Fact], answers: Sequence[str], quotes: Sequence[Fact]) -> Result:
-    """The result of a model: `facts` are those that were kept of its answers, `quotes` those without a model."""
+    """The result of a model: `facts` were extracted from its answers and checked; `quotes` were found without a
+    model."""
     own, without = score(facts), score(quotes)
-    told = [fact for answer in answers for segment in parse_answer(answer).segments for fact in segment.facts]
-    right = [(fact.priority == HIGH) == _is_high(fact.text) for fact in told]
+    parsed = [fact for answer in answers for segment in parse_answer(answer).segments for fact in segment.facts]
+    agrees = [(fact.priority == HIGH) == _is_high(fact.text) for fact in parsed]
     result = Result(
         model=model,
         examined_at=datetime.now(UTC),
@@ -97,11 +99,11 @@ def examine(model: str, facts: Sequence[Fact], answers: Sequence[str], quotes: S
         quotes_recall=without.recall,
         junk=own.junk,
         quotes_junk=without.junk,
-        priorities=sum(right) / len(right) if right else 0.0,
+        priorities=sum(agrees) / len(agrees) if agrees else 0.0,
         copied=sum(map(copied, answers)),
         repeats=any(without_loops(answer)[1] or before_repetition(answer)[1] for answer in answers),
     )
-    minor = [fact.priority == HIGH for fact in told if not _is_high(fact.text)]
+    minor = [fact.priority == HIGH for fact in parsed if not _is_high(fact.text)]
     marks_all = len(minor) >= MIN_TOO_HIGH and sum(minor) >= TOO_HIGH * len(minor)
     return result.model_copy(update={"reason": _reason(result, marks_all=marks_all)})
 
@@ -121,7 +123,7 @@ def _reason(result: Result, *, marks_all: bool) -> str:
 
 
 def score(facts: Iterable[Fact]) -> Score:
-    """The worth of these facts; what nobody said, or stands in an answer that is not in the format, finds nothing."""
+    """The recall and junk of these facts. Ungrounded facts, and facts from an unparsed answer, match no label."""
     texts = ["" if {UNGROUNDED, UNPARSED} & set(fact.flags) else fact.text.casefold() for fact in facts]
     labels = _labels()["facts"]
     found = [[_has(text, label["words"]) and not _is_trap(text) for label in labels] for text in texts]
@@ -140,7 +142,7 @@ def _is_trap(text: str) -> bool:
 
 
 def _has(text: str, words: Sequence[str]) -> bool:
-    """Whether the text has each of the words; of alternatives with a bar between them, one."""
+    """Whether the text contains all of the words; `a|b` matches either."""
     return all(any(word in text for word in alternatives.split("|")) for alternatives in words)
 
 
@@ -152,7 +154,7 @@ def _labels() -> dict[str, Any]:
 
 def result_of(settings: Settings) -> Result | None:
     """The stored result of the observer's model, at its address; None if it was not examined."""
-    found = _stored(settings).get(_key(settings)) if settings.observer.model else None
+    found = _read_results(settings).get(_key(settings)) if settings.observer.model else None
     try:
         return Result.model_validate(found) if found else None
     except ValidationError:
@@ -163,12 +165,12 @@ def keep(settings: Settings, result: Result) -> None:
     """Store the result of the observer's model of these settings."""
     path = _path(settings)
     before = path.read_bytes() if path.exists() else None
-    data = _stored(settings) | {_key(settings): result.model_dump(mode="json")}
+    data = _read_results(settings) | {_key(settings): result.model_dump(mode="json")}
     write_atomically(path, json.dumps(data, indent=1, ensure_ascii=False).encode(), expected=before, backups=None)
 
 
-def _stored(settings: Settings) -> dict[str, Any]:
-    """The file; of one that is damaged nothing, as an examination costs one request."""
+def _read_results(settings: Settings) -> dict[str, Any]:
+    """The contents of the file, or nothing if it is damaged: an examination costs one request."""
     try:
         found = json.loads(_path(settings).read_bytes())
     except (OSError, ValueError):
