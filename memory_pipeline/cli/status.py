@@ -1,7 +1,7 @@
 """`memory status`: what was read, what is unreadable, and what awaits the user."""
 
 from collections import Counter
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any
 
 import polars as pl
@@ -36,7 +36,6 @@ from memory_pipeline.proposals.auto_fix import report as report_of_fixes
 from memory_pipeline.proposals.auto_promotion import report
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.memory_copies import memory_loss
-from memory_pipeline.proposals.review import now_utc
 from memory_pipeline.recall.friction import summed_up
 from memory_pipeline.recall.usage import UNUSED_DAYS, approved_lines, unused_lines, uses
 from memory_pipeline.reflections.evaluation import is_waiting, why_waiting
@@ -95,20 +94,20 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "days_to_distil": [] if is_elsewhere else _days_to_distil(Workspace(settings, planning)),
         "proposals": _states(log, fixes=False),
         "friction_fixes": _states(log, fixes=True),
-        "fixes_to_make": left_to_the_user(log, now_utc() - timedelta(days=settings.proposal_expiry_days)),
-        "auto_fix": report_of_fixes(Workspace(settings, lake), log, now_utc()),
+        "fixes_to_make": left_to_the_user(log, datetime.now(UTC) - timedelta(days=settings.proposal_expiry_days)),
+        "auto_fix": report_of_fixes(Workspace(settings, lake), log, datetime.now(UTC)),
         **summed_up(settings),
         "auto_promotion": report(Workspace(settings, lake), log),
         **_usage(settings, lake),
         "agents": _agents(settings),
         **dagster_state(settings, days),
         "report": str(page) if (page := settings.report_dir / "quality.html").exists() else None,
-        "review_left": None if (attended := judge_attention(log, now_utc())).passed else attended.sentence,
+        "review_left": None if (attended := judge_attention(log, datetime.now(UTC))).passed else attended.sentence,
         "sizes": _sizes(settings),
         "no_longer_kept": {table: len(days) for table, days in retired_days(planning).items()},
     }
-    if soon := expiring(catalogue, catalogue.present.values(), now_utc()):
-        data["deleted_soon"] = soon._asdict() | {"sentence": soon.sentence(now_utc())}
+    if soon := expiring(catalogue, catalogue.present.values(), datetime.now(UTC)):
+        data["deleted_soon"] = soon._asdict() | {"sentence": soon.sentence(datetime.now(UTC))}
     data["set_aside"] = [str(path) for path in set_aside_files(Workspace(settings, lake))]  # everything was read by now
     if as_json:
         print_json(data)

@@ -92,7 +92,7 @@ class Table:
     @property
     def _names(self) -> list[str]:
         """The names of the columns. The day comes first, also if a row gets it only when it is stored."""
-        return sorted(get_type_hints(self.row), key=lambda name: name != "day")
+        return sorted(self.row.__annotations__, key=lambda name: name != "day")
 
 
 TABLES: dict[str, Table] = {

@@ -271,11 +271,14 @@ class Settings(BaseModel):
 
     def daily_log(self, day: date) -> Path:
         """The path of the day's log: in the archive if it is only there."""
-        path, archived = self.log_dir / f"{day:%Y-%m-%d}.md", self.archived_log(day)
-        return archived if os.path.lexists(archived) and not os.path.lexists(path) else path
+        path = self.log_dir / f"{day}.md"
+        if os.path.lexists(path):
+            return path
+        archived = self.archived_log(day)
+        return archived if os.path.lexists(archived) else path
 
     def archived_log(self, day: date) -> Path:
-        return self.log_dir / "archive" / f"{day:%Y-%m-%d}.md"
+        return self.log_dir / "archive" / f"{day}.md"
 
     @property
     def settings_file(self) -> Path:
