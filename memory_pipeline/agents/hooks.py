@@ -156,7 +156,7 @@ def state(settings: Settings, agent: Agent) -> str:
     data = bytes_of(Path(known.path))
     if data is None or b"memory_pipeline_hook.py" not in data:
         return f"hooks are no longer in {known.path}; `memory agents hooks install {agent.name}` writes them again"
-    wanted = [part for part in _called(data) if part.startswith("/")]
+    wanted = [part for part in _hook_command(data) if part.startswith("/")]
     gone = [part for part in wanted if not Path(part).exists()]
     if gone:
         return f"hooks are silent: {gone[0]} has moved; `memory agents hooks install {agent.name}` names the new place"
@@ -238,7 +238,7 @@ def _find_ours(root: Node, kept: Node | None) -> tuple[Node, int] | None:
         groups = hooks.items[index]
         for number, group in enumerate(groups.items):
             handlers = group["hooks"] if group.is_object else None
-            ours = [i for i, item in enumerate(handlers.items) if _calls_us(item)] if handlers else []
+            ours = [i for i, item in enumerate(handlers.items) if _is_our_hook(item)] if handlers else []
             if ours and handlers and len(ours) == len(handlers.items):
                 if len(groups.items) > 1 or (kept and kept[event]):
                     return groups, number
@@ -248,12 +248,12 @@ def _find_ours(root: Node, kept: Node | None) -> tuple[Node, int] | None:
     return None
 
 
-def _calls_us(handler: Node) -> bool:
+def _is_our_hook(handler: Node) -> bool:
     called = handler["command"] if handler.is_object else None
     return called is not None and isinstance(called.value, str) and SCRIPT.name in called.value
 
 
-def _called(data: bytes) -> list[str]:
+def _hook_command(data: bytes) -> list[str]:
     """The command in the hooks of the file: interpreter, hook and `memory`."""
     text = decode(data)
     if text.startswith("//"):
@@ -263,7 +263,7 @@ def _called(data: bytes) -> list[str]:
     for groups in (parse(text)["hooks"] or Node(0)).items:
         for group in groups.items:
             for handler in (group["hooks"] or Node(0)).items:
-                if _calls_us(handler):
+                if _is_our_hook(handler):
                     words = shlex.split(str(handler.data["command"]).partition(" && ")[2].partition(" && ")[2])
                     return [words[0], words[3], words[5]]
     return []

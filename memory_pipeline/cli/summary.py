@@ -59,7 +59,7 @@ def summarise(settings: Settings, instance: Any | None, days: Sequence[date]) ->
             "left": left,
             "stored_only": int((~windows["observed"]).sum()),
         },
-        "days_unfinished": [f"{d}" for d in days if _waits(lake, d)],
+        "days_unfinished": [f"{d}" for d in days if _is_waiting(lake, d)],
         "days_by_words": [f"{d}" for d in days_by_words(Workspace(settings, lake), days)],
         "problems": [
             *vector_problems(Workspace(settings, lake)),
@@ -96,7 +96,7 @@ def _counts(checks: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _waits(lake: Lake, day: date) -> bool:
+def _is_waiting(lake: Lake, day: date) -> bool:
     """Whether a part of the day waits for a model or its budget."""
     return any(lake.fingerprint(table, day) == INCOMPLETE for table in ("observations", "reflections"))
 

@@ -64,7 +64,7 @@ def describe(report: Report) -> dict[str, Any]:
         "errors": sum(result.severe for result in report.failed),
         "days_failed": len(report.days_failed),
         "days_by_checks": dg.MetadataValue.md(_days_by_checks(report)),
-        "why": dg.MetadataValue.md(_why(report)),
+        "why": dg.MetadataValue.md(_reasons_of(report)),
         "changes_since_last_week": dg.MetadataValue.md("\n".join(f"* {escaped(line)}" for line in report.changes)),
         **means,
     }
@@ -86,7 +86,7 @@ def _days_by_checks(report: Report) -> str:
     return "\n".join(lines)
 
 
-def _why(report: Report) -> str:
+def _reasons_of(report: Report) -> str:
     newest = sorted(report.failed, key=lambda r: (r.day is None, f"{r.day}"), reverse=True)
     lines = [
         f"* **{result.day or 'all days'}** {escaped(result.name)}: "

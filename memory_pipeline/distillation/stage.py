@@ -112,7 +112,7 @@ class DistillationStage:
         if day > self.newest:
             return self._built([])
         period, levels = Period(self.level, day), Levels(self.lake)
-        self._bring_up_to_date(period.parts)
+        self._update_parts(period.parts)
         stored, facts = levels.rows(period), facts_of(self.lake, period.days)
         levels.made[period] = rows_of(levels, period, facts)
         found = recall_of(levels, period, facts)
@@ -126,7 +126,7 @@ class DistillationStage:
     def _built(self, rows: Rows, failure: RecallLostError | None = None) -> Built:
         return Built({self.table: pl.DataFrame(rows, schema=TABLES[self.table].columns)}, failure=failure)
 
-    def _bring_up_to_date(self, parts: Iterable[Period]) -> None:
+    def _update_parts(self, parts: Iterable[Period]) -> None:
         """Build the parts that have, or had, rows to distil."""
         for part in parts:
             below = DistillationStage(self.workspace, part.level, self.now)

@@ -192,10 +192,10 @@ def searched_collection(settings: Settings, base: str) -> Collection | None:
         found = json.loads(_complete(settings, base).read_text("utf-8"))
         name, model, dimension = f"{found['name']}", f"{found['model']}", int(found["dimension"])
     except (OSError, ValueError, TypeError, KeyError):
-        return _being_filled(settings, base)
+        return _filling_collection(settings, base)
     # with a wrong dimension an intact folder would be quarantined
     is_its_own = re.search(rf"-{dimension}-v\d+$", name)
-    return Collection(name, model, dimension) if is_its_own else _being_filled(settings, base)
+    return Collection(name, model, dimension) if is_its_own else _filling_collection(settings, base)
 
 
 def remove_collections(settings: Settings, base: str) -> None:
@@ -221,7 +221,7 @@ def left_over(settings: Settings) -> list[Path]:
     return sorted(f for f in folders if f.name not in searched and not any(f.match(name) for name in own))
 
 
-def _being_filled(settings: Settings, base: str) -> Collection | None:
+def _filling_collection(settings: Settings, base: str) -> Collection | None:
     mark = _mark(settings, base)
     dimension = mark.read_text("utf-8").partition("\n")[2] if mark.exists() else ""
     if not dimension.isdigit():

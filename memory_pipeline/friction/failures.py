@@ -237,7 +237,7 @@ def _pattern(key: tuple[str, ...], members: Sequence[Failure]) -> Pattern | None
         )
     if key[0] == "drift":
         return _drift(key[2], events, head, error, instead, cure, where)
-    if (_NATURAL.search(newest.error) and not _is_cure(cure)) or (_PROTOCOL.search(newest.error) and not instead):
+    if (_NATURAL.search(newest.error) and not _cures(cure)) or (_PROTOCOL.search(newest.error) and not instead):
         return None
     if key[0] in ("option", "terminal") or instead:
         asks_nobody = "; there is nobody to answer, so call it in a way that asks nothing"
@@ -263,7 +263,7 @@ def _pattern(key: tuple[str, ...], members: Sequence[Failure]) -> Pattern | None
     return Pattern(RECURRING_FAILURE, f"`{head}` fails with “{clip(shown, 90)}”", AGENTS_FILE, events, adds=line)
 
 
-def _is_cure(cure: str | None) -> bool:
+def _cures(cure: str | None) -> bool:
     """Whether a command cures the failure; subcommands of git do not count, as they are part of the work."""
     return cure is not None and not re.match(r"(?:cd \S+ && )?git\b", cure)
 

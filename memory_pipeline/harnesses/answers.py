@@ -68,7 +68,7 @@ def answers_given(arguments: object, given: object, told: str = "") -> list[Answ
     """
     questions = _questions(arguments)
     found = list(_from_data(questions, given)) if isinstance(given, dict) else []
-    return found or list(_as_told(questions, told))
+    return found or list(_answers_in_text(questions, told))
 
 
 def answers_listed(text: str) -> list[Answer]:
@@ -98,14 +98,14 @@ def _from_data(questions: list[_Question], given: JsonObject) -> Iterator[Answer
     answers = given.get("answers", given.get("answer"))
     notes = given.get("annotations")
     for number, question in enumerate(questions):
-        chosen = _of_question(answers, question, number, len(questions))
-        beside = _of_question(notes, question, -1, 0)
+        chosen = _value_for(answers, question, number, len(questions))
+        beside = _value_for(notes, question, -1, 0)
         answer = _answer(question.text, *_choice_and_notes(chosen), *_choice_and_notes(beside)[1:])
         if answer:
             yield answer
 
 
-def _of_question(answers: object, question: _Question, number: int, of: int) -> object:
+def _value_for(answers: object, question: _Question, number: int, of: int) -> object:
     """The answer to this question, found by one of its names or by its position."""
     if isinstance(answers, dict):
         return next((answers[name] for name in question.names if name in answers), None)
@@ -136,7 +136,7 @@ def _answer(question: str, choice: Sequence[str], *notes: str | None) -> Answer 
     return Answer(said, "question", question) if said else None
 
 
-def _as_told(questions: list[_Question], told: str) -> Iterator[Answer]:
+def _answers_in_text(questions: list[_Question], told: str) -> Iterator[Answer]:
     """The answers in `"question"="answer", …`, found by searching the questions, as both may contain quotation
     marks."""
     opening = _TOLD.match(told)

@@ -167,7 +167,7 @@ class Reader(RecordReader):
         self.refused: set[str] = set()
 
     def finish(self) -> ParsedSession:
-        standing = self._standing(self.lines)
+        standing = self._active_lines(self.lines)
         voided = {record for line, record in self.lines.items() if line not in standing}
         return self.transcript.finish(
             *(self.session_id, self.title, self.cwd),
@@ -181,7 +181,7 @@ class Reader(RecordReader):
         if kind in _SPOKEN:
             self.transcript.next_record(line, record.time)
             self.lines[line] = self.transcript.record
-            self._said(line, kind, record)
+            self._read_message(line, kind, record)
             return
         self.transcript.next_record(line, record.time)
         if kind == "context.undo":
@@ -201,7 +201,7 @@ class Reader(RecordReader):
         elif kind != "context.update_token_count" and kind.partition(".")[0] not in _STATE:
             self.transcript.unknown[kind] += 1
 
-    def _said(self, line: int, kind: str, record: Record) -> None:
+    def _read_message(self, line: int, kind: str, record: Record) -> None:
         message, event = record.message, record.event
         if kind == "context.append_message" and isinstance(message, _Message):
             self.begin_unnamed(record.time, kind, message, self.session_id)
@@ -289,9 +289,9 @@ class Reader(RecordReader):
             self.undone.pop(record.legacyUndoLine, None)
         self.segments.append(_Segment(text_of(record.branch), line + 1, self.branches[text_of(base.branch)], at))
         self.branches[text_of(record.branch)] = len(self.segments) - 1
-        self.standing = sorted(self._standing(self.prompts))
+        self.standing = sorted(self._active_lines(self.prompts))
 
-    def _standing(self, lines: Collection[int]) -> set[int]:
+    def _active_lines(self, lines: Collection[int]) -> set[int]:
         """The lines of the current conversation."""
         return within(lines, self._active()) - within(lines, self.undone.values())
 

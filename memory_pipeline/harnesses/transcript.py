@@ -168,7 +168,7 @@ class Transcript:
             text = self.redactor.excerpt(text, self.limit)
         else:
             if _DO_NOT_INDEX in text or MARKER in text:
-                self._look_for_marks(role, text)
+                self._detect_marks(role, text)
             text = self.redactor.redact(text)
         if tool_name:
             tool_name = self._names.get(tool_name) or self._name(tool_name)
@@ -305,9 +305,9 @@ class Transcript:
 
     def note_program_prompt(self, text: str) -> None:
         """Search a program's prompt for marks, which count as in a person's although its role is `injected`."""
-        self._look_for_marks("user", text)
+        self._detect_marks("user", text)
 
-    def _look_for_marks(self, role: Role, text: str) -> None:
+    def _detect_marks(self, role: Role, text: str) -> None:
         if role in ("user", "injected") and text.startswith(MARKER):
             self.excluded = self.excluded or "written by the pipeline's own model command"
         elif (role == "user" and _DO_NOT_INDEX in text) or (role == "injected" and _MARK_LINE.search(text)):

@@ -118,9 +118,9 @@ class ObjectStorage:
 
     def read_each(self, files: Sequence[File]) -> list[bytes | None]:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            return list(pool.map(self._read_if_there, files))
+            return list(pool.map(self._read_if_exists, files))
 
-    def _read_if_there(self, file: File) -> bytes | None:
+    def _read_if_exists(self, file: File) -> bytes | None:
         try:
             return self.read(file)
         except FileNotFoundError:

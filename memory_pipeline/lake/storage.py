@@ -136,7 +136,7 @@ class FolderStorage:
     def changed_at(self, table: str) -> int:
         try:
             return (self.root / table).stat().st_mtime_ns
-        except OSError:  # not there; one that may not be entered is told of by who reads it
+        except OSError:  # missing; the reader reports one without permission
             return 0
 
     def all_files(self) -> Iterator[File]:
@@ -153,7 +153,7 @@ class FolderStorage:
             for entry in entries:
                 name = entry.name
                 if is_asked_for(name, first, last, suffix):
-                    with suppress(FileNotFoundError):  # set aside since
+                    with suppress(FileNotFoundError):  # moved away meanwhile
                         status = entry.stat()
                         found.append(File(f"{table}/{name}", status.st_size, status.st_mtime_ns))
         return sorted(found)

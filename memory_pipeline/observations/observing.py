@@ -150,10 +150,10 @@ def context_of(job: Job, known: Known, earlier: Iterable[tuple[str, Fact]]) -> C
 def said(frame: pl.DataFrame) -> list[WindowMessage]:
     """Rows of `messages` as an observer sees them, in order of time."""
     ordered = frame.sort("said_at", "source_line", maintain_order=True)
-    return [_said(row) for row in typed_rows(ordered, MessageRow)]
+    return [_window_message(row) for row in typed_rows(ordered, MessageRow)]
 
 
-def _said(row: MessageRow) -> WindowMessage:
+def _window_message(row: MessageRow) -> WindowMessage:
     return WindowMessage(
         message_id=row["message_id"],
         role=row["role"],

@@ -55,14 +55,14 @@ def silences(lake: Lake, catalogue: Catalogue, days: Iterable[date] | None = Non
     names = dict(lake.read("sessions", chosen, ["session_id", "name"]).iter_rows())
     found = []
     for window in typed_rows(empty.sort("day", "started_at", "dedupe_key"), WindowRow):
-        reason, detail = _why(lake, catalogue, window, answers[window["dedupe_key"]], failures)
+        reason, detail = _silence_reason(lake, catalogue, window, answers[window["dedupe_key"]], failures)
         session, started = names.get(window["session_id"], ""), None if window["untimed"] else window["started_at"]
         found.append(Silence(window["day"], session, reason, detail, started))
     stored = set(windows.select("day", "session_id").iter_rows())
     return sorted([*found, *_without_window(lake, catalogue, chosen, stored)], key=lambda s: s.day)
 
 
-def _why(
+def _silence_reason(
     lake: Lake,
     catalogue: Catalogue,
     window: WindowRow,

@@ -307,7 +307,7 @@ def _junk_reason(line: AuditedLine, neighbours: Sequence[AuditedLine]) -> str:
     if left_out == QUESTION and (line.said or line.proposal_id) and _WHOLE_QUESTION.fullmatch(line.text):
         in_list = any(other.text.rstrip("*_ ").endswith(("?", "？", ":", "：")) for other in neighbours)
         return "" if in_list else "it asks and tells nothing"  # a list of questions to ask oneself is a rule
-    if left_out == HYPOTHETICAL and _supposes_first(line.text):
+    if left_out == HYPOTHETICAL and _starts_with_hedge(line.text):
         return "it weighs what could be"
     quoted = next((said for said in line.said if said.is_verbatim), None)
     if not line.is_item or quoted is None or orders(line.text):
@@ -319,7 +319,7 @@ def _junk_reason(line: AuditedLine, neighbours: Sequence[AuditedLine]) -> str:
     return ""
 
 
-def _supposes_first(text: str) -> bool:
+def _starts_with_hedge(text: str) -> bool:
     """Whether the text begins with "maybe" or "what if"; within a rule these words mean less."""
     first, second = [*text.split()[:2], "", ""][:2]
     if first.lower() in ("if", "in"):

@@ -260,7 +260,7 @@ def in_shadow(workspace: Workspace, log: ProposalLog) -> list[str]:
     if workspace.settings.auto_promote != ON:
         return []
     earned = standings(workspace, log)
-    return [f"{section} stays in shadow: {why}" for section, s in sorted(earned.items()) if (why := _why_in_shadow(s))]
+    return [f"{section} stays in shadow: {why}" for section, s in sorted(earned.items()) if (why := _shadow_reason(s))]
 
 
 def _sentence(section: str, standing: Standing, *, is_on: bool) -> str:
@@ -269,7 +269,7 @@ def _sentence(section: str, standing: Standing, *, is_on: bool) -> str:
     if standing.would_promote:
         parts.append(_outcomes(standing))
     if is_on:
-        parts.append(_why_in_shadow(standing) or "on")
+        parts.append(_shadow_reason(standing) or "on")
         if parts[-1] != "on":
             parts[-1] = f"stays in shadow: {parts[-1]}"
     word = "trusted" if rate.is_trusted else "not trusted"
@@ -290,7 +290,7 @@ def _outcomes(standing: Standing) -> str:
     return f"would have promoted {standing.would_promote}; you {', '.join(person)} ({rate}){other}"
 
 
-def _why_in_shadow(standing: Standing) -> str | None:
+def _shadow_reason(standing: Standing) -> str | None:
     """The reason why nothing is promoted to a section that is `on`, or None."""
     precision = standing.precision
     if not standing.acceptance.is_trusted:

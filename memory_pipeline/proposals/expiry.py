@@ -37,11 +37,11 @@ def expiries(settings: Settings, log: ProposalLog, now: datetime) -> list[Decisi
             row["proposal_id"], EXPIRED, EXPIRY_SURFACE, row["text"], reason=f"shown on {days} days without a decision"
         )
         for row, days in counted
-        if days >= settings.proposal_expiry_days and not _has_just_come(settings, row, now)
+        if days >= settings.proposal_expiry_days and not _is_recent(settings, row, now)
     ]
 
 
-def _has_just_come(settings: Settings, row: ProposalState, now: datetime) -> bool:
+def _is_recent(settings: Settings, row: ProposalState, now: datetime) -> bool:
     """Whether fewer 24-hour periods than days have passed since it appeared; a time in the future comes from a wrong
     clock."""
     came = row["first_shown"]

@@ -78,11 +78,11 @@ def history(workspace: Workspace, proposal_id: str) -> list[Event]:
             moment = event["moment"].astimezone(workspace.settings.zone)
             event["moment"] = moment.date() if event["moment"] in untimed else moment
     asked = typed_rows(log.table("remembered").filter(pl.col("proposal_id") == proposal_id), RememberedRow)
-    offered = f"{row['section']}{takes}" + "".join(f", {_asked_for(r)}" for r in asked)
+    offered = f"{row['section']}{takes}" + "".join(f", {_remembered_origin(r)}" for r in asked)
     return [_event(row["day"], "offered", offered), *told, *now, *_remaining_step(log, row)]
 
 
-def _asked_for(row: RememberedRow) -> str:
+def _remembered_origin(row: RememberedRow) -> str:
     return told_by(row) if row["trust"] == IMPORTED else f"asked for by {told_by(row)}"
 
 

@@ -235,7 +235,7 @@ class ProposalsStage:
             p
             for p in dict.fromkeys(found)
             if self._made[p]["status"] in (PENDING, APPROVED)
-            and self._said(p, line["day"]) <= _last_said(line)
+            and self._said(p, line["day"]) <= _last_repetition(line)
             and may_end(line["projects"], self._made[p]["projects"])
         ]
 
@@ -243,7 +243,7 @@ class ProposalsStage:
         """Whether a later line ends this one."""
         newer = [k.proposal_id for k in known.replacing(text) if k.proposal_id]
         return any(
-            self._said(p, line["day"]) > _last_said(line) and may_end(self._made[p]["projects"], line["projects"])
+            self._said(p, line["day"]) > _last_repetition(line) and may_end(self._made[p]["projects"], line["projects"])
             for p in newer
         )
 
@@ -251,7 +251,7 @@ class ProposalsStage:
         """The time of a proposal's last repetition on another day: an interrupted run may have stored those of this
         day."""
         again = [said_at for of_day, said_at in self._again.get(proposal_id, ()) if of_day != day]
-        return max([_last_said(self._made[proposal_id]), *again])
+        return max([_last_repetition(self._made[proposal_id]), *again])
 
     def _support(self, day: date, same: Known, line: ScoredLine, observed: Sequence[SourceRow]) -> list[SupportRow]:
         """The support that the day adds to a proposal; empty for a line that a user wrote into MEMORY.md."""
@@ -276,7 +276,7 @@ class ProposalsStage:
         ]
 
 
-def _last_said(row: ScoredLine | KnownProposal) -> datetime:
+def _last_repetition(row: ScoredLine | KnownProposal) -> datetime:
     """The time of the last repetition; for rows of earlier versions, their day."""
     seen = row["last_seen"]
     return datetime.combine(row["day"], time.min, UTC) if seen is None else seen

@@ -214,7 +214,7 @@ class _Sources:
         rows = typed_rows(found.filter(pl.col("priority") == HIGH), ObservationRow)
         over = self.known.union(self._superseded())
         judged = set(self.lake.days("proposals"))
-        rows = [row for row in rows if row["observation_id"] not in over and _is_worth_telling(row, judged)]
+        rows = [row for row in rows if row["observation_id"] not in over and _is_showable(row, judged)]
         rows.sort(key=lambda row: (_kind_rank(row), -row["observed_at"].timestamp(), row["observation_id"]))
         pending = self._pending()
         shown_there = {source for row in pending for source in row["sources"]}
@@ -227,7 +227,7 @@ class _Sources:
         everything = sum(row["status"] == PENDING for row in self.rows)
         if not everything:
             return Section("", [])
-        now = self._last_look()
+        now = self._last_shown()
         ends = {row["proposal_id"]: expiring_on(self.settings, row, now) for row in own}
         soon = sum(day is not None for day in ends.values())
         lines = [
@@ -270,7 +270,7 @@ class _Sources:
         ]
         return sorted(pending, key=lambda row: nearness(row["projects"], self.project))
 
-    def _last_look(self) -> datetime:
+    def _last_shown(self) -> datetime:
         """The time when proposals were last shown, at which the remaining time of a proposal is computed."""
         day = self.log.events(SHOWN_DAY)["day"].max()
         end = datetime.combine(day, time(23, 59), self.settings.zone) if isinstance(day, date) else None
@@ -316,7 +316,7 @@ def _kind_rank(row: ObservationRow) -> int:
     return 1 if is_users and row["kind"] in NORMATIVE else 3
 
 
-def _is_worth_telling(row: ObservationRow, judged: Collection[date]) -> bool:
+def _is_showable(row: ObservationRow, judged: Collection[date]) -> bool:
     """Whether an observation may be shown without review and without its context.
 
     Quotes of a user on a day in ``judged`` were examined for proposals, and are proposals if they are self-contained.

@@ -77,7 +77,7 @@ def listed(settings: Settings, asked: Asked) -> dict[str, Any]:
         "points_needed": settings.friction_min_points,
         "remarks": window.remarks if window else [],
         "patterns": [_pattern_view(pattern, day, status) for pattern in found if day],
-        "why": None if found else _why(workspace, asked, every),
+        "why": None if found else _explanation(workspace, asked, every),
     }
 
 
@@ -125,7 +125,7 @@ def summed_up(settings: Settings, day: date | None = None) -> dict[str, Any]:
     }
 
 
-def _why(workspace: Workspace, asked: Asked, every: list[Pattern]) -> str:
+def _explanation(workspace: Workspace, asked: Asked, every: list[Pattern]) -> str:
     if every:
         number = len(every)
         if number == 1:

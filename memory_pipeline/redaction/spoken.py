@@ -225,7 +225,7 @@ def _fits_quoted(said: _SpokenName, value: str) -> bool:
     if "=" in said.says or not is_quoted_value(value):
         return False
     if not said.says or said.name in words.SHORT:
-        return bool(STRONG.match(value)) and _names_user(said)
+        return bool(STRONG.match(value)) and _is_user_name(said)
     if said.name in SPOKEN and said.near:
         return True
     return _is_number(said, value) or _is_key(said, value) or (said.name in SPOKEN and is_strong(value))
@@ -237,7 +237,7 @@ def _end_of_value(said: _SpokenName, value: str, begin: int) -> int:
     if said.name in words.SHORT or not said.says:
         # "user ada and password X"; in code and headings there are words here
         told = is_odd(value) and "=" not in value and (said.says or len(value) >= 6)
-        return end if told and ((STRONG.match(value) and "=" not in said.says) or _names_user(said)) else 0
+        return end if told and ((STRONG.match(value) and "=" not in said.says) or _is_user_name(said)) else 0
     if said.name not in SPOKEN:
         number = _PIN.match(text, begin)
         return end if (number and _is_number(said, value)) or _is_key(said, value) else 0
@@ -293,7 +293,7 @@ def _unquoted(text: str, begin: int, end: int) -> tuple[str, int, int]:
     return text[begin:end], begin, end
 
 
-def _names_user(said: _SpokenName) -> bool:
+def _is_user_name(said: _SpokenName) -> bool:
     return bool(_USER.search(said.text, max(said.at - 60, 0), said.at))
 
 

@@ -73,7 +73,7 @@ def judge_silent_zero(workspace: Workspace, day: date) -> Verdict:
     stand_in = sum(name.startswith(EXTRACTIVE) for name in reflectors)
     if is_waiting(workspace.lake, day):
         offenders.append(
-            f"The lines of the model are missing. {why_waiting(workspace.lake, day)} {_stand_in_note(len(reflectors))}"
+            f"The lines of the model are missing. {why_waiting(workspace.lake, day)} {_fallback_note(len(reflectors))}"
         )
     elif workspace.settings.reflector.model and stand_in:
         offenders.append(
@@ -106,5 +106,5 @@ def why_waiting(lake: Lake, day: date) -> str:
     )
 
 
-def _stand_in_note(lines: int) -> str:
+def _fallback_note(lines: int) -> str:
     return f"{lines} lines of before, or of the extractive reflector, stand in." if lines else "Nothing stands in."

@@ -85,8 +85,8 @@ def relation(
     if _replaces(new, old):
         return REPLACES
     if (
-        _gives_up_kept_thing(new, old)
-        or _gives_up_kept_thing(old, new)
+        _drops_kept_thing(new, old)
+        or _drops_kept_thing(old, new)
         or (cautious and (_refuses(new, old) or _refuses(old, new)))
     ):
         return CONTRADICTS
@@ -199,7 +199,7 @@ class Statement:
 
     @cached_property
     def given_up(self) -> tuple[frozenset[str], ...]:
-        return tuple(dict.fromkeys(frozenset(map(stem, named)) for named in _things_given_up(self.text, self.cues)))
+        return tuple(dict.fromkeys(frozenset(map(stem, named)) for named in _dropped_things(self.text, self.cues)))
 
     @cached_property
     def denied(self) -> frozenset[str]:
@@ -265,10 +265,10 @@ def _are_alike(new: Statement, old: Statement, like: Likeness, cosine: float | N
 def _replaces(new: Statement, old: Statement) -> bool:
     if not (new.given_up or any(clause.wants for clause in new.clauses)) or new.is_open or new.doubts:
         return False
-    return _gives_up(new, old) or _takes_back(new, old)
+    return _drops(new, old) or _takes_back(new, old)
 
 
-def _gives_up(new: Statement, old: Statement) -> bool:
+def _drops(new: Statement, old: Statement) -> bool:
     """Whether the older sentence prescribes a thing that the newer one gives up, and is about little that the newer one
     is not about."""
     for named in new.given_up:
@@ -309,7 +309,7 @@ def _is_within(later: Clause, earlier: Clause, size: int) -> bool:
     return at >= 0 and earlier.ends[at] and len(later.stems) >= MIN_SHARE * size
 
 
-def _gives_up_kept_thing(one: Statement, other: Statement) -> bool:
+def _drops_kept_thing(one: Statement, other: Statement) -> bool:
     """Whether one sentence gives up something that the other keeps."""
     return any(not named.isdisjoint(other.held) for named in one.given_up)
 
@@ -318,7 +318,7 @@ def _refuses(one: Statement, other: Statement) -> bool:
     return not one.denied.isdisjoint(other.held)
 
 
-def _things_given_up(text: str, cues: Cues) -> Iterator[frozenset[str]]:
+def _dropped_things(text: str, cues: Cues) -> Iterator[frozenset[str]]:
     for pattern in cues.gives_up:
         for match in pattern.finditer(text):
             if cues is english():

@@ -83,11 +83,11 @@ def differ_in_numbers(one: str, other: str) -> bool:
 
 def missing_specifics(text: str, said: Words) -> list[str]:
     """The specifics of the text that were not said, neither whole nor in parts that a writer may have joined."""
-    return [specific for specific in specifics(text) if not _is_said(specific, said)]
+    return [specific for specific in specifics(text) if not _is_stated(specific, said)]
 
 
-def _is_said(specific: str, said: Words) -> bool:
-    return said.has(specific) or any(all(_is_said(p, said) for p in parts) for parts in _in_parts(specific))
+def _is_stated(specific: str, said: Words) -> bool:
+    return said.has(specific) or any(all(_is_stated(p, said) for p in parts) for parts in _in_parts(specific))
 
 
 def _in_parts(specific: str) -> Iterator[list[str]]:

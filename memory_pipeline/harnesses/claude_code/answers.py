@@ -52,7 +52,7 @@ class Heard(NamedTuple):
 def heard(call: Call, text: str, *, is_error: bool, denial: object, result: object) -> Heard:
     """The user's words in a result; `denial` and `result` are `toolDenialKind` and `toolUseResult` of its record."""
     if is_error and (denial == _DENIED_BY_USER or text.startswith(_REFUSED)):
-        return Heard(_words_of_refusal(call, text), refused=True)
+        return Heard(_refusal_answers(call, text), refused=True)
     if not is_error and (approved := _APPROVED.match(text)):
         plan = _PLAN.search(text)
         proposed = text[plan.end() :] if plan else _plan_in(call.arguments) or _plan_in(result)
@@ -60,7 +60,7 @@ def heard(call: Call, text: str, *, is_error: bool, denial: object, result: obje
     return Heard([] if is_error else answers_given(call.arguments, result, text), refused=False)
 
 
-def _words_of_refusal(call: Call, text: str) -> list[Answer]:
+def _refusal_answers(call: Call, text: str) -> list[Answer]:
     said = _SAID.search(text, 0, _WRAPPER)
     words = _NOTE_TO_MODEL.sub("", text[said.end() :] if said else text).strip()
     if words.startswith(_ABOUT_QUESTIONS):

@@ -186,7 +186,7 @@ class Reader:
         for block in results:
             count += self._result(record, block, line, count)
         rest = [block for block in blocks if not (isinstance(block, Block) and block.type == "tool_result")]
-        self._beside(record, rest, text_of(results[-1].tool_use_id), line, count)
+        self._add_rest(record, rest, text_of(results[-1].tool_use_id), line, count)
         for block in results:
             self.calls.pop(text_of(block.tool_use_id), None)
 
@@ -218,7 +218,7 @@ class Reader:
             self._answer(answer, name)
         return len(images)
 
-    def _beside(self, record: Record, rest: list[Block | Other], call_id: str, line: int, first: int) -> None:
+    def _add_rest(self, record: Record, rest: list[Block | Other], call_id: str, line: int, first: int) -> None:
         """Add text next to results: the user's remark on the call, or text that the program inserted."""
         images = images_in(rest, line, first)
         if record.isMeta is True or evidence_in(record, record.origin).is_notice:

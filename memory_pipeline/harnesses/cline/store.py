@@ -81,7 +81,7 @@ def _messages(raw: bytes, problems: list[Problem]) -> tuple[list[JsonObject], st
     try:
         value: Any = orjson.loads(raw)
     except orjson.JSONDecodeError:
-        value = _saved(raw.decode("utf-8", "replace"))
+        value = _recover(raw.decode("utf-8", "replace"))
         problems.append(Problem(1, f"The file is not valid JSON; {len(value)} messages were saved from it."))
     if isinstance(value, dict):
         agent, value = text_of(value.get("agent")), value.get("messages")
@@ -90,7 +90,7 @@ def _messages(raw: bytes, problems: list[Problem]) -> tuple[list[JsonObject], st
     return [message for message in value if isinstance(message, dict)], agent
 
 
-def _saved(text: str) -> list[JsonObject]:
+def _recover(text: str) -> list[JsonObject]:
     """The complete messages in the text of a truncated or damaged file."""
     damaged, found, position = DamagedText(text), list[JsonObject](), 0
     while damaged.left > 0 and (start := _MESSAGE_START.search(text, position)):

@@ -97,7 +97,7 @@ def parts_of(content: object) -> list[JsonObject]:
 
 def plain_text(record: JsonObject) -> str:
     """The text of a message, without images."""
-    return "\n".join(text for part in parts_of(record.get("content")) if (text := _spoken(part)))
+    return "\n".join(text for part in parts_of(record.get("content")) if (text := _part_text(part)))
 
 
 def image_parts(record: JsonObject) -> list[JsonObject]:
@@ -142,12 +142,12 @@ def _media_type(part: JsonObject) -> str:
     return ""
 
 
-def _spoken(part: JsonObject) -> str:
+def _part_text(part: JsonObject) -> str:
     return "" if part.get("thought") else text_of(part.get("text"))
 
 
 def _texts(parts: Iterable[JsonObject], numbers: Numbers) -> list[str]:
-    texts = [image_mark(numbers[id(part)]) if id(part) in numbers else _spoken(part) for part in parts]
+    texts = [image_mark(numbers[id(part)]) if id(part) in numbers else _part_text(part) for part in parts]
     return [text for text in texts if text]
 
 
@@ -157,8 +157,8 @@ def _images_of(parts: Iterable[JsonObject], numbers: Numbers) -> tuple[Image, ..
 
 def _prompt(identity: str, record: JsonObject, parts: list[JsonObject], numbers: Numbers) -> Iterator[Piece]:
     """The pieces of a record of the user role: typed text, and text added by the program."""
-    spoken = "\n".join(text for part in parts if (text := _spoken(part)))
-    typed = "\n".join(text for part in parts_of(record.get("displayContent")) if (text := _spoken(part)))
+    spoken = "\n".join(text for part in parts if (text := _part_text(part)))
+    typed = "\n".join(text for part in parts_of(record.get("displayContent")) if (text := _part_text(part)))
     answers = any("functionResponse" in part for part in parts)
     if answers:
         passages: list[Passage] = [("injected", spoken)]

@@ -255,11 +255,11 @@ class Reader:
 
     def _rewind(self, identity: str) -> None:
         """Void a message and all after it; for an unknown message Gemini CLI clears everything."""
-        start = bisect_left(self.standing, self.numbers[identity]) if self._stands(identity) else 0
+        start = bisect_left(self.standing, self.numbers[identity]) if self._is_active(identity) else 0
         self.voided.update(self.names[number] for number in self.standing[start:])
         del self.standing[start:]
 
-    def _stands(self, identity: str) -> bool:
+    def _is_active(self, identity: str) -> bool:
         return identity in self.messages and identity not in self.voided
 
     def _set_context(self, line: int, context: list[JsonObject]) -> None:
@@ -273,10 +273,10 @@ class Reader:
         same_words: dict[tuple[str, str], Iterator[str]] = {}
         for message in context:
             identity, kind = text_of(message.get("id")), text_of(message.get("type"))
-            if not self._stands(identity):
+            if not self._is_active(identity):
                 same_as = (kind, plain_text(message))
                 same = same_words.setdefault(same_as, iter(self.by_words.get(same_as, ())))
-                alike = (known for known in same if self._stands(known) and known not in found)
+                alike = (known for known in same if self._is_active(known) and known not in found)
                 identity = next(alike, "") if kind in _SPOKEN else ""
             elif kind == "gemini":
                 self._renew(line, identity, message)

@@ -21,7 +21,7 @@ def record_of(kind: str, data: JsonObject) -> JsonObject:
     if kind == "user":
         return {"message": message | {"role": "user"}, "parts": list(_typed(data))}
     if kind in _PUT_IN:
-        return {"message": message | {"role": "user"}, "parts": [_put_in(data.get("text"))]}
+        return {"message": message | {"role": "user"}, "parts": [_injected(data.get("text"))]}
     if kind == "assistant":
         return {"message": message | _outcome(data), "parts": list(_answered(data))}
     if kind == "shell":
@@ -35,7 +35,7 @@ def _object(value: object) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-def _put_in(text: object) -> JsonObject:
+def _injected(text: object) -> JsonObject:
     return {"type": "text", "text": text_of(text), "synthetic": True}
 
 
@@ -43,7 +43,7 @@ def _typed(data: JsonObject) -> Iterator[JsonObject]:
     """The text that the user typed, its files, and the skills that it calls."""
     yield {"type": "text", "text": text_of(data.get("text"))}
     yield from map(_file, objects_of(data.get("files")))
-    yield from (_put_in(skill["text"]) for skill in objects_of(data.get("skills")) if text_of(skill.get("text")))
+    yield from (_injected(skill["text"]) for skill in objects_of(data.get("skills")) if text_of(skill.get("text")))
 
 
 def _file(file: JsonObject) -> JsonObject:

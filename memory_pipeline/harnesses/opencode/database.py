@@ -147,7 +147,7 @@ class _Session:
         that they once had was undone; summaries were never copied as messages.
         """
         last = max((place for place, row in enumerate(old) if text(row.get("id")) in standing), default=-1)
-        undone = self._undone_before_the_upgrade()
+        undone = self._find_earlier_revert()
         updated = number((self.new_row or {}).get("time_updated"))
         withdrawn = False
         for place, row in enumerate(old):
@@ -158,7 +158,7 @@ class _Session:
                 record["message"]["withdrawn"] = withdrawn or gone
                 yield record
 
-    def _undone_before_the_upgrade(self) -> str:
+    def _find_earlier_revert(self) -> str:
         revert = decoded((self.old_row or {}).get("revert") or b"{}", 1, "", []) or {}
         return text_of(revert.get("messageID"))
 

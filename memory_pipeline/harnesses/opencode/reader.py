@@ -175,7 +175,7 @@ class Reader:
         said = self.transcript.digest(
             "\n".join(sorted(text_of(part.get("text")) or text_of(part.get("url")) for part, _ in typed))
         )
-        self.prompt = f"{self._begun()}\x1f{said}"
+        self.prompt = f"{self._origin_key()}\x1f{said}"
         if typed:
             self._begin_part(typed[0][0])
             # if the context was too long, OpenCode repeats the prompt in a new message
@@ -297,13 +297,13 @@ class Reader:
         images: tuple[Image, ...] = (),
         answer: Answer | None = None,
     ) -> int | None:
-        identity = "\x1f".join(map(str, (self.prompt, self.message.get("role"), self._begun(), *key)))
+        identity = "\x1f".join(map(str, (self.prompt, self.message.get("role"), self._origin_key(), *key)))
         identity = f"{identity}\x1f{self.transcript.occurrence(identity)}"
         return self.transcript.add(
             role, text, identity, tool_name=tool_name, is_error=is_error, images=images, answer=answer
         )
 
-    def _begun(self) -> object:
+    def _origin_key(self) -> object:
         """The start of the message, or the id of its original, which distinguishes messages with the same words."""
         return text_of(self.message.get("origin")) or self._time(self.message, "created")
 

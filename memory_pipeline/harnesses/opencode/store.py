@@ -93,7 +93,7 @@ def _from_file(source: Source, problems: list[Problem]) -> Iterator[tuple[int, J
     try:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError:
-        value = _saved(raw, problems)
+        value = _recover(raw, problems)
     if isinstance(value, dict) and "info" in value:
         yield from _exported(value)
     else:
@@ -101,7 +101,7 @@ def _from_file(source: Source, problems: list[Problem]) -> Iterator[tuple[int, J
         yield from _from_folder(file, session, problems)
 
 
-def _saved(raw: bytes, problems: list[Problem]) -> JsonObject | None:
+def _recover(raw: bytes, problems: list[Problem]) -> JsonObject | None:
     """The readable part of a damaged or unfinished export; None if the file is not one."""
     damaged = DamagedText(raw.decode("utf-8", "replace"))
     begin = _INFO.search(damaged.text, 0, 1000)

@@ -125,10 +125,10 @@ class FactCheck:
     def _trace(self, steps: Sequence[str], within: range) -> str | None:
         """The steps that the shown messages support, joined with arrows; None for fewer than two."""
         clean = (self.without_invented_times(self.without_markup(step))[0] for step in steps)
-        said = [step for step in clean if step and self._is_said(step, within)]
+        said = [step for step in clean if step and self._is_stated(step, within)]
         return " → ".join(said) if len(said) > 1 else None
 
-    def _is_said(self, step: str, within: range) -> bool:
+    def _is_stated(self, step: str, within: range) -> bool:
         aligned = self.alignment.align(step, within)
         return not missing_specifics(step, self.said) and bool(aligned.spans) and aligned.coverage >= NAMED
 
@@ -142,10 +142,10 @@ class FactCheck:
             return text, False
         while not clock_times(text) <= self.times:  # the remaining characters may form another time
             for times in _TIMES_IN_WORDS:
-                text = times.sub(self._keep_if_said, text)
+                text = times.sub(self._keep_if_stated, text)
         return run_together(text), True
 
-    def _keep_if_said(self, found: re.Match[str]) -> str:
+    def _keep_if_stated(self, found: re.Match[str]) -> str:
         if clock_times(found[0]) & self.times:
             return found[0]
         is_followed_by_word = found.string[found.end() : found.end() + 1].isalnum()
