@@ -24,7 +24,7 @@ def show_change(path: Path, old: bytes | None, new: bytes | None) -> None:
 
 
 def confirm(yes: bool) -> None:
-    """Ask for confirmation. Raises typer.Exit if the answer is no, or nobody can be asked."""
+    """Ask for confirmation. Raises typer.Exit if the answer is no, or there is no terminal."""
     if yes:
         return
     if not sys.stdin.isatty():

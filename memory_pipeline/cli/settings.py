@@ -90,10 +90,7 @@ def unset(key: KEY) -> None:
 
 def write(values: Mapping[str, str | None]) -> Path:
     """Write these settings (by path) to settings.toml in one write, and remove those that are None. Returns the file.
-    Ends the command without writing if the result would be invalid.
-
-    Ends the command if the result would be invalid; then nothing is written.
-    """
+    Ends the command without writing if the result would be invalid."""
     known = settings_of(Settings)
 
     def put(document: Any) -> None:

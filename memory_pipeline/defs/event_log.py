@@ -33,7 +33,7 @@ class ReusingSqliteEventLogStorage(SqliteEventLogStorage):
     @contextmanager
     def _connect(self, shard: str) -> Iterator[Connection]:
         if shard not in self._initialized_dbs:
-            with super()._connect(shard):  # which creates the file
+            with super()._connect(shard):  # creates the file
                 pass
         with self._db_lock, self._engine_for(shard).connect() as connection, connection.begin():
             yield connection

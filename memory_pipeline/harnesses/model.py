@@ -17,7 +17,7 @@ from memory_pipeline.errors import MemoryPipelineError
 
 Role = Literal["user", "assistant", "tool", "injected"]
 Answering = Literal["question", "approved plan", "refused plan", "approved call", "refused call"]
-"""What a user's words in the result of a tool answer."""
+"""What is answered by a user's words in a tool result."""
 COMPRESSED = ".jsonl.zst"
 """Suffixes of compressed session files."""
 CHOICES = ("question", "approved plan")
@@ -87,7 +87,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     """Whether its time was recorded; otherwise it has that of the previous record, of the session's first one, or of
     the file."""
     answer_to: Answering | None = None
-    """What the user answers through a tool; for a tool's result, that the user refused it."""
+    """What the user answers through a tool; for a tool result, "refused call" if the user refused it."""
     answered: str | None = None
     """The question, plan or call itself (clipped), if known; None for a tool's result."""
 

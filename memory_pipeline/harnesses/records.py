@@ -89,11 +89,7 @@ class JsonLines(Generic[R]):
     def can_go_on(self) -> bool:
         """Whether the file seems to have only grown: its beginning and its previous end are unchanged. Changes in
         between are only noticed when it is next read from the beginning. A compressed file is always read from the
-        beginning.
-
-        What was changed between them while it also grew is only seen when it is next read from its beginning. A
-        compressed file is always read from there.
-        """
+        beginning."""
         if self._is_compressed:
             return False
         try:
@@ -207,10 +203,7 @@ def _skip_space(text: str, position: int) -> int:
 
 def _next_record(damaged: DamagedText, position: int) -> tuple[int, JsonObject | None]:
     """The next complete record after a broken piece: (its end, record), or (end of text, None). A content block inside
-    the broken piece also parses, so only an object that looks like a record counts.
-
-    A content block inside the broken piece also parses, so only an object that looks like a record counts.
-    """
+    the broken piece also parses, so only an object that looks like a record counts."""
     while damaged.left > 0 and (start := _RECORD_START.search(damaged.text, position)):
         if found := damaged.decode(start.start()):
             value, position = found

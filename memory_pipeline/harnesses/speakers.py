@@ -64,10 +64,7 @@ _LEADS = (*_INJECTED_HEADERS, *_IDE_HEADERS, *_LIMITS, "[Request interrupted by 
 
 def split_content_by_speaker(content: object, line: int, first: int = 0) -> list[Passage]:
     """The passages of a user record, inserted or typed, in order. `first` is the number of preceding images in the
-    record.
-
-    `first` is how many images of the record came before.
-    """
+    record."""
     if isinstance(content, Block):
         content = [content]
     if not isinstance(content, list):

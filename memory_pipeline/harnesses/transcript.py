@@ -139,11 +139,7 @@ class Transcript:
     ) -> int | None:
         """Add a message, unless it is blank or was added before; tool text and answered text are shortened. Images are
         found in the `content` of the text, or given. `formerly` is the identity in an earlier version of the reader.
-        Returns a handle for `touch`.
-
-        Images are found in the `content` of the text, or given. `formerly` is the identity that an earlier version of
-        the reader gave the message. Returns a handle for `touch`.
-        """
+        Returns a handle for `touch`."""
         hidden = 0
         if "\x00" in text or not text.isascii():
             text, hidden = without_hidden(clean(text))

@@ -190,7 +190,7 @@ Flags = Annotated[list[Name], "what is known against it, or about how it was mad
 
 
 class FileRow(TypedDict):
-    """A session file as it was last looked at, read or not."""
+    """A session file as of the last scan, read or not."""
 
     path: Annotated[Name, "path of the file; of one that holds several sessions, with `#` and the session"]
     member: Annotated[Name | None, "the session, where the file holds several"]
@@ -368,7 +368,7 @@ class SourceRow(TypedDict):
 
 
 class ObservationRow(TypedDict):
-    """One fact, with the words that carry it."""
+    """One fact, with its evidence."""
 
     day: Day
     observation_id: ObservationId
@@ -421,7 +421,7 @@ class SummaryEmbeddingRow(EmbeddingRow):
 
 
 class MessageEmbeddingRow(TypedDict):
-    """The record of a passage of what was said, or of a session's words, in the index."""
+    """The record of a passage of a message, or of a session's words, in the index."""
 
     day: Day
     point_id: PointId
@@ -502,19 +502,19 @@ class DistillationRow(TypedDict):
 
 
 class DayDistillationRow(DistillationRow):
-    """A line that a day comes down to once it is some days old."""
+    """A line of the distillation of a day, made once it is some days old."""
 
 
 class WeekDistillationRow(DistillationRow):
-    """A line that a week, which ends with `day`, comes down to."""
+    """A line of the distillation of a week, which ends with `day`."""
 
 
 class MonthDistillationRow(DistillationRow):
-    """A line that the weeks that end in a month come down to."""
+    """A line of the distillation of the weeks that end in a month."""
 
 
 class ProposalRow(TypedDict):
-    """One line offered for MEMORY.md; never changed once made."""
+    """One line offered for MEMORY.md; never changed afterwards."""
 
     day: Day
     proposal_id: ProposalId
@@ -562,7 +562,7 @@ class RememberedRow(TypedDict):
 
 
 class ProposalState(ProposalRow):
-    """A proposal and what became of it: a row of `ProposalLog.frame`, which is no table."""
+    """A proposal with its state: a row of `ProposalLog.frame`, which is not a table."""
 
     status: str
     decided_text: str | None
@@ -576,7 +576,7 @@ class ProposalState(ProposalRow):
 
 
 class SupportRow(TypedDict):
-    """A line of a later reflection that says what a proposal says, merged into it instead of offered again."""
+    """A line of a later reflection with the meaning of a proposal, merged into it instead of being offered again."""
 
     day: Day
     proposal_id: ProposalId
@@ -590,7 +590,7 @@ class SupportRow(TypedDict):
 
 
 class EventRow(TypedDict):
-    """Something that happened to a proposal, on the day it did; what a column is empty of says the kind."""
+    """An event of a proposal, on the day it happened; the kind determines which columns are empty."""
 
     day: Day
     happened_at: Annotated[datetime | None, "when it happened, UTC; empty of a shown_day of an earlier version"]
@@ -683,7 +683,7 @@ class NewFix(TypedDict):
 
 
 class FixRow(NewFix):
-    """A friction pattern as it was offered: the user decides on it like on a proposal; never changed once made."""
+    """A friction pattern as it was offered: the user decides on it as on a proposal; never changed afterwards."""
 
     day: Day
 
@@ -699,7 +699,7 @@ class WatchedRuleRow(TypedDict):
 
 
 class ForgottenRow(TypedDict):
-    """A session, a message or a sequence of words that `memory forget` took out and that stays out."""
+    """A session, a message or a sequence of words that `memory forget` removed and that stays removed."""
 
     kind: Annotated[Name, "session, message or words"]
     digest: Annotated[Name, "hash of the id or of the words, with the salt of the workspace"]

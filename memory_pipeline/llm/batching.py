@@ -212,7 +212,7 @@ class Batching:
         return replace(taken, answered=answered, cost=total)
 
     def _settle_unbilled(self, batch: OpenBatch, why: str) -> None:
-        """Settle a batch of which nothing was answered or billed."""
+        """Settle a batch without any answered or billed request."""
         ledger = self._client(batch.model).ledger
         ledger.settle_all([(sent.place, NOTHING, self._redact(why)) for sent in batch.requests], 0.0)
         self._save(None)

@@ -36,10 +36,10 @@ class WindowMessage:
     """`text[start:end]` of what the user pasted, in order: not their words."""
     tool_name: str | None = None
     images: tuple[ImagePlace, ...] = ()
-    """Images that stand in the text as marks."""
+    """Images, each with a mark in the text."""
     answer_to: str | None = None
-    """What the user answers through a tool; for a tool's result, that the user refused the call. One of the values of
-    `harnesses.model.Answering`."""
+    """What the user answers through a tool; for a tool result, "refused call" if the user refused it. One of the
+    values of `harnesses.model.Answering`."""
     answered: str | None = None
     """The question, plan or call that the user answers."""
     untimed: str | None = None
@@ -180,4 +180,4 @@ class Observer(Protocol):
         """The segments of one window, in order; together they cover every message that was not observed before."""
 
     def stop(self) -> None:
-        """Tell observations in other threads to give up soon, as the run is interrupted."""
+        """Make observations in other threads stop soon, as the run is interrupted."""

@@ -144,5 +144,5 @@ def _has_same_meaning(part: _Sentence, said: _Sentence) -> bool:
 
 
 def _contradicts(line: str, sentence: str) -> bool:
-    """Whether one gives up what the other keeps, or only one of them is a refusal."""
+    """Whether one drops what the other keeps, or only one of them is a refusal."""
     return differs(line, sentence) or bool(statement(line).denied) != bool(statement(sentence).denied)

@@ -55,7 +55,7 @@ PEOPLE = (REVIEW_SURFACE, COMMAND_SURFACE, PAGE_SURFACE, TODOIST_SURFACE)
 TAKEN, EDITED, REFUSED, IGNORED, TAKEN_BACK = "approved", "edited", "rejected", "let expire", "took back"
 BY_PERSON = (TAKEN, EDITED, REFUSED, IGNORED, TAKEN_BACK)
 STANDING = "stands"
-"""Promoted automatically and not retracted, which is no evidence: nobody may have looked."""
+"""Promoted automatically and not retracted, which is no evidence: maybe no user has seen it."""
 _IS_FIX = pl.col("proposal_id").str.starts_with("f-")
 """Decisions on friction fixes do not count for a section's lines; see `auto_fix` for those."""
 

@@ -47,7 +47,9 @@ def project_of_place(lake: Lake, place: Place) -> str | None:
 
 def existing_folder(given: str) -> Path | None:
     """The folder at this path; None if there is none."""
-    with contextlib.suppress(OSError, RuntimeError, ValueError):  # no path is so long or has a NUL, or `~` of nobody
+    with contextlib.suppress(
+        OSError, RuntimeError, ValueError
+    ):  # too long for a path, has a NUL, or has the `~` of an unknown user
         folder = Path(given).expanduser()
         return folder if folder.is_dir() else None
     return None

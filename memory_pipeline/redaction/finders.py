@@ -29,10 +29,7 @@ _CLOSE = "</private>"
 
 def all_finders() -> Iterator[tuple[list[str], Finder]]:
     """Triggers and finder of each kind of secret; if secrets overlap, the first finder determines the kind. The first
-    two only have triggers: the redactor decodes what they indicate.
-
-    The first two have triggers only: what they announce is decoded by the redactor.
-    """
+    two only have triggers: the redactor decodes what they indicate."""
     yield list(CODES), _nothing
     yield list(ENCODED), _nothing
     yield [PRIVATE], _private

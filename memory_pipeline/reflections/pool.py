@@ -88,10 +88,7 @@ def _reflect(workspace: Workspace, reflector: Reflector, encoder: Encoder, now: 
 
 def eligible_rows(lake: Lake, made: pl.DataFrame, last: date) -> list[ReflectionRow]:
     """Rows of `reflections` up to a day whose contents are neither in the pool nor in a later row. A fact is in the
-    reflections of all days whose lookback covers it; the latest represents them.
-
-    A fact is in the reflections of all days of their lookback; the latest one represents them.
-    """
+    reflections of all days whose lookback covers it; the latest represents them."""
     known = {i for name in ("observations", "left_out") for ids in made[name].to_list() for i in ids or ()}
     found = []
     for day in sorted((day for day in lake.days("reflections") if day <= last), reverse=True):

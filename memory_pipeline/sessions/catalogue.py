@@ -144,10 +144,7 @@ class Catalogue(KnownSessions):
     def send(self, last: date, left: Collection[date] = ()) -> int:
         """Store the rows that a refresh left to this call, up to the day `last`, for files whose days are all in the
         tables. Returns their number. Files with a day in ``left`` stay unsent. Other users of the lake rely on a row
-        meaning that its messages are stored, so messages must come first.
-
-        Who shares the lake takes what a row says for what the tables hold: it may not be there before its messages.
-        """
+        meaning that its messages are stored, so messages must come first."""
 
         def is_done(key: str) -> bool:
             days = [entry["day"] for entry in self.rows[key]["days"] or []]
@@ -282,11 +279,7 @@ class Catalogue(KnownSessions):
     def _find_repositories(self) -> list[str]:
         """Find the repository of each session's worktree, once per session; returns the keys of changed rows. If the
         folder is gone, the result of an earlier session in it is used. Folders of another machine are skipped: the same
-        path here is another folder.
-
-        If the folder is gone, an earlier session in it has the answer. Folders of another machine are skipped: the same
-        path here is another folder.
-        """
+        path here is another folder."""
         new = [
             (key, row)
             for key, row in self.rows.items()

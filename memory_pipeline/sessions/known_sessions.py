@@ -112,10 +112,7 @@ class KnownSessions:
 
     def is_idle(self, key: str, day: date, now: datetime) -> bool:
         """Whether the session's part on this day is over: the day is over, or nothing was written for the configured
-        time. So a session that is resumed days later does not undo earlier observations.
-
-        A session that is taken up again days later must not take back what was observed of it.
-        """
+        time. So a session that is resumed days later does not undo earlier observations."""
         if day < day_of(now, self.settings.zone):
             return True
         row = self.rows[key]

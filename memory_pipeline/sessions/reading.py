@@ -221,11 +221,7 @@ def _first_decoded(raw: bytes, line: int) -> list[JsonObject]:
 
 def _top_fields(path: Path) -> JsonObject:
     """The top of a file with one JSON object over many lines: its first text fields. They identify the harness even if
-    the rest is long or incomplete. A first field that is an object is included with its first text fields.
-
-    They identify the harness even if the rest is long, or was never written. A first field that is an object is
-    included with its own first text fields.
-    """
+    the rest is long or incomplete. A first field that is an object is included with its first text fields."""
     with open_session(path) as file:
         text = file.read(_TOP_BYTES).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
     if not text.startswith("{"):

@@ -69,11 +69,7 @@ class SessionsStage:
     def build(self, day: date) -> Built:
         """The day's tables: the current contents of the files, and stored messages that no file has any more. Harnesses
         delete old transcripts, but the messages are kept. Sessions are read one at a time, as a busy team's day does
-        not fit into memory.
-
-        Harnesses delete old transcripts; what was read from them stays. One session is read at a time: a day of a
-        busy team has more than fits into memory at once.
-        """
+        not fit into memory."""
         return self._build(day, lost=set())
 
     def _build(self, day: date, lost: set[str]) -> Built:
@@ -105,10 +101,7 @@ class SessionsStage:
         standing: set[str],
     ) -> bool:
         """Append a session with the contents of all its files, longest first, and its retained rows. False if it is
-        unknown what the session repeats of others.
-
-        False where it is not known what the session repeats of others.
-        """
+        unknown what the session repeats of others."""
         said: dict[str, _MessageOfFile] = {}
         has_all = True
         files = [key for key, _ in read]
@@ -158,12 +151,8 @@ class SessionsStage:
 
     def _files_in_order(self, day: date) -> list[str]:
         """The day's files by session, the longest of several copies first, so that the others add nothing. Shared
-        messages belong to the oldest session, so that a fork takes nothing from its original, or to the one that
-        already has them in the tables.
-
-        Shared messages belong to the oldest session, so that a fork takes nothing from its original; if that is
-        unknown, to the one that has them in the tables already.
-        """
+        messages belong to the oldest session, so that a fork takes nothing from its original; if that is unknown, to
+        the one that already has them in the tables."""
         files = {key: self.catalogue.rows[key] for key in self.catalogue.files_of(day)}
         stored = self.lake.read("sessions", [day], ["session_id", "started_at"])
         since = dict(stored.group_by("session_id").agg(pl.col("started_at").min()).iter_rows())

@@ -41,11 +41,7 @@ def stored(lake: Lake) -> StoredRows:
 
 def write_rows(lake: Lake, folder: Path, changed: Mapping[str, FileRow], gone: Collection[str]) -> None:
     """Write the changed rows into the stored ones, which may include those of other processes. Most of the work is for
-    unchanged rows. `folder` has the lock.
-
-    Other processes write what they have read at the same time, so the stored rows are those of all of them. `folder`
-    has the lock.
-    """
+    unchanged rows. `folder` has the lock."""
     made: list[StoredRows] = []
 
     def with_changes(_: pl.DataFrame) -> pl.DataFrame:

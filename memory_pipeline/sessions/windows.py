@@ -137,11 +137,7 @@ def cut_windows(session: ParsedSession, messages: Sequence[Message], zone: ZoneI
 def _compactions_by_message(session: ParsedSession, zone: ZoneInfo) -> dict[str, int]:
     """The index of the compaction that summarised each message away, if both are on the same day. Earlier messages of a
     later day's compaction stay in the window of their own day: otherwise observing today would remove yesterday's
-    observations.
-
-    What a compaction of a later day reaches back to was a window of its own day long before, and stays it:
-    otherwise observing today would remove what was observed yesterday.
-    """
+    observations."""
     if not session.compactions:
         return {}
     day = {m.message_id: day_of(m.said_at, zone) for m in session.messages}

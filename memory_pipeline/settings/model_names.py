@@ -27,10 +27,7 @@ _OWN_URL = ("openai", "ollama")
 
 def model_name(written: str, base_url: str | None = None) -> str:
     """`provider:model`, or a command with its arguments unchanged. Raises ValueError with what was expected. `base_url`
-    is the configured URL.
-
-    `base_url` is the address that is set for it.
-    """
+    is the configured URL."""
     name = written.strip()
     if any(c.isspace() for c in name) or name.startswith(GATEWAY):
         return name

@@ -203,7 +203,7 @@ class Statement:
 
     @cached_property
     def denied(self) -> frozenset[str]:
-        """The stems of what it gives up or refuses."""
+        """The stems of the things that it drops or refuses."""
         found = (word for match in _refusals(self.text, self.cues) for word in content_words(match["words"]))
         return frozenset(map(stem, found)).union(*self.given_up)
 

@@ -69,10 +69,7 @@ def without_thinking(text: str) -> tuple[str, str | None]:
 
 def without_markup(text: str, said: Collection[str]) -> str:
     """The text with entities resolved once and without formatting tags, except those in the transcript. An answer may
-    be XML with `&lt;` for `<`, or `&lt;` is in the transcript itself.
-
-    An answer may be written as XML, with `&lt;` for `<`; or `&lt;` is in the transcript itself.
-    """
+    be XML with `&lt;` for `<`, or `&lt;` is in the transcript itself."""
     if "<" not in text and "&" not in text:
         return text
     text = _FORMATTING.sub(lambda tag: tag[0] if _is_in_transcript(tag[0], said) else "", text)

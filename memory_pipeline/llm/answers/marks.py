@@ -128,10 +128,7 @@ def _next_mark(line: str, start: int, marks: Marks) -> tuple[Marks, int] | None:
 
 def _kind(line: str, start: int, marks: Marks) -> tuple[Marks, int] | None:
     """The marks with the kind given by a bare word that is not part of the sentence: "Rule: …", not "Rule 3 …". An
-    unknown word in place of a kind is accepted: "🔴 bugfix (14:03) …" is a statement.
-
-    An unknown word in place of a kind is accepted: "🔴 bugfix (14:03) …" is a statement.
-    """
+    unknown word in place of a kind is accepted: "🔴 bugfix (14:03) …" is a statement."""
     found = None if marks.kind else _KIND.match(line, start)
     if not found:
         return None

@@ -295,10 +295,7 @@ def sees(config: ModelConfig) -> bool:
 @cache
 def takes_schema(config: ModelConfig) -> bool:
     """Whether the model supports JSON schemas, according to the library's profile; needs no key. Never for commands.
-    Servers with OpenAI's protocol may refuse schemas anyway.
-
-    Never with a command. Who speaks OpenAI's protocol somewhere else may refuse it all the same.
-    """
+    Servers with OpenAI's protocol may refuse schemas anyway."""
     if config.is_command:
         return False
     try:

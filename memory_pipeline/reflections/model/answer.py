@@ -133,10 +133,7 @@ def schema() -> str:
 
 def parse_reflection(text: str, sections: Sequence[str], *, is_cut: bool = False) -> ParsedReflection:
     """The lines of an answer that name observations, in order. `sections` are the names of the sections. The last line
-    of a truncated answer is dropped: half of it may say the opposite.
-
-    Of an answer that was cut off the last line goes: half of it may say the opposite.
-    """
+    of a truncated answer is dropped: half of it may say the opposite."""
     words, _ = without_thinking(cleaned(text))
     words, has_loops = without_loops(words)
     words, repeats = before_repetition(words)

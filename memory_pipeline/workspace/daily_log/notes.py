@@ -109,10 +109,7 @@ def notes_in(workspace: Workspace, days: Sequence[date]) -> list[SourceRow]:
 
 def written_notes(workspace: Workspace, ids: Iterable[str]) -> list[NoteRow]:
     """The notes among these ids: rows of `notes` with their current file and line. A log grows above a note, so the
-    line is looked up; a deleted note keeps its last one.
-
-    A log grows above a note, so its line is looked up; where the note is no longer there, it is the one it had.
-    """
+    line is looked up; a deleted note keeps its last one."""
     wanted: dict[date, set[str]] = {}
     for note_id in ids:
         if found := _ID.fullmatch(note_id):
