@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from memory_pipeline.text.languages.cues import cues_of, english
 from memory_pipeline.text.languages.identify import is_plainly_english
-from memory_pipeline.text.phrases import LANGUAGES, load
+from memory_pipeline.text.phrases import LANGUAGES, SPACED_LANGUAGES, load
+from memory_pipeline.text.similarity import CJK
 from memory_pipeline.text.terms import query_terms
 
 NEAR = 0.55
@@ -37,9 +38,8 @@ def amending(hits: Iterable[Place], asked: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     terms = set(asked)
     for hit in hits:
-        if hit.role != "user" or not hit.said_at or terms.isdisjoint(query_terms(hit.text)):
-            continue
-        if _announces(hit.text):
+        announces = hit.role == "user" and hit.said_at and _announces(hit.text)
+        if announces and not terms.isdisjoint(query_terms(hit.text)):
             found.setdefault(hit.session_id, hit.said_at)
     return found
 
@@ -49,7 +49,8 @@ def _announces(text: str) -> bool:
     if is_plainly_english(text):
         return bool(english().amends.search(text))
     # the language is identified last: few texts need it, and the model takes longer than the rest of a search
-    return any(load(name).amends.search(text) for name in LANGUAGES) and bool(cues_of(text).amends.search(text))
+    names = LANGUAGES if CJK.search(text) else SPACED_LANGUAGES
+    return any(load(name).amends.search(text) for name in names) and bool(cues_of(text).amends.search(text))
 
 
 def amended_order(places: Sequence[Place], amended_at: Mapping[str, str]) -> list[int]:

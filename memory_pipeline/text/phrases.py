@@ -26,7 +26,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-LANGUAGES = ("english", "german", "french", "spanish", "japanese", "chinese")
+SPACED_LANGUAGES = ("english", "german", "french", "spanish")
+"""Names of the files of languages with spaces between words."""
+LANGUAGES = (*SPACED_LANGUAGES, "japanese", "chinese")
 """Names of the files."""
 WORDS = "words"
 """The file with the lists of single words, a table for each language. Every command reads it, so it is small."""
