@@ -17,7 +17,7 @@ from memory_pipeline.llm.cache import AnswerCache
 from memory_pipeline.llm.config import observer_model
 from memory_pipeline.llm.ledger import Usage
 from memory_pipeline.llm.request import Answer
-from memory_pipeline.observations.examination import Result, examine, keep, result_of, session
+from memory_pipeline.observations.examination import Result, examine, fails_alone, keep, result_of, session
 from memory_pipeline.observations.flags import UNGROUNDED
 from memory_pipeline.observations.observing import Job, jobs_of, observe_session
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
@@ -49,6 +49,7 @@ class Trial:
     result: Result | None = None
     """None without a readable answer."""
     answers: Sequence[Answer] = ()
+    """All answers, in order."""
 
 
 def examined(settings: Settings) -> Trial:
@@ -106,19 +107,19 @@ def try_model(settings: Settings) -> Trial:
         config = observer_model(once)
         assert config
         observer = observer_asking(config, Workspace(once, Lake.from_settings(once)))
-        observer.client.cache = AnswerCache(place / "answers")  # cached answers would prove nothing
+        observer.client.cache = cache = _ExaminationAnswers(place / "answers")  # cached answers would prove nothing
         (outcome,) = observe_session([job], observer)
         if outcome.left:
             return Trial(quotes, (), str(outcome.left))
         keys = {segment.answer for segment in outcome.segments if segment.answer}
-        answers = [answer for key in keys if (answer := observer.client.cache.get(key))]
-    costs = [answer.cost_usd for answer in answers]
+        answers = cache.given if cache.is_over else [answer for key in keys if (answer := cache.get(key))]
+    costs = [answer.cost_usd for answer in cache.given]
     used = Usage(
-        sum(answer.input_tokens for answer in answers),
-        sum(answer.output_tokens for answer in answers),
+        sum(answer.input_tokens for answer in cache.given),
+        sum(answer.output_tokens for answer in cache.given),
         None if None in costs else sum(cost or 0.0 for cost in costs),
     )
-    seconds, facts = sum(answer.seconds for answer in answers), _facts(outcome.segments)
+    seconds, facts = sum(answer.seconds for answer in cache.given), _facts(outcome.segments)
     if not answers:  # the model refused
         return Trial(quotes, facts, _unusable_reason(outcome.segments))
     model = shown_model(settings, settings.observer.model) or ""
@@ -128,7 +129,27 @@ def try_model(settings: Settings) -> Trial:
     pace = (used.input_tokens + used.output_tokens) / seconds if seconds else None
     update = {"reason": reason or _unusable_reason(outcome.segments) or result.reason, "tokens_per_second": pace}
     result = result.model_copy(update=update)
-    return Trial(quotes, facts, result.reason, seconds, used, result, answers)
+    return Trial(quotes, facts, result.reason, seconds, used, result, cache.given)
+
+
+class _ExaminationAnswers(AnswerCache):
+    """The answers of an examination. One that fails it by itself stands for those of all further requests, which a
+    small machine would need minutes for."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self.given: list[Answer] = []
+
+    @property
+    def is_over(self) -> bool:
+        return bool(self.given) and fails_alone(self.given[-1].text)
+
+    def get(self, key: str) -> Answer | None:
+        return self.given[-1] if self.is_over else super().get(key)
+
+    def put(self, key: str, answer: Answer) -> None:
+        super().put(key, answer)
+        self.given.append(answer)
 
 
 def _example(settings: Settings, place: Path) -> Job:

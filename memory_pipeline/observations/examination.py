@@ -101,11 +101,20 @@ def examine(model: str, facts: Sequence[Fact], answers: Sequence[str], quotes: S
         quotes_junk=without.junk,
         priorities=sum(agrees) / len(agrees) if agrees else 0.0,
         copied=sum(map(copied, answers)),
-        repeats=any(without_loops(answer)[1] or before_repetition(answer)[1] for answer in answers),
+        repeats=any(map(_repeats, answers)),
     )
     minor = [fact.priority == HIGH for fact in parsed if not _is_high(fact.text)]
     marks_all = len(minor) >= MIN_TOO_HIGH and sum(minor) >= TOO_HIGH * len(minor)
     return result.model_copy(update={"reason": _reason(result, marks_all=marks_all)})
+
+
+def fails_alone(answer: str) -> bool:
+    """Whether this answer fails the examination, whatever else the model answers."""
+    return _repeats(answer) or copied(answer) >= COPIED
+
+
+def _repeats(answer: str) -> bool:
+    return without_loops(answer)[1] or before_repetition(answer)[1]
 
 
 def _reason(result: Result, *, marks_all: bool) -> str:

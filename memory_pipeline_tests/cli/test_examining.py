@@ -161,6 +161,15 @@ def test_a_bad_model_fails_with_the_reason_and_what_else_to_try(answers: Answeri
     assert load_settings().observer.model is None
 
 
+@each("answers", [copying, repeating])
+def test_an_answer_that_fails_by_itself_is_the_last(answers: Answering) -> None:
+    """On a small machine each further one would take minutes."""
+    result, requests = examined(answers)
+    assert result.exit_code == 1 and "failed the examination: recall" in result.stdout
+    assert len(requests) == 1
+    assert re.search(r"It took \d+ seconds: 100 tokens in, 10 out", result.stdout), result.stdout
+
+
 def test_the_labels_are_those_of_a_bundled_session_and_quotes_find_some() -> None:
     labels = json.loads(LABELS.read_text())
     session = (EXAMPLES / labels["session"]).read_text().casefold()
