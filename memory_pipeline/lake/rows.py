@@ -102,115 +102,101 @@ class WeekRow(TypedDict):
 
 Harness = Annotated[Name, "the agent that wrote the session, by its name in docs/agents.md"]
 SessionId = Annotated[Name, "the harness's own id of the session"]
-Cwd = Annotated[str, "directory that the session worked in"]
+Cwd = Annotated[str, "working directory of the session"]
 Day = Annotated[date, "local calendar day"]
-SourceFile = Annotated[Name, "path of the file it was read from"]
-StartedAt = Annotated[
-    datetime, "when the first message was said, UTC; only its day is meant where nobody recorded that"
-]
-EndedAt = Annotated[datetime, "when the last message was said, UTC"]
-UserMessages = Annotated[int, "how many of them a user typed or said through a tool"]
+SourceFile = Annotated[Name, "path of the source file"]
+StartedAt = Annotated[datetime, "time of the first message, UTC; only its day is known where no time was recorded"]
+EndedAt = Annotated[datetime, "time of the last message, UTC"]
+UserMessages = Annotated[int, "number of messages that a user typed or sent through a tool"]
 FilesRead = Annotated[list[str], "paths that the agent read"]
 FilesModified = Annotated[list[str], "paths that the agent wrote to"]
-Project = Annotated[str, "the repository or folder that the session worked on, by name; empty where there is none"]
-Text = Annotated[str, "the words"]
-SourceLine = Annotated[int, "line of the file, from 1; of a row in a database its number"]
+Project = Annotated[str, "name of the session's repository or folder; empty without one"]
+Text = Annotated[str, "the text"]
+SourceLine = Annotated[int, "line of the file, from 1; for a database, the row number"]
 DedupeKey = Annotated[Name, "id of the window: sha256 of session, trigger and time of its first entry"]
-Untimed = Annotated[
-    Name, "where in its session it was said, when nobody recorded at what time; stands in place of a clock"
-]
+Untimed = Annotated[Name, "position in the session, used instead of a time where none was recorded"]
 Tokens = Annotated[int, "estimated tokens"]
 CurrentTask = Annotated[
     str,
-    "what was being worked on at the end: of a window the user's last words that say so, of a segment what a model "
-    "reported",
+    "task at the end: for a window, the user's last words about it; for a segment, as reported by a model",
 ]
 SuggestedResponse = Annotated[
     str,
-    "how to go on: the question of the model or the words of the user that wait for an answer, or that the session "
-    "was completed",
+    "how to continue: the unanswered question or request, or that the session was completed",
 ]
 SegmentId = Annotated[Name, "id of the segment"]
-Title = Annotated[str, "what it is about, in a few words"]
-Observer = Annotated[Name, "which observer made the row"]
+Title = Annotated[str, "its topic in a few words"]
+Observer = Annotated[Name, "the observer that created the row"]
 Priority = Annotated[Name, "high (matters for weeks or months), medium (days) or low (hours)"]
-FactKind = Annotated[Name, "sort of fact, such as rule, decision or root_cause"]
-Evidence = Annotated[
-    list[EvidenceRow], "the spans of the messages that carry it: characters start to end of messages.text"
-]
+FactKind = Annotated[Name, "kind of fact, such as rule, decision or root_cause"]
+Evidence = Annotated[list[EvidenceRow], "supporting spans: characters start to end of messages.text"]
 Trust = Annotated[
-    Name, "the speaker: user, assistant, tool, paste, injected, model or team; `imported` of an imported line"
+    Name, "the speaker: user, assistant, tool, paste, injected, model or team; `imported` for an imported line"
 ]
-Owner = Annotated[Name, "whose memory it is: `me`, or what an earlier version was told"]
+Owner = Annotated[Name, "owner of the memory: `me`, or as configured in an earlier version"]
 PointId = Annotated[Name, "id of the vector in the index"]
-SourceId = Annotated[Name, "id of the row that the vector is of"]
+SourceId = Annotated[Name, "id of the embedded row"]
 EmbeddingModel = Annotated[Name, "the embedding model"]
-Dimension = Annotated[int, "numbers in the vector"]
-ContentHash = Annotated[Name, "sha256 of what it stands for"]
+Dimension = Annotated[int, "dimensions of the vector"]
+ContentHash = Annotated[Name, "sha256 of the embedded content"]
 ReflectionId = Annotated[Name, "id of the reflection"]
-Section = Annotated[Name, "section of MEMORY.md; `Reflected` for what fits none"]
-Support = Annotated[int, "observations that say it"]
-Sessions = Annotated[int, "number of sessions in which it was said"]
-Sources = Annotated[list[Name], "ids of the rows it was made from"]
-FirstSeen = Annotated[datetime, "when it was said first, UTC"]
-LastSeen = Annotated[datetime, "when it was said last, UTC"]
-Reflector = Annotated[Name, "which reflector made the row"]
-Cwds = Annotated[list[str], "folders of the sessions that it comes from"]
-Projects = Annotated[list[str], "projects that it comes from, each by name"]
+Section = Annotated[Name, "section of MEMORY.md; `Reflected` if none fits"]
+Support = Annotated[int, "number of supporting observations"]
+Sessions = Annotated[int, "number of sessions that support it"]
+Sources = Annotated[list[Name], "ids of the source rows"]
+FirstSeen = Annotated[datetime, "first time it was said, UTC"]
+LastSeen = Annotated[datetime, "last time it was said, UTC"]
+Reflector = Annotated[Name, "the reflector that created the row"]
+Cwds = Annotated[list[str], "working directories of the source sessions"]
+Projects = Annotated[list[str], "names of the source projects"]
 DistillationId = Annotated[Name, "id of the distilled line"]
-ProposalId = Annotated[Name, "id of the proposal; of a friction fix that of its pattern"]
-SessionIds = Annotated[list[Name], "the sessions in which it was said"]
-Supersedes = Annotated[list[Name], "ids of the proposals whose line this one replaces once it is approved"]
+ProposalId = Annotated[Name, "id of the proposal; for a friction fix, of its pattern"]
+SessionIds = Annotated[list[Name], "ids of the supporting sessions"]
+Supersedes = Annotated[list[Name], "ids of the proposals whose lines this one replaces once approved"]
 Worth = Annotated[
     float,
-    "score of the line, by what can be seen in it, from about -3 to 3.1, or of a friction fix its severity: the "
-    "highest are shown first",
+    "score of the line, from about -3 to 3.1, or severity of a friction fix: the highest are shown first",
 ]
-SaidAt = Annotated[datetime, "when it was said, UTC"]
+SaidAt = Annotated[datetime, "time of the message, UTC"]
 Surface = Annotated[
     Name,
-    "where it was shown or decided: REVIEW.md, command, page, todoist; by no user: expiry, supersession, friction, "
-    "auto; of an applied fix its file",
+    "where it was shown or decided: REVIEW.md, command, page or todoist; without a user: expiry, supersession, "
+    "friction or auto; for an applied fix, its file",
 ]
-TargetFile = Annotated[str, "where the change belongs"]
-Adds = Annotated[str, "the line to write into the target file, without its bullet; empty where it is not a line"]
-Replaces = Annotated[str, "the line of the target file, as it stands, that goes or that `adds` takes the place of"]
-Change = Annotated[str, "what would end it"]
-LowRisk = Annotated[bool, "whether the fix may be applied without asking, where that is switched on"]
-Occurrences = Annotated[int, "how often it happened"]
-Minutes = Annotated[float, "time from what went wrong to where the work went on, in all occurrences"]
+TargetFile = Annotated[str, "file to be changed"]
+Adds = Annotated[str, "line to add to the target file, without its bullet; empty for other changes"]
+Replaces = Annotated[str, "existing line of the target file that is removed or replaced by `adds`"]
+Change = Annotated[str, "the change that would end it"]
+LowRisk = Annotated[bool, "whether the fix may be applied without asking, if enabled"]
+Occurrences = Annotated[int, "number of occurrences"]
+Minutes = Annotated[float, "minutes between the problem and further progress, over all occurrences"]
 FirstDay = Annotated[date, "day of its first occurrence"]
 LastDay = Annotated[date, "day of its last occurrence"]
-Place = Annotated[
-    Name, "the file in the workspace that approval changes, from its top; empty where the user makes the change"
-]
+Place = Annotated[Name, "path in the workspace of the file that approval changes; empty if the user makes the change"]
 ObservationId = Annotated[Name, "id of the observation"]
-ObservedAt = Annotated[datetime, "when it was said, UTC; see `untimed`"]
-Flags = Annotated[list[Name], "what is known against it, or about how it was made"]
+ObservedAt = Annotated[datetime, "time of the message, UTC; see `untimed`"]
+Flags = Annotated[list[Name], "flags of the fact, such as `ungrounded`"]
 
 
 class FileRow(TypedDict):
     """A session file as of the last scan, read or not."""
 
-    path: Annotated[Name, "path of the file; of one that holds several sessions, with `#` and the session"]
-    member: Annotated[Name | None, "the session, where the file holds several"]
+    path: Annotated[Name, "path of the file, with `#` and the session if it contains several"]
+    member: Annotated[Name | None, "the session, if the file contains several"]
     harness: Harness | None
     session_id: SessionId | None
     size: Annotated[int, "bytes"]
-    modified_ns: Annotated[int | None, "when the file was changed last: nanoseconds since 1970"]
+    modified_ns: Annotated[int | None, "modification time in nanoseconds since 1970"]
     reader: Annotated[Name, "version of the reader that read it"]
-    last_said_at: Annotated[datetime | None, "when its last message was said, UTC"]
-    began_at: Annotated[datetime | None, "when the session began, UTC"]
+    last_said_at: Annotated[datetime | None, "time of its last message, UTC"]
+    began_at: Annotated[datetime | None, "start of the session, UTC"]
     messages: Annotated[int, "number of messages in the file"]
-    records: Annotated[int, "how many records the file has"]
-    unknown_records: Annotated[
-        list[UnknownRecordRow], "types of record that the reader does not know, with how many there were"
-    ]
-    problems: Annotated[list[ProblemRow], "the first lines that could not be read, and why"]
+    records: Annotated[int, "number of records in the file"]
+    unknown_records: Annotated[list[UnknownRecordRow], "record types unknown to the reader, with their counts"]
+    problems: Annotated[list[ProblemRow], "first unreadable lines, with the reason"]
     days: Annotated[
         list[FileDayRow],
-        "the days on which something in the file was said, each with a digest of it, counts and the ids of what the "
-        "user typed",
+        "days with messages in the file, each with a digest, counts and the ids of the messages that the user typed",
     ]
     parent_id: Annotated[Name | None, "the session that this one continues or forks"]
     reason: Annotated[str | None, "why the file was not read"]
@@ -218,26 +204,23 @@ class FileRow(TypedDict):
     cwd: Cwd | None
     branch: Annotated[str | None, "branch of the repository when the session began"]
     repository: Annotated[str | None, "owner and name of the repository's remote"]
-    begins_with_plan: Annotated[bool | None, "whether a plan that the user approved is the first that was said in it"]
+    begins_with_plan: Annotated[bool | None, "whether it begins with a plan that the user approved"]
     hidden_characters: Annotated[
         int | None,
-        "how many characters that nobody sees were taken out of its messages: zero-width ones, those that turn the "
-        "direction of writing, tags",
+        "number of invisible characters removed from its messages: zero-width characters, direction marks and tags",
     ]
-    side_file_of: Annotated[str | None, "the agent that keeps this file beside its sessions, where it is none"]
+    side_file_of: Annotated[str | None, "the agent whose auxiliary file this is; empty for a session"]
     repository_dir: Annotated[
         str | None,
-        "the folder of the git repository that `cwd` lay in when the file was read, of a worktree that of its "
-        "repository; empty where there was none",
+        "folder of the git repository that contained `cwd` when the file was read; for a worktree, of its "
+        "main repository; empty without one",
     ]
     part: Annotated[
         FilePartRow | None,
-        "which part of the session the file is, where the harness continues a session in another file: its name, when "
-        "it was begun, the part that it continues and up to which record, and the number behind its last record",
+        "part of a session that the harness continues in another file: name, start, the part that it continues and up "
+        "to which record, and the number after its last record",
     ]
-    withdrawn_from: Annotated[
-        int | None, "number of the record from which on a later part took the file's records out of the session"
-    ]
+    withdrawn_from: Annotated[int | None, "first record of the file that a later part withdrew from the session"]
 
 
 class SessionRow(TypedDict):
@@ -246,7 +229,7 @@ class SessionRow(TypedDict):
     day: Day
     session_id: SessionId
     harness: Harness
-    name: Annotated[str, "title of the session, where the harness has one"]
+    name: Annotated[str, "title of the session, if the harness has one"]
     cwd: Cwd
     source_file: SourceFile
     started_at: StartedAt
@@ -267,9 +250,9 @@ class MessageRow(TypedDict):
     role: Annotated[Name, "user, assistant, tool or injected"]
     said_at: Annotated[
         datetime,
-        "when it was said, UTC; where `untimed` says that nobody recorded it, only its day and order are meant",
+        "time of the message, UTC; with `untimed` set, only its day and order are known",
     ]
-    written_at: Annotated[datetime, "when the harness wrote it down, UTC"]
+    written_at: Annotated[datetime, "when the harness recorded it, UTC"]
     text: Text
     tool_name: Annotated[str | None, "the tool that was called or answered"]
     is_error: Annotated[bool, "whether the tool failed; a call that the user refused did not"]
@@ -277,17 +260,18 @@ class MessageRow(TypedDict):
     source_line: SourceLine
     dedupe_key: DedupeKey
     voided: Annotated[
-        bool, "whether the turn was taken out of the session (rewind, rollback, a branch left); kept, not observed"
+        bool,
+        "whether the turn was removed from the session (rewind, rollback, abandoned branch); stored but not observed",
     ]
     quoted: Annotated[list[SpanRow], "spans of a user's message that were pasted, not typed"]
     images: Annotated[list[ImageRow], "images in the message: line and number within the record, for the source file"]
     untimed: Untimed | None
     answer_to: Annotated[
         Name | None,
-        "what the user answers through a tool: question, approved or refused plan, approved or refused call; of a "
-        "tool's result, that they refused it",
+        "what the user answers through a tool: a question, or a plan or call that they approve or refuse; for a "
+        "tool result, that they refused it",
     ]
-    answered: Annotated[str | None, "that question, plan or call itself (clipped), where it is known"]
+    answered: Annotated[str | None, "the question, plan or call (clipped), if known"]
 
 
 class WindowRow(TypedDict):
@@ -313,7 +297,7 @@ class WindowRow(TypedDict):
     files_modified: FilesModified
     schema_version: Annotated[int, "version of the window's columns"]
     untimed: Untimed | None
-    rules_only: Annotated[bool | None, "whether only what the user said is observed, because the session is short"]
+    rules_only: Annotated[bool | None, "whether only the user's messages are observed because the session is short"]
 
 
 class SegmentRow(TypedDict):
@@ -323,29 +307,29 @@ class SegmentRow(TypedDict):
     segment_id: SegmentId
     dedupe_key: DedupeKey
     session_id: SessionId
-    position: Annotated[int, "place of the segment in its window, from 0"]
+    position: Annotated[int, "position of the segment in its window, from 0"]
     narrative: Annotated[
-        str, "what was asked and how it ended, quoted or told by a model; empty where a model told facts alone"
+        str, "request and outcome, quoted or summarized by a model; empty if a model returned only facts"
     ]
-    first_message_id: Annotated[Name, "the message that the segment begins with"]
-    last_message_id: Annotated[Name, "the message that it ends with"]
+    first_message_id: Annotated[Name, "first message of the segment"]
+    last_message_id: Annotated[Name, "last message of the segment"]
     title: Title | None
     observer: Observer
     parsed: Annotated[
-        bool, "whether the model kept to the format; if not, this is what could be saved and `problem` says why"
+        bool,
+        "whether the answer kept to the format; if not, the row contains what was readable and `problem` the reason",
     ]
-    problem: Annotated[str | None, "what was wrong with the model's answer"]
+    problem: Annotated[str | None, "problem of the model's answer"]
     answer: Annotated[Name | None, "key of the model's answer, a file below answers/"]
     current_task: CurrentTask | None
     suggested_response: SuggestedResponse | None
     used: Annotated[list[Name], "ids of earlier observations that it builds on"]
     basis: Annotated[
         Name | None,
-        "hash of the messages that a model was shown for it and of what decides how; while it holds, they are not "
-        "observed again",
+        "hash of the messages and settings of the request; while it is unchanged, they are not observed again",
     ]
-    times_written: Annotated[int | None, "clock times that a model wrote into its answer"]
-    times_invented: Annotated[int | None, "how many of them are no message's and were not said; they were taken out"]
+    times_written: Annotated[int | None, "number of clock times in the model's answer"]
+    times_invented: Annotated[int | None, "number of those that occur nowhere in the transcript; they were removed"]
 
 
 class SourceRow(TypedDict):
@@ -378,14 +362,14 @@ class ObservationRow(TypedDict):
     priority: Priority
     kind: FactKind
     observed_at: ObservedAt
-    referenced_at: Annotated[datetime | None, "the day that it speaks of, where it names one: its first moment, UTC"]
+    referenced_at: Annotated[datetime | None, "start of the day that the text refers to, if any, UTC"]
     text: Text
     evidence: Evidence
     observer: Observer
     trust: Trust
     flags: Flags
     tokens: Tokens
-    trace: Annotated[str | None, "what led to it: what set it off → what was looked into → what was decided → why"]
+    trace: Annotated[str | None, "steps behind it: trigger → investigation → decision → reason"]
     untimed: Untimed | None
     cwd: Cwd | None
     project: Project | None
@@ -397,7 +381,7 @@ class NoteRow(TypedDict):
 
     day: Day
     note_id: Annotated[Name, "id of the note"]
-    line: Annotated[int, "line in the daily log, from 1, when the note was read last"]
+    line: Annotated[int, "line in the daily log, from 1, when last read"]
     text: Text
     kind: FactKind
     priority: Priority
@@ -409,7 +393,7 @@ class EmbeddingRow(TypedDict):
 
     day: Day
     point_id: PointId
-    kind: Annotated[Name, "kind of the row that the vector is of"]
+    kind: Annotated[Name, "kind of the embedded row"]
     source_id: SourceId
     model: EmbeddingModel
     dimension: Dimension
@@ -425,8 +409,8 @@ class MessageEmbeddingRow(TypedDict):
 
     day: Day
     point_id: PointId
-    record: Annotated[Name, "what the point is: message (a passage of one) or session (all its words)"]
-    source_id: Annotated[Name, "id of the message or session that the vector is of"]
+    record: Annotated[Name, "kind of point: message (a passage) or session (its whole text)"]
+    source_id: Annotated[Name, "id of the embedded message or session"]
     session_id: SessionId
     start: Annotated[int, "first character in the message's text"]
     end: Annotated[int, "character after the last one"]
@@ -450,15 +434,17 @@ class ReflectionRow(TypedDict):
     sources: Sources
     first_seen: FirstSeen
     last_seen: LastSeen
-    input_tokens: Annotated[int, "tokens of the observations of the lookback"]
+    input_tokens: Annotated[int, "tokens of the observations in the lookback"]
     tokens: Tokens
     reflector: Reflector
     item_type: Annotated[Name | None, "knowledge, behaviour, event or skill"]
     trust: Trust
-    superseded: Annotated[list[Name], "ids of observations that it replaced"]
-    tags: Annotated[list[str], "the things and subjects that a model files it under"]
-    contradicts: Annotated[list[str], "lines of MEMORY.md that say something else"]
-    summary: Annotated[str | None, "what was new, in a sentence or two of the model; the same in all rows of a day"]
+    superseded: Annotated[list[Name], "ids of the observations it replaced"]
+    tags: Annotated[list[str], "topics assigned by a model"]
+    contradicts: Annotated[list[str], "lines of MEMORY.md that contradict it"]
+    summary: Annotated[
+        str | None, "the model's summary of what was new, one or two sentences; the same in all rows of a day"
+    ]
     cwds: Cwds | None
     projects: Projects | None
     owner: Owner | None
@@ -473,8 +459,8 @@ class PoolReflectionRow(TypedDict):
     priority: Priority
     support: Support
     sources: Sources
-    observations: Annotated[list[Name], "ids of the observations that these lines were made from"]
-    left_out: Annotated[list[Name], "ids of observations that were looked at with these and not kept"]
+    observations: Annotated[list[Name], "ids of the observations behind these lines"]
+    left_out: Annotated[list[Name], "ids of observations considered but not kept"]
     first_seen: FirstSeen
     last_seen: LastSeen
     tokens: Tokens
@@ -490,7 +476,7 @@ class DistillationRow(TypedDict):
 
     day: Day
     distillation_id: DistillationId
-    level: Annotated[int, "1 of a day, 2 of a week, 3 of a month"]
+    level: Annotated[int, "1 for a day, 2 for a week, 3 for a month"]
     text: Text
     kind: FactKind
     priority: Priority
@@ -548,8 +534,8 @@ class RememberedRow(TypedDict):
     trust: Trust
     client: Annotated[
         str | None,
-        "the program through which an agent asked for it, as it calls itself, or the memory that it was imported "
-        "from; empty where a user asked",
+        "name of the client through which an agent requested it, or the memory that it was imported "
+        "from; empty if a user requested it",
     ]
     said_at: SaidAt
     content_hash: ContentHash
@@ -593,14 +579,14 @@ class EventRow(TypedDict):
     """An event of a proposal, on the day it happened; the kind determines which columns are empty."""
 
     day: Day
-    happened_at: Annotated[datetime | None, "when it happened, UTC; empty of a shown_day of an earlier version"]
+    happened_at: Annotated[datetime | None, "time of the event, UTC; empty for a shown_day of an earlier version"]
     proposal_id: ProposalId
     kind: Annotated[
         Name,
-        "what happened: decided; shown (put on a surface), displaced (a better one took its place there) or shown_day "
-        "(a run had it on display that day); reoffered (offered again, once); promoted (its line reached MEMORY.md) or "
-        "applied (a fix was written to a file); would_promote or would_apply (when it first qualified to be promoted "
-        "or applied without asking)",
+        "kind of event: decided; shown (added to a surface), displaced (replaced there by a better proposal) or "
+        "shown_day (on display during a run that day); reoffered (offered again, once); promoted (written to "
+        "MEMORY.md) or applied (a fix was written to a file); would_promote or would_apply (first qualified to be "
+        "promoted or applied without asking)",
     ]
     surface: Surface | None
     decision: Annotated[Name | None, "approved, rejected, expired, invalid, superseded or withdrawn"]
@@ -608,12 +594,10 @@ class EventRow(TypedDict):
     text: Text | None
     reason: Annotated[str | None, "why"]
     content_hash: ContentHash | None
-    external_id: Annotated[Name | None, "what the surface calls it, such as a Todoist task"]
-    lines: Annotated[str | None, "how it stood in REVIEW.md then: a line that still stands so was touched by nobody"]
-    again: Annotated[
-        bool | None, "true of a decision after it was offered again; the earlier expiry does not count then"
-    ]
-    already_there: Annotated[bool | None, "of a promoted line: whether it stood in MEMORY.md before"]
+    external_id: Annotated[Name | None, "id on the surface, such as of a Todoist task"]
+    lines: Annotated[str | None, "its lines in REVIEW.md at that time, to detect edits by the user"]
+    again: Annotated[bool | None, "true for a decision after it was offered again, which cancels the earlier expiry"]
+    already_there: Annotated[bool | None, "for a promoted line: whether MEMORY.md already contained it"]
 
 
 class FrictionRow(TypedDict):
@@ -621,7 +605,7 @@ class FrictionRow(TypedDict):
 
     day: Day
     pattern_id: Annotated[Name, "id of the friction pattern"]
-    kind: Annotated[Name, "sort of friction, such as recurring_failure"]
+    kind: Annotated[Name, "kind of friction, such as recurring_failure"]
     title: Annotated[str, "the pattern in a few words"]
     target_file: TargetFile
     section: Section | None
@@ -631,32 +615,28 @@ class FrictionRow(TypedDict):
     low_risk: LowRisk | None
     sessions: Annotated[int, "number of sessions in which it happened"]
     occurrences: Occurrences
-    turns: Annotated[int | None, "messages from what went wrong to where the work went on, in all occurrences"]
+    turns: Annotated[int | None, "messages between the problem and further progress, over all occurrences"]
     minutes: Minutes | None
     severity: Annotated[float, "sessions times the minutes that one occurrence costs"]
-    confidence: Annotated[float, "that it is a pattern and no accident, 0 to 1"]
+    confidence: Annotated[float, "confidence that it is a pattern and not a coincidence, 0 to 1"]
     first_day: FirstDay | None
     last_day: LastDay | None
-    ended_on: Annotated[
-        date | None, "day on which nothing of it had happened for as long as is looked back; empty while it goes on"
-    ]
-    by_week: Annotated[list[WeekRow] | None, "how often it happened, by the Monday of the week"]
+    ended_on: Annotated[date | None, "day on which it had not occurred for a whole lookback; empty while it is active"]
+    by_week: Annotated[list[WeekRow] | None, "occurrences by week, by Monday"]
     evidence: Evidence
     session_ids: SessionIds | None
     cwds: Cwds | None
     projects: Projects | None
     owner: Owner | None
-    written_by: Annotated[
-        str | None, "the model that wrote title and change of a pattern; none where they are a template's"
-    ]
-    template: Annotated[str | None, "the title as a template has it, where a model wrote another"]
+    written_by: Annotated[str | None, "the model that wrote the title and change; empty if they come from a template"]
+    template: Annotated[str | None, "the template's title, if a model wrote another"]
 
 
 class NewFix(TypedDict):
     """A row of `friction_fixes` that has no day yet: it gets the day on which it is stored."""
 
     proposal_id: ProposalId
-    kind: Annotated[Name, "sort of friction, such as recurring_failure"]
+    kind: Annotated[Name, "kind of friction, such as recurring_failure"]
     title: Annotated[str, "the pattern in a few words"]
     text: Text
     target_file: TargetFile
@@ -691,11 +671,11 @@ class FixRow(NewFix):
 class WatchedRuleRow(TypedDict):
     """A line of MEMORY.md, AGENTS.md or CLAUDE.md, as it was first seen."""
 
-    rule_id: Annotated[Name, "id of the rule: of its file and its words"]
-    file: Annotated[Name, "MEMORY.md, or the path of the project's file that the line stands in"]
+    rule_id: Annotated[Name, "id of the rule, from its file and text"]
+    file: Annotated[Name, "MEMORY.md, or the path of the project file that contains the line"]
     text: Text
     project: Project | None
-    since: Annotated[date, "day since which it is known to stand there"]
+    since: Annotated[date, "first day on which it was seen there"]
 
 
 class ForgottenRow(TypedDict):
@@ -703,8 +683,8 @@ class ForgottenRow(TypedDict):
 
     kind: Annotated[Name, "session, message or words"]
     digest: Annotated[Name, "hash of the id or of the words, with the salt of the workspace"]
-    words: Annotated[int | None, "how many words the sequence has"]
-    forgotten_at: Annotated[datetime, "when it was forgotten, UTC"]
+    words: Annotated[int | None, "number of words in the sequence"]
+    forgotten_at: Annotated[datetime, "time of the request, UTC"]
 
 
 class LedgerRow(TypedDict):
@@ -712,14 +692,14 @@ class LedgerRow(TypedDict):
 
     day: Day
     call_id: Annotated[Name, "id of the call"]
-    stage: Annotated[Name, "the stage that asked"]
+    stage: Annotated[Name, "the stage that called"]
     model: Annotated[Name, "the language model"]
     input_tokens: Annotated[int, "tokens sent to the model"]
     output_tokens: Annotated[int, "tokens of the model's answer"]
-    cost_usd: Annotated[float | None, "what the call cost; empty where the price is not known"]
-    seconds: Annotated[float | None, "how long the call took"]
-    cached: Annotated[bool, "whether an answer of before was used again, which costs nothing"]
-    for_day: Annotated[date | None, "the day that the call was made for"]
-    asked_at: Annotated[datetime, "when the call was made, UTC"]
-    state: Annotated[Name, "reserved (under way or killed; counts in full), done or failed"]
+    cost_usd: Annotated[float | None, "cost of the call; empty if the price is unknown"]
+    seconds: Annotated[float | None, "duration of the call"]
+    cached: Annotated[bool, "whether a cached answer was used, which costs nothing"]
+    for_day: Annotated[date | None, "day for which the call was made"]
+    asked_at: Annotated[datetime, "time of the call, UTC"]
+    state: Annotated[Name, "reserved (in progress or killed; counts in full), done or failed"]
     error: Annotated[str | None, "why the call failed"]

@@ -44,7 +44,7 @@ def test_columns_are_made_from_the_class_of_a_row() -> None:
     assert list(fixes.columns)[:2] == ["day", "proposal_id"]  # the day comes first, though its class adds it last
     assert fixes.columns["minutes"] == pl.Float64()  # of a value that may be missing
     assert fixes.notes["day"] == "local calendar day"
-    assert fixes.notes["minutes"].startswith("time from what went wrong")
+    assert fixes.notes["minutes"].startswith("minutes between the problem")
     assert TABLES["files"].columns["part"] == pl.Struct(
         {"name": pl.String(), "began_at": pl.Datetime("us", "UTC"), "base": pl.String()}
         | {"base_end": pl.Int64(), "end": pl.Int64()}
