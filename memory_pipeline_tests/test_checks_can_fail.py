@@ -251,10 +251,10 @@ CASES: dict[str, Callable[[Bad], None]] = {
     "observations:ungrounded_specifics": names_that_nobody_said,
     "observations:regurgitation": a_listing_is_copied,
     "observations:high_is_rare": all_that_a_model_says_is_high,
-    "embeddings:points_equal_rows": the_index_is_gone,
+    "embeddings:index_matches_tables": the_index_is_gone,
     "friction_clusters:evidence_is_stored": a_pattern_of_other_words,
-    "summary_embeddings:points_equal_rows": the_index_is_gone,
-    "message_embeddings:points_equal_rows": a_passage_is_lost,
+    "summary_embeddings:index_matches_tables": the_index_is_gone,
+    "message_embeddings:index_matches_tables": a_passage_is_lost,
     "reflections:compression_ratio": nothing_can_be_left_out,
     "reflections:no_silent_zero": a_reflector_of_no_use,
     "day_distillations:recall_loss": lines_are_lost(1),
@@ -264,7 +264,7 @@ CASES: dict[str, Callable[[Bad], None]] = {
     "week_distillations:lines_are_whole": lines_lost_words(2),
     "month_distillations:lines_are_whole": lines_lost_words(3),
     "memory_file:one_decision_each": memory_is_gone,
-    "memory_file:somebody_decides": nobody_has_time,
+    "memory_file:review_backlog": nobody_has_time,
     "memory_file:identity_files": no_identity_files,
 }
 LEVELS = {"week_distillations": 2, "month_distillations": 3}

@@ -53,10 +53,10 @@ CHECKS = {
     "observations:ungrounded_specifics",
     "observations:regurgitation",
     "observations:high_is_rare",
-    "embeddings:points_equal_rows",
+    "embeddings:index_matches_tables",
     "friction_clusters:evidence_is_stored",
-    "summary_embeddings:points_equal_rows",
-    "message_embeddings:points_equal_rows",
+    "summary_embeddings:index_matches_tables",
+    "message_embeddings:index_matches_tables",
     "reflections:compression_ratio",
     "reflections:no_silent_zero",
     "day_distillations:recall_loss",
@@ -66,7 +66,7 @@ CHECKS = {
     "week_distillations:lines_are_whole",
     "month_distillations:lines_are_whole",
     "memory_file:one_decision_each",
-    "memory_file:somebody_decides",
+    "memory_file:review_backlog",
     "memory_file:identity_files",
 }
 BLOCKING = {

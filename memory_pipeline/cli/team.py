@@ -53,7 +53,7 @@ def team(
         say(f"No line is approved by {MIN_PEOPLE} of {', '.join(sorted(lakes))}.")
     for number, one in enumerate(agreed):
         say(one.text, "bold")
-        say(f"  approved by {one.told}{_outcome(offered[number]) if offered else ''}")
+        say(f"  approved by {one.owner_names}{_outcome(offered[number]) if offered else ''}")
     if any(one.made and not one.made.known for one in offered):
         say(f"To decide on: {settings.review_file} or `memory review`")
 

@@ -34,7 +34,7 @@ from memory_pipeline.workspace.workspace import Workspace
 LEXICAL_ONLY = "lexical_only"
 LAST = {"dagster/priority": "-10"}
 """Tags of a step that only recall needs: observing, reflecting and proposing come first."""
-PARITY = "points_equal_rows"
+PARITY = "index_matches_tables"
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def describe(workspace: Workspace, stage: Stage, day: date) -> dict[str, str]:
 
 
 def embedding_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
-    """The check `points_equal_rows` of each asset."""
+    """The check `index_matches_tables` of each asset."""
     return [_check(settings, table, embedding) for table, embedding in EMBEDDINGS.items()]
 
 

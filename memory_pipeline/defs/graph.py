@@ -34,7 +34,7 @@ from memory_pipeline.defs.proposals import (
     memory_file,
     one_decision_each,
     proposal_assets,
-    somebody_decides,
+    review_backlog,
 )
 from memory_pipeline.defs.quality import quality_assets
 from memory_pipeline.defs.reflections import pool_reflections, reflection_assets, reflection_checks
@@ -71,7 +71,7 @@ def build_definitions(settings: Settings) -> dg.Definitions:
             *reflection_checks(settings),
             *distillation_checks(settings),
             one_decision_each,
-            somebody_decides,
+            review_backlog,
             identity_files,
         ],
         jobs=JOBS,

@@ -146,7 +146,7 @@ def _report(context: dg.AssetExecutionContext, reconciled: Reconciled) -> None:
         )
 
 
-ONE_END, ATTENTION = "one_decision_each", "somebody_decides"
+ONE_END, ATTENTION = "one_decision_each", "review_backlog"
 
 
 @dg.asset_check(asset="memory_file", name=ONE_END)
@@ -165,7 +165,7 @@ def one_decision_each(workspace: WorkspaceResource) -> dg.AssetCheckResult:
 
 
 @dg.asset_check(asset="memory_file", name=ATTENTION)
-def somebody_decides(workspace: WorkspaceResource) -> dg.AssetCheckResult:
+def review_backlog(workspace: WorkspaceResource) -> dg.AssetCheckResult:
     """While proposals are pending, a user decides on one at least every two weeks; otherwise the memory stays as it is.
 
     It is about all proposals, so it has no partitions.

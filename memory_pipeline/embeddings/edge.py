@@ -208,7 +208,7 @@ class EdgeIndex:
         with self._engine() as shard:
             shard.optimize()
 
-    def write_anew(self) -> None:
+    def rewrite(self) -> None:
         """Rewrite all points into a new folder: the engine leaves deleted data in its files.
 
         If the process is killed between the two renames, the folder is missing, and the next run rebuilds it.

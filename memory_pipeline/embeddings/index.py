@@ -125,7 +125,7 @@ class VectorIndex(Protocol):
     def settle(self) -> None:
         """Optimise added points for opening and searching, if there are enough."""
 
-    def write_anew(self) -> None:
+    def rewrite(self) -> None:
         """Rewrite the storage without deleted points, if the engine does not do so itself."""
 
     def close(self) -> None:

@@ -36,7 +36,7 @@ def remove_points(settings: Settings, ids: Collection[str], matches: Matches) ->
     for name, dimension in _collections(settings):
         with _open_existing(settings, name, dimension) as index:
             index.delete([point for point, _ in _found(index, ids, matches)])
-            index.write_anew()
+            index.rewrite()
 
 
 def _found(index: VectorIndex, ids: Collection[str], matches: Matches) -> Iterator[tuple[str, str]]:

@@ -204,7 +204,7 @@ class ServerIndex:
     def settle(self) -> None:
         """Do nothing: a server optimises by itself."""
 
-    def write_anew(self) -> None:
+    def rewrite(self) -> None:
         """Do nothing: a server cleans up by itself, once enough was deleted."""
 
     def close(self) -> None:

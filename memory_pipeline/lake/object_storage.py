@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
-from memory_pipeline.lake.storage import SUFFIX, Expected, File, ReplacedMeanwhileError, is_asked_for
+from memory_pipeline.lake.storage import SUFFIX, Expected, File, ReplacedMeanwhileError, is_file_in_range
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
@@ -84,7 +84,7 @@ class ObjectStorage:
             name = file.key.rpartition("/")[2]
             if last and name.partition(suffix)[0] > last:
                 break
-            if is_asked_for(name, first, last, suffix):
+            if is_file_in_range(name, first, last, suffix):
                 found.append(file)
         return found
 

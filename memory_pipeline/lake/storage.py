@@ -152,7 +152,7 @@ class FolderStorage:
         with suppress(FileNotFoundError), os.scandir(f"{self.place}/{table}") as entries:
             for entry in entries:
                 name = entry.name
-                if is_asked_for(name, first, last, suffix):
+                if is_file_in_range(name, first, last, suffix):
                     with suppress(FileNotFoundError):  # moved away meanwhile
                         status = entry.stat()
                         found.append(File(f"{table}/{name}", status.st_size, status.st_mtime_ns))
@@ -223,7 +223,7 @@ class FolderStorage:
             (self.root / key).unlink(missing_ok=True)
 
 
-def is_asked_for(name: str, first: str, last: str, suffix: str) -> bool:
+def is_file_in_range(name: str, first: str, last: str, suffix: str) -> bool:
     """Whether a name is that of a table's file (or of a version, by its suffix) within a range of days."""
     stem, found, rest = name.partition(suffix)
     is_named = bool(found) and bool(rest) == (suffix != SUFFIX) and not name.startswith(".")

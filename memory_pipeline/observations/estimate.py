@@ -12,7 +12,7 @@ from memory_pipeline.llm.client import Client, tokens_of
 from memory_pipeline.llm.ledger import cost_of
 from memory_pipeline.llm.request import Answer, Request
 from memory_pipeline.observations.model.observer import LanguageModelObserver
-from memory_pipeline.observations.observing import context_of, jobs_of, known_before
+from memory_pipeline.observations.observing import context_of, jobs_of, observed_part
 from memory_pipeline.observations.types import Context, Fact, WindowMessage, observation_id
 
 AROUND_FACTS = 300
@@ -70,7 +70,7 @@ def estimate_day(lake: Lake, day: date, observer: LanguageModelObserver) -> Esti
         earlier: list[tuple[str, Fact]] = []
         for job in jobs:
             window = job.window["dedupe_key"]
-            known = known_before(job, observer)
+            known = observed_part(job, observer)
             context = context_of(job, known, earlier)
             earlier += known.facts
             parts = len({segment["answer"] for segment in known.rows.segments})

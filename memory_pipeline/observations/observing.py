@@ -15,7 +15,7 @@ import polars as pl
 from memory_pipeline.lake.rows import MessageRow, ObservationRow, SegmentRow, SpanRow, WindowRow, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.errors import BudgetReachedError, ModelMisconfiguredError, ModelUnavailableError
-from memory_pipeline.observations.going_on import Known, known_of
+from memory_pipeline.observations.incremental import AlreadyObserved, already_observed
 from memory_pipeline.observations.rows import Rows
 from memory_pipeline.observations.types import (
     Context,
@@ -62,7 +62,7 @@ class WindowOutcome:
     segments: list[Segment]
     """Segments of the messages that were not observed before."""
     left: Stopped | None = None
-    known: Known = field(default_factory=Known)
+    known: AlreadyObserved = field(default_factory=AlreadyObserved)
 
 
 def jobs_of(lake: Lake, day: date) -> list[list[Job]]:
@@ -114,7 +114,7 @@ def observe_session(jobs: Iterable[Job], observer: Observer) -> list[WindowOutco
     found: list[WindowOutcome] = []
     earlier: list[tuple[str, Fact]] = []
     for job in jobs:
-        key, known = job.window["dedupe_key"], known_before(job, observer)
+        key, known = job.window["dedupe_key"], observed_part(job, observer)
         context = context_of(job, known, earlier)
         try:
             is_known = bool(known.messages) and known.messages == len(job.messages)
@@ -128,18 +128,18 @@ def observe_session(jobs: Iterable[Job], observer: Observer) -> list[WindowOutco
     return found
 
 
-def known_before(job: Job, observer: Observer) -> Known:
+def observed_part(job: Job, observer: Observer) -> AlreadyObserved:
     """The part of the window that need not be observed again."""
-    if not observer.goes_on:
-        return Known()
-    return known_of(job.before, job.messages, basis_version(observer), job.window["dedupe_key"])
+    if not observer.is_incremental:
+        return AlreadyObserved()
+    return already_observed(job.before, job.messages, basis_version(observer), job.window["dedupe_key"])
 
 
 def basis_version(observer: Observer) -> str:
     return f"{VERSION} {observer.version}"
 
 
-def context_of(job: Job, known: Known, earlier: Iterable[tuple[str, Fact]]) -> Context:
+def context_of(job: Job, known: AlreadyObserved, earlier: Iterable[tuple[str, Fact]]) -> Context:
     """The context for the observer; `earlier` are facts of earlier windows of the session's day."""
     window = job.window
     return Context(

@@ -18,7 +18,7 @@ from memory_pipeline.llm.config import (
     token_budget,
 )
 from memory_pipeline.llm.errors import BudgetReachedError, SetAsideError
-from memory_pipeline.observations.going_on import with_basis
+from memory_pipeline.observations.incremental import with_basis
 from memory_pipeline.observations.observing import (
     VERSION,
     Job,
@@ -140,7 +140,9 @@ class ObservationsStage:
             ids = [message.message_id for message in job.messages]
             ended = {observation for segment in outcome.segments for observation in segment.ended}
             rows = known.continued(better(found, before, ids, known.messages), ended)
-            return with_basis(rows, job.messages, basis_version(self.observer)) if self.observer.goes_on else rows
+            return (
+                with_basis(rows, job.messages, basis_version(self.observer)) if self.observer.is_incremental else rows
+            )
         if known.rows.segments and not before.segments:
             return known.rows  # a compaction moved the boundaries of the window
         if not self.settings.observer.fallback or not is_extractive(before):

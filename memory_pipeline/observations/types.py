@@ -172,7 +172,7 @@ class Observer(Protocol):
         """Maximum number of sessions that it may observe at the same time."""
 
     @property
-    def goes_on(self) -> bool:
+    def is_incremental(self) -> bool:
         """Whether it can start after the messages that were observed before. Other observers, which cost nothing,
         receive the whole window."""
 

@@ -34,7 +34,7 @@ class Agreed:
     owners: set[str] = field(default_factory=set)
 
     @property
-    def told(self) -> str:
+    def owner_names(self) -> str:
         return " and ".join([", ".join(sorted(self.owners)[:-1]), sorted(self.owners)[-1]])
 
 
@@ -83,7 +83,7 @@ def offer(workspace: Workspace, agreed: Agreed, now: datetime) -> Offered:
     """Store it as a proposal of the team, unless one with the same meaning exists, also if the team rejected that."""
     section = agreed.section if agreed.section in workspace.settings.sections else None
     try:
-        made = remember(workspace, agreed.text, now, section=section, trust=TEAM, client=agreed.told)
+        made = remember(workspace, agreed.text, now, section=section, trust=TEAM, client=agreed.owner_names)
     except NotRememberedError as error:
         return Offered(agreed, None, f"{error}")
     return Offered(agreed, made)

@@ -29,12 +29,12 @@ ADVICE: Mapping[str, str] = {
     "regurgitation": "The model repeats what tools printed as if somebody had said it: look at the lines below; "
     "choose another model (`memory setup`) if it persists.",
     "high_is_rare": "Too much is marked high, so high says little: look at the day with `memory show DAY --high`.",
-    "points_equal_rows": "Run the day again, or rebuild the index with `memory admin index rebuild`.",
+    "index_matches_tables": "Run the day again, or rebuild the index with `memory admin index rebuild`.",
     "evidence_is_stored": "Run the day again: what its patterns rest on has changed since.",
     "recall_loss": "A distillation lost something high: run it again; the days themselves are kept.",
     "lines_are_whole": "Rows of a distillation were changed after they were made: run it again.",
     "one_decision_each": "`memory status` says what became of MEMORY.md and how it comes back.",
-    "somebody_decides": "`memory review` shows what waits, one line at a time; nothing enters MEMORY.md without you.",
+    "review_backlog": "`memory review` shows what waits, one line at a time; nothing enters MEMORY.md without you.",
     "identity_files": "`memory admin identity` shows which file is missing or where a link leads.",
 }
 """The action for a user after a failure, by check."""

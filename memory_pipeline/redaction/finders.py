@@ -19,7 +19,7 @@ from memory_pipeline.redaction.contexts import (
 from memory_pipeline.redaction.detectors import LEFT_OUT, PRIVATE, Detector, Span
 from memory_pipeline.redaction.encoded import ENCODED
 from memory_pipeline.redaction.library import FOLDED_LIBRARY, LIBRARY, LibraryDetector
-from memory_pipeline.redaction.spoken import KEYS, SPOKEN, TOLD, keys, spoken, told
+from memory_pipeline.redaction.spoken import CREDENTIAL_LITERALS, KEYS, SPOKEN, credentials, keys, spoken
 from memory_pipeline.redaction.tokens import TOKENS
 from memory_pipeline.redaction.views import CODES
 
@@ -45,7 +45,7 @@ def all_finders() -> Iterator[tuple[list[str], Finder]]:
     yield _in_any_case(COOKIES), cookies
     yield _in_any_case(SECRET_OBJECTS), secret_objects
     yield _in_any_case(SPOKEN), spoken
-    yield _in_any_case(TOLD), told
+    yield _in_any_case(CREDENTIAL_LITERALS), credentials
     yield _in_any_case(KEYS), keys
 
 

@@ -78,7 +78,7 @@ _LOGIN = deferred(
 )
 _CODE = ("token", "secret", "apikey", "api-key")
 _VERB = rf" (?:{any_of(words.IS)})[ \t:]"
-TOLD = (
+CREDENTIAL_LITERALS = (
     rf"(?:{any_of(words.CREDENTIALS)})[^\n]*(?: (?:[/|]|and|und|et|y|e|和) |\w:\S)",
     rf"(?:^|[^a-z])(?:{any_of(words.SHORT)})(?: [^\n:=]+)?(?:[ \t]*[:=]|{_VERB})",
     rf"(?:^|[^a-z])(?:{any_of(words.PINS)})[^a-z0-9][^\n]*[0-9]{{4}}",
@@ -114,7 +114,7 @@ def spoken(text: str, folded: str) -> Iterator[Span]:
             place = folded.find(name, span.end if span else place + len(name))
 
 
-def told(text: str, folded: str) -> Iterator[Span]:
+def credentials(text: str, folded: str) -> Iterator[Span]:
     """The spans of credentials given with a user, "login: ada / …", "user ada, pw: …", and of PINs in prose."""
     for literal in words.CREDENTIALS:
         place = folded.find(literal)
@@ -236,8 +236,8 @@ def _end_of_value(said: _SpokenName, value: str, begin: int) -> int:
     text, end = said.text, begin + len(value)
     if said.name in words.SHORT or not said.says:
         # "user ada and password X"; in code and headings there are words here
-        told = is_odd(value) and "=" not in value and (said.says or len(value) >= 6)
-        return end if told and ((STRONG.match(value) and "=" not in said.says) or _is_user_name(said)) else 0
+        is_secret = is_odd(value) and "=" not in value and (said.says or len(value) >= 6)
+        return end if is_secret and ((STRONG.match(value) and "=" not in said.says) or _is_user_name(said)) else 0
     if said.name not in SPOKEN:
         number = _PIN.match(text, begin)
         return end if (number and _is_number(said, value)) or _is_key(said, value) else 0
@@ -311,7 +311,7 @@ def names_password(line: str) -> bool:
     told_so = "[redacted:" in line or any(
         _gives_value(found["what"], not found["other"]) for found in _NAMED.finditer(line)
     )
-    return told_so or any(spoken(line, fold(line))) or any(told(line, fold(line)))
+    return told_so or any(spoken(line, fold(line))) or any(credentials(line, fold(line)))
 
 
 def _gives_value(what: str, password: bool) -> bool:

@@ -44,18 +44,18 @@ def test_what_fails_is_named_with_its_words_and_what_to_do(home: Path) -> None:
     told = memory(home, "admin", "report", env=missing)
     assert told.returncode == 0, told.stderr
     assert "results failed" in told.stdout
-    assert "embeddings/points_equal_rows" in told.stdout
+    assert "embeddings/index_matches_tables" in told.stdout
     assert "memory admin index rebuild" in told.stdout
     made = memory_json(home, "admin", "report", "--json")
-    (failed,) = [c for c in made["checks"] if c["check"] == "embeddings/points_equal_rows"]
+    (failed,) = [c for c in made["checks"] if c["check"] == "embeddings/index_matches_tables"]
     assert failed["failed"][0]["reason"]
     assert made["worst_days"]
 
     known = memory_json(home, "status", "--json", env=missing)
-    assert known["failing_checks"]["embeddings/points_equal_rows"] == ["2026-03-02"]
+    assert known["failing_checks"]["embeddings/index_matches_tables"] == ["2026-03-02"]
     assert known["report"] == f"{workspace(home) / 'reports' / 'quality.html'}"
     printed = memory(home, "status", env=missing).stdout
-    assert "embeddings/points_equal_rows on 2026-03-02" in printed
+    assert "embeddings/index_matches_tables on 2026-03-02" in printed
     assert known["report"] in printed
 
 

@@ -277,7 +277,7 @@ def test_written_anew_it_holds_the_same_points(index: VectorIndex) -> None:
     index.upsert([Point(one.point_id, one.vector, one.payload, words), point(2, [0, 1, 0, 0], text="quillwort")])
     index.delete([name(2)])
     before = (index.payloads([name(1)]), index.vectors([name(1)]), index.term_numbers([name(1)], WORDS))
-    index.write_anew()
+    index.rewrite()
     assert index.ids() == {name(1)}
     assert (index.payloads([name(1)]), index.vectors([name(1)]), index.term_numbers([name(1)], WORDS)) == before
     index.upsert([point(3, [0, 0, 1, 0])])
@@ -292,7 +292,7 @@ def test_written_anew_a_folder_holds_nothing_of_what_was_deleted(tmp_path: Path)
     index.upsert([point(1, [1, 0, 0, 0], text="kept words"), point(2, [0, 1, 0, 0], text="quillwort")])
     index.delete([name(2)])
     assert holds(b"quillwort")  # the engine leaves it there
-    index.write_anew()
+    index.rewrite()
     index.close()
     assert not holds(b"quillwort")
     assert holds(b"kept words")

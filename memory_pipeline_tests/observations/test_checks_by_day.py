@@ -37,9 +37,9 @@ CHECKS = {
     ("observations", "ungrounded_specifics"),
     ("observations", "regurgitation"),
     ("observations", "high_is_rare"),
-    ("embeddings", "points_equal_rows"),
-    ("summary_embeddings", "points_equal_rows"),
-    ("message_embeddings", "points_equal_rows"),
+    ("embeddings", "index_matches_tables"),
+    ("summary_embeddings", "index_matches_tables"),
+    ("message_embeddings", "index_matches_tables"),
     ("reflections", "compression_ratio"),
 }
 
@@ -165,7 +165,7 @@ class WrongModel:
 
     name = version = "wrong:model"
     at_once = 1
-    goes_on = False
+    is_incremental = False
 
     def stop(self) -> None: ...
 
@@ -203,7 +203,7 @@ def test_a_missing_model_is_a_warning_and_stops_nothing(three_days: Lake, monkey
     use_encoder(monkeypatch, MissingEncoder())
     with dg.DagsterInstance.ephemeral() as instance:
         assert run(instance, partition_key=f"{DAY}").success
-        assert stored(instance, "embeddings", "points_equal_rows") == {f"{DAY}": False}
+        assert stored(instance, "embeddings", "index_matches_tables") == {f"{DAY}": False}
         for table in ("embeddings", "reflections", "proposals", "friction_clusters", "memory_file"):
             assert instance.get_latest_materialization_event(dg.AssetKey(table)), table
     assert three_days.read("embeddings").is_empty()

@@ -18,7 +18,7 @@ class Interrupted:
 
     name = version = "interrupted"
     at_once = 2
-    goes_on = False
+    is_incremental = False
 
     def __init__(self) -> None:
         self.waits, self.stopped, self.was_stopped = threading.Event(), threading.Event(), False

@@ -41,7 +41,7 @@ class Call(NamedTuple):
         return call_text(self.name, self.arguments) if self.name else ""
 
 
-class Heard(NamedTuple):
+class UserReply(NamedTuple):
     """Words of the user in a tool's result."""
 
     answers: list[Answer]
@@ -49,15 +49,15 @@ class Heard(NamedTuple):
     """Whether the user refused, in which case nothing failed."""
 
 
-def heard(call: Call, text: str, *, is_error: bool, denial: object, result: object) -> Heard:
+def user_reply(call: Call, text: str, *, is_error: bool, denial: object, result: object) -> UserReply:
     """The user's words in a result; `denial` and `result` are `toolDenialKind` and `toolUseResult` of its record."""
     if is_error and (denial == _DENIED_BY_USER or text.startswith(_REFUSED)):
-        return Heard(_refusal_answers(call, text), refused=True)
+        return UserReply(_refusal_answers(call, text), refused=True)
     if not is_error and (approved := _APPROVED.match(text)):
         plan = _PLAN.search(text)
         proposed = text[plan.end() :] if plan else _plan_in(call.arguments) or _plan_in(result)
-        return Heard([Answer(approved[0], "approved plan", proposed.strip())], refused=False)
-    return Heard([] if is_error else answers_given(call.arguments, result, text), refused=False)
+        return UserReply([Answer(approved[0], "approved plan", proposed.strip())], refused=False)
+    return UserReply([] if is_error else answers_given(call.arguments, result, text), refused=False)
 
 
 def _refusal_answers(call: Call, text: str) -> list[Answer]:

@@ -59,7 +59,7 @@ class Queue:
             elif not is_kept:
                 self._handed_over.append(entry)
 
-    def told(self, text: str, record: int) -> None:
+    def on_prompt(self, text: str, record: int) -> None:
         """Handle a prompt in a record, which removes the one with the same words from the queue."""
         for entries in (self._sent, self._waiting, self._handed_over):
             entry = next((entry for entry in entries if entry.typed.split() == text.split()), None)

@@ -14,7 +14,7 @@ import msgspec
 
 from memory_pipeline.harnesses.answers import REFUSED, Answer
 from memory_pipeline.harnesses.authorship import Evidence, is_person
-from memory_pipeline.harnesses.claude_code.answers import Call, heard
+from memory_pipeline.harnesses.claude_code.answers import Call, user_reply
 from memory_pipeline.harnesses.claude_code.queued import Queue
 from memory_pipeline.harnesses.claude_code.record_types import (
     CHAIN_TYPES,
@@ -197,7 +197,7 @@ class Reader:
         text = content_text(block.content, line, first) or "(no output)"
         call_id, failed = text_of(block.tool_use_id), block.is_error is True
         name, data = self.tools.get(call_id, ""), record.toolUseResult
-        found = heard(
+        found = user_reply(
             self.calls.get(call_id, Call("", None)),
             text,
             is_error=failed,
@@ -241,7 +241,7 @@ class Reader:
         typed = not machine_made and is_person(evidence)
         for role, text in parts:
             if role == "user" and not machine_made and not typed:
-                self.queue.told(text, self.transcript.record)
+                self.queue.on_prompt(text, self.transcript.record)
                 self.transcript.note_program_prompt(text)
             self._add(role if typed else "injected", text, content=content)
         prompted = not machine_made and any(role == "user" for role, _ in parts)
@@ -323,7 +323,7 @@ class Reader:
         if not text or text.isspace():
             return None
         if role == "user":
-            self.queue.told(text, self.transcript.record)
+            self.queue.on_prompt(text, self.transcript.record)
         identity = f"{self.identity}\x1f{self.part}"
         self.part += 1
         return self.transcript.add(

@@ -79,7 +79,7 @@ class LanguageModelObserver:
     in_proportion: bool = False
     """Whether the maximum length of an answer depends on the budget of its facts; see `ANSWER`."""
 
-    goes_on = True
+    is_incremental = True
 
     @cached_property
     def name(self) -> str:
@@ -238,8 +238,8 @@ class LanguageModelObserver:
 
 def _shown_from(chunk: Chunk, context: Context) -> int:
     """The first message that is shown with a part; before the new messages of a window some earlier ones are shown."""
-    goes_on = context.observed and chunk.start == context.observed
-    return max(0, chunk.start - MESSAGES_BEFORE) if goes_on else chunk.start
+    is_incremental = context.observed and chunk.start == context.observed
+    return max(0, chunk.start - MESSAGES_BEFORE) if is_incremental else chunk.start
 
 
 def _tail_of(text: str) -> str:

@@ -94,7 +94,7 @@ class ExtractiveObserver:
         return f"extractive-4-{ENCODED if self.encoder else LEXICAL}"
 
     at_once = 1
-    goes_on = False
+    is_incremental = False
 
     @property
     def version(self) -> str:

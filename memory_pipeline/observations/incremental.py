@@ -21,7 +21,7 @@ from memory_pipeline.text.priorities import LOW
 
 
 @dataclass(frozen=True)
-class Known:
+class AlreadyObserved:
     """The leading part of a window that was observed before."""
 
     rows: Rows = field(default_factory=Rows)
@@ -45,7 +45,7 @@ class Known:
         )
 
 
-def known_of(before: Rows, messages: Sequence[WindowMessage], version: str, window: str) -> Known:
+def already_observed(before: Rows, messages: Sequence[WindowMessage], version: str, window: str) -> AlreadyObserved:
     """The part of a window that was observed before, from the stored rows of its session and day.
 
     The rows may belong to another window, as a compaction cuts a session differently. Ids stay the same.
@@ -70,9 +70,9 @@ def known_of(before: Rows, messages: Sequence[WindowMessage], version: str, wind
         facts = [fact for segment in kept for fact in facts_of[segment["segment_id"]]]
         if all(place.get(span["message_id"], end) < end for fact in facts for span in fact["evidence"]):
             segments = [s | {"dedupe_key": window, "position": i} for i, s in enumerate(kept)]
-            return Known(Rows(segments, [o | {"dedupe_key": window} for o in facts]), end)
+            return AlreadyObserved(Rows(segments, [o | {"dedupe_key": window} for o in facts]), end)
         kept.pop()
-    return Known()
+    return AlreadyObserved()
 
 
 def with_basis(rows: Rows, messages: Sequence[WindowMessage], version: str) -> Rows:
