@@ -80,16 +80,6 @@ class Period:
         return [Period(WEEK, day) for day in month if is_end_of_week(day)]
 
 
-def ending_with(day: date) -> list[Period]:
-    """The periods whose last day is this one, smallest first."""
-    found = [Period(DAY, day)]
-    if is_end_of_week(day):
-        found.append(Period(WEEK, day))
-    if day == end_of_month(day):
-        found.append(Period(MONTH, day))
-    return found
-
-
 def periods_of(level: int, days: Iterable[date], newest: date = date.max) -> list[Period]:
     """The periods of a level that contain any of these days and end by `newest`, oldest first."""
     found = {Period.containing(day, level) for day in days if day <= newest}
