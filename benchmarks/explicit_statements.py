@@ -3,7 +3,7 @@
     python -m benchmarks.explicit_statements [--tuned] [--wrong]
 
 The messages of `explicit/held` were written by somebody who knew neither the words that are looked for nor the code;
-nothing was tuned on them. With `--tuned` those of `explicit/tune` and `explicit/tune2` are taken, which the words were
+nothing was tuned on them. With `--tuned` those of `explicit/tune` to `explicit/tune3` are taken, which the words were
 chosen with. Each message is observed twice: in a session of its own with a short reply, and in the middle of a long
 one. An answer comes after the question that it answers. `found` is the share of the statements that overlap a high
 observation in both sessions, `false` the share of the other messages in a high one in either. The baseline is the role
@@ -115,7 +115,7 @@ def main() -> None:
     options.add_argument("--tuned", action="store_true", help="the messages that the words were chosen with")
     options.add_argument("--wrong", action="store_true", help="print what is missed and what is found wrongly")
     asked = options.parse_args()
-    for part in ("tune", "tune2") if asked.tuned else ("held",):
+    for part in ("tune", "tune2", "tune3") if asked.tuned else ("held",):
         print(f"{part:20}{'statements':>12}{'found':>8}{'by kind':>9}{'others':>8}{'false':>8}{'by kind':>9}")
         for file in sorted((FOLDER / part).glob("*.toml")):
             data = tomllib.loads(file.read_text("utf-8"))

@@ -16,7 +16,7 @@ from memory_pipeline.text.languages.cues import cues_in, cues_of
 from memory_pipeline.text.languages.identify import ENGLISH, language_of
 from memory_pipeline.text.phrases import Cues
 from memory_pipeline.text.sentences import Sentence, sentences, squeeze
-from memory_pipeline.text.similarity import content_words
+from memory_pipeline.text.similarity import CJK, content_words
 
 _SETS = (
     ("sets_rule", "rule"),
@@ -27,6 +27,15 @@ _SETS = (
 """Roles in order of precedence, each with the kind of its statement."""
 _CANCELLING = ("open", "doubt", "guess", "supposes", "for_now", "complaint", "offer", "unsettled")
 _CLAUSE_END = re.compile(r"[,;:](?=\s)|[，；：、]|\s[-–—]\s")
+_FIRST_CLAUSE = re.compile(rf"{_CLAUSE_END.pattern}|[.!…](?=\s|$)|[。！\n]")
+_QUOTED = re.compile(r'"[^"\n]+"|„[^“”"\n]+[“”"]|“[^”\n]+”|«[^»\n]+»|「[^」\n]+」|『[^』\n]+』')
+_FIGURES = re.compile(r"\d+")
+_ASKED_AFTER = re.compile(r"(?<=\w)\W+¿[^?]*\?+\s*$")
+"""A question after a statement, where a mark shows where it begins."""
+MAX_NAME = 2
+"""Maximum words between quotation marks that are a name; more are what somebody else says."""
+MAX_NAME_CJK = 7
+"""The same in characters of Chinese or Japanese."""
 MIN_WORDS = 2
 """Minimum content words, which name an object and what applies to it: "answer in English"."""
 MAX_REQUEST = 160
@@ -50,13 +59,15 @@ class Statement:
 
 def explicit_kind(sentence: str, language: str = ENGLISH) -> str | None:
     """The kind of the explicit statement in this sentence, or None. ``language`` is the speaker's, as a few words do
-    not always identify it."""
+    not always identify it. Quoted text does not count."""
+    sentence = without_quotes(sentence)
     return _kind(sentence, cues_of(sentence)) or (_kind(sentence, cues_in(language)) if language != ENGLISH else None)
 
 
 def _kind(sentence: str, cues: Cues) -> str | None:
     """The kind by the phrases of one language. Phrases that cancel a statement count only up to the end of its clause:
     a later "..., I guess that broke it" does not affect it."""
+    sentence = _before_question(cues.tag.sub("", sentence), cues)
     is_long_request = len(sentence) > MAX_REQUEST and cues.momentary.search(sentence)
     if is_long_request or sentence.rstrip("\"')”’*_` ").endswith(("?", "？")):
         return None
@@ -69,6 +80,28 @@ def _kind(sentence: str, cues: Cues) -> str | None:
     return None
 
 
+def _before_question(sentence: str, cues: Cues) -> str:
+    """The sentence without a last clause that asks or requests: "I prefer tabs, can you change it?"."""
+    sentence = _ASKED_AFTER.sub("", sentence)
+    if not sentence.rstrip().endswith(("?", "？")) or cues.premise.search(sentence):
+        return sentence
+    ends = list(_CLAUSE_END.finditer(sentence))
+    asked = sentence[ends[-1].end() :] if ends else ""
+    is_asked = any(getattr(cues, role).search(asked) for role in ("asking", "request", "momentary"))
+    return sentence[: ends[-1].start()] if is_asked else sentence
+
+
+def without_quotes(text: str) -> str:
+    """The text with its quotations blanked, of the same length; a quoted name remains."""
+    return _QUOTED.sub(_blank, text)
+
+
+def _blank(quoted: re.Match[str]) -> str:
+    words = quoted[0][1:-1]
+    is_name = len(words.split()) <= MAX_NAME and len(CJK.findall(words)) <= MAX_NAME_CJK
+    return quoted[0] if is_name else re.sub(r"\w", "·", quoted[0])
+
+
 def statements(text: str, language: str = "") -> Iterator[Statement]:
     """The explicit statements of a message, in order, each with the following sentences that qualify it. ``language``
     is the speaker's, if known."""
@@ -77,13 +110,14 @@ def statements(text: str, language: str = "") -> Iterator[Statement]:
     language = language or language_of(text)
     found: Statement | None = None
     last: Sentence | None = None
+    own = without_quotes(text)
     for sentence in sentences(text):
-        words = squeeze(text[sentence.start : sentence.end])
+        words = squeeze(own[sentence.start : sentence.end])
         kind = explicit_kind(words, language) if sentence.kind != "heading" and _has_enough_words(words) else None
         if (
             found
             and last
-            and _qualifies_statement(found, last, squeeze(text[last.start : last.end]), sentence, words, kind)
+            and _qualifies_statement(found, last, squeeze(own[last.start : last.end]), sentence, words, kind)
         ):
             found = Statement(found.start, sentence.end, found.kind)
         else:
@@ -99,20 +133,28 @@ def answers_question(question: str, answer: str) -> bool:
     """Whether an answer settles a question about how things should be: one that offers alternatives or asks which. A
     question about the agent's next step only asks for permission."""
     asking, cues = cues_of(question), cues_of(answer)
-    first = _CLAUSE_END.split(answer, maxsplit=1)[0]
-    if leaves_open(first) or cues.accepting.match(answer) or cues.momentary.search(answer):
+    first = _FIRST_CLAUSE.split(answer.strip(), maxsplit=1)[0]
+    if leaves_open(first) or cues.accepting.match(answer) or is_momentary_question(question):
         return False
     if picks(question, answer):
         return True
-    if asking.offer.search(question) or is_momentary_question(question) or not asking.chooses.search(question):
+    if cues.momentary.search(answer) or asking.offer.search(question) or not asking.chooses.search(question):
         return False
-    return bool(content_words(answer)) or answer.strip(" .").isdigit()
+    return bool(content_words(answer))
 
 
 def picks(question: str, answer: str) -> bool:
-    """Whether an answer picks one of the alternatives of a question: "with JUnit or with Spock?"."""
-    said = content_words(answer)
-    return bool(said) and said <= content_words(question) and bool(cues_of(question).alternatives.search(question))
+    """Whether the first clause of an answer picks an alternative of a question: "with JUnit or with Spock?"."""
+    asking = cues_of(question)
+    if not asking.alternatives.search(question):
+        return False
+    first = asking.picking.sub(" ", _FIRST_CLAUSE.split(answer.strip(), maxsplit=1)[0])
+    if asking.momentary.search(first):
+        return False
+    if asking.ordinal.search(first) or first.strip().isdigit():
+        return not re.search(r"\w", asking.ordinal.sub("", first).strip(" 0123456789"))
+    said = content_words(first)
+    return bool(said) and said <= content_words(question)
 
 
 def leaves_open(words: str) -> bool:
@@ -125,7 +167,8 @@ def _leaves_open(words: str, cues: Cues) -> bool:
 
 
 def _has_enough_words(words: str) -> bool:
-    return is_prose(words) and len(content_words(words)) >= MIN_WORDS
+    """Whether it names an object and what applies to it; figures do not make it less readable."""
+    return is_prose(_FIGURES.sub("", words)) and len(content_words(words)) >= MIN_WORDS
 
 
 def _qualifies_statement(

@@ -6,14 +6,15 @@ A file has a table for each role of `Cues`, with lists of phrases by position:
     begins  at the beginning of the sentence
     opens   at its beginning, after any of the language's `fillers` ("ok, now please ...")
     clause  at the beginning of a part of it
+    closes  at the end of a part of it
     ends    at its end
     short   at its beginning, with hardly anything after it
     only    the sentence has nothing but these
     except  no occurrence of any of these: "never mind"
 
-In a phrase `*` is any ending of a word, `_` any word, `{do}` a word of the list `do` and `…` a few words; `(a/b)` is
-either, `[a/b]` either or nothing, and a comma may occur at any space. In the roles `gives_up` and `refuses`, `X` stands
-for what is given up or refused. Letter case and the form of the apostrophe do not matter.
+In a phrase `*` is any ending of a word, `_` any word, `{do}` a word of the language's list `do` and `…` a few words;
+`(a/b)` is either, `[a/b]` either or nothing, and a comma may occur at any space. In the roles `gives_up` and `refuses`,
+`X` stands for what is given up or refused. Letter case and the form of the apostrophe do not matter.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ _SIGNS = {
     " ": r",?\s+",
     "'": "['’]",
 }
+_LIST = re.compile(r"\{(\w+)\}")
 _NO_LETTER_BEFORE, _NO_LETTER_AFTER = r"(?<!\w)", r"(?!\w)"
 _FALLBACK_ROLES = {
     "guess": "doubt",
@@ -67,6 +69,7 @@ _PLACES = {
     "begins": r"^\W*@{found}{word_end}",
     "opens": r"^\W*(?:{fillers}[,.!:，。]?{space})*@{found}{word_end}",
     "clause": r"(?:^|[.,;:!?，。；：]\s*)(?:{fillers}{space})*@{found}{word_end}",
+    "closes": r"{start}@{found}(?=[.,;:!?。，；：、！](?!\w)|\s[-–—(]|\s*$)",
     "ends": r"@{found}[。．.!！\s]*$",
     "short": r"^\W*@{found}{word_end}[^.。]{{0,{max_behind}}}[.!,。！]?\s*$",
     "only": r"^(?:@{found}|\d|[abc]|\W)+$",
@@ -141,12 +144,20 @@ class Cues:
     """A user's request to remember something."""
     unsettled: re.Pattern[str]
     """Words that keep a sentence from being an explicit statement: about one case, a past one or a possible one."""
+    premise: re.Pattern[str]
+    """The beginning of a supposition; a question after it is about that case."""
+    tag: re.Pattern[str]
+    """Words with a question mark after a statement, which ask nothing: "..., ok?"."""
     qualifies: re.Pattern[str]
     """The beginning of a sentence that qualifies the one before: "except ...", "then ..."."""
     amends: re.Pattern[str]
     """A user announces a change of something settled; the next sentence says which."""
     alternatives: re.Pattern[str]
     """Words between the alternatives of a question."""
+    picking: re.Pattern[str]
+    """Words around the alternative that an answer picks: "please", "I'd go with"."""
+    ordinal: re.Pattern[str]
+    """An alternative of a question by its position: "the second one"."""
     chooses: re.Pattern[str]
     """A question that offers alternatives, or asks which one."""
     takes_back: re.Pattern[str]
@@ -196,7 +207,7 @@ class Cues:
 def load(name: str) -> Cues:
     """The cues of the language with this file; raises `ValueError` for an unknown role or place."""
     data = dict(_read(name))
-    language = _Language(data.pop("spaced", True), data.pop("fillers", ()), _read(WORDS).get(name, {}).get("do", ()))
+    language = _Language(data.pop("spaced", True), data.pop("fillers", ()), _read(WORDS).get(name, {}))
     if unknown := data.keys() - Cues.__annotations__.keys():
         raise ValueError(f"{name}.toml: no such role: {', '.join(sorted(unknown))}")
     if unknown := {place for places in data.values() for place in places} - {*_PLACES, _EXCEPT}:
@@ -219,8 +230,8 @@ class _Language:
     spaced: bool
     """Whether there are spaces between words."""
     fillers: Sequence[str]
-    do: Sequence[str]
-    """Imperative verbs for instructions to an agent."""
+    lists: Mapping[str, Sequence[str]]
+    """Lists of words that a phrase can name, such as `do`, the imperative verbs of instructions to an agent."""
 
     def role(self, role: str, places: Mapping[str, Sequence[str]]) -> Any:
         if group := _THING.get(role):
@@ -254,7 +265,7 @@ class _Language:
         return f"(?:{'|'.join(map(self._pattern, phrases))})" if phrases else ""
 
     def _pattern(self, phrase: str) -> str:
-        phrase = phrase.replace("{do}", f"({'/'.join(self.do)})")
+        phrase = _LIST.sub(lambda named: f"({'/'.join(self.lists[named[1]])})", phrase)
         pattern = "".join(_SIGNS.get(character) or re.escape(character) for character in phrase)
         return re.sub(r"(?:,\?\\s\+)?…(?:,\?\\s\+)?", lambda _: self._few_words, pattern)
 

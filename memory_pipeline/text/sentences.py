@@ -17,7 +17,7 @@ _NEXT_ITEM = deferred(r"(:)?[;,.]?[ \t]*\n" + _MARKS)
 _HEADING = deferred(r"^\s*#{1,6}\s+\S|^\s*\*\*[^*]+\*\*:?\s*$")
 _TABLE_OR_RULE = deferred(r"^\s*\||^\s*[-=_*]{3,}\s*$|^\s{4,}\S.*[;{}()=]\s*$")
 _END = deferred(r"(?<![.!?…])[.!?…]+[\"'”’)`*]*(?=\s)|[。！？]+")
-_ABBREVIATION = deferred(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no)|\s[A-Za-z]|\d)\.$", re.I)
+_ABBREVIATION = deferred(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no)|\s[A-Za-z]|(?<![\w./:-])\d{1,2})\.$", re.I)
 _CLOSING_PUNCTUATION = ".!?…:;,。！？)\"'”’"
 """Characters at the end of a line after which the paragraph continues; a line without them counts as an item of a
 list."""

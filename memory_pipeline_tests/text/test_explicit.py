@@ -21,6 +21,12 @@ from memory_pipeline_tests.cases import each
         ("Hemos decidido usar Postgres para los eventos", "decision"),
         ("ログには必ずrequest_idを含めること", "rule"),
         ("提交信息一律用英文写", "rule"),
+        ("Commit messages are written in English", "rule"),
+        ("Beträge werden in Cent gespeichert", "rule"),
+        ("The frontend will be written in Svelte", "decision"),
+        ("No mocks in here, can you rewrite it?", "rule"),
+        ("Prefiero SQL puro, ¿puedes cambiarlo?", "preference"),
+        ("branches start with the ticket from now on, ok?", "rule"),
     ],
 )
 def test_what_lays_something_down(sentence: str, kind: str) -> None:
@@ -39,6 +45,10 @@ def test_what_lays_something_down(sentence: str, kind: str) -> None:
         "tidy up the parser when you have time",
         "no, the bug is in the parser",
         "I always forget how that works",
+        'the linter says "do not use any as a type, prefer unknown"',
+        "「入力は必須です。空にしないでください」が消えない",
+        "if all requests had to go through the gateway, what would it cost?",
+        "the function must return a list, but it returns None",
         "der Job läuft immer zweimal an",
         "le parseur renvoie toujours une liste vide",
         "el scraper siempre devuelve la primera página",
@@ -86,6 +96,10 @@ def test_a_pasted_prompt_lays_nothing_down() -> None:
         ("Should the retry run in the web process or in the worker?", "not sure yet", False),
         ("Should the retry run in the web process or in the worker?", "yes", False),
         ("Want me to commit this or run the tests first?", "run the tests", False),  # the next step
+        ("I can store them as JSON, TOML or in SQLite. Which one?", "the second, people edit them", True),
+        ("Should I squash the commits or keep them?", "Squash them, nobody reads them.", True),
+        ("設定は 1) YAML 2) TOML のどちらにしますか？", "2番で", True),
+        ("Lieber JSON oder YAML?", "YAML bitte", True),
         ("Is the lock file there?", "it is in /var/run", False),
     ],
 )

@@ -32,6 +32,7 @@ def cues(monkeypatch: pytest.MonkeyPatch):
         ('begins = ["no"]', "- No, stop", "oh no"),
         ('opens = ["run"]', "ok, now run it", "they run it"),
         ('clause = ["avoid"]', "it works, please avoid it", "we avoid it"),
+        ('closes = ["immer *n"]', "Zeiten immer speichern, bitte", "immer speichern wir das"),
         ('ends = ["こと"]', "使うこと。", "ことだ"),
         ('short = ["great"]', "great, done.", "great, and now we go on with the next thing of the list"),
         ('only = ["ok", "go on"]', "ok, go on!", "ok, go there"),

@@ -251,9 +251,18 @@ def _explicit_answer(position: int, message: WindowMessage, proposing: int, text
 
 def _last_question(text: str) -> Sentence | None:
     """The question at the end of the model's message, if at most one sentence follows it."""
-    found = [s for s in sentences(text) if s.kind != "heading"][-2:]
-    asking = [s for s in found if text.endswith(("?", "？"), s.start, s.end)]
-    return asking[-1] if asking else None
+    found = [s for s in sentences(text) if s.kind != "heading"]
+    asking = [i for i, s in enumerate(found) if is_question(squeeze(text[s.start : s.end]))]
+    return _with_its_subject(text, found, asking[-1]) if asking and asking[-1] >= len(found) - 2 else None
+
+
+def _with_its_subject(text: str, found: Sequence[Sentence], number: int) -> Sentence:
+    """A question, with the sentence before it if it does not say by itself what it is about: "which one?"."""
+    question, before = found[number], found[number - 1] if number else None
+    says_what = len(content_words(text[question.start : question.end])) >= SAYS_WHAT
+    if says_what or before is None or before.kind == "heading" or question.end - before.start > UNIT:
+        return question
+    return Sentence(before.start, question.end, before.kind, before.paragraph)
 
 
 def _answer(position: int, message: WindowMessage, proposing: int, text: str, language: str) -> Unit | None:
@@ -297,12 +306,7 @@ def _proposal(text: str, answer: str) -> Sentence | None:
     shared = [_common_words(taken_up, text[s.start : s.end]) for s in found]
     if max(shared, default=0) >= 1:
         return found[shared.index(max(shared))]
-    last = asking[-1]
-    question, before = found[last], found[last - 1] if last else None
-    says_what = len(content_words(text[question.start : question.end])) >= SAYS_WHAT
-    if says_what or before is None or before.kind == "heading" or question.end - before.start > UNIT:
-        return question
-    return Sentence(before.start, question.end, before.kind, before.paragraph)
+    return _with_its_subject(text, found, asking[-1])
 
 
 def _without_hashes(text: str, heading: Sentence) -> Sentence:

@@ -7,11 +7,12 @@ taken for another language; of 270 short ones in German, French and Spanish 5 % 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from copy import copy
 from functools import cache, lru_cache
 from typing import Any
 
+from memory_pipeline.text.phrases import word_list
 from memory_pipeline.text.similarity import CJK, COMMON_ELSEWHERE
 
 ENGLISH, GERMAN, FRENCH, SPANISH, JAPANESE, CHINESE, KOREAN = "en", "de", "fr", "es", "ja", "zh", "ko"
@@ -47,6 +48,12 @@ _ENGLISH = frozenset(
 )
 _ONLY_ENGLISH = _ENGLISH - frozenset("a also an as at des do in me no on or so son to use was we will".split())  # noqa: SIM905
 """Words that other languages do not share."""
+_GRAMMAR = {
+    language: word_list("grammar", name)
+    for language, name in ((GERMAN, "german"), (FRENCH, "french"), (SPANISH, "spanish"))
+}
+MIN_LETTERS = 3
+"""Minimum letters of a function word that shows a language by itself."""
 
 
 def language_of(text: str) -> str:
@@ -100,8 +107,22 @@ def _identify(text: str) -> str:
     found, probability = _classify(" ".join(prose.split()), languages)
     if found in _OTHERS:
         return UNKNOWN if probability >= MIN_PROBABILITY else ENGLISH
-    is_foreign_grammar = not known and any(word in COMMON_ELSEWHERE for word in words)
-    return found if probability >= (MIN_PROBABILITY_OF_GRAMMAR if is_foreign_grammar else MIN_PROBABILITY) else ENGLISH
+    foreign = sum(word in COMMON_ELSEWHERE for word in words)
+    least = MIN_PROBABILITY_OF_GRAMMAR if foreign and not known else MIN_PROBABILITY
+    if probability >= least and (found != ENGLISH or not foreign):
+        return found
+    return _by_grammar(words) if foreign > known else ENGLISH
+
+
+def _by_grammar(words: Sequence[str]) -> str:
+    """The only language that has a function word of the text to itself; English if there are none or several."""
+    owners = [[language for language, theirs in _GRAMMAR.items() if word in theirs] for word in words]
+    found = {
+        languages[0]
+        for word, languages in zip(words, owners, strict=True)
+        if len(languages) == 1 and len(word) >= MIN_LETTERS
+    }
+    return found.pop() if len(found) == 1 else ENGLISH
 
 
 def _by_script(prose: str) -> str:
