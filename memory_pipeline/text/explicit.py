@@ -69,7 +69,8 @@ def _kind(sentence: str, cues: Cues) -> str | None:
     a later "..., I guess that broke it" does not affect it."""
     sentence = _before_question(cues.tag.sub("", sentence), cues)
     is_long_request = len(sentence) > MAX_REQUEST and cues.momentary.search(sentence)
-    if is_long_request or sentence.rstrip("\"')”’*_` ").endswith(("?", "？")):
+    is_asked = sentence.rstrip("\"')”’*_` ").endswith(("?", "？"))
+    if is_long_request or is_asked or cues.withdraws.search(sentence):
         return None
     found = [(match, kind) for role, kind in _SETS if (match := getattr(cues, role).search(sentence))]
     for match, kind in found:

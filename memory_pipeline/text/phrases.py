@@ -148,6 +148,8 @@ class Cues:
     """The beginning of a supposition; a question after it is about that case."""
     tag: re.Pattern[str]
     """Words with a question mark after a statement, which ask nothing: "..., ok?"."""
+    withdraws: re.Pattern[str]
+    """Words anywhere in a sentence that show it as hearsay or as untrue: "apparently", "or so I thought"."""
     qualifies: re.Pattern[str]
     """The beginning of a sentence that qualifies the one before: "except ...", "then ..."."""
     amends: re.Pattern[str]
