@@ -57,7 +57,7 @@ def examined_again(recorded: dict[str, Any]) -> Trial:
     """The examination of a model whose answers were recorded."""
     turns = [Say(text, finish) for text, finish in recorded["answers"]]
     with openai_server(turns) as server, tempfile.TemporaryDirectory() as folder:
-        choice = Choice("recorded", "server", "recorded", "openai:recorded", base_url=server.url, price="0,0")
+        choice = Choice("recorded", "server", "recorded", "openai:recorded", base_url=server.url, price="0/0")
         return try_model(_settings(Path(folder), choice, recorded["context"]))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from benchmarks.small_models import examined_again, recordings
 from memory_pipeline.cli.examining import examine_before_a_run
 from memory_pipeline.cli.main import app
 from memory_pipeline.cli.workspace import EXAMPLES
@@ -168,6 +169,15 @@ def test_an_answer_that_fails_by_itself_is_the_last(answers: Answering) -> None:
     assert result.exit_code == 1 and "failed the examination: recall" in result.stdout
     assert len(requests) == 1
     assert re.search(r"It took \d+ seconds: 100 tokens in, 10 out", result.stdout), result.stdout
+
+
+def test_real_small_models_fail_as_on_the_day_on_which_they_were_asked() -> None:
+    recorded = dict(recordings())
+    assert recorded
+    for name, answers in recorded.items():
+        trial = examined_again(answers)
+        assert trial.result and trial.result.reason, name
+        assert trial.result.recall == pytest.approx(answers["result"]["recall"]), name
 
 
 def test_the_labels_are_those_of_a_bundled_session_and_quotes_find_some() -> None:
