@@ -23,7 +23,7 @@ YARN, PNPM = "Always use yarn for frontend packages.", "From now on use pnpm ins
 JENKINS, BUILDKITE = "Always use Jenkins for releases.", "Use Buildkite instead of Jenkins for releases."
 FRIDAY, AFTER_NOON = "Never deploy on a Friday.", "Never deploy on a Friday after noon."
 PRIVATE = "Never call the Zanzibar bank before ten."
-TIMEOUT = "Every endpoint has a timeout of 30 seconds."
+TIMEOUT = "Every endpoint must have a timeout of 30 seconds."
 NOTE = "Never restart the label printer on market days."
 POLLING = (
     "the listener must survive a database restart: reconnect, then replay everything after the last handled event id. "
