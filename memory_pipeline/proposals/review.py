@@ -525,7 +525,7 @@ def _promotion(row: ProposalState) -> Promotion:
 
 
 def _remaining_options(state: str) -> str:
-    """What a user can still do after a change of mind."""
+    """The ways to reverse a decision of this state, as a sentence for the user."""
     if state == APPROVED:
         return "To take it back, delete or strike out its line in MEMORY.md."
     return "To have it all the same, write the line into MEMORY.md yourself."

@@ -109,8 +109,8 @@ class IdentitySettings(_Group):
 
 
 class RetentionSettings(_Group):
-    """Age in days from which rows of a table are deleted; 0 keeps them. All other tables are always kept: they have the
-    messages, the sources of the memory, and the decisions of the user."""
+    """The age in days from which rows of a table are deleted; 0 keeps them. All other tables are always kept: they have
+    the messages, the sources of the memory, and the decisions of the user."""
 
     messages: Annotated[int, Variable("MEMORY_KEEP_WORDS_DAYS")] = Field(
         0,
