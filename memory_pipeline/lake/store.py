@@ -121,8 +121,8 @@ class Lake:
         files = self._files(table, days)
         if len(files) > MIN_FILES_AT_ONCE and (at_once := self._read_at_once(table, files, columns)) is not None:
             return at_once
-        empty = pl.DataFrame(schema=TABLES[table].columns).select(columns or pl.all())
-        return pl.concat([empty, *(self._frame(table, file, columns) for file in files)])
+        frames = [self._frame(table, file, columns) for file in files]
+        return pl.concat(frames) if frames else _empty(table, columns)
 
     def _files(self, table: str, days: Iterable[date] | None) -> list[File]:
         """The existing files of these days (None: all), oldest first."""
@@ -194,8 +194,7 @@ class Lake:
         while True:
             self._restore_lost(table)
             found = self._read_state(table, key)
-            empty = pl.DataFrame(schema=TABLES[table].columns)
-            made = change(self._frame(table, found, None) if found else empty)
+            made = change(self._frame(table, found, None) if found else _empty(table))
             if made is None:
                 return
             try:
@@ -337,16 +336,15 @@ class Lake:
             return None
 
     def _frame(self, table: str, file: File, columns: Sequence[str] | None) -> pl.DataFrame:
-        frame = pl.DataFrame(schema=TABLES[table].columns)
         try:
             content = BytesIO(self.storage.read(file))
         except FileNotFoundError:  # quarantined by another process
-            return frame.select(columns or pl.all())
+            return _empty(table, columns)
         except IsADirectoryError:
             if not TABLES[table].is_derived:
                 raise
             self.storage.set_aside(file.key)
-            return frame.select(columns or pl.all())
+            return _empty(table, columns)
         place = self.storage.place_of(file.key)
         try:
             stored = pl.read_parquet_schema(content) if columns else {}
@@ -363,16 +361,19 @@ class Lake:
                 reason = f"{place} cannot be read ({type(error).__name__}). {TABLES[table].fix}"
                 raise DamagedTableError(reason) from error
         try:
-            return self._conformed(table, frame).select(columns or pl.all())
+            return self._conformed(table, frame, columns)
         except pl.exceptions.PolarsError as error:  # unexpected types: the file itself is valid
             raise DamagedTableError(f"{place} cannot be read ({type(error).__name__}). {TABLES[table].fix}") from error
 
-    def _conformed(self, table: str, frame: pl.DataFrame) -> pl.DataFrame:
-        """The frame with the table's columns in order; columns added since a file was written are null."""
-        columns = TABLES[table].columns
-        strange = set(frame.columns) - set(columns)
-        if strange:
-            raise ValueError(f"{table} has no column {sorted(strange)}; its columns are {list(columns)}.")
+    def _conformed(self, table: str, frame: pl.DataFrame, names: Sequence[str] | None = None) -> pl.DataFrame:
+        """The frame with these columns of the table (None: all) in order; columns added since a file was written are
+        null."""
+        known = TABLES[table].columns
+        if strange := set(frame.columns) - set(known):
+            raise ValueError(f"{table} has no column {sorted(strange)}; its columns are {list(known)}.")
+        columns = {name: known[name] for name in names} if names else known
+        if frame.columns == list(columns) and frame.dtypes == list(columns.values()):
+            return frame  # as almost always
         missing = [pl.lit(None, dtype=kind).alias(name) for name, kind in columns.items() if name not in frame.columns]
         return frame.with_columns(missing).select(list(columns)).cast(dict(columns))  # type: ignore[arg-type]
 
@@ -393,6 +394,10 @@ class Lake:
             self._seen[key] = written
         if not TABLES[table].is_derived:
             keep_version(self.storage, key, content.getvalue())
+
+
+def _empty(table: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    return pl.DataFrame(schema=TABLES[table].columns).select(columns or pl.all())
 
 
 def _key(table: str, day: date | None) -> str:
