@@ -53,7 +53,7 @@ def check_by_day(
     def check(context: dg.AssetCheckExecutionContext, workspace: WorkspaceResource) -> Judged:
         opened = workspace.open()
         days = days_to_judge(context, opened.lake, asset, partitions, day_of_key)
-        yield from report_by_day(context, asset, name, lambda day: judge(opened, day), severity, days)
+        yield from report_by_day(context, asset, name, lambda day: judge(opened, day), severity, days, blocking)
 
     return check
 
@@ -87,28 +87,28 @@ def report_by_day(
     judge: Callable[[date], Verdict],
     severity: dg.AssetCheckSeverity,
     days: Mapping[date, str],
+    blocking: bool = False,
 ) -> Iterator[dg.AssetCheckResult | dg.Output[None] | dg.AssetCheckEvaluation]:
     """Judge these days, store a result for each, and yield the result of the run."""
     if report := on_progress.get():
         report(f"checks of {asset}", 0)
     verdicts = {day: judge(day) for day in days}
     if context.has_partition_key:
-        (total,) = verdicts.values()
-    else:
-        targets = latest_materializations(context.instance, asset, list(days.values()))
-        for day, verdict in verdicts.items():
-            evaluation = evaluation_of(asset, check, verdict, severity, days[day], targets.get(days[day]))
-            # log_event accepts results of checks
-            context.op_execution_context.log_event(evaluation)  # type: ignore[arg-type]
-        total = over_days(verdicts)
-    if context.has_partition_key or context.has_partition_key_range:
+        (verdict,) = verdicts.values()
         yield dg.AssetCheckResult(
-            passed=total.passed, severity=severity, description=total.sentence, metadata=verdict_metadata(total)
+            passed=verdict.passed, severity=severity, description=verdict.sentence, metadata=verdict_metadata(verdict)
         )
         return
-    # Dagster 1.13 looks up the partition of the asset for an AssetCheckResult without one, and fails
+    targets = latest_materializations(context.instance, asset, list(days.values()))
+    for day, verdict in verdicts.items():
+        evaluation = evaluation_of(asset, check, verdict, severity, days[day], targets.get(days[day]))
+        # log_event accepts results of checks
+        context.op_execution_context.log_event(evaluation)  # type: ignore[arg-type]
+    # for an AssetCheckResult without a partition, Dagster 1.13 reads the versions of all partitions of the run, and
+    # fails if the run has none
     yield dg.Output(None)
-    yield evaluation_of(asset, check, total, severity)
+    newest = max(targets.values(), key=lambda target: target.storage_id, default=None)
+    yield evaluation_of(asset, check, over_days(verdicts), severity, target=newest, blocking=blocking)
 
 
 def evaluation_of(
@@ -118,8 +118,11 @@ def evaluation_of(
     severity: dg.AssetCheckSeverity,
     partition: str | None = None,
     target: Target | None = None,
+    *,
+    blocking: bool = False,
 ) -> dg.AssetCheckEvaluation:
-    """The result as Dagster stores it; that of a partition must name the checked materialization."""
+    """The result as Dagster stores it; that of a partition must name the checked materialization. If it is `blocking`
+    and failed, the step fails."""
     return dg.AssetCheckEvaluation(
         asset_key=dg.AssetKey(asset),
         check_name=check,
@@ -129,6 +132,7 @@ def evaluation_of(
         metadata=verdict_metadata(verdict),
         severity=severity,
         target_materialization_data=target,
+        blocking=blocking,
     )
 
 

@@ -21,6 +21,7 @@ class ReusingSqliteEventLogStorage(SqliteEventLogStorage):
     """Dagster's storage with one connection to the index and one to the file of the last run."""
 
     _engines: dict[str, Engine]
+    _known_tables: set[str]
 
     @classmethod
     def from_config_value(cls, inst_data: Any, config_value: Any) -> ReusingSqliteEventLogStorage:
@@ -28,6 +29,7 @@ class ReusingSqliteEventLogStorage(SqliteEventLogStorage):
 
     def __init__(self, base_dir: str, inst_data: Any = None) -> None:
         self._engines = {}
+        self._known_tables = set()
         super().__init__(base_dir, inst_data)
 
     @contextmanager
@@ -44,6 +46,12 @@ class ReusingSqliteEventLogStorage(SqliteEventLogStorage):
                 self._engines.pop(run).dispose()
             self._engines[shard] = _engine(self.conn_string_for_shard(shard))
         return self._engines[shard]
+
+    def has_table(self, table_name: str) -> bool:
+        """Whether the index has the table; Dagster asks this for each result of a check and opens the file anew."""
+        if table_name not in self._known_tables and super().has_table(table_name):
+            self._known_tables.add(table_name)
+        return table_name in self._known_tables
 
     def dispose(self) -> None:
         for engine in self._engines.values():
