@@ -1,7 +1,7 @@
 """The state of Dagster for `memory status`: failing checks, last successes, and automation.
 
-Dagster takes seconds to load, so the result is stored in a file next to its databases and used until one of them
-changes. It is not stored while the daemon runs, as the state of a schedule then depends on the time.
+Dagster takes seconds to load, so the result is stored at the end of a run in a file next to its databases, and used
+until one of them changes. It is not stored while the daemon runs, as the state of a schedule then depends on the time.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ import typer
 
 from memory_pipeline.cli.choosing import progress, waiting
 from memory_pipeline.cli.console import FAILED, INTERRUPTED, err, fail, print_json
+from memory_pipeline.cli.dagster_state import dagster_state
 from memory_pipeline.cli.settled import print_settled, settled_since
 from memory_pipeline.cli.summary import print_summary, summarise
 from memory_pipeline.days import date_ranges, lookback
@@ -21,6 +22,7 @@ from memory_pipeline.distillation.periods import NAMES, Period, consecutive
 from memory_pipeline.distillation.stage import due_periods, stages_of
 from memory_pipeline.embeddings.health import lexical_only, set_aside_files
 from memory_pipeline.embeddings.kept_open import indexes_kept_open
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.planning import Stages
 from memory_pipeline.recall.kept_briefing import refresh_kept
 from memory_pipeline.sessions.catalogue import Catalogue
@@ -172,6 +174,8 @@ def report_outcome(
         err.print("The run did not finish. Stored so far:", style="red")
     with instance_of(settings) if has_run else nullcontext() as instance, waiting("the summary"):
         summary = summarise(settings, instance, days)
+    if has_run:  # Dagster is loaded, and the next `memory status` then need not load it
+        dagster_state(settings, Catalogue(Lake.from_settings(settings), settings).days())
     refresh_kept(settings)
     settled = settled_since(settings, began)
     if as_json:
