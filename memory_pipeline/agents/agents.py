@@ -36,9 +36,8 @@ class Agent:
     reads: tuple[str, ...]
     """Instruction files for all projects, in its home or the user's (`~/`); the first existing one counts."""
     reads_in_project: tuple[str, ...]
-    hooks: str | None = None
-    """Path, relative to its home, of the settings with hooks, or of the script that it loads. None if hooks are not
-    supported."""
+    hooks: str
+    """Path, relative to its home, of the settings with hooks, or of the script that it loads."""
     skips_blank: bool = False
     """Whether a blank file counts as missing."""
     imports: bool = False
@@ -96,7 +95,7 @@ AGENTS = (
         ("AGENTS.md", "CLAUDE.md", "CONTEXT.md"),
         "plugins/memory-pipeline.js",
     ),
-    Agent("gemini", "Gemini CLI", "GEMINI_CLI_HOME", "", ".gemini", ("GEMINI.md",), ("GEMINI.md",)),
+    Agent("gemini", "Gemini CLI", "GEMINI_CLI_HOME", "", ".gemini", ("GEMINI.md",), ("GEMINI.md",), "settings.json"),
 )
 BY_NAME = {agent.name: agent for agent in AGENTS}
 

@@ -1,4 +1,5 @@
-"""Hooks of agents: a new session gets the briefing, a compacted one a summary from the memory.
+"""Hooks of agents: a new session gets the briefing, a compacted one a summary from the memory, and a tool call what is
+known of it, if that was asked for.
 
 Claude Code and Codex call commands from their settings; pi and OpenCode load a script. The bytes before and after are
 stored in `hooks.json`, so that removal restores an unchanged file exactly, and removes only our own entries from a
@@ -13,6 +14,7 @@ import json
 import shlex
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ from memory_pipeline.settings import Settings
 
 KIT = Path(__file__).parent / "kit"
 SCRIPT = KIT / "memory_pipeline_hook.py"
+ACTION_SCRIPT = KIT / "memory_pipeline_action.py"
 HOOK_SECONDS = 2
 """The time limit in seconds in the agent's settings. The hook ends itself in less than one second."""
 CONTEXT_CHARACTERS = 40_000
@@ -45,6 +48,8 @@ class Hooked:
     after: str
     """The sha256 of the file with the hooks."""
     made_folder: bool
+    actions: bool = False
+    """Whether tool calls have hooks, too."""
 
 
 def hooked(settings: Settings) -> dict[str, Hooked]:
@@ -54,11 +59,7 @@ def hooked(settings: Settings) -> dict[str, Hooked]:
 
 
 def hooks_file(agent: Agent) -> Path:
-    """The file that lists or contains the hooks. Raises `CannotConnectError` for an agent without support."""
-    if agent.hooks is None:
-        raise CannotConnectError(
-            f"{agent.title} gets no hooks from us; `memory agents connect {agent.name}` lets it read the lines."
-        )
+    """The file that lists or contains the hooks."""
     path = agent.home / agent.hooks
     older = agent.home / "plugin"  # OpenCode's former name of the folder, which it still reads
     return older / path.name if agent.name == "opencode" and older.is_dir() and not path.parent.is_dir() else path
@@ -77,15 +78,21 @@ def command(settings: Settings) -> list[str]:
     return [sys.executable, "-I", "-S", str(SCRIPT), str(settings.workspace), found]
 
 
-def with_hooks(settings: Settings, agent: Agent, old: bytes | None) -> bytes:
-    """The agent's file with our hooks. Raises `CannotConnectError` if it cannot be edited."""
+def action_command(settings: Settings) -> list[str]:
+    """The command of a hook of tool calls, without agent and event."""
+    return [sys.executable, "-I", "-S", str(ACTION_SCRIPT), str(settings.workspace)]
+
+
+def with_hooks(settings: Settings, agent: Agent, old: bytes | None, *, actions: bool = False) -> bytes:
+    """The agent's file with our hooks, with `actions` also of tool calls. Raises `CannotConnectError` if it cannot be
+    edited."""
     path = hooks_file(agent)
     if path.suffix == ".js":
         if old is not None and not _is_ours(old):
             raise CannotConnectError(f"{path} is there and not ours; move it away, then run this again.")
-        return _script(settings, agent).encode()
+        return _script(settings, agent, actions).encode()
     text = decode(without_hooks(agent, old) or b"{}\n") if old is not None else "{}\n"
-    for event, groups in _groups(settings, agent).items():
+    for event, groups in _groups(settings, agent, actions).items():
         for group in reversed(groups):
             text = _insert(text, path, event, group)
     return encode(text)
@@ -108,7 +115,7 @@ def without_hooks(agent: Agent, old: bytes, before: bytes | None = None) -> byte
     return encode(text)
 
 
-def install(settings: Settings, agent: Agent) -> None:
+def install(settings: Settings, agent: Agent, *, actions: bool = False) -> None:
     """Write the hooks. Raises the errors of `with_hooks`, and OSError."""
     known, path = hooked(settings), hooks_file(agent)
     old = bytes_of(path)
@@ -116,10 +123,10 @@ def install(settings: Settings, agent: Agent) -> None:
     is_as_made = old is not None and earlier is not None and earlier.after == _sha256(old)
     before = earlier.before if earlier and is_as_made else _stored(agent, old)
     made_folder = earlier.made_folder if earlier and is_as_made else not path.parent.exists()
-    new = with_hooks(settings, agent, old)
+    new = with_hooks(settings, agent, old, actions=actions)
     (settings.workspace / "connections").mkdir(parents=True, exist_ok=True)  # for the log of the hooks
-    edit_file(settings, path, lambda current: with_hooks(settings, agent, current))
-    known[agent.name] = Hooked(agent.name, str(path), before, _sha256(new), made_folder)
+    edit_file(settings, path, lambda current: with_hooks(settings, agent, current, actions=actions))
+    known[agent.name] = Hooked(agent.name, str(path), before, _sha256(new), made_folder, actions)
     write_entries(_list_of(settings), known.values())
 
 
@@ -160,7 +167,8 @@ def state(settings: Settings, agent: Agent) -> str:
     gone = [part for part in wanted if not Path(part).exists()]
     if gone:
         return f"hooks are silent: {gone[0]} has moved; `memory agents hooks install {agent.name}` names the new place"
-    return "hooks" if known.after == _sha256(data) else "hooks (the file was changed since)"
+    what = "hooks, also of tool calls" if known.actions else "hooks"
+    return what if known.after == _sha256(data) else f"{what} (the file was changed since)"
 
 
 def describe(settings: Settings) -> dict[str, str]:
@@ -169,28 +177,44 @@ def describe(settings: Settings) -> dict[str, str]:
     return {agent.name: found[agent.name] for agent in AGENTS if agent.name in found}
 
 
-def _groups(settings: Settings, agent: Agent) -> dict[str, list[dict[str, Any]]]:
-    """The hooks for the settings of Claude Code and Codex, by event."""
-    called = command(settings)
-
-    def group(event: str, matcher: str | None) -> dict[str, Any]:
-        line = shlex.join([*called, agent.name, event])
-        checks = " && ".join(f"test -f {shlex.quote(path)}" for path in (called[0], called[3]))
-        handler: dict[str, Any] = {"type": "command", "command": f"{checks} && {line} || true", "timeout": HOOK_SECONDS}
-        if agent.name == "codex":
-            handler["additionalContextLimit"] = CONTEXT_CHARACTERS
-        return ({"matcher": matcher} if matcher else {}) | {"hooks": [handler]}
-
-    start, compaction = group("start", "startup|resume|clear|compact"), group("compaction", None)
+def _groups(settings: Settings, agent: Agent, actions: bool) -> dict[str, list[dict[str, Any]]]:
+    """The hooks for the settings of Claude Code, Codex and Gemini CLI, by event."""
+    called, acting = command(settings), action_command(settings)
+    event_names = _TOOL_EVENTS[agent.name] if actions else {}
+    groups = {event: [_group(agent, acting, our_name)] for event, our_name in event_names.items()}
+    compaction = _group(agent, called, "compaction")
     if agent.name == "claude":  # it summarises according to the hook's output
-        return {"SessionStart": [start], "PreCompact": [compaction]}
-    return {"SessionStart": [start, {"matcher": "compact", **compaction}]}  # Codex accepts text only afterwards
+        start = _group(agent, called, "start", "startup|resume|clear|compact")
+        return {"SessionStart": [start], "PreCompact": [compaction], **groups}
+    if agent.name == "gemini":  # its hook before a compression cannot say anything
+        return {"SessionStart": [_group(agent, called, "start")], **groups}
+    start = _group(agent, called, "start", "startup|resume|clear|compact")
+    return {"SessionStart": [start, {"matcher": "compact", **compaction}], **groups}  # it takes text only afterwards
 
 
-def _script(settings: Settings, agent: Agent) -> str:
+_TOOL_EVENTS = {
+    "claude": {"PreToolUse": "before", "PostToolUse": "after", "PostToolUseFailure": "after"},
+    "codex": {"PreToolUse": "before", "PostToolUse": "after"},
+    "gemini": {"BeforeTool": "before", "AfterTool": "after"},
+}
+"""The events of tool calls, each with our name for it."""
+
+
+def _group(agent: Agent, called: Sequence[str], event: str, matcher: str | None = None) -> dict[str, Any]:
+    line = shlex.join([*called, agent.name, event])
+    checks = " && ".join(f"test -f {shlex.quote(path)}" for path in (called[0], called[3]))
+    seconds = HOOK_SECONDS * 1000 if agent.name == "gemini" else HOOK_SECONDS  # it counts milliseconds
+    handler: dict[str, Any] = {"type": "command", "command": f"{checks} && {line} || true", "timeout": seconds}
+    if agent.name == "codex":
+        handler["additionalContextLimit"] = CONTEXT_CHARACTERS
+    return ({"matcher": matcher} if matcher else {}) | {"hooks": [handler]}
+
+
+def _script(settings: Settings, agent: Agent, actions: bool) -> str:
     """The complete file for an agent that loads scripts; its first line has the hash of the others."""
-    call = json.dumps([*command(settings), agent.name])
-    body = (KIT / "ask.js").read_text("utf-8").replace('"HOOK"', call)
+    called = json.dumps([*command(settings), agent.name])
+    acting = json.dumps([*action_command(settings), agent.name]) if actions else "null"
+    body = (KIT / "ask.js").read_text("utf-8").replace('"HOOK"', called).replace('"ACTION"', acting)
     body += (KIT / f"{agent.name}.js").read_text("utf-8")
     return f"{FIRST_LINE} {_sha256(body.encode())[:12]}\n{body}"
 
@@ -250,7 +274,8 @@ def _find_ours(root: Node, kept: Node | None) -> tuple[Node, int] | None:
 
 def _is_our_hook(handler: Node) -> bool:
     called = handler["command"] if handler.is_object else None
-    return called is not None and isinstance(called.value, str) and SCRIPT.name in called.value
+    ours = (SCRIPT.name, ACTION_SCRIPT.name)
+    return called is not None and isinstance(called.value, str) and any(name in called.value for name in ours)
 
 
 def _hook_command(data: bytes) -> list[str]:
@@ -263,7 +288,7 @@ def _hook_command(data: bytes) -> list[str]:
     for groups in (parse(text)["hooks"] or Node(0)).items:
         for group in groups.items:
             for handler in (group["hooks"] or Node(0)).items:
-                if _is_our_hook(handler):
+                if _is_our_hook(handler) and SCRIPT.name in str(handler.data["command"]):
                     words = shlex.split(str(handler.data["command"]).partition(" && ")[2].partition(" && ")[2])
                     return [words[0], words[3], words[5]]
     return []

@@ -130,5 +130,5 @@ def _print_line_counts(settings: Settings, agent: Agent, connection: Connection,
     hooks = f", or `memory agents hooks install {agent.name}`: its brief gives each session the lines of its project"
     say(
         f"{count.total()} of a single project, for no other: {named}. For those: `memory agents connect {agent.name} "
-        f"--project DIR` for each{hooks if agent.hooks else ''}."
+        f"--project DIR` for each{hooks}."
     )

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from memory_pipeline.actions.files import remove_files, write_files
+from memory_pipeline.actions.rules import RuleError
 from memory_pipeline.agents.agents import AGENTS, CannotConnectError, agent_of, installed
 from memory_pipeline.agents.files import bytes_of
 from memory_pipeline.agents.hooks import describe, hooked, hooks_file, removed, with_hooks
@@ -14,6 +16,7 @@ from memory_pipeline.cli.agent_files import confirm, show_change, unless_unwrita
 from memory_pipeline.cli.connect import AgentName, Yes
 from memory_pipeline.cli.console import MISUSED, one_sentence, print_json, say, say_pair
 from memory_pipeline.cli.workspace import settings_of_call
+from memory_pipeline.lake.store import Lake
 
 SHOWN = 5
 """Number of last lines shown of the hooks' log."""
@@ -23,35 +26,52 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 @app.callback()
 def hooks() -> None:
-    """Give new sessions of an agent the brief through its hooks."""
+    """Give sessions of an agent the brief, and hints on tool calls, through its hooks."""
 
 
 @app.command()
-def install(agent: AgentName, yes: Yes = False) -> None:
+def install(
+    agent: AgentName,
+    actions: Annotated[
+        bool | None,
+        typer.Option(
+            "--actions/--no-actions",
+            help="Also call the memory before and after tool calls. Without either, this stays as it is.",
+        ),
+    ] = None,
+    yes: Yes = False,
+) -> None:
     """Install the hooks of an agent.
 
     Shows the change and asks. Every session that starts then gets the briefing of its project, and one that is
-    compacted a summary from the memory. A hook takes less than a second in any case, and prints nothing if it fails.
+    compacted a summary from the memory. With --actions, the agent is told in one line when a command is known to fail
+    here, how the same failure was cured before, and which approved rule a call breaks. A hook takes less than a second
+    in any case, and prints nothing if it fails.
     """
     settings = settings_of_call()
     with one_sentence(CannotConnectError, code=MISUSED):
         named = agent_of(agent)
-    with one_sentence(CannotConnectError):
+    with one_sentence(CannotConnectError, RuleError):
         path = hooks_file(installed(named))
         with unless_unwritable(path):
-            old = bytes_of(path)
-            new = with_hooks(settings, named, old)
-            if new == old and named.name in hooked(settings):
+            old, known = bytes_of(path), hooked(settings).get(named.name)
+            wanted = bool(known and known.actions) if actions is None else actions
+            new = with_hooks(settings, named, old, actions=wanted)
+            if new == old and known:
                 say(f"{named.title} has the hooks already, in {path}.")
                 return
             show_change(path, old, new)
             confirm(yes)
-            write_hooks(settings, named)
+            write_hooks(settings, named, actions=wanted)
+            if wanted:
+                write_files(settings, Lake.from_settings(settings))
     say(f"{named.title} asks from its next session on; `memory agents hooks remove {named.name}` undoes it.")
     say(
         "A summary of a compaction mostly needs longer than the second that the hook has; then there is none of ours, "
         "and the agent makes its own."
     )
+    if wanted:
+        say("`memory agents rules` shows which approved rules code can check, and how strict to be.")
     if named.name == "codex":
         say(
             "Codex runs a hook only when you trust it: start `codex` and answer what it asks, or enter /hooks.",
@@ -78,6 +98,8 @@ def remove(agent: AgentName, yes: Yes = False) -> None:
                 show_change(path, old, new)
                 confirm(yes)
             remove_hooks(settings, named)
+            if not any(other.actions for other in hooked(settings).values()):
+                remove_files(settings)
     say(f"{named.title} asks no longer.")
 
 
@@ -87,7 +109,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
     settings = settings_of_call()
     with one_sentence(CannotConnectError):
         found = describe(settings)
-    state = {a.name: found.get(a.name, "no hooks" if a.hooks else "gets none") for a in AGENTS}
+    state = {a.name: found.get(a.name, "no hooks") for a in AGENTS}
     log = settings.workspace / "connections" / "hooks.log"
     lines = log.read_text("utf-8", "replace").splitlines()[-SHOWN:] if log.exists() else []
     if as_json:

@@ -8,10 +8,12 @@ import dagster as dg
 import polars as pl
 from dagster_duckdb import DuckDBResource
 
+from memory_pipeline.actions.files import refresh
 from memory_pipeline.defs.check_results import check_by_day
 from memory_pipeline.defs.orchestration import LOOKS_BACK, MODEL_RETRY, markdown_table, run_stage, table_spec
 from memory_pipeline.defs.partitions import daily_partitions, lookback_dep
 from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.friction.active import Pattern, Window, active_patterns, why_none
 from memory_pipeline.friction.evaluation import judge_evidence
 from memory_pipeline.friction.stage import INPUTS, VERSION, FrictionStage
@@ -52,6 +54,10 @@ def friction_assets(settings: Settings) -> dg.AssetsDefinition:
         opened = workspace.open()
         stage = FrictionStage.from_workspace(opened, duckdb.get_connection)
         yield from run_stage(context, opened, stage, lambda _, day: describe(opened, day))
+        try:
+            refresh(opened.settings, opened.lake)
+        except (MemoryPipelineError, OSError) as error:
+            context.log.warning(f"The hooks of tool calls keep the patterns of the last run: {error}")
 
     return find_friction
 

@@ -99,7 +99,7 @@ _WORD = deferred(r"[a-z][\w:.-]*")
 _ASSIGNMENT = deferred(r"\w+=\S*")
 _TRIVIAL = frozenset("cd pushd popd export set source . echo printf true sleep mkdir pwd unset trap".split())  # noqa: SIM905
 _WRAPPERS = frozenset("sudo time timeout env nohup nice command exec stdbuf xargs".split())  # noqa: SIM905
-_WITH_SUBCOMMAND = frozenset(
+PROGRAMS = frozenset(
     """
     git gh npm pnpm yarn bun npx bunx uv uvx pip pip3 poetry cargo go mise make just task docker docker-compose podman
     kubectl helm terraform gradle gradlew mvn dotnet rails bundle composer php deno pytest python python3 node brew apt
@@ -209,7 +209,7 @@ def head_of(command: str) -> str:
 def _head(words: list[str]) -> str:
     program = words[0].rsplit("/", 1)[-1]
     said = [program]
-    if program in _WITH_SUBCOMMAND:
+    if program in PROGRAMS:
         for word in words[1:]:
             if word == "-m" or (_WORD.fullmatch(word) and not word.startswith("-") and "/" not in word):
                 said.append(word)
@@ -318,43 +318,20 @@ def output_of(text: str) -> str:
     return _WRAPPING.sub("", _COLOUR.sub("", text))
 
 
-_PATH = deferred(r"(?<![\w.@~+-])(?:~|[A-Za-z]:)?[\w.@+-]*(?:[/\\][\w.@%+~-]+)+[/\\]?")
-_CHANGING = deferred(
-    r"0x[0-9a-f]+|\b[0-9a-f]{7,40}\b|\b[0-9a-f]{8}-[0-9a-f-]{20,}\b|\b\d{4}-\d\d-\d\d[T ]?[\d:.,Z+-]*|"
-    r"\b\d+(?:[.:,]\d+)*(?:ms|s|m|kb|mb|gb|%)?\b",
-    re.I,
-)
-_TEMPORARY = deferred(r"\b(?:tmp|temp|tmp\.)[\w.-]*\d[\w.-]*", re.I)
-_CODE = deferred(
-    r"\((?P<rule>[a-z][a-z0-9]*(?:-[a-z0-9]+)*)\)\s*$|\b(?P<code>TS\d{3,5}|[A-Z]{1,4}\d{3,4}|SC\d{4})\b|"
-    r"\b(?P<slash>@?[a-z][\w-]*/[a-z][\w-]+)\s*$"
-)
-"""The rule named by a linter or compiler, which identifies the mistake."""
-
-
-_NO_MATCHES = deferred(r"no matches found: |parse error near")
-
-
-def signature(line: str) -> str:
-    """The error message without numbers, hashes, times, temporary names and paths, which vary."""
-    if _NO_MATCHES.search(line):
-        return "no matches found"
-    code = _CODE.search(line)
-    if code and (named := code["rule"] or code["code"] or code["slash"]):
-        return named
-    line = _PATH.sub("…", line)
-    line = _CHANGING.sub("#", _TEMPORARY.sub("#", line))
-    return " ".join(re.sub(r"(?:#[\s:.,/-]*)+", "# ", line).lower().split())[:200]
-
-
 _ARGUMENT = deferred(r"[\w@./:+-]{3,}")
 _PLACE = deferred(r"\b(?:file_path|path|filename|notebook_path|target_file|absolute_path)=(?P<path>[^,)\n]+)")
 
 
 def path_of(attempt: Attempt) -> str | None:
     """The file that a tool was called on, with its folder."""
-    found = _PLACE.search(attempt.call.text)
-    return "/".join(found["path"].strip().split("/")[-2:]) if found else None
+    place = place_of_call(attempt.call.text)
+    return "/".join(place.split("/")[-2:]) if place else None
+
+
+def place_of_call(call: str) -> str | None:
+    """The path of the file in the text of a call, `name(key=value, …)`."""
+    found = _PLACE.search(call)
+    return found["path"].strip() if found else None
 
 
 def words_of_call(attempt: Attempt) -> frozenset[str]:

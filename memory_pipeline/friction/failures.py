@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from memory_pipeline.agents.kit.tool_calls import signature
 from memory_pipeline.friction.attempts import (
     USER,
     Attempt,
@@ -16,7 +17,6 @@ from memory_pipeline.friction.attempts import (
     errors_in,
     looks_only,
     path_of,
-    signature,
     used,
     words_of_call,
 )

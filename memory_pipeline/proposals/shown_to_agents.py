@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from memory_pipeline.actions import files as actions
 from memory_pipeline.agents.connecting import refresh
 from memory_pipeline.agents.lines import Line
 from memory_pipeline.lake.store import Lake
@@ -29,6 +30,7 @@ def refresh_agents(settings: Settings) -> list[str]:
     If MEMORY.md is missing, the agents' files stay as they are.
     """
     try:
+        actions.refresh(settings, Lake.from_settings(settings))
         return refresh(settings, lines_for_agents(settings))
     except FileNotFoundError:
         return []

@@ -6,6 +6,7 @@ import ast
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import time
@@ -193,6 +194,7 @@ def patient(hook: Hook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hook
         SCRIPT.read_text().replace("SECONDS = 0.95", "SECONDS = 500.0").replace("STARTING = 0.4", "STARTING = 450.0")
     )
     script.write_text(patient)
+    shutil.copy(SCRIPT.with_name("hook_output.py"), tmp_path)
     monkeypatch.setattr("memory_pipeline_tests.agents.test_hook_script.SCRIPT", script)
     (hook.workspace / "MEMORY.md").write_text(f"## Hard Rules\n- (2026-03-02) {RULE} <!-- p-20260302-001 -->\n")
     return hook

@@ -155,6 +155,16 @@ def test_hooks_that_call_what_has_moved_are_told(settings: Settings, monkeypatch
     assert state(settings, BY_NAME["pi"]).startswith("hooks are no longer in")
 
 
-def test_an_agent_without_hooks_is_told_what_there_is(settings: Settings) -> None:
-    with pytest.raises(CannotConnectError, match="memory agents connect gemini"):
-        install(settings, BY_NAME["gemini"])
+@pytest.mark.parametrize("agent", HOOKED, ids=lambda agent: agent.name)
+def test_hooks_of_tool_calls_are_added_and_taken_out(agent: Agent, settings: Settings) -> None:
+    install(settings, agent)
+    without = hooks_file(agent).read_bytes()
+    install(settings, agent, actions=True)
+    text = hooks_file(agent).read_text()
+    assert str(hooks.ACTION_SCRIPT) in text and hooked(settings)[agent.name].actions
+    assert state(settings, agent) == "hooks, also of tool calls"
+    install(settings, agent)
+    assert hooks_file(agent).read_bytes() == without
+    install(settings, agent, actions=True)
+    remove(settings, agent)
+    assert [*agent.home.iterdir()] == [] and hooked(settings) == {}

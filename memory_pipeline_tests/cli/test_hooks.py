@@ -40,7 +40,7 @@ def test_installing_and_back(home: Path) -> None:
         "codex": "no hooks",
         "pi": "no hooks",
         "opencode": "no hooks",
-        "gemini": "gets none",
+        "gemini": "no hooks",
     }
     assert status["last_problems"] == ["2026-01-01T00:00:00Z claude start: took longer"]
     assert "took longer" in memory(home, "agents", "hooks", "status").stdout

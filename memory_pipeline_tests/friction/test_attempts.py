@@ -2,6 +2,7 @@
 
 import time
 
+from memory_pipeline.agents.kit.tool_calls import signature
 from memory_pipeline.friction.attempts import (
     Attempt,
     attempts,
@@ -11,7 +12,6 @@ from memory_pipeline.friction.attempts import (
     hidden_error,
     looks_only,
     path_of,
-    signature,
     used,
     words_of_call,
 )

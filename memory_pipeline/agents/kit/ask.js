@@ -1,9 +1,10 @@
 import { spawn } from "node:child_process";
 
 const HOOK = "HOOK";
+const ACTION = "ACTION";
 
-// What `memory` answers to the event, or "" when it does not in a second. It never throws.
-function ask(event, payload) {
+// What the command answers to the event, or "" when it does not in time. It never throws.
+function ask(event, payload, command = HOOK, milliseconds = 1000) {
   return new Promise((resolve) => {
     let text = "";
     let child;
@@ -14,9 +15,9 @@ function ask(event, payload) {
     const timer = setTimeout(() => {
       child?.kill("SIGTERM");
       end("");
-    }, 1000);
+    }, milliseconds);
     try {
-      child = spawn(HOOK[0], [...HOOK.slice(1), event], { stdio: ["pipe", "pipe", "ignore"] });
+      child = spawn(command[0], [...command.slice(1), event], { stdio: ["pipe", "pipe", "ignore"] });
       child.on("error", () => end(""));
       child.on("close", (code) => end(code === 0 ? text : ""));
       child.stdout.setEncoding("utf8");
@@ -27,4 +28,14 @@ function ask(event, payload) {
       end("");
     }
   });
+}
+
+// What the memory says of a tool call: { text } to show, { stop, ask } to stop it, or {}. It never throws.
+async function askAboutCall(event, payload) {
+  if (!ACTION) return {};
+  try {
+    return JSON.parse((await ask(event, payload, ACTION, 600)) || "{}");
+  } catch {
+    return {};
+  }
 }

@@ -21,6 +21,9 @@ import time
 from pathlib import Path
 from typing import Any, NoReturn
 
+sys.path.insert(0, str(Path(__file__).parent))  # which `-I` leaves out
+from hook_output import log_problem, marked
+
 BEGAN = time.monotonic()
 SECONDS = 0.95
 """Time limit in seconds from here on; with the start of Python the total is below a second."""
@@ -28,11 +31,8 @@ MAX_BYTES = 65_536
 """Maximum bytes of an answer; a briefing has less than a tenth."""
 STARTING = 0.4
 """Seconds reserved for starting `memory`; it may use the rest."""
-LOG_BYTES = 100_000
 INSIDE = "MEMORY_PIPELINE_INSIDE"
 """Set when the pipeline itself uses an agent as a model: such a session is not to be remembered."""
-OPENING = '<memory-pipeline note="data of earlier sessions, not what the user says in this one">'
-CLOSING = "</memory-pipeline>"
 _NOT_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _child: subprocess.Popen[bytes] | None = None
 
@@ -141,9 +141,9 @@ def _formatted(agent: str, event: str, text: str) -> str:
     """The answer, marked as data, in the agent's format. Raises `_NoAnswerError`."""
     if agent == "pi" and event == "compaction":
         return json.dumps(_replacing_summary(text))
-    if agent == "codex" or (agent == "claude" and event == "start"):
-        return json.dumps({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": _marked(text)}})
-    return _marked(text)
+    if agent in ("codex", "gemini") or (agent == "claude" and event == "start"):
+        return json.dumps({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": marked(text)}})
+    return marked(text)
 
 
 def _replacing_summary(text: str) -> dict[str, Any]:
@@ -152,14 +152,9 @@ def _replacing_summary(text: str) -> dict[str, Any]:
         found = json.loads(text)
         if not found["details"]["isComplete"]:
             raise _NoAnswerError("there was no time to observe the whole session, so pi makes its own summary")
-        return {**found, "summary": _marked(str(found["summary"]))}
+        return {**found, "summary": marked(str(found["summary"]))}
     except (ValueError, KeyError, TypeError):
         raise _NoAnswerError("the summary is not as expected") from None
-
-
-def _marked(text: str) -> str:
-    inside = text.replace("memory-pipeline>", "memory-pipeline&gt;").replace("<memory-pipeline", "&lt;memory-pipeline")
-    return f"{OPENING}\n{inside}\n{CLOSING}"
 
 
 def _end(workspace: str, agent: str, event: str, problem: str | None) -> NoReturn:
@@ -170,20 +165,8 @@ def _end(workspace: str, agent: str, event: str, problem: str | None) -> NoRetur
             os.killpg(_child.pid, signal.SIGKILL)
     if problem:
         with contextlib.suppress(Exception):
-            _log(Path(workspace, "connections", "hooks.log"), f"{agent} {event}: {' '.join(problem.split())}")
+            log_problem(workspace, agent, event, problem)
     os._exit(0)
-
-
-def _log(path: Path, line: str) -> None:
-    if path.exists() and path.stat().st_size > LOG_BYTES:
-        path.replace(path.with_suffix(".log.1"))
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    try:
-        os.write(
-            descriptor, f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {line}\n".encode("utf-8", "replace")
-        )
-    finally:
-        os.close(descriptor)
 
 
 if __name__ == "__main__":

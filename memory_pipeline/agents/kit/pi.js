@@ -21,4 +21,27 @@ export default function (pi) {
     const { summary, details } = JSON.parse(text);
     return { compaction: { summary, firstKeptEntryId, tokensBefore, details } };
   });
+
+  if (!ACTION) return;
+
+  const about = (event, ctx) => ({
+    cwd: ctx.cwd,
+    session_id: ctx.sessionManager.getSessionId(),
+    tool_name: event.toolName,
+    tool_input: event.input,
+  });
+
+  pi.on("tool_call", async (event, ctx) => {
+    const { stop, ask: question } = await askAboutCall("before", about(event, ctx));
+    if (!stop) return undefined;
+    if (question && ctx.hasUI && (await ctx.ui.confirm("A rule of your memory", question))) return undefined;
+    return { block: true, reason: stop };
+  });
+
+  pi.on("tool_result", async (event, ctx) => {
+    const tool_response = event.content.map((part) => part.text ?? "").join("\n");
+    const payload = { ...about(event, ctx), tool_response, is_error: event.isError };
+    const { text } = await askAboutCall("after", payload);
+    return text ? { content: [...event.content, { type: "text", text }] } : undefined;
+  });
 }

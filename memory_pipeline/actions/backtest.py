@@ -1,0 +1,88 @@
+"""Back-test of a check: the past tool calls that it would have stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import polars as pl
+
+from memory_pipeline.actions.checks import Check
+from memory_pipeline.agents.kit.tool_calls import EDIT_TOOLS, violates
+from memory_pipeline.friction.attempts import TOOL, command_of, place_of_call
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.text.sentences import clip
+
+MAX_SHARE = 0.1
+"""Maximum share of the past calls that a check may stop: one that stops more does not say what the rule says."""
+MIN_CALLS = 20
+"""Minimum past calls for that share to say anything."""
+MAX_SHOWN = 200
+"""Maximum characters of a call in the result."""
+
+
+@dataclass(frozen=True)
+class PastCall:
+    """A tool call of a session, as it is stored."""
+
+    day: date
+    session_id: str
+    project: str | None
+    tool: str
+    text: str
+    """Tool and arguments, `name(key=value, …)`."""
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The command or the file of the call, as far as it is stored."""
+        command = command_of(self.text)
+        if command is not None:
+            return {"command": command}
+        return {"path": path} if (path := place_of_call(self.text)) else {}
+
+    def breaks(self, check: Check) -> bool:
+        """Whether the check would have stopped it."""
+        arguments = self.arguments
+        tool = "bash" if "command" in arguments and self.tool.lower() not in EDIT_TOOLS else self.tool
+        return violates(check.data, tool, arguments)
+
+
+@dataclass(frozen=True)
+class BackTest:
+    """The calls that a check would have stopped, oldest first, among all calls of its project."""
+
+    stopped: tuple[PastCall, ...]
+    calls: int
+
+    @property
+    def is_too_broad(self) -> bool:
+        """Whether the check stops so many calls that it cannot be meant."""
+        return len(self.stopped) >= MIN_CALLS * MAX_SHARE and len(self.stopped) > MAX_SHARE * self.calls
+
+
+def past_calls(lake: Lake) -> Iterator[PastCall]:
+    """The tool calls of all sessions, oldest first."""
+    sessions = lake.read("sessions", columns=("session_id", "project"))
+    projects: dict[str, str | None] = dict(sessions.iter_rows())
+    for day in lake.days("messages"):
+        columns = ("session_id", "role", "tool_name", "text", "said_at", "is_error", "voided")
+        rows = lake.read("messages", [day], columns)
+        rows = rows.filter((pl.col("role") == TOOL) & pl.col("tool_name").is_not_null() & (pl.col("tool_name") != ""))
+        rows = rows.filter(~pl.col("voided").fill_null(False) & ~pl.col("is_error").fill_null(False))
+        for session_id, tool, text in rows.sort("said_at").select("session_id", "tool_name", "text").iter_rows():
+            if text.startswith(f"{tool}("):
+                yield PastCall(day, session_id, projects.get(session_id), tool, text)
+
+
+def back_test(check: Check, project: str | None, calls: list[PastCall]) -> BackTest:
+    """The result for a rule of a project, or of all projects if it names none."""
+    own = [call for call in calls if project is None or call.project in (project, None)]
+    return BackTest(tuple(call for call in own if call.breaks(check)), len(own))
+
+
+def describe(call: PastCall) -> str:
+    """The call on one line."""
+    arguments = call.arguments
+    return clip(" ".join(str(arguments.get("command") or arguments.get("path") or call.text).split()), MAX_SHOWN)

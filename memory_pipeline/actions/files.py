@@ -1,0 +1,151 @@
+"""The files that the hook of tool calls reads: for each project its rules and live patterns of failures.
+
+Only approved lines and active friction patterns that nobody has rejected speak, and of the patterns only those that
+name a cure or a replacement. The files are written when MEMORY.md or the patterns change, if an agent has the hook.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from memory_pipeline.actions.rules import Rule, approved_rules
+from memory_pipeline.agents.hooks import hooked
+from memory_pipeline.agents.kit.tool_calls import commands_in, signature
+from memory_pipeline.friction.active import active_patterns, last_day_looked_at
+from memory_pipeline.friction.patterns import CONFIGURATION_DRIFT, RECURRING_FAILURE, TOOL_MISUSE
+from memory_pipeline.lake.rows import FrictionRow
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.markdown.safe_write import write_atomically
+from memory_pipeline.settings import Settings
+from memory_pipeline.text.sentences import clip
+
+KINDS = (RECURRING_FAILURE, TOOL_MISUSE, CONFIGURATION_DRIFT)
+MAX_LINE = 150
+"""Maximum characters of a line without its evidence."""
+MAX_SIGNATURES = 20
+"""Maximum errors by which one pattern is recognised."""
+_HEAD = re.compile(r"`([^`]+)`")
+_CURE = re.compile(r"(?:run `(?P<run>[^`]+)` first|[Uu]se `(?P<use>[^`]+)`|`(?P<helped>[^`]+)` helped)")
+"""The forms in which `friction.failures` names a cure or a replacement."""
+
+
+def actions_dir(settings: Settings) -> Path:
+    return settings.workspace / "connections" / "actions"
+
+
+def refresh(settings: Settings, lake: Lake) -> None:
+    """Write the files, if an agent has the hook of tool calls. Raises OSError, `RuleError` and `CannotConnectError`."""
+    if any(entry.actions for entry in hooked(settings).values()):
+        write_files(settings, lake)
+
+
+def write_files(settings: Settings, lake: Lake) -> None:
+    """Write the files that have changed, and remove those of projects without any line. Raises as `refresh`."""
+    folder = actions_dir(settings)
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = _files(settings, lake)
+    for path in folder.glob("*.json"):
+        if path.name not in wanted:
+            path.unlink()
+    for name, content in wanted.items():
+        data = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+        path = folder / name
+        old = path.read_bytes() if path.exists() else None
+        if old != data:
+            write_atomically(path, data, expected=old, backups=None)
+
+
+def remove_files(settings: Settings) -> None:
+    """Remove the files, as no agent has the hook any more; the record of what was shown stays. Raises OSError."""
+    for path in actions_dir(settings).glob("*.json"):
+        path.unlink()
+    with suppress(OSError):  # the record of what was shown
+        actions_dir(settings).rmdir()
+
+
+def _files(settings: Settings, lake: Lake) -> dict[str, dict[str, Any]]:
+    """The contents by file name: one for each project that has lines, and one for each folder of its sessions, which
+    names the former. Folders with the same checksum share a file."""
+    rules = [rule for rule in approved_rules(settings, lake) if rule.check is not None]
+    patterns = list(_patterns(settings, lake))
+    folders: defaultdict[str, set[str]] = defaultdict(set)
+    for cwd, project in lake.read("sessions", columns=("cwd", "project")).unique().iter_rows():
+        if cwd and project:
+            folders[project].add(cwd)
+    found: dict[str, dict[str, Any]] = {}
+    for project, own in sorted(folders.items()):
+        content = _content(
+            [rule for rule in rules if rule.project in (project, None)],
+            [row for row in patterns if not row["projects"] or project in row["projects"]],
+            lake,
+        )
+        if any(content.values()):
+            name = f"p-{hashlib.sha256(project.encode('utf-8', 'replace')).hexdigest()[:16]}.json"
+            found[name] = content
+            for cwd in sorted(own):
+                named = f"{zlib.crc32(cwd.encode('utf-8', 'replace')):08x}.json"
+                found.setdefault(named, {"folders": {}})["folders"][cwd] = name
+    return found
+
+
+def _patterns(settings: Settings, lake: Lake) -> Iterator[FrictionRow]:
+    """The active patterns that name a cure, worst first, without those whose change was rejected."""
+    day = last_day_looked_at(lake)
+    if day is None:
+        return
+    events = lake.read("events", columns=("kind", "proposal_id", "decision"))
+    rejected = set(events.filter((pl.col("kind") == "decided") & (pl.col("decision") == "rejected"))["proposal_id"])
+    for pattern in active_patterns(lake, day, settings.lookback_days):
+        row = pattern.row
+        if row["kind"] in KINDS and row["pattern_id"] not in rejected and _CURE.search(row["adds"] or ""):
+            yield row
+
+
+def _content(rules: Iterable[Rule], patterns: Iterable[FrictionRow], lake: Lake) -> dict[str, Any]:
+    before, after = list[dict[str, Any]](), defaultdict[str, list[dict[str, Any]]](list)
+    for row in patterns:
+        adds = row["adds"] or ""
+        head = _HEAD.search(adds)
+        words = next((list(command.words) for command in commands_in(head[1] if head else "")), [])
+        evidence = f"{row['sessions']} sessions, last {row['last_day'] or row['day']}"
+        hint = {"id": row["pattern_id"], "line": clip(adds, MAX_LINE), "evidence": evidence, "words": words}
+        cure = _CURE.search(adds)
+        if row["kind"] == TOOL_MISUSE and cure and cure["use"] and words:
+            before.append(hint)
+        if row["kind"] == CONFIGURATION_DRIFT:  # the same part of the machine stops many programs
+            hint = {**hint, "words": []}
+        for error in _errors(row, lake):
+            after[error].append(hint)
+    return {"rules": [_rule(rule) for rule in rules], "before": before, "after": dict(after)}
+
+
+def _errors(row: FrictionRow, lake: Lake) -> list[str]:
+    """The signatures of the errors that are the evidence of a pattern."""
+    spans = {span["message_id"]: span for span in row["evidence"]}
+    days = [day for day in lake.days("messages") if (row["first_day"] or row["day"]) <= day <= row["day"]]
+    messages = lake.read("messages", days, ("message_id", "text", "role")).filter(
+        pl.col("message_id").is_in(list(spans)) & (pl.col("role") == "tool")
+    )
+    lines = (text[spans[i]["start"] : spans[i]["end"]] for i, text, _ in messages.iter_rows())
+    return sorted({signature(line) for line in lines if line.strip()})[:MAX_SIGNATURES]
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    assert rule.check is not None
+    return {
+        "id": rule.rule_id,
+        "line": clip(rule.text, MAX_LINE),
+        "evidence": f"approved {rule.since}" if rule.since else "in MEMORY.md",
+        "mode": rule.mode,
+        "check": rule.check.data,
+    }

@@ -1,0 +1,96 @@
+"""Approved rules with their checks, and the mode of each.
+
+A rule that has a check is in one of four modes. In `hint`, the default, an agent that breaks it is told the rule. In
+`observe` the violation is only recorded, in `ask` the user is asked, and in `deny` the call is stopped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Literal, get_args
+
+from memory_pipeline.actions.checks import Check, check_for
+from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.friction.rules import memory_lines, promotion_days
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.markdown.safe_write import decode, write_atomically
+from memory_pipeline.settings import Settings
+
+Mode = Literal["hint", "observe", "ask", "deny"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+
+
+class RuleError(MemoryPipelineError):
+    """A rule is unknown or cannot be set to a mode; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """An approved line as a rule about tool calls."""
+
+    rule_id: str
+    text: str
+    project: str | None
+    since: date | None
+    check: Check | None
+    reason: str
+    """The reason why code cannot check it; empty with a check."""
+    mode: Mode
+
+
+def approved_rules(settings: Settings, lake: Lake) -> list[Rule]:
+    """The lines of MEMORY.md in force, each with its check and mode, in order. Raises `RuleError` for an unreadable
+    list of modes."""
+    modes, found = _modes(settings), dict[str, Rule]()
+    with suppress(FileNotFoundError):
+        text = decode(settings.memory_file.read_bytes())
+        for line in memory_lines(text, promotion_days(lake)):
+            if line.text.startswith("~~"):
+                continue
+            hashed = f"l-{hashlib.sha256(line.text.encode()).hexdigest()[:8]}"
+            rule_id = line.proposal_id if line.proposal_id and line.proposal_id not in found else hashed
+            check = check_for(line.text)
+            own = (rule_id, line.text, line.project, line.promoted or line.dated)
+            if isinstance(check, Check):
+                found[rule_id] = Rule(*own, check, "", modes.get(rule_id, "hint"))
+            else:
+                found[rule_id] = Rule(*own, None, check, "hint")
+    return list(found.values())
+
+
+def set_mode(settings: Settings, rule: Rule, mode: Mode) -> None:
+    """Store the mode of a rule. In `hint`, the default, nothing is left of it. Raises `RuleError` and OSError."""
+    modes = _modes(settings)
+    modes.pop(rule.rule_id, None)
+    if mode != "hint":
+        modes[rule.rule_id] = mode
+    path = _modes_file(settings)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    old = path.read_bytes() if path.exists() else None
+    if modes:
+        new = json.dumps(dict(sorted(modes.items())), indent=1).encode() + b"\n"
+        write_atomically(path, new, expected=old, backups=None)
+    elif old is not None:
+        path.unlink()
+
+
+def _modes(settings: Settings) -> dict[str, Mode]:
+    path = _modes_file(settings)
+    found: object = {}
+    with suppress(FileNotFoundError):
+        try:
+            found = json.loads(path.read_bytes())
+        except ValueError as error:
+            raise RuleError(f"{path} cannot be read: {error}. Remove it and set the modes again.") from None
+    if not isinstance(found, dict) or not all(mode in MODES for mode in found.values()):
+        raise RuleError(f"{path}: expected a mode of {', '.join(MODES)} for each rule. Remove it and set them again.")
+    return dict(found)
+
+
+def _modes_file(settings: Settings) -> Path:
+    return settings.workspace / "connections" / "rules.json"

@@ -1,0 +1,188 @@
+"""The hook that an agent calls before and after each tool call: prints one line of memory about it, or nothing.
+
+python -I -S memory_pipeline_action.py WORKSPACE AGENT before|after < payload.json
+
+It reads one small file of the project and starts no other program. It fails open: on any error, or after `SECONDS`, it
+ends with exit code 0 and no output, and the call goes on. A problem is one line in `connections/hooks.log`; what was
+shown or stopped is one line of JSON in `connections/actions/shown.jsonl`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import sys
+import time
+import zlib
+from contextlib import suppress
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # which `-I` leaves out
+from hook_output import append_line, log_problem, marked
+from tool_calls import command_of_call, runs, signatures_in, violates
+
+TYPE_CHECKING = False  # as in `typing`, whose import takes as long as that of `json`
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+SECONDS = 0.5
+MAX_PAYLOAD = 4_000_000
+"""Maximum bytes of a payload that is read; of a longer one nothing is known."""
+MAX_LINES = 3
+"""Maximum lines that a session is shown."""
+MAX_CHARACTERS = 200
+MAX_SHOWN_BYTES = 1_000_000
+INSIDE = "MEMORY_PIPELINE_INSIDE"
+"""Set when the pipeline itself uses an agent as a model."""
+NO_CONTEXT_BEFORE = ("pi", "opencode", "gemini")
+"""Agents that take text only with the result of a call."""
+
+
+def main(workspace: str, agent: str, event: str) -> None:
+    """Print the answer in the form that the agent reads."""
+    signal.signal(signal.SIGALRM, lambda *_: _end(workspace, agent, event, f"took longer than {SECONDS} s"))
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        answer = _answer(os.path.join(workspace, "connections", "actions"), agent, event, _payload())
+        if answer:
+            sys.stdout.write(answer)
+            sys.stdout.flush()
+        _end(workspace, agent, event, None)
+    except BaseException as error:
+        _end(workspace, agent, event, f"{type(error).__name__}: {error}")
+
+
+def _payload() -> dict[str, Any]:
+    data = sys.stdin.buffer.read(MAX_PAYLOAD)
+    found = json.loads(data) if len(data) < MAX_PAYLOAD else None
+    return found if isinstance(found, dict) else {}
+
+
+def _answer(folder: str, agent: str, event: str, payload: dict[str, Any]) -> str:
+    known = _known(folder, payload.get("cwd"))
+    tool, arguments = payload.get("tool_name"), payload.get("tool_input")
+    if not known or not isinstance(tool, str):
+        return ""
+    session = str(payload.get("session_id") or "")
+    shown = os.path.join(folder, "shown.jsonl")
+    if event == "before":
+        for rule in known["rules"]:
+            if rule["mode"] != "hint" and violates(rule["check"], tool, arguments):
+                _record(shown, agent, session, rule, rule["mode"])
+                if rule["mode"] != "observe":
+                    return _stopped(agent, rule["mode"], f"{rule['line']} ({rule['evidence']})"[:MAX_CHARACTERS])
+        found = None if agent in NO_CONTEXT_BEFORE else _about_call(known, tool, arguments)
+    else:
+        found = _about_call(known, tool, arguments) if agent in NO_CONTEXT_BEFORE else None
+        found = found or _about_failure(known, tool, arguments, payload)
+    if not found or not _may_show(shown, agent, session, found):
+        return ""
+    evidence = f" ({found['evidence']})"
+    return _context(agent, payload, found["line"][: MAX_CHARACTERS - len(evidence)] + evidence)
+
+
+def _known(folder: str, cwd: object) -> dict[str, Any] | None:
+    """What is known of the project of a folder, by the file of the folder or of the nearest one above it."""
+    while isinstance(cwd, str) and cwd.startswith("/"):
+        found = _read(folder, f"{zlib.crc32(cwd.encode('utf-8', 'replace')):08x}.json")
+        if found and cwd in found["folders"]:
+            return _read(folder, os.path.basename(found["folders"][cwd]))
+        if cwd == "/":
+            break
+        cwd = os.path.dirname(cwd)
+    return None
+
+
+def _read(folder: str, name: str) -> dict[str, Any] | None:
+    with suppress(FileNotFoundError), open(os.path.join(folder, name), "rb") as file:
+        return dict(json.loads(file.read()))
+    return None
+
+
+def _about_call(known: dict[str, Any], tool: str, arguments: Any) -> dict[str, Any] | None:
+    """The approved rule that the call breaks, or the live pattern of the command."""
+    for rule in known["rules"]:
+        if rule["mode"] == "hint" and violates(rule["check"], tool, arguments):
+            return dict(rule)
+    command = command_of_call(tool, arguments)
+    return next((dict(hint) for hint in known["before"] if command and runs(command, hint["words"])), None)
+
+
+def _about_failure(known: dict[str, Any], tool: str, arguments: Any, payload: dict[str, Any]) -> dict[str, Any] | None:
+    """The cure of the error in the output of a failed call."""
+    command = command_of_call(tool, arguments)
+    if payload.get("is_error") is False or not command:
+        return None
+    for signature in signatures_in(_text(payload.get("error")) + _text(payload.get("tool_response"))):
+        for hint in known["after"].get(signature, ()):
+            if not hint["words"] or runs(command, hint["words"]):
+                return dict(hint)
+    return None
+
+
+def _text(value: object) -> str:
+    """All text in a result, whatever its form."""
+    if isinstance(value, str):
+        return f"{value}\n"
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return "".join(map(_text, inner))
+
+
+def _may_show(path: str, agent: str, session: str, found: dict[str, Any]) -> bool:
+    """Record that a line is shown, unless the session has seen it or enough others."""
+    with open(f"{path}.lock", "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # limited by the alarm
+        seen = []
+        with suppress(FileNotFoundError), open(path, "rb") as file:
+            file.seek(max(0, os.path.getsize(path) - 65_536))
+            for line in file.read().splitlines():
+                with suppress(ValueError, TypeError, KeyError):
+                    entry = json.loads(line)
+                    if entry["session"] == session and entry["as"] == "hint":
+                        seen.append(entry["id"])
+        if found["id"] in seen or len(seen) >= MAX_LINES:
+            return False
+        _record(path, agent, session, found, "hint")
+        return True
+
+
+def _record(path: str, agent: str, session: str, found: dict[str, Any], shown_as: str) -> None:
+    moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    entry = {"at": moment, "agent": agent, "session": session, "id": found["id"], "as": shown_as}
+    append_line(path, json.dumps(entry), MAX_SHOWN_BYTES)
+
+
+def _context(agent: str, payload: dict[str, Any], line: str) -> str:
+    if agent in ("pi", "opencode"):
+        return json.dumps({"text": marked(line)})
+    named = payload.get("hook_event_name") or ("AfterTool" if agent == "gemini" else "PostToolUse")
+    return json.dumps({"hookSpecificOutput": {"hookEventName": named, "additionalContext": marked(line)}})
+
+
+def _stopped(agent: str, mode: str, reason: str) -> str:
+    """The answer that stops a call. Only Claude Code and pi can ask their user; another agent is told to."""
+    asking = f"{reason} Ask the user before you do this." if mode == "ask" else reason
+    if agent == "gemini":
+        return json.dumps({"decision": "deny", "reason": asking})
+    if agent in ("pi", "opencode"):
+        return json.dumps({"stop": asking, "ask": reason if mode == "ask" else ""})
+    can_ask = mode == "ask" and agent == "claude"
+    decision = {
+        "permissionDecision": "ask" if can_ask else "deny",
+        "permissionDecisionReason": reason if can_ask else asking,
+    }
+    return json.dumps({"hookSpecificOutput": {"hookEventName": "PreToolUse", **decision}})
+
+
+def _end(workspace: str, agent: str, event: str, problem: str | None) -> NoReturn:
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    if problem:
+        with suppress(Exception):
+            log_problem(workspace, agent, event, problem)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    if not os.environ.get(INSIDE) and len(sys.argv) == 4:
+        main(*sys.argv[1:])

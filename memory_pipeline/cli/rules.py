@@ -1,0 +1,144 @@
+"""`memory agents rules`: the approved rules that code can check, and how strict each is."""
+
+from typing import Annotated, Any, cast
+
+import typer
+
+from memory_pipeline.actions.backtest import BackTest, back_test, describe, past_calls
+from memory_pipeline.actions.files import refresh
+from memory_pipeline.actions.rules import MODES, Mode, Rule, RuleError, approved_rules, set_mode
+from memory_pipeline.agents.agents import CannotConnectError
+from memory_pipeline.cli.agent_files import confirm
+from memory_pipeline.cli.connect import Yes
+from memory_pipeline.cli.console import MISUSED, fail, one_sentence, print_json, say
+from memory_pipeline.cli.workspace import settings_of_call
+from memory_pipeline.lake.store import Lake
+
+SHOWN = 10
+"""Number of newest stopped calls that are printed."""
+EFFECTS = {
+    "hint": "an agent that breaks it is told the rule",
+    "observe": "violations are recorded only",
+    "ask": "the user is asked before such a call",
+    "deny": "such a call is stopped",
+}
+"""The effect of each mode."""
+
+app = typer.Typer(invoke_without_command=True, add_completion=False, rich_markup_mode=None)
+RuleId = Annotated[str, typer.Argument(metavar="RULE", help="The id of the rule, as listed.")]
+
+
+@app.callback()
+def rules(
+    context: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False
+) -> None:
+    """List the approved rules that code can check, and set how strict each is.
+
+    For each line of MEMORY.md: the check, its mode, and how many past tool calls it would have stopped; or why code
+    cannot check it.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    settings = settings_of_call()
+    lake = Lake.from_settings(settings)
+    with one_sentence(RuleError):
+        found = approved_rules(settings, lake)
+    calls = list(past_calls(lake)) if any(rule.check for rule in found) else []
+    tested = {rule.rule_id: back_test(rule.check, rule.project, calls) for rule in found if rule.check}
+    if as_json:
+        print_json([_data(rule, tested.get(rule.rule_id)) for rule in found])
+        return
+    if not found:
+        say("MEMORY.md has no approved line yet; `memory review` decides on what is offered.")
+        return
+    for rule in sorted(found, key=lambda rule: rule.check is None):
+        say(f"{rule.rule_id}  {rule.text}", "bold" if rule.check else "")
+        if rule.check:
+            test = tested[rule.rule_id]
+            say(f"  {rule.mode}: {rule.check}; {_counted(test)}{'; too broad to stop calls' * test.is_too_broad}")
+        else:
+            say(f"  not checked: {rule.reason}", "dim")
+    if tested:
+        say("`memory agents rules set RULE deny` stops such calls; `show RULE` lists those of the past.", "dim")
+
+
+@app.command()
+def show(rule_id: RuleId) -> None:
+    """Show a rule's check and the past tool calls that it would have stopped."""
+    settings = settings_of_call()
+    lake = Lake.from_settings(settings)
+    rule = _rule(approved_rules(settings, lake), rule_id)
+    _print_test(rule, lake)
+
+
+@app.command(name="set")
+def set_rule(
+    rule_id: RuleId,
+    mode: Annotated[str, typer.Argument(help=f"One of {', '.join(MODES)}.")],
+    yes: Yes = False,
+) -> None:
+    """Set the mode of a rule: hint, observe, ask or deny.
+
+    Shows what the check would have stopped in the past, and asks. `hint` undoes it.
+    """
+    if mode not in MODES:
+        raise fail(f"{mode!r}: no such mode; expected one of {', '.join(MODES)}.", MISUSED)
+    settings = settings_of_call()
+    lake = Lake.from_settings(settings)
+    with one_sentence(RuleError, CannotConnectError):
+        rule = _rule(approved_rules(settings, lake), rule_id)
+        test = _print_test(rule, lake)
+        if mode in ("ask", "deny") and test.is_too_broad:
+            raise fail(
+                f"{rule_id} stays in mode {rule.mode}: the check would have stopped {len(test.stopped)} of "
+                f"{test.calls} past calls, so it does not say what the rule means. `memory agents rules set {rule_id} "
+                "observe` records such calls without stopping them."
+            )
+        say(f"From {rule.mode} to {mode}: {EFFECTS[mode]}.")
+        confirm(yes)
+        set_mode(settings, rule, cast("Mode", mode))
+        refresh(settings, lake)
+
+
+def _rule(found: list[Rule], rule_id: str) -> Rule:
+    """The rule with a check. Raises typer.Exit for an unknown one, or one that code cannot check."""
+    rule = next((rule for rule in found if rule.rule_id == rule_id), None)
+    if rule is None:
+        raise fail(f"{rule_id!r}: no such rule; `memory agents rules` lists them.", MISUSED)
+    if rule.check is None:
+        raise fail(f"Code cannot check “{rule.text}”: {rule.reason}.", MISUSED)
+    return rule
+
+
+def _print_test(rule: Rule, lake: Lake) -> BackTest:
+    assert rule.check is not None
+    test = back_test(rule.check, rule.project, list(past_calls(lake)))
+    say(rule.text, "bold")
+    say(f"{rule.mode}: {rule.check}; {_counted(test)}.")
+    for call in test.stopped[-SHOWN:]:
+        say(f"  {call.day}  {call.session_id[:8]}  {describe(call)}")
+    if len(test.stopped) > SHOWN:
+        say(f"  and {len(test.stopped) - SHOWN} earlier ones", "dim")
+    return test
+
+
+def _counted(test: BackTest) -> str:
+    if not test.calls:
+        return "no past call to test it on"
+    return f"would have stopped {len(test.stopped)} of {test.calls} past calls"
+
+
+def _data(rule: Rule, test: BackTest | None) -> dict[str, Any]:
+    return {
+        "id": rule.rule_id,
+        "text": rule.text,
+        "project": rule.project,
+        "since": rule.since,
+        "mode": rule.mode if rule.check else None,
+        "check": rule.check.data if rule.check else None,
+        "reason": rule.reason or None,
+        "calls": test.calls if test else None,
+        "stopped": [{"day": call.day, "session_id": call.session_id, "call": describe(call)} for call in test.stopped]
+        if test
+        else None,
+    }
