@@ -11,14 +11,15 @@ import json
 import re
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from memory_pipeline.actions.rules import Rule, approved_rules
+from memory_pipeline.actions.rules import Rule
 from memory_pipeline.agents.hooks import hooked
 from memory_pipeline.agents.kit.tool_calls import commands_in, signature
 from memory_pipeline.friction.active import active_patterns, last_day_looked_at
@@ -43,17 +44,16 @@ def actions_dir(settings: Settings) -> Path:
     return settings.workspace / "connections" / "actions"
 
 
-def refresh(settings: Settings, lake: Lake) -> None:
-    """Write the files, if an agent has the hook of tool calls. Raises OSError, `RuleError` and `CannotConnectError`."""
-    if any(entry.actions for entry in hooked(settings).values()):
-        write_files(settings, lake)
+def has_hooks(settings: Settings) -> bool:
+    """Whether an agent has the hook of tool calls. Raises `CannotConnectError`."""
+    return any(entry.actions for entry in hooked(settings).values())
 
 
-def write_files(settings: Settings, lake: Lake) -> None:
-    """Write the files that have changed, and remove those of projects without any line. Raises as `refresh`."""
+def write_files(settings: Settings, lake: Lake, rules: Iterable[Rule]) -> None:
+    """Write the files that have changed, and remove those of projects without any line. Raises OSError."""
     folder = actions_dir(settings)
     folder.mkdir(parents=True, exist_ok=True)
-    wanted = _files(settings, lake)
+    wanted = _files(settings, lake, [rule for rule in rules if rule.check is not None])
     for path in folder.glob("*.json"):
         if path.name not in wanted:
             path.unlink()
@@ -65,6 +65,15 @@ def write_files(settings: Settings, lake: Lake) -> None:
             write_atomically(path, data, expected=old, backups=None)
 
 
+def known_hints(settings: Settings) -> Iterator[dict[str, Any]]:
+    """The hints of all projects about commands and errors, as they are stored now."""
+    for path in sorted(actions_dir(settings).glob("p-*.json")):
+        with suppress(OSError, ValueError, KeyError):
+            known = json.loads(path.read_bytes())
+            yield from known["before"]
+            yield from (hint for hints in known["after"].values() for hint in hints)
+
+
 def remove_files(settings: Settings) -> None:
     """Remove the files, as no agent has the hook any more; the record of what was shown stays. Raises OSError."""
     for path in actions_dir(settings).glob("*.json"):
@@ -73,22 +82,21 @@ def remove_files(settings: Settings) -> None:
         actions_dir(settings).rmdir()
 
 
-def _files(settings: Settings, lake: Lake) -> dict[str, dict[str, Any]]:
+def _files(settings: Settings, lake: Lake, rules: Sequence[Rule]) -> dict[str, dict[str, Any]]:
     """The contents by file name: one for each project that has lines, and one for each folder of its sessions, which
     names the former. Folders with the same checksum share a file."""
-    rules = [rule for rule in approved_rules(settings, lake) if rule.check is not None]
-    patterns = list(_patterns(settings, lake))
+    day = last_day_looked_at(lake)
+    patterns = list(patterns_with_cure(settings, lake, day)) if day else []
     folders: defaultdict[str, set[str]] = defaultdict(set)
     for cwd, project in lake.read("sessions", columns=("cwd", "project")).unique().iter_rows():
         if cwd and project:
             folders[project].add(cwd)
     found: dict[str, dict[str, Any]] = {}
     for project, own in sorted(folders.items()):
-        content = _content(
-            [rule for rule in rules if rule.project in (project, None)],
-            [row for row in patterns if not row["projects"] or project in row["projects"]],
-            lake,
-        )
+        content = {
+            "rules": [_rule(rule) for rule in rules if rule.project in (project, None)],
+            **hints_of((row for row in patterns if not row["projects"] or project in row["projects"]), lake),
+        }
         if any(content.values()):
             name = f"p-{hashlib.sha256(project.encode('utf-8', 'replace')).hexdigest()[:16]}.json"
             found[name] = content
@@ -98,11 +106,8 @@ def _files(settings: Settings, lake: Lake) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _patterns(settings: Settings, lake: Lake) -> Iterator[FrictionRow]:
-    """The active patterns that name a cure, worst first, without those whose change was rejected."""
-    day = last_day_looked_at(lake)
-    if day is None:
-        return
+def patterns_with_cure(settings: Settings, lake: Lake, day: date) -> Iterator[FrictionRow]:
+    """The patterns active on the day that name a cure, worst first, without those whose change was rejected."""
     events = lake.read("events", columns=("kind", "proposal_id", "decision"))
     rejected = set(events.filter((pl.col("kind") == "decided") & (pl.col("decision") == "rejected"))["proposal_id"])
     for pattern in active_patterns(lake, day, settings.lookback_days):
@@ -111,7 +116,8 @@ def _patterns(settings: Settings, lake: Lake) -> Iterator[FrictionRow]:
             yield row
 
 
-def _content(rules: Iterable[Rule], patterns: Iterable[FrictionRow], lake: Lake) -> dict[str, Any]:
+def hints_of(patterns: Iterable[FrictionRow], lake: Lake) -> dict[str, Any]:
+    """The hints `before` a call, and those `after` a failure by the signature of its error."""
     before, after = list[dict[str, Any]](), defaultdict[str, list[dict[str, Any]]](list)
     for row in patterns:
         adds = row["adds"] or ""
@@ -126,7 +132,7 @@ def _content(rules: Iterable[Rule], patterns: Iterable[FrictionRow], lake: Lake)
             hint = {**hint, "words": []}
         for error in _errors(row, lake):
             after[error].append(hint)
-    return {"rules": [_rule(rule) for rule in rules], "before": before, "after": dict(after)}
+    return {"before": before, "after": dict(after)}
 
 
 def _errors(row: FrictionRow, lake: Lake) -> list[str]:

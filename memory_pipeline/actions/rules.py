@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from memory_pipeline.actions.checks import Check, check_for
 from memory_pipeline.errors import MemoryPipelineError
-from memory_pipeline.friction.rules import memory_lines, promotion_days
-from memory_pipeline.lake.store import Lake
-from memory_pipeline.markdown.safe_write import decode, write_atomically
+from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.settings import Settings
 
 Mode = Literal["hint", "observe", "ask", "deny"]
@@ -27,6 +26,18 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 
 class RuleError(MemoryPipelineError):
     """A rule is unknown or cannot be set to a mode; the message says why and what to do."""
+
+
+class ApprovedLine(NamedTuple):
+    """A line of MEMORY.md in force."""
+
+    line_id: str | None
+    """The id of its proposal; None if it was written by hand."""
+    text: str
+    project: str | None
+    """Its project; None if it applies everywhere."""
+    since: date | None
+    """The day on which it was approved, if known."""
 
 
 @dataclass(frozen=True)
@@ -43,24 +54,17 @@ class Rule:
     mode: Mode
 
 
-def approved_rules(settings: Settings, lake: Lake) -> list[Rule]:
-    """The lines of MEMORY.md in force, each with its check and mode, in order. Raises `RuleError` for an unreadable
-    list of modes."""
-    modes, found = _modes(settings), dict[str, Rule]()
-    with suppress(FileNotFoundError):
-        text = decode(settings.memory_file.read_bytes())
-        for line in memory_lines(text, promotion_days(lake)):
-            if line.text.startswith("~~"):
-                continue
-            hashed = f"l-{hashlib.sha256(line.text.encode()).hexdigest()[:8]}"
-            rule_id = line.proposal_id if line.proposal_id and line.proposal_id not in found else hashed
-            check = check_for(line.text)
-            own = (rule_id, line.text, line.project, line.promoted or line.dated)
-            if isinstance(check, Check):
-                found[rule_id] = Rule(*own, check, "", modes.get(rule_id, "hint"))
-            else:
-                found[rule_id] = Rule(*own, None, check, "hint")
-    return list(found.values())
+def rules_of(settings: Settings, lines: Iterable[ApprovedLine]) -> list[Rule]:
+    """The lines with their checks and modes, in order. Raises `RuleError` for an unreadable list of modes."""
+    modes, found = _modes(settings), list[Rule]()
+    for line in lines:
+        rule_id = line.line_id or f"l-{hashlib.sha256(line.text.encode('utf-8', 'replace')).hexdigest()[:8]}"
+        check, own = check_for(line.text), (rule_id, line.text, line.project, line.since)
+        if isinstance(check, Check):
+            found.append(Rule(*own, check, "", modes.get(rule_id, "hint")))
+        else:
+            found.append(Rule(*own, None, check, "hint"))
+    return found
 
 
 def set_mode(settings: Settings, rule: Rule, mode: Mode) -> None:

@@ -1,11 +1,14 @@
 """`memory agents hooks`: hooks through which agents call the memory when a session starts or is compacted."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from memory_pipeline.actions.files import remove_files, write_files
+from memory_pipeline.actions.files import has_hooks, remove_files, write_files
+from memory_pipeline.actions.outcomes import describe as describe_outcomes
+from memory_pipeline.actions.outcomes import outcomes, unheeded
 from memory_pipeline.actions.rules import RuleError
 from memory_pipeline.agents.agents import AGENTS, CannotConnectError, agent_of, installed
 from memory_pipeline.agents.files import bytes_of
@@ -17,6 +20,7 @@ from memory_pipeline.cli.connect import AgentName, Yes
 from memory_pipeline.cli.console import MISUSED, one_sentence, print_json, say, say_pair
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.proposals.shown_to_agents import approved_rules
 
 SHOWN = 5
 """Number of last lines shown of the hooks' log."""
@@ -64,7 +68,8 @@ def install(
             confirm(yes)
             write_hooks(settings, named, actions=wanted)
             if wanted:
-                write_files(settings, Lake.from_settings(settings))
+                lake = Lake.from_settings(settings)
+                write_files(settings, lake, approved_rules(settings, lake))
     say(f"{named.title} asks from its next session on; `memory agents hooks remove {named.name}` undoes it.")
     say(
         "A summary of a compaction mostly needs longer than the second that the hook has; then there is none of ours, "
@@ -98,24 +103,33 @@ def remove(agent: AgentName, yes: Yes = False) -> None:
                 show_change(path, old, new)
                 confirm(yes)
             remove_hooks(settings, named)
-            if not any(other.actions for other in hooked(settings).values()):
+            if not has_hooks(settings):
                 remove_files(settings)
     say(f"{named.title} asks no longer.")
 
 
 @app.command()
 def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
-    """Show which agents have hooks, and the last problems."""
+    """Show which agents have hooks, what became of the hints on tool calls, and the last problems."""
     settings = settings_of_call()
     with one_sentence(CannotConnectError):
         found = describe(settings)
     state = {a.name: found.get(a.name, "no hooks") for a in AGENTS}
     log = settings.workspace / "connections" / "hooks.log"
     lines = log.read_text("utf-8", "replace").splitlines()[-SHOWN:] if log.exists() else []
+    with one_sentence(RuleError):
+        lake = Lake.from_settings(settings)
+        shown = outcomes(settings, lake, approved_rules(settings, lake))
+    times = Counter(outcome for _, outcome in shown)
     if as_json:
-        print_json({"agents": state, "log": str(log), "last_problems": lines})
+        data = {"agents": state, "log": str(log), "last_problems": lines, "hints": times, "unheeded": unheeded(shown)}
+        print_json(data)
         return
     for name, how in state.items():
         say_pair(name, how)
+    if shown:
+        say_pair("hints on tool calls", describe_outcomes(shown))
+    for line_id, number in unheeded(shown).items():
+        say_pair("not heeded", f"{line_id}, {number} times; `memory why {line_id}` shows it, to change or strike it")
     for line in lines:
         say_pair("went wrong", line)

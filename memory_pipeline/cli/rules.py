@@ -1,18 +1,18 @@
 """`memory agents rules`: the approved rules that code can check, and how strict each is."""
 
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
 from memory_pipeline.actions.backtest import BackTest, back_test, describe, past_calls
-from memory_pipeline.actions.files import refresh
-from memory_pipeline.actions.rules import MODES, Mode, Rule, RuleError, approved_rules, set_mode
+from memory_pipeline.actions.rules import MODES, Rule, RuleError, set_mode
 from memory_pipeline.agents.agents import CannotConnectError
 from memory_pipeline.cli.agent_files import confirm
 from memory_pipeline.cli.connect import Yes
 from memory_pipeline.cli.console import MISUSED, fail, one_sentence, print_json, say
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.proposals.shown_to_agents import approved_rules, refresh_agents
 
 SHOWN = 10
 """Number of newest stopped calls that are printed."""
@@ -96,8 +96,9 @@ def set_rule(
             )
         say(f"From {rule.mode} to {mode}: {EFFECTS[mode]}.")
         confirm(yes)
-        set_mode(settings, rule, cast("Mode", mode))
-        refresh(settings, lake)
+        set_mode(settings, rule, mode)
+        for problem in refresh_agents(settings):
+            say(problem, "yellow")
 
 
 def _rule(found: list[Rule], rule_id: str) -> Rule:

@@ -1,5 +1,6 @@
 """The asset `friction_clusters`, and its check."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any
@@ -8,17 +9,18 @@ import dagster as dg
 import polars as pl
 from dagster_duckdb import DuckDBResource
 
-from memory_pipeline.actions.files import refresh
+from memory_pipeline.actions.outcomes import OUTCOMES, outcomes, shown_lines
+from memory_pipeline.days import day_of
 from memory_pipeline.defs.check_results import check_by_day
 from memory_pipeline.defs.orchestration import LOOKS_BACK, MODEL_RETRY, markdown_table, run_stage, table_spec
 from memory_pipeline.defs.partitions import daily_partitions, lookback_dep
 from memory_pipeline.defs.resources import WorkspaceResource
-from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.friction.active import Pattern, Window, active_patterns, why_none
 from memory_pipeline.friction.evaluation import judge_evidence
 from memory_pipeline.friction.stage import INPUTS, VERSION, FrictionStage
 from memory_pipeline.lake.rows import FrictionRow, typed_rows
 from memory_pipeline.markdown.escaping import escaped
+from memory_pipeline.proposals.shown_to_agents import approved_rules, refresh_agents
 from memory_pipeline.scope import describe_projects
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip
@@ -54,10 +56,8 @@ def friction_assets(settings: Settings) -> dg.AssetsDefinition:
         opened = workspace.open()
         stage = FrictionStage.from_workspace(opened, duckdb.get_connection)
         yield from run_stage(context, opened, stage, lambda _, day: describe(opened, day))
-        try:
-            refresh(opened.settings, opened.lake)
-        except (MemoryPipelineError, OSError) as error:
-            context.log.warning(f"The hooks of tool calls keep the patterns of the last run: {error}")
+        for problem in refresh_agents(opened.settings):
+            context.log.warning(problem)
 
     return find_friction
 
@@ -77,9 +77,23 @@ def describe(workspace: Workspace, day: date) -> Mapping[str, Any]:
         "worst_severity": float(max((p.row["severity"] for p in patterns), default=0.0)),
         "table": _table(patterns, day) if patterns else why_none(workspace, day),
     }
+    metadata |= _hints(workspace, day)
     if window.remarks:
         metadata["remarks"] = dg.MetadataValue.md("\n".join(f"- {escaped(remark)}" for remark in window.remarks))
     return metadata
+
+
+def _hints(workspace: Workspace, day: date) -> dict[str, int]:
+    """The hints that agents were shown at tool calls on the day, by what became of them, and violations of rules."""
+    zone = workspace.settings.zone
+    rules = approved_rules(workspace.settings, workspace.lake)
+    of_day = [line for line in shown_lines(workspace.settings) if day_of(line.at, zone) == day]
+    if not of_day:
+        return {}
+    found = outcomes(workspace.settings, workspace.lake, rules)
+    times = Counter(outcome for line, outcome in found if day_of(line.at, zone) == day)
+    violations = sum(line.shown_as != "hint" for line in of_day)
+    return {f"hints_{outcome}": times[outcome] for outcome in OUTCOMES} | {"rule_violations": violations}
 
 
 def _table(patterns: Sequence[Pattern], day: date) -> dg.MarkdownMetadataValue:

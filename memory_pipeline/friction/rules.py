@@ -162,11 +162,13 @@ class MemoryLine(NamedTuple):
 def memory_lines(text: str, promoted: Mapping[str, date]) -> Iterator[MemoryLine]:
     """The lines of a text in the form of MEMORY.md; ``promoted`` is the result of `promotion_days`."""
     for start, line in lines_in(text):
-        dated, named = _DATED.match(line), _ID.search(text, start, (text.find("\n", start) + 1 or len(text)))
+        end = text.find("\n", start) + 1 or len(text)
+        dated, named = _DATED.match(line), _ID.search(text, start, end)
         bare = without_note(line[dated.end() if dated else 0 :])
         since = promoted.get(named[1] if named else _plain(bare))
         day = date.fromisoformat(dated["day"]) if dated and _is_date(dated["day"]) else None
-        yield MemoryLine(start, bare, named[1] if named else None, since, day, noted(line))
+        project = noted(_COMMENT.sub("", text[start:end]).rstrip())  # the note is behind the last sentence
+        yield MemoryLine(start, bare, named[1] if named else None, since, day, project)
 
 
 def promotion_days(lake: Lake) -> dict[str, date]:

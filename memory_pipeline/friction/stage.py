@@ -126,7 +126,7 @@ class FrictionStage:
         found = FrictionInput()
         given: dict[str, Rule] = {rule.rule_id: rule for rule in self.rules.before(day)}
         observed = _by_session(self.lake.read("observations", days))
-        for session_id, turns, quoted, cwd, project in self._sessions(days):
+        for session_id, turns, quoted, cwd, project in self.sessions(days):
             found.said += messages_in(turns, observed.get(session_id, []), quoted, cwd, project)
             found.failed += failures.failures_in(turns, cwd, project)
             found.looked_up += lookups.lookups_in(turns, cwd, project)
@@ -212,7 +212,7 @@ class FrictionStage:
             row |= {"adds": known["adds"], "change": known["change"], "low_risk": known["low_risk"]}
         return row
 
-    def _sessions(
+    def sessions(
         self, days: list[date]
     ) -> Iterator[tuple[str, list[Turn], dict[str, list[tuple[int, int]]], str | None, str | None]]:
         """Each session with its turns in order, their quoted parts, folder and project."""

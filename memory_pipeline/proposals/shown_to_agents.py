@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memory_pipeline.actions import files as actions
+from memory_pipeline.actions.files import has_hooks, write_files
+from memory_pipeline.actions.rules import ApprovedLine, Rule, rules_of
 from memory_pipeline.agents.connecting import refresh
 from memory_pipeline.agents.lines import Line
+from memory_pipeline.friction.rules import promotion_days
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.memory_file import MemoryLine, lines_of
@@ -30,12 +32,36 @@ def refresh_agents(settings: Settings) -> list[str]:
     If MEMORY.md is missing, the agents' files stay as they are.
     """
     try:
-        actions.refresh(settings, Lake.from_settings(settings))
+        if has_hooks(settings):
+            lake = Lake.from_settings(settings)
+            write_files(settings, lake, approved_rules(settings, lake))
         return refresh(settings, lines_for_agents(settings))
     except FileNotFoundError:
         return []
     except Exception as error:
         return [f"What connected agents are shown was not brought up to date: {error}"]
+
+
+def approved_rules(settings: Settings, lake: Lake) -> list[Rule]:
+    """The lines of MEMORY.md in force as rules about tool calls. Raises `RuleError` for unreadable modes."""
+    try:
+        data = settings.memory_file.read_bytes()
+    except FileNotFoundError:
+        return []
+    lines = [line for line in lines_of(data) if not line.is_struck]
+    projects, days = _by_heading(settings, lines), promotion_days(lake)
+    return rules_of(
+        settings,
+        (
+            ApprovedLine(
+                line.proposal_id,
+                one_line(line.text),
+                line.project or projects.get(line.proposal_id or ""),
+                days.get(line.proposal_id or ""),
+            )
+            for line in lines
+        ),
+    )
 
 
 def _by_heading(settings: Settings, lines: Sequence[MemoryLine]) -> dict[str, str]:

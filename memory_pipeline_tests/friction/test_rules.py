@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.friction.rules import Rule, RuleBook, given_in, rules_in
+from memory_pipeline.friction.rules import Rule, RuleBook, given_in, memory_lines, rules_in
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cases import each
@@ -176,3 +176,8 @@ def test_rules_that_a_harness_gave_its_agent_are_rules_since_that_day(text: str,
 
 def test_what_else_a_harness_puts_in_has_no_rules() -> None:
     assert list(given_in(turns(f"injected: {UV_RULE}", "injected: " + "\x00‮" * 100_000), "/repo")) == []
+
+
+def test_the_project_of_a_line_is_that_of_the_note_behind_it() -> None:
+    text = "- (2025-03-01) Always use pnpm, not npm. It is faster. (project: kiln) <!-- p-20250301-003 -->\n"
+    assert {line.project for line in memory_lines(text, {})} == {"kiln"}

@@ -18,13 +18,16 @@ import time
 import zlib
 from contextlib import suppress
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # which `-I` leaves out
-from hook_output import append_line, log_problem, marked
-from tool_calls import command_of_call, runs, signatures_in, violates
-
 TYPE_CHECKING = False  # as in `typing`, whose import takes as long as that of `json`
 if TYPE_CHECKING:
     from typing import Any, NoReturn
+
+    from memory_pipeline.agents.kit.hook_output import append_line, log_problem, marked
+    from memory_pipeline.agents.kit.tool_calls import command_of_call, runs, signatures_in, violates
+else:
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # which `-I` leaves out
+    from hook_output import append_line, log_problem, marked
+    from tool_calls import command_of_call, runs, signatures_in, violates
 
 SECONDS = 0.5
 MAX_PAYLOAD = 4_000_000

@@ -19,10 +19,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-sys.path.insert(0, str(Path(__file__).parent))  # which `-I` leaves out
-from hook_output import log_problem, marked
+if TYPE_CHECKING:
+    from memory_pipeline.agents.kit.hook_output import log_problem, marked
+else:
+    sys.path.insert(0, str(Path(__file__).parent))  # which `-I` leaves out
+    from hook_output import log_problem, marked
 
 BEGAN = time.monotonic()
 SECONDS = 0.95

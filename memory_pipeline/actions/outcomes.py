@@ -1,0 +1,132 @@
+"""What became of the lines that agents were shown at tool calls, from the transcripts of the sessions.
+
+A line was followed if the session did not do again what it warns of, ignored if it did, and contradicted if the call
+that it warns of succeeded. Nothing is claimed about why.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Literal, get_args
+
+import polars as pl
+
+from memory_pipeline.actions.backtest import PastCall
+from memory_pipeline.actions.files import actions_dir, known_hints
+from memory_pipeline.actions.rules import Rule
+from memory_pipeline.agents.kit.tool_calls import runs
+from memory_pipeline.friction.attempts import ASSISTANT, Attempt, Turn, attempts
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.settings import Settings
+
+Outcome = Literal["followed", "ignored", "contradicted", "open"]
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+"""`open` if the session is not read yet, or nothing after the line is known of the rule."""
+SHOWN = "shown.jsonl"
+MAX_TEXT = 2_000
+
+
+@dataclass(frozen=True)
+class ShownLine:
+    """A line that a session was shown, or a call that a rule stopped or would have stopped."""
+
+    at: datetime
+    session_id: str
+    line_id: str
+    """The id of the rule or of the pattern."""
+    shown_as: str
+    """`hint`, or the mode of the rule: `observe`, `ask` or `deny`."""
+
+
+def shown_lines(settings: Settings) -> Iterator[ShownLine]:
+    """The record of the hooks, oldest first. Unreadable entries are skipped."""
+    for name in (f"{SHOWN}.1", SHOWN):
+        with suppress(OSError):
+            for line in (actions_dir(settings) / name).read_bytes().splitlines():
+                with suppress(ValueError, TypeError, KeyError):
+                    entry = json.loads(line)
+                    at = datetime.fromisoformat(entry["at"])
+                    yield ShownLine(at, str(entry["session"]), str(entry["id"]), str(entry["as"]))
+
+
+def outcomes(settings: Settings, lake: Lake, rules: Iterable[Rule]) -> list[tuple[ShownLine, Outcome]]:
+    """Each line that was shown as a hint, with its outcome."""
+    hints = [line for line in shown_lines(settings) if line.shown_as == "hint"]
+    by_session: defaultdict[str, list[ShownLine]] = defaultdict(list)
+    for line in hints:
+        by_session[line.session_id].append(line)
+    checks = {rule.rule_id: rule for rule in rules if rule.check}
+    words = {hint["id"]: hint["words"] for hint in known_hints(settings)}
+    found: dict[ShownLine, Outcome] = {}
+    for session_id, turns in _sessions(lake, by_session):
+        calls = attempts(turns)
+        for line in by_session[session_id]:
+            later = [call for call in calls if call.call.at >= line.at]
+            found[line] = _outcome(line, later, checks, words)
+    return [(line, found.get(line, "open")) for line in hints]
+
+
+MIN_UNHEEDED = 3
+"""Number of times a line was ignored or contradicted from which it deserves another look."""
+
+
+def unheeded(found: Iterable[tuple[ShownLine, Outcome]]) -> dict[str, int]:
+    """The lines that were ignored or contradicted so often that they deserve another look, with the number of times."""
+    times = Counter(line.line_id for line, outcome in found if outcome in ("ignored", "contradicted"))
+    return {line_id: number for line_id, number in times.items() if number >= MIN_UNHEEDED}
+
+
+def describe(found: Iterable[tuple[ShownLine, Outcome]]) -> str:
+    """The number of lines that were shown, and of each outcome; empty if none was shown."""
+    times = Counter(outcome for _, outcome in found)
+    total = times.total()
+    known = [f"{times[outcome]} {outcome}" for outcome in OUTCOMES if times[outcome]]
+    return f"{total} shown" + (f": {', '.join(known)}" if known else "") if total else ""
+
+
+def _outcome(
+    line: ShownLine, later: list[Attempt], checks: Mapping[str, Rule], words: Mapping[str, list[str]]
+) -> Outcome:
+    """The outcome by the calls since the line was shown; the first of them may be the call that it was shown for."""
+    if (rule := checks.get(line.line_id)) and rule.check:
+        check = rule.check
+        broken = [call for call in later if _past(call).breaks(check)]
+        return "ignored" if len(broken) > 1 else "followed" if later else "open"
+    wanted = words.get(line.line_id)
+    if not wanted or not later:
+        return "open"
+    again = [call for call in later if call.command and runs(call.command, wanted)]
+    if not again:
+        return "followed"
+    if not again[0].has_failed:
+        return "contradicted"
+    return "ignored" if any(call.has_failed for call in again[1:]) else "followed"
+
+
+def _past(call: Attempt) -> PastCall:
+    return PastCall(call.call.day, call.call.session_id, None, call.call.tool, call.call.text)
+
+
+def _sessions(lake: Lake, wanted: Mapping[str, list[ShownLine]]) -> Iterator[tuple[str, list[Turn]]]:
+    """The turns of the sessions that were shown a line, without the words of the assistant."""
+    if not wanted:
+        return
+    first = min(line.at for own in wanted.values() for line in own).date()
+    days = [day for day in lake.days("messages") if day >= date.fromordinal(first.toordinal() - 1)]
+    columns = ("session_id", "message_id", "day", "role", "said_at", "text", "tool_name", "is_error", "answer_to")
+    rows = lake.read("messages", days, columns).filter(
+        pl.col("session_id").is_in(list(wanted)) & (pl.col("role") != ASSISTANT)
+    )
+    for (session_id,), own in rows.sort("said_at").partition_by("session_id", as_dict=True).items():
+        yield (
+            str(session_id),
+            [
+                Turn(i, day, session, role, at, text[:MAX_TEXT], tool or "", bool(is_error), answer_to, None)
+                for session, i, day, role, at, text, tool, is_error, answer_to in own.iter_rows()
+            ],
+        )
