@@ -2,14 +2,14 @@
 
     python -m benchmarks.actions [--list] [DIR]...
 
-The sessions of `../shared/fixtures` and `../shared/more-sessions` (or of each DIR) are walked in the order of time. At a
-call only the friction patterns that were active on the evening before count, as without a later review. A failure
-repeats if the same program failed with the same error in an earlier session of the project. Its cure is known if it was
-cured or replaced there. Printed are the repeats that had the line before the call or directly after the failure,
-and the false hints per 100 calls: lines before a call that then succeeded. Baselines repeat what followed the last
-failure of the very same command, and of the same program.
+The sessions of `../shared/fixtures` and `../shared/more-sessions` (or of each DIR) are walked in the order of time. At
+a call only the friction patterns count that were active on the evening before the session. A failure repeats if the
+same program failed with the same error in an earlier session of the project; its cure is known if it was cured or
+replaced there. Printed are the repeats with a known cure that had a line before the call or directly after the
+failure, and false lines, about a call that did not fail, per 100 calls. Baselines: a line for a command that failed
+before, word for word, and for a program of which any command failed before.
 
-The projects cli and pi-mono were looked at when the hints were made; the others were not.
+The projects cli and pi-mono were looked at when the hints were made, the others were not.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def main() -> None:
             counts = by_group["looked at" if session.project in LOOKED_AT else "others"]
             walk(session, workspace, known[session.project], counts, asked.list)
     print(f"{'projects':12}{'calls':>8}{'failures':>10}{'repeats':>9}{'cured':>7}", end="")
-    print(f"{'method':>16}{'told':>6}{'lines':>7}{'false in 100 calls':>20}")
+    print(f"{'method':>16}{'told':>6}{'lines':>7}{'false per 100 calls':>21}")
     for group, counts in by_group.items():
         for method in ("hints", "same command", "same program"):
             print(f"{group:12}{counts.calls:8}{counts.failures:10}{counts.repeats:9}{counts.with_cure:7}", end="")

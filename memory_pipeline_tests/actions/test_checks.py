@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory_pipeline.actions.checks import CONDITION, NOTHING_NAMED, UNCLEAR, check_for
+from memory_pipeline.actions.checks import ASKS, CONDITION, NOTHING_NAMED, UNCLEAR, check_for
 from memory_pipeline_tests.cases import each
 
 
@@ -22,6 +22,17 @@ from memory_pipeline_tests.cases import each
         ("`terraform apply` is forbidden.", "`terraform apply` is never run"),
         ("Avoid `sed -i`; edit files with the edit tool.", "`sed -i` is never run"),
         ("Always run `pytest` with `-x`.", "`pytest` always has `-x`"),
+        ("NEVER run `git push --force`. `--force-with-lease` is ok if you have to.", "`git push --force` is never run"),
+        ("Always pass `--context staging` to `kubectl`. Mine is another.", "`kubectl` always has `--context staging`"),
+        ("docker compose up always with -d, otherwise it hangs", "`docker compose up` always has `-d`"),
+        ("Search with rg instead of grep -r, this repo is huge", "`grep -r` is never run; `rg` is"),
+        (
+            "Do not ever run terraform apply or terraform destroy.",
+            "`terraform apply` or `terraform destroy` is never run",
+        ),
+        ("`git add .` and `git add -A` are banned here.", "`git add .` or `git add -A` is never run"),
+        ("安装依赖一律用 `poetry add`,不要用 pip install。", "`pip install` is never run; `poetry add` is"),
+        ("No edites los archivos `.env` ni `.env.local`; son míos.", "no tool edits `.env` or `.env.local`"),
         ("Bitte nie `git push --force` verwenden.", "`git push --force` is never run"),
         ("Statt `npm` immer `pnpm` verwenden.", "`npm` is never run; `pnpm` is"),
         (
@@ -44,9 +55,11 @@ def test_an_explicit_rule_has_a_check(rule: str, described: str) -> None:
         ("No `rm -rf` outside the build folder.", CONDITION),
         ("Never commit directly to main.", NOTHING_NAMED),
         ("Never force-push.", NOTHING_NAMED),
-        ("Use poetry for dependencies.", NOTHING_NAMED),
+        ("Use poetry for dependencies.", ASKS),
         ("Deploys go through staging first.", NOTHING_NAMED),
         ("Never run `pytest` against the staging database.", UNCLEAR),
+        ("Never run `rm`. Except in the build folder.", CONDITION),
+        ("Nunca hagas `git push` a menos que yo te lo pida.", CONDITION),
         ("Don't call the `billing` service from `worker.py`.", UNCLEAR),
     ],
 )

@@ -17,6 +17,7 @@ from memory_pipeline_tests.cases import each
 
 PUSH = {"kind": "command", "commands": [["git", "push", "--force"]]}
 GENERATED = {"kind": "edit", "paths": ["schema.sql", "generated/", "*.lock"]}
+STAGING = {"kind": "flag", "commands": [["kubectl"]], "flag": "--context staging"}
 RACE = {"kind": "flag", "commands": [["go", "test"]], "flag": "-race"}
 
 
@@ -61,7 +62,11 @@ def test_a_command_of_a_megabyte_takes_no_time() -> None:
         (PUSH, "Bash", {"command": "git push origin main --force"}, True),
         (PUSH, "exec_command", {"cmd": "cd a && git push --force"}, True),
         (PUSH, "shell", {"command": ["bash", "-lc", "git push --force"]}, True),
+        (PUSH, "Bash", {"command": "git push -f"}, True),
         (PUSH, "Bash", {"command": "git push --force-with-lease"}, False),
+        (STAGING, "bash", {"command": "kubectl get pods --context staging"}, False),
+        (STAGING, "bash", {"command": "kubectl --context=staging get pods"}, False),
+        (STAGING, "bash", {"command": "kubectl --context prod get pods"}, True),
         (PUSH, "Bash", {"command": "git commit -m 'push --force'"}, False),
         (PUSH, "Bash", {"command": "echo git push --force"}, False),
         (PUSH, "Read", {"command": "git push --force"}, False),

@@ -31,6 +31,13 @@ EDIT_TOOLS = frozenset(
 _SHELLS = frozenset("bash sh zsh dash".split())
 _WRAPPERS = frozenset("sudo time timeout env nohup nice command exec stdbuf".split())
 _WRITERS = frozenset("rm mv cp tee truncate touch".split())
+_SAME_FLAGS = {
+    "git": ({"-f", "--force"}, {"-A", "--all"}),
+    "rm": ({"-f", "--force"}, {"-r", "-R", "--recursive"}),
+    "grep": ({"-r", "-R", "--recursive"},),
+    "docker": ({"-d", "--detach"},),
+}
+"""Flags of a program with the same effect."""
 _PATH_ARGUMENTS = "file_path", "filePath", "path", "notebook_path", "filename", "absolute_path"
 _PATCH_ARGUMENTS = "input", "patch", "patchText", "command"
 _TOKEN = (
@@ -71,9 +78,17 @@ class Command(namedtuple("Command", ["words", "writes"])):
 
     @property
     def flags(self) -> set[str]:
-        """The flags, with each letter of combined ones: `-xvf` has `-x`."""
+        """The flags, with each letter of combined ones (`-xvf` has `-x`) and with other names of the same."""
         flags = {word.partition("=")[0] for word in self.words[1:] if word.startswith("-")}
-        return flags | {f"-{c}" for flag in flags if re.fullmatch(r"-[A-Za-z]{2,5}", flag) for c in flag[1:]}
+        flags |= {f"-{c}" for flag in flags if re.fullmatch(r"-[A-Za-z]{2,5}", flag) for c in flag[1:]}
+        return flags.union(*(same for same in _SAME_FLAGS.get(self.words[0], ()) if flags & same))
+
+    def has_flag(self, flag: str) -> bool:
+        """Whether it has a flag, with its value if one is given: `--context staging`."""
+        name, _, value = flag.partition(" ")
+        if not value:
+            return name in self.flags
+        return (name, value) in zip(self.words, self.words[1:], strict=False) or f"{name}={value}" in self.words
 
     @property
     def changed_files(self) -> list[str]:
@@ -160,7 +175,7 @@ def violates(check: dict[str, Any], tool: str, arguments: Any) -> bool:
         return any(_is_below(path, wanted) for path in files_of_call(tool, arguments) for wanted in check["paths"])
     command = command_of_call(tool, arguments)
     ran = [part for part in commands_in(command or "") if any(part.is_call_of(wanted) for wanted in check["commands"])]
-    return any(check["flag"] not in part.flags for part in ran) if check["kind"] == "flag" else bool(ran)
+    return not all(part.has_flag(check["flag"]) for part in ran) if check["kind"] == "flag" else bool(ran)
 
 
 def runs(command: str, words: list[str]) -> bool:
