@@ -1,4 +1,4 @@
-"""Caches and logs: model answers, briefings, packs, reports, usage, and the output of runs.
+"""Caches and logs: model answers, briefings, packs, hints, reports, usage, and the output of runs.
 
 All of them can be rebuilt or are history, so they are also removed if they only repeat forgotten text.
 """
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+from memory_pipeline.actions.files import actions_dir
 from memory_pipeline.embeddings.health import set_aside_files
 from memory_pipeline.llm.cache import AnswerCache, answers_dir
 from memory_pipeline.markdown.safe_write import write_atomically
@@ -24,8 +25,14 @@ def file_changes(settings: Settings, request: ForgetRequest) -> Iterator[Change]
     """Caches to be deleted as a whole, and logs that lose lines."""
     cache, workspace = AnswerCache(answers_dir(settings)), settings.workspace
     asked = {cache.path(key) for key in request.answers}
-    folders = {"answers": cache.directory, "briefings": workspace / "briefings", "packs": workspace / "packs"}
-    for place, folder in (folders | {"quality report": settings.report_dir}).items():
+    folders = {
+        "answers": cache.directory,
+        "briefings": workspace / "briefings",
+        "packs": workspace / "packs",
+        "hints": actions_dir(settings),
+        "quality report": settings.report_dir,
+    }
+    for place, folder in folders.items():
         for path in _files_below(folder):
             if path in asked or redact(text := read_text(path), request) != text:
                 yield Change(place, [path.name], partial(path.unlink, missing_ok=True))

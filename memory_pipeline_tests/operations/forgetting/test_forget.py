@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -163,6 +164,15 @@ def test_an_answer_that_repeats_it_goes_and_others_stay(opened: Workspace) -> No
     done(opened, RULE)
     assert cache.get("a" * 64) is None
     assert cache.get("b" * 64) is not None
+
+
+def test_a_hint_on_tool_calls_that_repeats_it_goes_and_others_stay(opened: Workspace) -> None:
+    folder = opened.settings.workspace / "connections" / "actions"
+    folder.mkdir(parents=True)
+    for name, line in (("p-1.json", RULE), ("p-2.json", OTHER)):
+        (folder / name).write_text(json.dumps({"rules": [{"line": line}], "before": [], "after": {}}))
+    done(opened, RULE)
+    assert [path.name for path in folder.iterdir()] == ["p-2.json"]
 
 
 def test_databases_of_dagster_keep_their_rows(opened: Workspace) -> None:
