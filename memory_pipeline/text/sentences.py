@@ -14,6 +14,7 @@ _MARKS = r"\s*(?:(?:[-*•‣]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?)+"
 """The markers of a list item, and of one nested in it on the same line."""
 _BULLET = deferred("^" + _MARKS)
 _NEXT_ITEM = deferred(r"(:)?[;,.]?[ \t]*\n" + _MARKS)
+_BLANK_LINES = deferred(r"\n[ \t\n]*\n")
 _HEADING = deferred(r"^\s*#{1,6}\s+\S|^\s*\*\*[^*]+\*\*:?\s*$")
 _TABLE_OR_RULE = deferred(r"^\s*\||^\s*[-=_*]{3,}\s*$|^\s{4,}\S.*[;{}()=]\s*$")
 _END = deferred(r"(?<![.!?…])[.!?…]+[\"'”’)`*]*(?=\s)|[。！？]+")
@@ -87,6 +88,7 @@ def _trimmed(text: str, start: int, end: int, kind: str, paragraph: int) -> Sent
 def squeeze(text: str) -> str:
     """The text on one line, without Markdown emphasis, bullets, emoji and link targets; list items are joined."""
     text = _EMPHASIS.sub(r"\1\2", _DECORATION.sub("", _LINK.sub(r"\1", text)))
+    text = _BLANK_LINES.sub("\n", text)  # a paste is thousands, in each of which the next item would be looked for
     return " ".join(_NEXT_ITEM.sub(lambda end: ": " if end[1] else "; ", _BULLET.sub("", text)).split())
 
 

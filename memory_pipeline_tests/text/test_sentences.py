@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from memory_pipeline.text.sentences import clip, sentences, squeeze
 from memory_pipeline_tests.cases import each
+from memory_pipeline_tests.growth import grows_evenly
 
 
 def cut(text: str) -> list[str]:
@@ -155,3 +156,7 @@ def test_clip_is_never_longer_than_its_limit(text: str, limit: int) -> None:
 )
 def test_items_of_a_list_become_a_row(text: str, row: str) -> None:
     assert squeeze(text) == row
+
+
+def test_blank_lines_in_place_of_a_paste_take_even_time() -> None:
+    grows_evenly(lambda size: squeeze("Use uv." + "\n" * size + "Never pip."), 2_000)
