@@ -68,6 +68,10 @@ def test_the_files_of_two_databases_are_open_at_most(home: Path) -> None:
     with runs._open(home) as instance:
         made = [materialised(instance, "a") for _ in range(RUNS)]
         assert set(instance.event_log_storage._engines) == {"index", made[-1]}
+    with dg.DagsterInstance.from_config(str(home)) as own:  # which reads the copied files like those it made
+        assert len({tuple(kinds(own, run)) for run in made}) == 1
+        assert len({own.event_log_storage.get_stats_for_run(run).steps_succeeded for run in made}) == 1
+    assert not list(home.glob("history/runs/*.tmp"))
 
 
 def test_a_record_elsewhere_stays_as_it_is_configured(home: Path) -> None:
