@@ -4,6 +4,7 @@ Modules import polars or Dagster, so `memory --help`, `--version` and the comple
 without them.
 """
 
+import gc
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
@@ -116,6 +117,7 @@ def load_command(name: str) -> Any:
     """The command with its options."""
     own = MODULES.get(name, name)
     module = import_module(f"memory_pipeline.cli.{own}")
+    gc.enable()
     if not hasattr(module, "app"):  # without subcommands
         one = typer.Typer(add_completion=False, rich_markup_mode=None)
         one.command(name)(getattr(module, own))

@@ -100,7 +100,8 @@ def _store(settings: Settings, found: Mapping[str, Any]) -> None:
 
 def _fingerprint(settings: Settings, days: Sequence[date]) -> str:
     """A hash of the sizes and times of Dagster's databases and settings, of these days and of the installed version."""
-    parts = [memory_pipeline.__version__, settings.model_dump_json(), *map(str, days)]
+    known = settings.model_dump_json(exclude={"session_dirs", "default_session_dirs"})  # `memory run --sessions DIR`
+    parts = [memory_pipeline.__version__, known, *map(str, days)]
     for name in (*_DATABASES, *(f"{name}-wal" for name in _DATABASES), "dagster.yaml"):
         with suppress(OSError):
             state = (settings.dagster_home / name).stat()

@@ -67,6 +67,7 @@ def main() -> None:
         err.print("Not started: a model command of the pipeline is above this one.", style="dim")
         return
     gc.set_threshold(ALLOCATIONS)
+    gc.disable()  # until the modules are loaded, which leaves no garbage
     # or pydantic looks for plugins in the metadata of every installed package
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     atexit.register(gc.freeze)  # or the end of the process, which frees its memory anyway, looks for garbage in it

@@ -54,7 +54,8 @@ def record(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
 def test_the_answer_is_stored_until_a_database_changes_but_not_while_the_daemon_runs(record: Record) -> None:
     settings = load_settings()
     first = dagster_state(settings, [DAY])
-    assert dagster_state(settings, [DAY]) == first
+    elsewhere = settings.model_copy(update={"session_dirs": (settings.workspace,)})  # `memory run --sessions DIR`
+    assert dagster_state(elsewhere, [DAY]) == first
     assert record.asked == (2 if record.is_on else 1)
     assert first["failing_checks"] == {"messages/typed": [f"{DAY}"]}
     assert first["last_success"] == {"messages": "2025-03-05T09:00Z"}

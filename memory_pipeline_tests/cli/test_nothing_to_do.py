@@ -34,6 +34,7 @@ def test_a_run_with_nothing_to_do_leaves_dagster_alone(tmp_path: Path) -> None:
     first = run(tmp_path)
     done = dagster_runs(tmp_path)
     assert done > 0 and first["checks"]["passed"] > 0
+    assert (tmp_path / "home/.memory-pipeline/dagster/status.json").exists()  # `memory status` need not load Dagster
     assert run(tmp_path) == first | {"checks": None}
 
     review = tmp_path / "home/.memory-pipeline/REVIEW.md"
