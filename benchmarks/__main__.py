@@ -29,6 +29,7 @@ class Benchmark:
 
 QUICK = (
     Benchmark("hops"),
+    Benchmark("action_latency"),
     Benchmark("auto_promotion"),
     Benchmark("chain"),
     Benchmark("far_apart"),
