@@ -573,6 +573,7 @@ class SupportRow(TypedDict):
     sources: Sources
     cwds: Cwds | None
     projects: Projects | None
+    worth: Worth | None
 
 
 class EventRow(TypedDict):

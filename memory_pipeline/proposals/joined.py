@@ -60,6 +60,7 @@ def joined(
         pl.col("said_at").max(),
         _all_of("cwds").alias("more_cwds"),
         _all_of("projects").alias("more_projects"),
+        pl.col("worth").max().alias("more_worth"),
     )
     decided = (
         decisions.sort("happened_at")
@@ -96,11 +97,13 @@ def joined(
             .otherwise(pl.concat_list(pl.col("session_ids", "more_sessions").fill_null([])).list.n_unique())
             .alias("sessions"),
             pl.max_horizontal("last_seen", "said_at").alias("last_seen"),
+            # a rule may be mentioned in passing before somebody states it
+            pl.when(pl.col("worth").is_not_null()).then(pl.max_horizontal("worth", "more_worth")).alias("worth"),
             *(
                 pl.concat_list(pl.col(name, f"more_{name}").fill_null([])).list.unique().list.sort().alias(name)
                 for name in ("cwds", "projects")
             ),
         )
-        .drop("more_support", "more_sessions", "more_counted", "said_at", "more_cwds", "more_projects")
+        .drop("more_support", "more_sessions", "more_counted", "said_at", "more_cwds", "more_projects", "more_worth")
         .sort("proposal_id")
     )

@@ -1,7 +1,8 @@
 """Selection of lines to offer: notable lines of a model, and quotes that are explicit statements of a user.
 
 Without a model a line is a verbatim quote. It is offered only if the user stated it explicitly and it is understandable
-on its own. All others stay observations, however often they were said.
+on its own. All others stay observations, however often they were said. A model's rule that only tells what happened is
+not offered: it does not say what to do.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from collections.abc import Sequence
 from memory_pipeline.lake.rows import ReflectionRow, SourceRow
 from memory_pipeline.observations.answering import words_of
 from memory_pipeline.observations.types import EXTRACTIVE
+from memory_pipeline.reflections.types import UNFILED, is_guidance
 from memory_pipeline.text.explicit import statements
 from memory_pipeline.text.kinds import NORMATIVE
-from memory_pipeline.text.lines import stands_alone
+from memory_pipeline.text.lines import narrates, stands_alone
 from memory_pipeline.text.priorities import HIGH, MEDIUM
 
 _QUESTION_END = re.compile(r"[?？]\s*")
@@ -31,6 +33,8 @@ def is_offered(line: ReflectionRow, sources: Sequence[SourceRow]) -> bool:
     if is_quoted(line, sources):
         is_explicit = line["priority"] == HIGH and line["kind"] in NORMATIVE and sources[0]["trust"] == "user"
         return is_explicit and _is_clear(line["text"])
+    if is_guidance(line["kind"], UNFILED) and narrates(line["text"]):
+        return False
     is_notable = line["kind"] in LASTING or line["sessions"] >= NOTABLE_SESSIONS
     return line["priority"] == HIGH or (line["priority"] == MEDIUM and is_notable)
 

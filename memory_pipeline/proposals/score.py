@@ -12,7 +12,7 @@ from memory_pipeline.redaction.forgotten import MARK
 from memory_pipeline.redaction.spoken import names_password
 from memory_pipeline.reflections.types import CHANGES, FITS_NONE, is_guidance
 from memory_pipeline.text.kinds import RULES, is_momentary_request, is_question
-from memory_pipeline.text.lines import guesses, is_list, orders, points, reports_success, supposes
+from memory_pipeline.text.lines import guesses, is_list, narrates, orders, points, reports_success, supposes
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM
 from memory_pipeline.text.specifics import specifics
 from memory_pipeline.text.tokens import estimate
@@ -77,7 +77,10 @@ def line_score(text: str, kind: str, trust: str, priority: str) -> float:
 
 def use_score(line: ReflectionRow, section: int, observed: Sequence[SourceRow]) -> float:
     """The score for the purpose of a model's line; ``section`` is the index of its section, ``observed`` are its
-    observations, the lead first. Instructions that come only from tool results, pastes and programs get no bonus."""
+    observations, the lead first. A line that only tells what happened counts as a report of a change. Instructions
+    that come only from tool results, pastes and programs get no bonus."""
+    if narrates(line["text"]):
+        return REPORTED
     kind = observed[0]["kind"] if observed and line["kind"] in FITS_NONE else line["kind"]
     if is_guidance(kind, section):
         return NEXT_TIME if any(o["trust"] in TRUSTED for o in observed) else 0.0

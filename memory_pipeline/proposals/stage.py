@@ -43,7 +43,7 @@ from memory_pipeline.workspace.daily_log.notes import notes_in
 from memory_pipeline.workspace.daily_log.render import LogReflection, write_reflection
 from memory_pipeline.workspace.workspace import Workspace
 
-VERSION = "10"
+VERSION = "11"
 PASSING = "progress"
 """The kind that only matters on its day, whatever its priority."""
 STATES = (*LASTING, "state_change")
@@ -272,6 +272,7 @@ class ProposalsStage:
                 "sources": [o["observation_id"] for o in new],
                 "cwds": distinct(o["cwd"] for o in new),
                 "projects": distinct(o["project"] for o in new),
+                "worth": line["worth"],
             }
         ]
 

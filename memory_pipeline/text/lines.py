@@ -88,6 +88,13 @@ def reports_success(text: str) -> bool:
     return "✅" in text or bool(cues_of(text).success.search(text))
 
 
+def narrates(text: str) -> bool:
+    """Whether the line only tells what happened or who wanted it: "Changed pip to uv", "the user asked for uv"."""
+    cues = cues_of(text)
+    applies = cues.rule.search(text) or cues.obligation.search(text)
+    return not applies and bool(cues.narrates.search(text))
+
+
 def is_list(text: str) -> bool:
     """Whether the line lists several things, like a model's list of changes."""
     return _LIST.search(text) is not None

@@ -111,6 +111,8 @@ class Cues:
     progress: re.Pattern[str]
     success: re.Pattern[str]
     """A report that something works or is done."""
+    narrates: re.Pattern[str]
+    """A report of what happened, or of who wanted it."""
     reason: re.Pattern[str]
     plan: re.Pattern[str]
     """The model's announcement of its next step."""

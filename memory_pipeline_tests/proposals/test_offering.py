@@ -62,6 +62,22 @@ def test_of_quotes_what_a_person_laid_down_is_offered(text: str, fields: dict[st
     assert is_offered(line, [source]) is is_shown  # type: ignore[arg-type, list-item]
 
 
+@each(
+    ("text", "kind", "is_shown"),
+    [
+        ("Changed pip to uv in shop-api.", "correction", False),
+        ("The person asked for uv.", "preference", False),
+        ("Der Nutzer wollte uv statt pip.", "preference", False),
+        ("The person asked to always use uv.", "preference", True),  # says what applies
+        ("Use uv in shop-api, not pip.", "correction", True),
+        ("Changed pip to uv in shop-api.", "decision", True),  # no rule, but worth knowing
+    ],
+)
+def test_a_rule_of_a_model_says_what_to_do_and_not_what_happened(text: str, kind: str, is_shown: bool) -> None:
+    line = reflection(text, kind=kind, reflector="openai:gpt")
+    assert is_offered(line, [observation(text)]) is is_shown  # type: ignore[arg-type, list-item]
+
+
 @pytest.mark.parametrize(
     ("text", "observed", "reason"),
     [
@@ -123,6 +139,18 @@ def test_a_line_that_is_said_again_supports_its_proposal(work: Work) -> None:
     assert supports(work) == {P1: [observation_id(again, day_after(3), "s2")]}
     (row,) = ProposalLog(work.lake).pending()
     assert (row["support"], row["sessions"], row["last_seen"]) == (2, 2, at(day=day_after(3)))
+
+
+def test_a_line_ranks_by_the_best_of_what_said_it(work: Work) -> None:
+    """A command that a step of an agent has is stated as a rule two days later."""
+    work.reflect(UV, priority="medium", kind="decision", reflector="openai:gpt")
+    work.run()
+    (before,) = ProposalLog(work.lake).pending()
+    work.reflect("Use uv for all Python.", day=day_after(2), session="s2", kind="rule", reflector="openai:gpt")
+    work.run(day_after(2))
+    (row,) = ProposalLog(work.lake).pending()
+    (again,) = work.lake.read("supports")["worth"]
+    assert row["text"] == UV and row["worth"] == again > before["worth"]  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("decided", [APPROVED, REJECTED, None])

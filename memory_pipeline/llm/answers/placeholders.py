@@ -10,7 +10,7 @@ _BEGINNINGS = (
     *("numbers of earlier observations that", "only if earlier observations are shown", "what set it off"),
     "in shop-api the tests run with `make test-db`",
     "in shop-api sessions are kept in postgres instead of redis",
-    "in shop-api packages are installed with uv instead of pip",
+    "install packages in shop-api with uv, not with pip",
 )
 """The first words of each placeholder and example, in lower case."""
 _ANYWHERE = re.compile("|".join(map(re.escape, _BEGINNINGS)), re.I)
