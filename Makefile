@@ -12,6 +12,9 @@ ALL_PARALLEL := -n 3 --dist worksteal --durations 40 --durations-min 10
 run: setup
 	@$(BIN)/memory run
 
+# Without files of bytecode, as images of containers ask for, each process of the tests compiles all that it imports.
+test test-all test-nightly: export PYTHONDONTWRITEBYTECODE =
+
 # The fast tests; no browsers, kills, three weeks, real sessions or real coding agents.
 test: setup-dev
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not (slow or nightly)"
