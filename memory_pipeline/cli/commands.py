@@ -52,8 +52,8 @@ COMMANDS = {name: summary for section in SECTIONS.values() for name, summary in 
 AGENTS = {
     "connect": "Let an agent read the approved lines.",
     "disconnect": "Remove the lines from an agent's file.",
-    "hooks": "Give sessions of an agent the brief, and hints on tool calls, through its hooks.",
-    "rules": "List the approved rules that code can check, and set how strict each is.",
+    "hooks": "Give sessions the brief, and hints on tool calls, by hooks.",
+    "rules": "List the approved rules that code checks, and set how strictly.",
 }
 """The commands of `memory agents`, except its own."""
 ADMIN = {

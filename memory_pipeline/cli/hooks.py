@@ -30,7 +30,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 @app.callback()
 def hooks() -> None:
-    """Give sessions of an agent the brief, and hints on tool calls, through its hooks."""
+    """Give sessions the brief, and hints on tool calls, by hooks."""
 
 
 @app.command()
@@ -110,7 +110,7 @@ def remove(agent: AgentName, yes: Yes = False) -> None:
 
 @app.command()
 def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
-    """Show which agents have hooks, what became of the hints on tool calls, and the last problems."""
+    """Show which agents have hooks, their hints and the last problems."""
     settings = settings_of_call()
     with one_sentence(CannotConnectError):
         found = describe(settings)

@@ -32,7 +32,7 @@ RuleId = Annotated[str, typer.Argument(metavar="RULE", help="The id of the rule,
 def rules(
     context: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False
 ) -> None:
-    """List the approved rules that code can check, and set how strict each is.
+    """List the approved rules that code checks, and set how strictly.
 
     For each line of MEMORY.md: the check, its mode, and how many past tool calls it would have stopped; or why code
     cannot check it.
@@ -64,7 +64,7 @@ def rules(
 
 @app.command()
 def show(rule_id: RuleId) -> None:
-    """Show a rule's check and the past tool calls that it would have stopped."""
+    """Show a rule's check and the past calls that it would have stopped."""
     settings = settings_of_call()
     lake = Lake.from_settings(settings)
     rule = _rule(approved_rules(settings, lake), rule_id)
