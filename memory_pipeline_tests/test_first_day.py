@@ -79,7 +79,7 @@ def test_older_sessions_that_turn_up_later_are_counted_and_can_be_taken_in(
     status()
     printed = capsys.readouterr().out
     assert f"1, before the first day, {NEW}, or in the future ({OLD} …)" in printed
-    assert f"`memory settings set start_date {OLD}`, then `memory backfill`, takes in the older ones" in printed
+    assert f"`memory settings set start_date {OLD}`, then `memory backfill`, includes older days" in printed
     load_settings().settings_file.write_text(f"start_date = {OLD}\n")
     assert look(sessions).days() == [OLD, NEW]
 

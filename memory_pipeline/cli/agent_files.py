@@ -16,7 +16,7 @@ from memory_pipeline.markdown.safe_write import decode
 
 def show_change(path: Path, old: bytes | None, new: bytes | None) -> None:
     """Print the path, the kind of change and a diff."""
-    became = "new file" if old is None else "removed, as it was before" if new is None else "changed"
+    became = "new file" if old is None else "deleted, as it did not exist before" if new is None else "changed"
     say(f"{path} ({became})", "bold")
     before, after = (_lines(data) for data in (old, new))
     for line in list(difflib.unified_diff(before, after, n=2, lineterm=""))[2:]:
@@ -28,8 +28,10 @@ def confirm(yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise fail("Nothing was changed: nobody can be asked here. `--yes` skips the confirmation.", MISUSED)
-    if not typer.confirm("Do that?", default=True):
+        raise fail(
+            "Nothing was changed: there is no terminal to ask for confirmation. Add `--yes` to skip it.", MISUSED
+        )
+    if not typer.confirm("Apply this change?", default=True):
         say("Nothing was changed.", "dim")
         raise typer.Exit
 

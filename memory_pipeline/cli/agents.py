@@ -19,7 +19,7 @@ app = typer.Typer(cls=commands.LazyGroup, invoke_without_command=True, add_compl
 def agents(context: typer.Context, as_json: AsJson = False) -> None:
     """List agents, connect them to the memory, install hooks.
 
-    Without a command: which agents are installed and connected, each with the file that it reads.
+    Without a command, the installed agents are listed with the file that each reads.
     """
     if context.invoked_subcommand is None:
         list_agents(as_json)

@@ -18,7 +18,7 @@ def archive(
 ) -> None:
     """Move old daily logs to memory/archive/.
 
-    Only logs whose day is reflected on, with everything that you wrote into them.
+    Only logs whose day is reflected on are moved, unchanged.
     """
     settings = active_settings()
     if not settings.archive_after_days:

@@ -23,16 +23,16 @@ from memory_pipeline.settings import Settings
 Query = Annotated[list[str], typer.Argument(metavar="QUERY", help="What to look for, in your own words.")]
 FromDay = Annotated[str | None, typer.Option("--from", help="First day, YYYY-MM-DD.", metavar="DAY")]
 ToDay = Annotated[str | None, typer.Option("--to", help="Last day, YYYY-MM-DD.", metavar="DAY")]
-Project = Annotated[list[str] | None, typer.Option(help="Only of this project; may be given again.", metavar="NAME")]
-Harness = Annotated[list[str] | None, typer.Option(help="Only of this agent: pi, claude_code, …", metavar="NAME")]
-Session = Annotated[list[str] | None, typer.Option(help="Only of this session.", metavar="ID")]
+Project = Annotated[list[str] | None, typer.Option(help="Only this project; may be repeated.", metavar="NAME")]
+Harness = Annotated[list[str] | None, typer.Option(help="Only this agent: pi, claude_code, …", metavar="NAME")]
+Session = Annotated[list[str] | None, typer.Option(help="Only this session.", metavar="ID")]
 Priority = Annotated[
     list[str] | None, typer.Option(help="Only observations of this priority: high, medium, low.", metavar="NAME")
 ]
 Kind = Annotated[
     list[str] | None, typer.Option(help="Only observations of this kind: rule, decision, …", metavar="NAME")
 ]
-Limit = Annotated[int, typer.Option(help="Hits at most.", min=1, max=100, metavar="N")]
+Limit = Annotated[int, typer.Option(help="Maximum number of hits.", min=1, max=100, metavar="N")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 
 _PANIC = re.compile(r"\n?thread '[^\n]*panicked at .*?(?:\nnote: run with `RUST_BACKTRACE[^\n]*\n|\Z)", re.DOTALL)

@@ -26,16 +26,16 @@ def audit(
         str,
         typer.Option(
             metavar="KINDS",
-            help=f"Kinds that make the exit code 1, with commas between: {', '.join(KINDS)}; or {NEVER}.",
+            help=f"Kinds of findings that make the exit code 1, separated by commas: {', '.join(KINDS)}; or {NEVER}.",
         ),
     ] = FAILING,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Check a memory file against the sessions.
 
-    Reports for each line who said it and when, if anybody, and whether it is a secret, contradicts another, is stale,
-    is repeated or is unsuitable for a memory. The file is only read. The exit code is 1 when a line is of a kind that
-    --fail-on names, 2 when the file cannot be audited.
+    Reports for each line who said it and when, and whether it is a secret, contradicts another line, is stale, is
+    repeated or is unsuitable for a memory. The file is only read. The exit code is 1 if a line has a finding of a
+    kind in --fail-on, and 2 if the file cannot be audited.
     """
     failing = _kinds(fail_on)
     settings = settings_of_call()
@@ -53,8 +53,8 @@ def _kinds(given: str) -> tuple[str, ...]:
     names = [name.strip().lower() for name in given.split(",") if name.strip()]
     unknown = next((name for name in names if name not in (*KINDS, NEVER)), None)
     if unknown or not names:
-        named = f"{unknown!r} is no kind of finding" if unknown else "--fail-on names no kind"
-        raise fail(f"{named}; name some of {', '.join(KINDS)}, or {NEVER}.", MISUSED)
+        named = f"{unknown!r} is not a kind of finding" if unknown else "--fail-on is empty"
+        raise fail(f"{named}; expected some of {', '.join(KINDS)}, or {NEVER}.", MISUSED)
     return tuple(name for name in names if name != NEVER)
 
 
@@ -91,9 +91,9 @@ def _print(found: Audit) -> None:
     lines = f"{len(found.lines)} line{'s' if len(found.lines) != 1 else ''}"
     say(f"\n{lines} of {found.path}: {', '.join(counts) or 'clean'}.")
     if found.messages:
-        say(f"Looked for in {found.messages:,} messages up to {found.last_day}.", "dim")
+        say(f"Compared with {found.messages:,} messages up to {found.last_day}.", "dim")
     else:
-        say("No session has been read, so who said what is not known; `memory run` reads them.", "yellow")
+        say("No session has been read, so it is unknown who said what; run `memory run` first.", "yellow")
 
 
 def _sources(audited: AuditedLine) -> str:

@@ -28,8 +28,8 @@ RUNS_MEASURED = 20
 """Number of earlier runs whose pace gives the time estimate: days differ, and so does the load of the machine."""
 
 IN_PARALLEL = (
-    "`--workers` is gone: Dagster runs a backfill in parallel. In `memory ui`, give the pool `days` so many places "
-    "(Deployment > Concurrency) and materialize the range; without the option one process does it."
+    "`--workers` was removed: Dagster runs a backfill in parallel. In `memory ui`, raise the limit of the pool "
+    "`days` (Deployment > Concurrency) and materialize the range; without the option, one process runs everything."
 )
 
 
@@ -58,26 +58,33 @@ def backfill(
         bool,
         typer.Option(
             "--newest-first",
-            help="Begin with the last month and offer its lines at once. Days look back on the week before them, so "
-            "the first days of each month are reflected on twice; the oldest first, as without this, does each day "
-            "once.",
+            help=(
+                "Begin with the last month, to offer its lines first. The first days of each month are then "
+                "reflected on twice, because a day looks back on the week before it; by default, oldest first, each "
+                "day is done once."
+            ),
         ),
     ] = False,
     workers: Annotated[int | None, typer.Option("--workers", hidden=True)] = None,
     sessions: SESSIONS = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Begin without asking, within the daily budget.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help=("Do not ask for confirmation; the daily budget still applies."))
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON; needs --yes.")] = False,
 ) -> None:
     """Bring all days of a range up to date, month by month.
 
-    First shows how many days and sessions these are and what they take in tokens, money and minutes, and asks. If it
-    was interrupted, or the daily budget is used up, the next call continues. REVIEW.md never shows more lines at once
-    than its limit.
+    Shows the number of days and sessions and the cost in tokens, money and minutes, then asks for confirmation. After
+    an interruption, or when the daily budget is used up, the next call resumes. REVIEW.md never shows more lines at
+    once than its limit.
     """
     if workers is not None:
         raise fail(IN_PARALLEL, MISUSED)
     if as_json and not yes:
-        raise fail("--json asks nothing: add --yes. `memory run --estimate --json` tells what it would take.", MISUSED)
+        raise fail(
+            "--json cannot ask for confirmation: add --yes. `memory run --estimate --json` prints the estimate.",
+            MISUSED,
+        )
     span, began = span_of(first, last, everything=False) or (date.min, date.max), datetime.now(UTC)
     settings, catalogue = sessions_of_call(sessions)
     _refuse_future(settings, span)
@@ -174,7 +181,7 @@ def _before_the_first_day(catalogue: Catalogue, span: tuple[date, date]) -> str:
         return ""
     return (
         f"{len(days)} day{'s' * (len(days) != 1)} with sessions from {days[0]} on {'are' if days[1:] else 'is'} before "
-        f"the workspace's first day, {start}: `memory settings set start_date {days[0]}` takes them in."
+        f"the workspace's first day, {start}: `memory settings set start_date {days[0]}` includes them."
     )
 
 
@@ -192,7 +199,7 @@ def _print(settings: Settings, catalogue: Catalogue, plan: Plan) -> None:
         lines["sessions"] = f"{len(files)} files with {messages:,} messages on these days"
         lines["models"] = _models(settings, plan)
         lines["time"] = (
-            "nothing was measured yet; told after the first month"
+            "unknown yet; estimated after the first month"
             if pace is None
             else f"about {duration(pace * messages)}, at the pace of earlier runs"
         )
@@ -204,12 +211,18 @@ def _print(settings: Settings, catalogue: Catalogue, plan: Plan) -> None:
 
 def _models(settings: Settings, plan: Plan) -> str:
     if not plan.models:
-        return "none is set, so it takes no tokens and costs nothing"
+        return "none is set: no tokens, no cost"
     cost, budget = plan.cost, f"{settings.daily_budget_usd:.2f} USD and {settings.daily_budget_tokens:,} tokens a day"
     names = ", ".join(dict.fromkeys(filter(None, (shown_model(settings, model) for model in plan.models))))
     calls = f"{cost.calls - cost.answered:,} calls, {cost.input_tokens:,} tokens in and {cost.output_tokens:,} out"
     days = days_needed(settings, cost)
-    within = "never done" if days is None else "done in a day" if days <= 1 else f"done in {days} days, a call on each"
+    within = (
+        "never completed"
+        if days is None
+        else "completed in a day"
+        if days <= 1
+        else (f"completed in {days} days, with a call on each")
+    )
     usd = f"{money(cost.cost_usd)} USD (at most {money(cost.most_usd)})"
     return f"{names}: {calls}, {usd}; with {budget} it is {within}"
 
@@ -218,7 +231,7 @@ def _agreed(yes: bool) -> bool:
     if yes:
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        err.print("Nothing was run. `memory backfill --yes` begins without asking.")
+        err.print("Nothing was run. `memory backfill --yes` skips the confirmation.")
         return False
     return typer.confirm("Begin?", default=False, err=True)
 
@@ -242,7 +255,7 @@ def _run_all(runs: Running, plan: Plan, *, newest_first: bool) -> None:
         if newest_first:
             runs.review()
         if why := _reason_to_stop(runs, failures):
-            err.print(f"The next call goes on. {why}", style="yellow", soft_wrap=True)
+            err.print(f"Run the command again to resume. {why}", style="yellow", soft_wrap=True)
             break
     if not newest_first or not done:
         runs.review()

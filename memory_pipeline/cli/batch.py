@@ -25,7 +25,7 @@ from memory_pipeline.settings.extras import missing_extras
 from memory_pipeline.stages import bring_up_to_date, is_current
 from memory_pipeline.workspace.workspace import Workspace
 
-LATER = "`memory admin batch` again later goes on"
+LATER = "Run `memory admin batch` again later"
 
 
 def batch(
@@ -33,20 +33,22 @@ def batch(
     last: LAST = None,
     everything: EVERYTHING = False,
     sessions: SESSIONS = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Send without asking, within the daily budget.")] = False,
-    cancel: Annotated[bool, typer.Option("--cancel", help="Have the provider end the batch that is out.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help=("Do not ask for confirmation; the daily budget still applies."))
+    ] = False,
+    cancel: Annotated[bool, typer.Option("--cancel", help="Cancel the pending batch at the provider.")] = False,
 ) -> None:
     """Observe through the provider's batch API, at half the price.
 
     Stores the answers of the pending batch, if they have arrived, and sends the next batch: for each session of past
-    days the next unanswered request. It never waits; call it again until nothing is missing, then `memory run` observes
-    with the answers at no cost. Reflections are not requested in batches.
+    days the next unanswered request. It never waits; run it again until nothing is missing, then `memory run` uses the
+    answers at no cost. Reflections are not requested in batches.
     """
     span = span_of(first, last, everything)
     settings, catalogue = sessions_of_call(sessions)
     config = observer_model(settings)
     if not config:
-        raise fail("No model is set for observations (OBSERVER_MODEL), so there is nothing to ask: `memory setup`.")
+        raise fail("No model is set for observations (OBSERVER_MODEL); choose one with `memory setup`.")
     if missing := missing_extras(settings):
         raise fail(" ".join(missing))
     workspace = Workspace(settings, catalogue.lake)
@@ -64,15 +66,15 @@ def batch(
         stages = Stages.from_settings(settings, catalogue, datetime.now(UTC))
         observer = stages.observations.observer
         if not isinstance(observer, LanguageModelObserver):
-            raise fail("The model failed its examination and is not asked: `memory status` says why.")
+            raise fail("The model failed its examination and is not used; `memory status` says why.")
         days = [day for day in days_in(catalogue, span, everything) if day < today(settings.zone)]
         refused = read_batch_file(settings).refused
         chosen = batching.choose(_pending_requests(stages, observer, days, refused))
         if not chosen.asked:
-            say(f"Of {len(days)} past days no request is left for a batch. `memory run` observes with the answers.")
+            say(f"Of {len(days)} past days none has a request for a batch. `memory run` uses the answers.")
         elif _is_confirmed(settings, batching, observer, chosen, yes):
             sent = batching.send(chosen.asked)
-            say(f"Sent: batch {sent.name}, {_batch_size(sent)}. Answers come within a day; {LATER}.")
+            say(f"Sent batch {sent.name}, {_batch_size(sent)}. The answers arrive within a day. {LATER}.")
 
 
 def _pending_requests(
@@ -92,8 +94,8 @@ def _print_pending(settings: Settings, out: StillOut) -> None:
     sent = f"{_batch_size(out.batch)}, sent {out.batch.sent_at.astimezone(settings.zone):%Y-%m-%d %H:%M}"
     if out.unclear:
         say(
-            f"A batch of {sent}, lost its id when it was interrupted. One of these at the provider may be it, which "
-            f"shows when they have ended: {', '.join(out.unclear)}. {LATER}; to give it up, delete "
+            f"The id of a batch of {sent}, was lost in an interruption. It may be one of these at the provider, "
+            f"which is known once they have ended: {', '.join(out.unclear)}. {LATER}; to abandon it, delete "
             f"{batch_path(settings)}."
         )
         return
@@ -108,11 +110,11 @@ def _print_received(taken: TakenIn) -> None:
         )
     cost = "price not known" if taken.cost.cost_usd is None else f"{taken.cost.cost_usd:.4f} USD"
     say(
-        f"Taken in: batch {taken.batch.name}, {taken.answered} of {len(taken.batch.requests)} requests answered, "
+        f"Received batch {taken.batch.name}, {taken.answered} of {len(taken.batch.requests)} requests answered, "
         f"{taken.cost.input_tokens:,} tokens in, {taken.cost.output_tokens:,} out, {cost}."
     )
-    _print_reasons(taken.later, "not answered; the next batch asks again")
-    _print_reasons(taken.refused, "refused; `memory run` asks them alone")
+    _print_reasons(taken.later, "not answered; they are in the next batch")
+    _print_reasons(taken.refused, "refused; `memory run` sends them individually")
 
 
 def _print_reasons(reasons: Counter[str], what: str) -> None:
@@ -128,20 +130,20 @@ def _is_confirmed(
     cost = (
         "The price of the model is not known."
         if about.cost_usd is None or most.cost_usd is None
-        else f"That costs about {about.cost_usd:.4f} USD at the price of batches, at most {most.cost_usd:.4f}."
+        else f"At batch prices this costs about {about.cost_usd:.4f} USD, at most {most.cost_usd:.4f}."
     )
     days = len({one.for_day for one in chosen.asked})
     say(
-        f"To send to {observer.client.model} in one batch: {len(chosen.asked)} requests of {days} days, about "
-        f"{about.input_tokens:,} tokens in and {about.output_tokens:,} out. {cost} They are what `memory run` would "
-        "send."
+        f"One batch to {observer.client.model}: {len(chosen.asked)} requests of {days} days, about "
+        f"{about.input_tokens:,} tokens in and {about.output_tokens:,} out. {cost} `memory run` would send the same "
+        f"requests."
     )
     if not chosen.is_all:
-        say(f"More is left for later: today's budget ({_budget(settings)}) or one batch has no room for it.")
+        say(f"The rest must wait: it exceeds today's budget ({_budget(settings)}) or the size of a batch.")
     if yes:
         return True
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        say("Nothing is sent. `memory admin batch --yes` sends it.")
+        say("Nothing was sent. `memory admin batch --yes` skips the confirmation.")
         return False
     return typer.confirm("Send it?", default=False)
 
@@ -157,8 +159,11 @@ def _batch_size(batch: OpenBatch) -> str:
 def _cancel(settings: Settings, batching: Batching) -> None:
     out = batching.cancel()
     if not out:
-        say("No batch is out.")
+        say("No batch is pending.")
     elif not out.handle:
-        say(f"The id of the batch is not known, so it cannot be ended. To give it up, delete {batch_path(settings)}.")
+        say(
+            f"The id of the batch is not known, so it cannot be cancelled. To abandon it, delete "
+            f"{batch_path(settings)}."
+        )
     else:
-        say(f"Batch {out.name} is being ended. `memory admin batch` takes in what was done by then.")
+        say(f"Batch {out.name} is being cancelled. `memory admin batch` collects the answers that were finished.")

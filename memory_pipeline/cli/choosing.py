@@ -37,7 +37,7 @@ def span_of(first: str | None, last: str | None, everything: bool) -> tuple[date
     """The first and last day given; None if there are none."""
     with one_sentence(ValueError, code=MISUSED):
         if everything and (first or last):
-            raise ValueError("--all takes every day; leave out --from and --to, or --all.")
+            raise ValueError("--all selects every day; remove --all, or --from and --to.")
         if not first and not last:
             return None
         start, end = parse_day(first) if first else date.min, parse_day(last) if last else date.max
@@ -69,14 +69,14 @@ def sessions_of_call(sessions: list[Path] | None, *, with_examples: bool = True)
     sources = list(find_sources(directories))
     named = bool(sessions or settings.session_dirs)
     if not sources and named:
-        raise fail(f"There is no session in {', '.join(map(str, directories))}.")
+        raise fail(f"No session was found in {', '.join(map(str, directories))}.")
     catalogue = look(settings, sources)
     if catalogue.has_sessions or named:
         return catalogue.settings, catalogue
     if not with_examples:
         raise fail(
-            f"There is no session on this machine, and nothing was pushed to {settings.lake or 'a lake'}: call "
-            "`memory admin push` where the sessions are, with the lake that MEMORY_LAKE names here."
+            f"No session was found on this machine, and nothing was pushed to {settings.lake or 'a lake'}: run "
+            f"`memory admin push` on the machine with the sessions, with the same MEMORY_LAKE."
         )
     settings = use_examples(settings)
     err.print(

@@ -16,7 +16,7 @@ from memory_pipeline.cli.console import err
 
 SECTIONS = {
     "Every day": {
-        "run": "Bring the last days, or the days named, up to date.",
+        "run": "Bring the latest days, or the given days, up to date.",
         "status": "Show what was read, what is out of date and what awaits review.",
         "open": "Review, search and read the memory in the browser.",
         "review": "Decide on the pending proposals, key by key.",
@@ -32,7 +32,7 @@ SECTIONS = {
     },
     "Agents": {
         "agents": "List agents, connect them to the memory, install hooks.",
-        "context": "Print what a new or a compacted session should know.",
+        "context": "Print the context of a new or compacted session.",
         "mcp": "Serve agents over MCP on stdin and stdout.",
     },
     "Set up and look after": {
@@ -58,15 +58,15 @@ AGENTS = {
 """The commands of `memory agents`, except its own."""
 ADMIN = {
     "index": "Show the search index and rebuild it.",
-    "models": "List the embedding models on this machine and fetch others.",
+    "models": "List the embedding models on this machine and download others.",
     "archive": "Move old daily logs to memory/archive/.",
-    "identity": "Check the files that say who your agents are.",
+    "identity": "Check the identity files of your agents.",
     "service": "Run the UI, sensors and schedules while you are logged in.",
     "report": "Write the quality report and list failed checks.",
     "audit": "Check a memory file against the sessions.",
     "batch": "Observe through the provider's batch API, at half the price.",
     "push": "Upload this machine's redacted sessions to a shared lake.",
-    "team": "Propose to a team's memory what two people have approved.",
+    "team": "Propose lines that two people have approved to a team's memory.",
 }
 """The commands of `memory admin`."""
 OLD_NAMES = {

@@ -29,7 +29,9 @@ from memory_pipeline.settings import Settings
 
 Project = Annotated[
     str | None,
-    typer.Option("--project", metavar="DIR|NAME", help="The file of this project, for its lines alone."),
+    typer.Option(
+        "--project", metavar="DIR|NAME", help=("Connect the file of this project, for lines of this project only.")
+    ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 AgentName = Annotated[str, typer.Argument(metavar="AGENT", help=f"One of {', '.join(BY_NAME)}.")]
@@ -43,9 +45,9 @@ def connect(
 ) -> None:
     """Let an agent read the approved lines.
 
-    Shows the change and asks. Lines that hold in every project go into the file that the agent reads in every session,
-    and follow MEMORY.md. Lines of one project go only into the file of that project, with --project. Without AGENT, the
-    agents are listed.
+    Shows the change and asks for confirmation. Lines that apply to every project go into the file that the agent reads
+    in every session, and follow MEMORY.md. Lines of one project only go into the file of that project, with --project.
+    Without AGENT, the agents are listed.
     """
     if agent is None:
         list_agents(as_json)
@@ -88,7 +90,7 @@ def _connect(settings: Settings, agent: Agent, place: tuple[Path, str] | None, y
             lines = lines_for_agents(settings)
         except FileNotFoundError:
             raise fail(
-                f"{settings.memory_file} is not there yet, so there is nothing to show an agent: `memory run` finds "
+                f"{settings.memory_file} does not exist yet, so there is nothing to show an agent: `memory run` finds "
                 "lines, and `memory review` approves them."
             ) from None
         old = bytes_of(path)
@@ -96,13 +98,11 @@ def _connect(settings: Settings, agent: Agent, place: tuple[Path, str] | None, y
         known = connections(settings)
         _print_line_counts(settings, agent, connection, lines)
         if new == old and connection in known:
-            say(f"{agent.title} reads the lines already, in {path}.")
+            say(f"{agent.title} already reads the lines, in {path}.")
             return
         show_change(path, old, new)
         if place and (place[0] / ".git").exists() and path.parent == place[0]:
-            say(
-                f"It lies in a repository: do not commit {path.name} if the lines are nobody else's business.", "yellow"
-            )
+            say(f"It is in a repository: do not commit {path.name} if the lines are private.", "yellow")
         confirm(yes)
         write_connection(settings, connection, lines)
     say(f"{agent.title} reads the lines from its next session on; `memory agents disconnect {agent.name}` undoes it.")
@@ -117,7 +117,7 @@ def _print_line_counts(settings: Settings, agent: Agent, connection: Connection,
         f"{imported_file(settings)}, which {connection.path} imports" if connection.key == IMPORT else connection.path
     )
     if mine:
-        say(f"Of {len(lines)} approved lines {mine} {'goes' if mine == 1 else 'go'} into {where}.")
+        say(f"Of {len(lines)} approved lines, {mine} {'goes' if mine == 1 else 'go'} into {where}.")
     elif lines:
         say(f"None of {len(lines)} approved lines goes into {where}, because none {whose}.", "yellow")
     else:

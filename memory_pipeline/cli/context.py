@@ -43,7 +43,7 @@ def context(
         typer.Option(metavar="DIR|NAME", help="Folder or name of the project; the current folder's by default."),
     ] = None,
     rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="With --pack: rank again; prompt caches lose the old pack.")
+        bool, typer.Option("--rebuild", help="With --pack: build a new pack; prompt caches of the old one are lost.")
     ] = False,
     catch_up: Annotated[
         bool, typer.Option("--catch-up", help="With --pack: condense the messages that exceed the working tier.")
@@ -62,7 +62,7 @@ def context(
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON; a summary as pi's hook expects it.")] = False,
     session_option: Annotated[str | None, typer.Option("--session", hidden=True)] = None,
 ) -> None:
-    """Print what a new or a compacted session should know.
+    """Print the context of a new or compacted session.
 
     By default the brief: approved lines, the last tasks of the project, what awaits review, and recent work. It stays
     the same until something changes. --pack prints a longer text that is the same to the byte until it is rebuilt;
@@ -128,7 +128,7 @@ def _show(settings: Settings, found: Briefing, as_json: bool) -> None:
 
 
 def _print_nothing_yet(settings: Settings, project: str | None) -> None:
-    of = f" of {project}" if project and storage_of(settings).is_begun() else ""
+    of = f" about {project}" if project and storage_of(settings).is_begun() else ""
     err.print(f"Nothing is remembered{of} yet; `memory run` reads your sessions.", style="dim", soft_wrap=True)
 
 
@@ -161,7 +161,9 @@ def _pack(project: str | None, session: str | None, rebuild: bool, catch_up: boo
         if found.rebuilt:
             err.print(f"Rebuilt: {found.rebuilt}.", style="dim", soft_wrap=True)
         if found.is_due:
-            err.print(f"{found.raw_tokens:,} tokens of the session are not condensed; --catch-up does.", style="dim")
+            err.print(
+                f"{found.raw_tokens:,} tokens of the session are not condensed; --catch-up condenses them.", style="dim"
+            )
         if not found.text:
             _print_nothing_yet(settings, found.project)
     if found.text and found.rebuilt:  # a repeated pack is already logged
@@ -180,7 +182,7 @@ def _compaction(session: str, first_kept: str | None, tokens_before: int | None,
         err.print(f"No summary: {error}", style="dim", soft_wrap=True)
         return
     if found is None:
-        err.print(f"No summary: the file was not read within {seconds:g} s.", style="dim", soft_wrap=True)
+        err.print(f"No summary: the file could not be read within {seconds:g} s.", style="dim", soft_wrap=True)
     else:
         if as_json:
             print_json(found.as_json())

@@ -16,8 +16,8 @@ from memory_pipeline.settings import Settings
 def disconnect(agent: AgentName, project: Project = None, yes: Yes = False) -> None:
     """Remove the lines from an agent's file.
 
-    The file becomes what it was before `memory agents connect`, and keeps what was written around the block since.
-    Without --project only the file for all projects is changed.
+    Restores the file as it was before `memory agents connect`; text written around the block since is kept. Without
+    --project, only the file for all projects is changed.
     """
     settings = settings_of_call()
     with one_sentence(CannotConnectError, code=MISUSED):
@@ -42,11 +42,11 @@ def _disconnect(settings: Settings, agent: Agent, connection: Connection, yes: b
         old = bytes_of(path)
         new = old if old is None else disconnected_text(connection, old)
         if new == old and connection not in known:
-            say(f"{agent.title} is not connected: nothing of ours is in {path}.")
+            say(f"{agent.title} is not connected: {path} has no lines of memory_pipeline.")
             return
         if is_shared(known, connection):
             others = ", ".join(c.agent for c in known if c.path == connection.path and c.agent != agent.name)
-            say(f"{path} stays as it is, because {others} reads it too.")
+            say(f"{path} is unchanged, because {others} also reads it.")
         elif new != old:
             show_change(path, old, new)
             confirm(yes)

@@ -18,7 +18,7 @@ def doctor(
 ) -> None:
     """Check the workspace and suggest fixes.
 
-    Paths, permissions, disk, time zone, session files, locks, tables, index, models, agents, and what Dagster does.
+    Checks paths, permissions, disk, time zone, session files, locks, tables, index, models, agents and Dagster.
     The exit code is 1 if there is a problem, 0 if there are only warnings.
     """
     settings = active_settings()
@@ -41,7 +41,7 @@ def doctor(
 def _print(finding: Finding) -> None:
     say(f"{finding.level:<8} {finding.about}: {finding.said}", STYLES[finding.level] if finding.level != OK else "")
     if finding.fix:
-        by_itself = "; `memory doctor --fix` does it" if finding.mend else ""
+        by_itself = "; `memory doctor --fix` applies it" if finding.mend else ""
         say(f"         fix: {finding.fix}{by_itself}", "dim")
 
 

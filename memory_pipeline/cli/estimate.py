@@ -117,19 +117,18 @@ def _print(settings: Settings, costs: Costs) -> None:
     models = {OBSERVING: settings.observer.model, REFLECTING: settings.reflector.model}
     for (stage, model), role in zip(models.items(), ("OBSERVER", "REFLECTOR"), strict=True):
         if not model:
-            say(f"No model is set for {stage} ({role}_MODEL), so they are quotes and cost nothing.")
+            say(f"No model is set for {stage} ({role}_MODEL): quotes, at no cost.")
     say("Distillations are made without a model and cost nothing.")
     if not any(models.values()):
         return
     asking = models | {FRICTION: settings.reflector.model}
     _table({stage: costs.by_stage[stage] for stage, model in asking.items() if model}, costs)
     named = "; ".join(f"{stage}: {shown_model(settings, model)}" for stage, model in models.items() if model)
-    say(f"Models: {named}. Nothing was asked. Repairs and retries come on top; tokens are estimates.")
+    say(f"Models: {named}. No model was called. Tokens are estimates; repairs and retries are extra.")
     if settings.reflector.model:
         say(
-            "What is reflected on of days that are not observed yet is estimated from what observing has left of past "
-            "windows, what friction asks from what was typed. The pool is reflected on by hand only, and is not in the "
-            "sum."
+            "Reflections on days without observations are estimated from past windows, friction from typed messages. "
+            "The pool is only reflected on by hand and is not in the sum."
         )
     for stage, role in ((OBSERVING, "OBSERVER"), (REFLECTING, "REFLECTOR")):
         if costs.stages[stage].cost_usd is None:
@@ -139,7 +138,7 @@ def _print(settings: Settings, costs: Costs) -> None:
             )
     budget = f"{settings.daily_budget_usd:.2f} USD and {settings.daily_budget_tokens:,} tokens a day"
     days = days_needed(settings, costs.total)
-    say(f"With a budget of {budget} it {'is never done' if days is None else f'takes {days} day(s) of running'}.")
+    say(f"With a budget of {budget} it {'never completes' if days is None else f'takes {days} day(s) of running'}.")
 
 
 def _table(by_stage: dict[str, ByDay], costs: Costs) -> None:

@@ -31,8 +31,8 @@ from memory_pipeline.workspace.workspace import Workspace
 
 DAY = date(2026, 3, 2)
 WHAT_ELSE = (
-    "A larger model, an agent that is logged in, or a provider's key may do: `memory setup` lists them. Without a "
-    "model, what was said is quoted."
+    "A larger model, a logged-in agent or a provider's key may pass: `memory setup` lists them. Without a model, "
+    "observations are quotes."
 )
 
 
@@ -77,7 +77,7 @@ def examine_before_a_run(settings: Settings, *, as_json: bool) -> None:
         err.print(printable(f"{shown_model(settings, settings.observer.model)}: {said}"), soft_wrap=True)
     if result and result.reason:
         err.print(
-            f"The model failed its examination and is not asked; what was said is quoted. {result.reason} {WHAT_ELSE} "
+            f"The model failed its examination and is not used; observations are quotes. {result.reason} {WHAT_ELSE} "
             "`memory setup --exam MODEL` examines it again.",
             style="yellow",
             soft_wrap=True,
@@ -89,7 +89,7 @@ def examination_in_words(settings: Settings) -> str:
     result = result_of(settings)
     if result is None:
         return "not examined: `memory setup --exam MODEL`"
-    return f"{result.sentence}. {result.reason} It is not asked." if result.reason else result.sentence
+    return f"{result.sentence}. {result.reason} It is not used." if result.reason else result.sentence
 
 
 def try_model(settings: Settings) -> Trial:
@@ -171,9 +171,9 @@ def _facts(segments: Iterable[Segment]) -> list[Fact]:
 def _unusable_reason(segments: Sequence[Segment]) -> str:
     """The reason why an answer is unusable; empty if it is usable."""
     if not any(segment.parsed for segment in segments):
-        return f"It answered, but not so that it can be used: {segments[0].problem}"
+        return f"Its answer cannot be used: {segments[0].problem}"
     if not any(segment.facts for segment in segments):
-        return "It answered, but kept nothing of a session in which rules and decisions were laid down."
+        return "Its answer has no facts, although the session states rules and decisions."
     if all(UNGROUNDED in fact.flags for segment in segments for fact in segment.facts):
-        return "It answered, but nothing that was said carries any line of it."
+        return "Its answer has facts, but the session supports none of them."
     return ""

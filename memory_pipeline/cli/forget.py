@@ -27,32 +27,38 @@ def forget(
         str | None,
         typer.Argument(
             metavar="SESSION|ID|TEXT",
-            help="A session, the id of a message or of a line (p-…, o-…, f-…), or words; without any, what an earlier "
-            "call did not end.",
+            help=(
+                "A session, the id of a message or of a line (p-…, o-…, f-…), or a phrase; without it, an "
+                "interrupted call is resumed."
+            ),
         ),
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Do not ask. Lines that you wrote stay, but for --by-hand.")
+        bool,
+        typer.Option(
+            "--yes", help=("Do not ask for confirmation. Lines that you wrote stay unless --by-hand is given.")
+        ),
     ] = False,
     by_hand: Annotated[
-        bool, typer.Option("--by-hand", help="Also take lines that you wrote yourself into MEMORY.md and the logs.")
+        bool, typer.Option("--by-hand", help="Also delete lines that you wrote in MEMORY.md and the logs.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be deleted.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print as JSON; asks nothing and needs --yes or --dry-run.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON; needs --yes or --dry-run.")] = False,
 ) -> None:
     """Permanently delete a session, line or phrase.
 
-    A session or a message is deleted with what only it says. A line or a phrase is deleted wherever it was said.
-    Transcripts are not changed; what is forgotten is not read from them again.
+    A session or message is deleted with everything that only it supports. A line or phrase is deleted wherever it
+    occurs. Transcripts are not changed, but forgotten text is not read from them again.
     """
     if as_json and not (yes or dry_run):
-        raise fail("--json asks nothing: add --yes to forget, or --dry-run to only see what would go.", MISUSED)
+        raise fail(
+            "--json cannot ask for confirmation: add --yes to forget, or --dry-run to see what would be deleted.",
+            MISUSED,
+        )
     settings = active_settings()
     name = named or ""
     if not storage_of(settings).is_begun():
-        raise fail("Nothing is remembered yet: `memory run` makes the workspace.")
+        raise fail("There is no workspace yet: `memory run` creates it.")
     if dry_run:
         with one_sentence(CannotForgetError, code=MISUSED):
             request, found = look(settings, name, by_hand=by_hand)
@@ -64,7 +70,7 @@ def forget(
         _refuse_other_runs(settings)
         finished = _finish(settings)
         if named is None and not finished:
-            raise fail("Nothing is named: give a session, an id or a text.", MISUSED)
+            raise fail("Nothing to forget was given: name a session, an id or a phrase.", MISUSED)
         if named is not None:
             _forget(settings, name, yes=yes, by_hand=by_hand, as_json=as_json)
 
@@ -83,15 +89,15 @@ def _forget(settings: Settings, name: str, *, yes: bool, by_hand: bool, as_json:
         if as_json:
             _show(request, found, as_json=True, state="nothing")
         else:
-            say("Nothing that is kept says that.")
+            say("Nothing stored contains it.")
         if request.phrases and not any(one.place == BY_HAND for one in found):
             return
     if not as_json:
         _show(request, found, as_json=False, state="is to be forgotten")
     if not yes:
-        typer.confirm("Forget it for good?", abort=True)
+        typer.confirm("Delete it permanently?", abort=True)
         if not by_hand and any(one.place == BY_HAND for one in found):
-            by_hand = typer.confirm("Also the lines that you wrote yourself?", default=False)
+            by_hand = typer.confirm("Also delete the lines that you wrote yourself?", default=False)
         read_decisions()  # marks made during the question
         request, found = look(settings, name, by_hand=by_hand)
     take_out(settings, request, now_utc())
@@ -109,9 +115,9 @@ def _finish(settings: Settings) -> bool:
     request = unfinished(settings)
     if request is None:
         return False
-    err.print("An earlier `memory forget` did not end: it is finished first.", style="dim")
+    err.print("An earlier `memory forget` was interrupted; it is completed first.", style="dim")
     take_out(settings, request, now_utc())
-    say("It is finished: everything requested is forgotten.", "green")
+    say("It is complete: everything requested is forgotten.", "green")
     return True
 
 
@@ -147,28 +153,27 @@ def _show(
         print_json(data | ({} if rest is None else {"left": [one._asdict() for one in rest]}))
         return
     own = request.what in (SESSION, MESSAGE)
-    whose = "its own words; what others say too stays theirs" if own else "wherever it was said"
+    whose = "its own text; repetitions elsewhere stay" if own else "in all sessions"
     say(f"{request.what} {clip(one_line(request.name), MAX_LINE)} {state}: {whose}", "bold")
     for place, count in counts.items():
         say_pair(place, count)
         for one in [one for one in found if one.place == place][:SHOWN]:
             say(f"    {clip(one_line(one.line), MAX_LINE)}", "dim")
     if counts[BY_HAND]:
-        say("Lines of yours stay unless you say so (--by-hand).", "yellow")
+        say("Lines that you wrote stay unless --by-hand is given.", "yellow")
     for path in sorted(request.files):
-        say(f"The transcript stays, and is not read for it again: {path}", "dim")
+        say(f"The transcript is not changed, and this part of it is no longer read: {path}", "dim")
 
 
 def _print_done(request: ForgetRequest, rest: list[Found]) -> None:
     if not rest:
-        say("Forgotten. The workspace was looked through again: nothing is left of it.", "green")
+        say("Forgotten. A second search of the workspace found nothing.", "green")
     if request.days:
         say(
             f"Everything else of {len(request.days)} {'day' if len(request.days) == 1 else 'days'} is rebuilt by "
             f"`memory run --from {min(request.days)} --to {max(request.days)}`."
         )
     say(
-        "Copies that you or your system made of the workspace, tasks in Todoist and files of your agents are yours to "
-        "look after.",
+        "Copies of the workspace, tasks in Todoist and files of your agents are not covered; delete it there yourself.",
         "dim",
     )

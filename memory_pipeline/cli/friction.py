@@ -51,7 +51,7 @@ def friction(
     if identifier is not None:
         if project or kind or since or days or ended:
             raise fail(
-                "An ID names one pattern; the other options are for the list. Leave out the one or the others.",
+                "ID selects one pattern, and the other options filter the list. Use one or the other.",
                 MISUSED,
             )
         _explain(identifier, as_json)
@@ -76,7 +76,7 @@ def _filter_of(
     ended: bool,
 ) -> Asked:
     if since and days:
-        raise fail("--since and --days both say from when on; give one of them.", MISUSED)
+        raise fail("--since and --days both set the first day; give only one.", MISUSED)
     now = today(settings.zone)
     first = since.date() if since else now - timedelta(days=days - 1) if days else None
     if first and first > now:
@@ -91,7 +91,7 @@ def _kind(given: str) -> str:
     wanted = given.strip().casefold()
     found = next((name for name, words in KINDS.items() if wanted in (name, words, words.partition(",")[0])), None)
     if found is None:
-        raise fail(f"{given!r} is no kind of friction; the kinds are {', '.join(KINDS)}.", MISUSED)
+        raise fail(f"{given!r} is not a kind of friction; expected one of {', '.join(KINDS)}.", MISUSED)
     return found
 
 
@@ -100,9 +100,9 @@ def _explain(identifier: str, as_json: bool) -> None:
         from memory_pipeline.recall.origin import is_line
 
         other = is_line(identifier) and not identifier.startswith("f-")
-        instead = f" `memory why {identifier}` shows what it is of." if other else " `memory friction` lists them."
+        instead = f" `memory why {identifier}` traces it." if other else " `memory friction` lists them."
         raise fail(
-            f"{identifier!r} is no id of a friction pattern; they look like f-20260305-001.{instead}",
+            f"{identifier!r} is not the id of a friction pattern; such ids look like f-20260305-001.{instead}",
             MISUSED,
         )
     settings = active_settings()
@@ -162,11 +162,11 @@ def _print_one(pattern: dict[str, Any]) -> None:
     for line in pattern["change"].splitlines():
         say(f"  {_visible(line)}")
     _print_history(pattern)
-    say("\nWhat was said:", "cyan")
+    say("\nEvidence:", "cyan")
     for said in pattern["said"]:
         _print_words(said)
     if not pattern["said"]:
-        say("  nothing that is on record", "yellow")
+        say("  nothing recorded", "yellow")
 
 
 def _print_history(pattern: dict[str, Any]) -> None:
@@ -180,7 +180,7 @@ def _print_history(pattern: dict[str, Any]) -> None:
         state = "ended" if day["ended_on"] else f"{_times(day['occurrences'])} in {_sessions(day['sessions'])}{lost}"
         say(f"  {day['day']}  {state}")
     if pattern["ended_on"] and not any(day["ended_on"] for day in pattern["days"]):
-        say(f"  {pattern['ended_on']}  nothing of it for so many days")
+        say(f"  {pattern['ended_on']}  no occurrence for a whole lookback")
     for event in pattern["history"]:
         say(f"  {str(event['moment'] or 'now')[:16]}  fix {event['event']} ({_line(event['detail'])})")
 

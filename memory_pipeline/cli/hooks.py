@@ -79,14 +79,14 @@ def install(
         say("`memory agents rules` shows which approved rules code can check, and how strict to be.")
     if named.name == "codex":
         say(
-            "Codex runs a hook only when you trust it: start `codex` and answer what it asks, or enter /hooks.",
+            "Codex runs a hook only after you trust it: start `codex` and confirm, or enter /hooks.",
             "yellow",
         )
 
 
 @app.command()
 def remove(agent: AgentName, yes: Yes = False) -> None:
-    """Undo `install`, byte for byte where the file was not changed since."""
+    """Remove the hooks; a file that was not changed since is restored byte for byte."""
     settings = settings_of_call()
     with one_sentence(CannotConnectError, code=MISUSED):
         named = agent_of(agent)
@@ -97,7 +97,7 @@ def remove(agent: AgentName, yes: Yes = False) -> None:
             old = bytes_of(path)
             new = removed(settings, named, old)
             if new == old and known is None:
-                say(f"{named.title} has no hooks of ours in {path}.")
+                say(f"{path} has no hooks of memory_pipeline.")
                 return
             if new != old:
                 show_change(path, old, new)
@@ -132,4 +132,4 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
     for line_id, number in unheeded(shown).items():
         say_pair("not heeded", f"{line_id}, {number} times; `memory why {line_id}` shows it, to change or strike it")
     for line in lines:
-        say_pair("went wrong", line)
+        say_pair("problem", line)

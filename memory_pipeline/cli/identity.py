@@ -11,9 +11,9 @@ from memory_pipeline.operations.identity import NOT_SET, CheckedPath, look_at_id
 
 
 def identity(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
-    """Check the files that say who your agents are.
+    """Check the identity files of your agents.
 
-    They are shown in the order in which they are read, with their links; the exit code is 1 when one is broken.
+    Lists the files in the order in which they are read, with their links. The exit code is 1 if one is broken.
     """
     settings = settings_of_call()
     found = look_at_identity(settings, today(settings.zone))

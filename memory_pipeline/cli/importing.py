@@ -36,29 +36,30 @@ def importing(
     path: Annotated[
         Path | None,
         typer.Argument(
-            metavar="PATH", help="A memory file, a claude-mem database or a project's folder; in place of the sources."
+            metavar="PATH",
+            help=("A memory file, a claude-mem database or a project's folder; replaces the known sources."),
         ),
     ] = None,
     sources: Annotated[
         list[str] | None,
-        typer.Option("--from", metavar="NAME", help=f"Only this source: {', '.join(SOURCES)}; may be given again."),
+        typer.Option("--from", metavar="NAME", help=f"Only this source: {', '.join(SOURCES)}; may be repeated."),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the findings.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print as JSON; asks nothing and needs --yes or --dry-run.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON; needs --yes or --dry-run.")] = False,
 ) -> None:
     """Propose the memories of other tools for review.
 
-    Read are the memories of Claude Code, Codex, Gemini CLI and claude-mem, and the AGENTS.md, CLAUDE.md and GEMINI.md
-    of this project. A line that is known, or that you decided on before, is left out. Nothing is written to the files
-    that are read, and nothing enters MEMORY.md before you approve it.
+    Reads the memories of Claude Code, Codex, Gemini CLI and claude-mem, and the AGENTS.md, CLAUDE.md and GEMINI.md of
+    this project. A line that is known, or that you decided on before, is left out. The files are not changed, and
+    nothing enters MEMORY.md before you approve it.
     """
     if as_json and not (yes or dry_run):
-        raise fail("--json asks nothing: add --yes to offer the lines, or --dry-run to only see them.", MISUSED)
+        raise fail(
+            "--json cannot ask for confirmation: add --yes to offer the lines, or --dry-run to see them.", MISUSED
+        )
     if path and sources:
-        raise fail("Name either PATH or --from: a path is read whatever it is.", MISUSED)
+        raise fail("Give either PATH or --from, not both.", MISUSED)
     if unknown := [name for name in sources or () if name not in SOURCES]:
         raise fail(f"{unknown[0]!r}: no such source; expected one of {', '.join(SOURCES)}.", MISUSED)
     settings = settings_of_call()
@@ -109,7 +110,7 @@ def _show(found: _Found) -> None:
         if len(new) > SHOWN:
             say(f"  … and {len(new) - SHOWN} more new lines", "dim")
     if not found:
-        say("Nothing was found: no other tool has a memory on this machine, and this project has no instructions.")
+        say("Nothing was found: no other tool has a memory on this machine, and this project has no instruction file.")
     elif not any(one for _, lines in found for one in lines if not one.known):
         say("Nothing is new.", "dim")
 
@@ -128,7 +129,9 @@ def _confirm(settings: Settings, count: int, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise fail("Nothing was offered: nobody can be asked here. `--yes` offers the lines without asking.", MISUSED)
+        raise fail(
+            "Nothing was offered: there is no terminal to ask for confirmation. Add `--yes` to skip it.", MISUSED
+        )
     say(f"REVIEW.md shows at most {settings.pending_limit // 2} imported lines at once; the others wait behind them.")
     if not typer.confirm(f"Offer {_lines(count)} for review?", default=True):
         say("Nothing was offered.", "dim")

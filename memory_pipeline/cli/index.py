@@ -48,15 +48,16 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
                 say_pair(f"  {name}", row[name])
     for each in old:
         say(
-            f"Left over: {each['folder']}, {int(str(each['bytes'])) // 10**6} MB; `memory admin index rebuild` deletes."
+            f"Left over: {each['folder']}, {int(str(each['bytes'])) // 10**6} MB; `memory admin index rebuild` "
+            f"deletes it."
         )
 
 
 @app.command()
-def rebuild(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
+def rebuild(yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False) -> None:
     """Delete the index and rebuild it, newest day first.
 
-    Leftovers of other models and versions are deleted too. If it is interrupted, `memory run --all` does the rest.
+    Leftovers of other models and versions are deleted too. If it is interrupted, `memory run --all` completes it.
     """
     from memory_pipeline.embeddings.stage import rebuild as fill
     from memory_pipeline.workspace.workspace import Workspace
@@ -64,10 +65,10 @@ def rebuild(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = Fa
     settings = active_settings()
     old = left_over(settings)
     for folder in old:
-        say(f"Removes {folder}")
-    say(f"Makes anew: {', '.join(collection_name(settings, base, settings.embedding_model, '*') for base in BASES)}")
+        say(f"Deletes {folder}")
+    say(f"Rebuilds: {', '.join(collection_name(settings, base, settings.embedding_model, '*') for base in BASES)}")
     if not yes:
-        typer.confirm("Go on?", abort=True)
+        typer.confirm("Continue?", abort=True)
     with one_sentence(IndexUnavailableError):
         for base in BASES:
             remove_collections(settings, base)

@@ -64,7 +64,7 @@ def _disk_full_message(error: Exception) -> str | None:
 def main() -> None:
     """Run the command; an error that a user can fix is printed as a sentence, any other as a traceback."""
     if is_inside():  # started by a hook of a harness that the pipeline itself called
-        err.print("Not started: a model command of the pipeline is above this one.", style="dim")
+        err.print("Not started: a model command of the pipeline started this process.", style="dim")
         return
     gc.set_threshold(ALLOCATIONS)
     gc.disable()  # until the modules are loaded, which leaves no garbage

@@ -13,8 +13,8 @@ from memory_pipeline.settings.extras import is_installed
 def mcp() -> None:
     """Serve agents over MCP on stdin and stdout.
 
-    An agent starts it, and asks to recall, search, show, why, brief, pending and remember. For Claude Code: `claude mcp
-    add memory -- memory mcp`; docs/run.md has the others.
+    An agent starts it and calls its tools recall, search, show, why, brief, pending and remember. For Claude Code:
+    `claude mcp add memory -- memory mcp`; docs/run.md has the other agents.
     """
     if not is_installed("mcp"):
         raise fail("`memory mcp` needs packages that are not installed: `pip install 'memory-pipeline[mcp]'`.", MISUSED)
@@ -23,5 +23,7 @@ def mcp() -> None:
     with suppress(SettingError):  # reported by the tools
         migrated(load_settings())
     if sys.stdin.isatty():
-        err.print("This speaks MCP, for agents: `claude mcp add memory -- memory mcp`.", style="dim")
+        err.print(
+            "This command speaks MCP to agents; register it with `claude mcp add memory -- memory mcp`.", style="dim"
+        )
     serve(Path.cwd())

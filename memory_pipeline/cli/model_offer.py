@@ -26,10 +26,10 @@ def offer_model(settings: Settings, today: date) -> None:
     offered = [choice for choice in choices() if not choice.missing]
     if not offered:
         return
-    say("\nA model would also keep and offer what nobody said in so many words. This machine has:", "bold")
+    say("\nA model would also find facts that nobody stated explicitly. This machine has:", "bold")
     outlook = show_choices(settings, offered)
     while True:
-        question = f"\nUse one? Its number, Enter for not now, `{NEVER}` for never"
+        question = f"\nUse one? Enter its number, press Enter for not now, or type `{NEVER}`"
         said = typer.prompt(question, default="", show_default=False).strip().lower()
         if said.isdecimal() and 1 <= int(said) <= len(offered):
             set_up(settings, offered[int(said) - 1], outlook)

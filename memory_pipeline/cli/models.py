@@ -17,7 +17,7 @@ app = typer.Typer(invoke_without_command=True, add_completion=False, rich_markup
 
 @app.callback()
 def models(context: typer.Context) -> None:
-    """List the embedding models on this machine and fetch others.
+    """List the embedding models on this machine and download others.
 
     They make the vectors by which lines are compared and searched. Language models are set up by `memory setup`.
     """
@@ -58,28 +58,33 @@ def list_models(as_json: Annotated[bool, typer.Option("--json", help="Print as J
 
 @app.command("fetch")
 def fetch_model(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="As the Hugging Face hub names it: OWNER/NAME.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing; for scripts.")] = False,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name on the Hugging Face hub: OWNER/NAME.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
 ) -> None:
     """Download an embedding model, after showing its size and licence.
 
-    It goes into the cache of the Hugging Face hub, where other tools find it too; it is not set by this.
+    It goes into the cache of the Hugging Face hub, where other tools also find it. The setting stays the same.
     """
     if name == BUNDLED_MODEL:
-        say(f"{BUNDLED_MODEL} is bundled; there is nothing to fetch.")
+        say(f"{BUNDLED_MODEL} is bundled; there is nothing to download.")
         return
     with one_sentence(NotFetchedError):
         offer = offer_of(name)
     say_pair("model", offer.name)
     say_pair("size", _megabytes(offer.size))
-    say_pair("licence", offer.licence or "not stated; look at its page before you use it")
+    say_pair("licence", offer.licence or "not stated; check its page before use")
     if not facts_of(offer.name).is_calibrated:
-        say("It is for search: from when two lines say the same was not measured for it, so words alone decide that.")
+        say(
+            "It is used for search only: its threshold for equal lines was not measured, so lines are compared by "
+            "words."
+        )
     if not yes:
         if not sys.stdin.isatty():
-            raise fail("Nothing is fetched: nobody is there to be asked; --yes fetches it.", MISUSED)
-        if not typer.confirm("Fetch it?", default=True):
-            say("Nothing is fetched.")
+            raise fail(
+                "Nothing was downloaded: there is no terminal to ask for confirmation. Add `--yes` to skip it.", MISUSED
+            )
+        if not typer.confirm("Download it?", default=True):
+            say("Nothing was downloaded.")
             return
     with one_sentence(NotFetchedError):
         folder = fetch(offer, with_progress=sys.stderr.isatty())

@@ -12,13 +12,13 @@ from memory_pipeline.web.server import PageServer, PortTakenError
 
 
 def open(
-    port: Annotated[int, typer.Option(metavar="PORT", help="Port on 127.0.0.1; a free one if not named.", min=0)] = 0,
+    port: Annotated[int, typer.Option(metavar="PORT", help="Port on 127.0.0.1; by default a free one.", min=0)] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser.")] = True,
 ) -> None:
     """Review, search and read the memory in the browser.
 
-    The page is on this machine alone, for the browser that opens the address first. It ends with Ctrl-C, or after an
-    hour without a request.
+    The page is served on this machine only, to the browser that opens the address first. It stops with Ctrl-C, or
+    after an hour without a request.
     """
     settings = active_settings()
 
@@ -34,9 +34,9 @@ def open(
     with server:
         server.prepare()
         if browser and webbrowser.open(server.first_address):
-            err.print("The page is open in your browser; Ctrl-C ends it.")
+            err.print("The page is open in your browser; Ctrl-C stops it.")
         else:
-            told = f"Open {server.first_address} in your browser; the address is good for once. Ctrl-C ends it."
+            told = f"Open {server.first_address} in your browser; the address works once. Ctrl-C stops it."
             err.print(told, soft_wrap=True)
         was_silent = server.run()
-    err.print("Nobody looked for an hour; the page is closed." if was_silent else "The page is closed.")
+    err.print("The page was unused for an hour and is closed." if was_silent else "The page is closed.")

@@ -19,7 +19,7 @@ from memory_pipeline.settings import SettingError, Settings
 
 def push(
     lake: Annotated[
-        str | None, typer.Argument(metavar="[LAKE]", help="Like s3://bucket/ana; MEMORY_LAKE unless named.")
+        str | None, typer.Argument(metavar="[LAKE]", help="Such as s3://bucket/ana; by default MEMORY_LAKE.")
     ] = None,
     sessions: SESSIONS = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
@@ -27,8 +27,8 @@ def push(
     """Upload this machine's redacted sessions to a shared lake.
 
     Sessions are read and redacted on this machine. Only rows of sessions, messages and windows are sent, the list of
-    their files, and hashes of forgotten words. No model is asked. What was sent is not sent again; an interrupted push
-    resumes. `memory run` over the same lake makes memory of it, on any machine.
+    their files, and hashes of forgotten words. No model is called. Rows are sent once, and an interrupted push resumes.
+    `memory run` with the same lake, on any machine, processes them.
     """
     try:
         settings = _settings(lake, sessions)
@@ -37,7 +37,7 @@ def push(
         sources = list(find_sources(directories))
         if not sources:
             where = f" in {', '.join(map(str, directories))}" if directories else ", and no directory to look in"
-            raise fail(f"There is no session{where}: name a directory with session files by --sessions.")
+            raise fail(f"No session was found{where}: name a directory of session files with --sessions.")
         prepare(settings)
         catalogue = look(settings, sources, is_stored=False)
         done = _pushed(catalogue)
@@ -60,11 +60,12 @@ def _settings(lake: str | None, sessions: list[Path] | None) -> Settings:
     settings = settings_of_call(sessions or [])
     if not is_shared(settings):
         raise fail(
-            "There is no bucket to push to: name one like s3://bucket/prefix, gs:// or az://, here or as MEMORY_LAKE.",
+            "There is no bucket to push to: give one such as s3://bucket/prefix, gs:// or az://, here or as "
+            "MEMORY_LAKE.",
             MISUSED,
         )
     if not settings.redact:
-        raise fail("MEMORY_REDACT=false would send secrets to the bucket: leave it on to push.", MISUSED)
+        raise fail("MEMORY_REDACT=false would send secrets to the bucket: turn it on to push.", MISUSED)
     return settings
 
 
@@ -83,10 +84,10 @@ def _print(catalogue: Catalogue, done: list[Pushed]) -> None:
         if day.failure:
             err.print(f"{day.day}: {day.failure}", style="red", soft_wrap=True)
         elif not day.is_complete:
-            say(f"{day.day}: a session cannot be read for now; the next push sends the rest.", "yellow")
+            say(f"{day.day}: a session cannot be read now; the next push sends the rest.", "yellow")
     sent = [day for day in done if day.is_sent]
     days, rows = f"{len(sent)} of {len(done)} days", f"{sum(day.messages for day in sent)} messages"
     place = catalogue.settings.lake
-    say(f"Sent to {place}: {days}, with {rows}." if sent else f"{place} has all that is said here: nothing was sent.")
+    say(f"Sent to {place}: {days}, with {rows}." if sent else f"{place} is up to date: nothing was sent.")
     if outside := left_out(catalogue):
         say(outside)

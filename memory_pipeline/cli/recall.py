@@ -26,7 +26,7 @@ def recall(
     priority: asking.Priority = None,
     kind: asking.Kind = None,
     limit: asking.Limit = 8,
-    quotes: Annotated[bool, typer.Option("--quotes", help="Quotes only, also where a model is set.")] = False,
+    quotes: Annotated[bool, typer.Option("--quotes", help="Only quotes, even if a model is set.")] = False,
     as_json: asking.AsJson = False,
 ) -> None:
     """Answer a question from past sessions, with citations.
@@ -50,10 +50,7 @@ def recall(
         print_json(_fields(answer))
         return
     if not answer.quotes:
-        say(
-            f"Nothing found{what_matches(settings, filters)}."
-            + (" The nearest, for you to judge:\n" if found.hits else "")
-        )
+        say(f"Nothing found{what_matches(settings, filters)}." + (" The nearest hits:\n" if found.hits else ""))
         print_hits(found.hits[:NEAREST])
         return
     _print(answer)

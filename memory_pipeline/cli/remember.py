@@ -24,11 +24,11 @@ WAIT_SECONDS = 2.0
 def remember(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The rule or fact, in a sentence.")],
     section: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Section of MEMORY.md; without it the words decide.")
+        str | None, typer.Option(metavar="NAME", help="Section of MEMORY.md; by default chosen by the words.")
     ] = None,
     project: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Project that it holds for; without it the one of this folder, '' for all."),
+        typer.Option(metavar="NAME", help="Project that it applies to; by default that of this folder, '' for all."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
@@ -39,7 +39,7 @@ def remember(
     """
     settings = settings_of_call()
     if not storage_of(settings).is_begun():
-        raise fail("Nothing is remembered yet: `memory run` makes the workspace. Then say it again.")
+        raise fail("There is no workspace yet: run `memory run` first, then repeat this command.")
     workspace, now = Workspace.open(settings), now_utc()
     with one_sentence(NotRememberedError, UnknownProjectError, code=MISUSED):
         place = place_of_folder(Path.cwd())
@@ -58,9 +58,9 @@ def remember(
         return
     if made.known:
         own = f" ({made.proposal_id})" if made.proposal_id else ""
-        say(f"Not added, since it is {made.known} already{own}: {made.text}")
+        say(f"Not added, because it is already {made.known}{own}: {made.text}")
         return
     say(f"{made.proposal_id} {made.section}{f' (project: {name})' if name else ''}", "bold")
     say(f"  {made.text}")
     there = f"It is in {settings.review_file}" if is_in_review else "The next run puts it into REVIEW.md"
-    say(f"{there}; `memory review --approve {made.proposal_id}` takes it now.")
+    say(f"{there}; `memory review --approve {made.proposal_id}` approves it now.")

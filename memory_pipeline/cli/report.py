@@ -18,13 +18,13 @@ NAMED = 8
 
 
 def report(
-    as_json_: Annotated[bool, typer.Option("--json", help="Print it as JSON; the page is written too.")] = False,
+    as_json_: Annotated[bool, typer.Option("--json", help="Print as JSON; the page is also written.")] = False,
     open_: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> None:
     """Write the quality report and list failed checks.
 
-    One page of HTML that needs no network, and the same as JSON beside it: every check by day, figures over time, the
-    worst days with their words, what changed since last week and what to do about it.
+    An HTML page that needs no network, with a JSON file beside it: every check by day, figures over time, the worst
+    days with their text, changes since last week and fixes.
     """
     settings = active_settings()
     with instance_of(settings) as instance:

@@ -37,13 +37,13 @@ def review(
         list[str] | None, typer.Option("--approve", metavar="ID", help="Approve; may be repeated.")
     ] = None,
     reject: Annotated[list[str] | None, typer.Option("--reject", metavar="ID", help="Reject; may be repeated.")] = None,
-    as_list: Annotated[bool, typer.Option("--list", help="List what is pending; ask nothing.")] = False,
+    as_list: Annotated[bool, typer.Option("--list", help="List the pending proposals and exit.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Decide on the pending proposals, key by key.
 
-    Marks made in REVIEW.md are read first. With an option, or where there is no terminal, it decides what is named and
-    lists the rest.
+    Marks in REVIEW.md are read first. With an option, or without a terminal, it decides the given proposals and lists
+    the others.
     """
     settings = active_settings()
     lake, now = Lake.from_settings(settings), now_utc()
@@ -111,7 +111,7 @@ def review(
 def _print_damaged(reconciled: Reconciled) -> None:
     if reconciled.damaged:
         err.print(
-            f"REVIEW.md was not read: {reconciled.damaged} A fresh one was written; the old one is in backups/.",
+            f"REVIEW.md was not read: {reconciled.damaged} A new one was written; the old one is in backups/.",
             style="yellow",
         )
 
@@ -129,25 +129,26 @@ def _print_done(settings: Settings, promoted: list[str], reconciled: Reconciled)
     for proposal_id, reason in reconciled.withdrawn.items():
         say(f"{proposal_id} withdrawn: {reason}")
     for proposal_id in reconciled.came_back:
-        say(f"{proposal_id} is offered again: the fix that it had given way to is withdrawn")
+        say(f"{proposal_id} is offered again: the fix that replaced it was withdrawn")
     for proposal_id, reason in reconciled.invalid.items():
         say(f"{proposal_id} is not promoted: {reason}", "yellow")
     for proposal_id in reconciled.automatic:
         say(f"{proposal_id} is {HOW_TO_UNDO if is_fix(proposal_id) else HOW_TO_TAKE_BACK}")
     for proposal_id in reconciled.too_late:
         say(
-            f"{proposal_id} was decided on too late: it is {HOW_TO_UNDO if is_fix(proposal_id) else HOW_TO_TAKE_BACK}",
+            f"the decision on {proposal_id} came too late: it is "
+            f"{HOW_TO_UNDO if is_fix(proposal_id) else HOW_TO_TAKE_BACK}",
             "yellow",
         )
     for proposal_id, state in reconciled.late.items():
         say(f"{proposal_id} was {state} before it was approved; it is not promoted", "yellow")
     for state in (APPROVED, REJECTED):
         if before := [p for p, s in reconciled.already.items() if s == state]:
-            say(f"{state} already, so its line in REVIEW.md was not read: {', '.join(before)}", "yellow")
+            say(f"already {state}, so its line in REVIEW.md was not read: {', '.join(before)}", "yellow")
     for problem in reconciled.not_refreshed:
         say(problem, "yellow")
     if reconciled.ignored:
-        say(f"not understood, nothing is decided: {', '.join(reconciled.ignored)}", "yellow")
+        say(f"nothing was decided, because the mark is unclear: {', '.join(reconciled.ignored)}", "yellow")
 
 
 def _by_keys(workspace: Workspace, reconciled: Reconciled) -> None:

@@ -24,7 +24,7 @@ from memory_pipeline.workspace.workspace import Workspace
 
 LATER = "later"
 KEYS = {
-    "a": "approve: the line goes to MEMORY.md, or a fix where its target says",
+    "a": "approve: the line goes to MEMORY.md, a fix to its target file",
     "e": "edit the line, then approve it",
     "r": "reject: it is not proposed again",
     "l": "later: it stays pending",
@@ -77,7 +77,7 @@ class Review:
                 page = cards_of(self.workspace, list(rows.values())[at : at + limit])
                 cards += sorted(page, key=lambda card: card.expires_on or date.max)
             if at == len(rows):
-                show("\nThat was all.", "bold")
+                show("\nThere are no more proposals.", "bold")
                 show("u undo  q quit", "dim")
                 move = -1 if self.keys.key() == "u" and self._undo() else None
             else:
@@ -119,7 +119,7 @@ class Review:
 
     def _undo(self) -> bool:
         if self._held is None:
-            show("Nothing to undo: what came before is recorded.", "yellow")
+            show("Nothing to undo: earlier decisions are recorded.", "yellow")
             return False
         show(f"undone: {self._held.card.proposal_id} is pending", "cyan")
         self._held = None
@@ -145,13 +145,13 @@ class Review:
 
     def _edited(self, card: Card) -> str | None:
         if card.change and card.change.edits != "line":
-            show("A change of this kind is edited in REVIEW.md, below its line.", "yellow")
+            show("Edit this kind of change in REVIEW.md, below its line.", "yellow")
             return None
         show("Edit the line" if can_prefill(card.text) else "Type the whole line", "cyan")
         show("Enter approves it, Ctrl-C leaves it unchanged.", "dim")
         text = self.keys.line(card.text)
         if text is None or text == one_line(card.text):
-            show("Not changed, not decided.", "yellow")
+            show("Unchanged; still pending.", "yellow")
             return None
         return text
 
@@ -199,6 +199,6 @@ def _help(key: str) -> None:
     if key == ENTER:  # pressed by habit, and harmless
         return
     if key != "?":
-        show("That key does nothing here. These do:", "yellow")
+        show("Unknown key. The keys are:", "yellow")
     for name, meaning in KEYS.items():
         show(f"{name}  {meaning}", indent=2)

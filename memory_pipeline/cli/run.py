@@ -48,11 +48,11 @@ def run(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary, or the estimate, as JSON.")] = False,
 ) -> None:
-    """Bring the last days, or the days named, up to date.
+    """Bring the latest days, or the given days, up to date.
 
-    The last days are the 7 latest that have sessions. Days that are old enough are distilled with it, and the weeks and
-    months that have ended with them. Where the person whose memory it is reviews on another machine, over the same
-    lake, --no-review leaves both files to that one. --estimate asks no model.
+    By default the 7 latest days with sessions. Days that are old enough are distilled, as are the weeks and months that
+    have ended. If you review on another machine with the same lake, --no-review leaves both files to that machine.
+    --estimate calls no model.
     """
     if estimate:
         print_estimate(first, last, everything, sessions, as_json=as_json)
@@ -96,7 +96,7 @@ def _plan(settings: Settings, catalogue: Catalogue, days: Sequence[date]) -> lis
     problems = vector_problems(Workspace(settings, catalogue.lake), before_a_run=True)
     with waiting("what is out of date"):
         ranges = Stages.from_settings(settings, catalogue, datetime.now(UTC)).runs_for(days)
-    nothing = "nothing can be done, but not all is well" if problems else UP_TO_DATE
+    nothing = "nothing to do, but there are problems" if problems else UP_TO_DATE
     todo = describe_ranges(ranges, days) if ranges else f"{nothing}."
     sentence = f"{len(days)} days with sessions chosen, {todo} {left_out(catalogue)}"
     err.print(sentence.rstrip(), style="dim", soft_wrap=True)
@@ -114,7 +114,5 @@ def describe_ranges(ranges: Sequence[tuple[date, date]], chosen: Sequence[date])
     runs, of = f"{len(ranges)} run{'s' * (len(ranges) != 1)}", f"{days} day{'s' * (days != 1)}"
     sentence = f"{runs} over {of} to do."
     if named < len(chosen):
-        sentence += (
-            f" {named} of them are not up to date, from {first} on: what changed there may change what comes after."
-        )
+        sentence += f" {named} of them are out of date, from {first} on; later days depend on them."
     return sentence

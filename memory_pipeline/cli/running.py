@@ -189,7 +189,7 @@ def report_outcome(
     if by_words:  # incomplete, but not a failure
         err.print(by_words, style="yellow", soft_wrap=True)
     if problems := [problem for problem in summary["problems"] if problem != by_words]:
-        raise fail(f"Not all is well: {' '.join(problems)}")
+        raise fail(f"Problems: {' '.join(problems)}")
 
 
 def _failed(settings: Settings, failure: str) -> typer.Exit:

@@ -29,8 +29,8 @@ def search(
 ) -> None:
     """List messages, observations and approved lines for a query.
 
-    By words and by meaning, over all sessions, also those too short to be observed. `memory show ID` prints what stands
-    around a hit.
+    Searches all sessions by words and by meaning, including those too short to be observed. `memory show ID` prints
+    the messages around a hit.
     """
     settings = active_settings()
     filters = asking.filters_of(settings, first, last, project, harness, session, priority, kind)

@@ -36,11 +36,11 @@ def install(port: Port = 3000, yes: Yes = False) -> None:
             say_pair("then", shlex.join(command))
         settings, keys = variables_not_carried(made)
         if settings:
-            say(f"The service does not have {', '.join(settings)}; `memory settings set` stores a setting.", "yellow")
+            say(f"The service does not see {', '.join(settings)}; `memory settings set` stores a setting.", "yellow")
         if keys:
-            how = "give it to systemd or launchd yourself where the service needs it"
+            how = "if the service needs one, configure it in systemd or launchd yourself"
             say(
-                f"The service does not have {', '.join(keys)}, since keys are not written into its file; {how}.",
+                f"The service does not see {', '.join(keys)}, because keys are not written into its file; {how}.",
                 "yellow",
             )
         confirm(yes)
@@ -57,7 +57,7 @@ def uninstall(yes: Yes = False) -> None:
         raise fail(f"No service is installed: there is no {made.file}.")
     for command in made.stop:
         say_pair("first", shlex.join(command))
-    say_pair("then goes", made.file)
+    say_pair("then deleted", made.file)
     confirm(yes)
     _run(made.stop)
     with unless_unwritable(made.file):
@@ -70,7 +70,7 @@ def status() -> None:
     """Show whether the service is installed and where its output is."""
     made = _service(3000)
     if not made.is_installed:
-        say(f"No service is installed: there is no {made.file}. `memory admin service install` makes one.")
+        say(f"No service is installed: there is no {made.file}. `memory admin service install` creates one.")
         raise typer.Exit(FAILED)
     say_pair("file", made.file)
     say_pair("output", made.log)
@@ -86,7 +86,7 @@ def _run(commands: tuple[tuple[str, ...], ...]) -> None:
     takes effect later."""
     for command in commands:
         if shutil.which(command[0]) is None:
-            err.print(f"There is no {command[0]} here; run `{shlex.join(command)}` where there is.", style="yellow")
+            err.print(f"{command[0]} was not found; run `{shlex.join(command)}` where it is installed.", style="yellow")
             continue
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)

@@ -39,7 +39,7 @@ app = typer.Typer(invoke_without_command=True, add_completion=False, rich_markup
 def settings(context: typer.Context, as_json: AS_JSON = False) -> None:
     """Show the settings with their sources, and change them.
 
-    `set` and `unset` write settings.toml in the workspace, which every process of it reads.
+    `set` and `unset` write settings.toml in the workspace, which every command reads.
     """
     if context.invoked_subcommand is not None:
         return
@@ -102,7 +102,7 @@ def write(values: Mapping[str, str | None]) -> Path:
             table, name = _table(document, setting.key, make=True)
             if not isinstance(table, dict):
                 table_name = setting.key.partition(".")[0]
-                raise SettingError(f"{named_workspace() / FILE_NAME}: {table_name} should be a table.")
+                raise SettingError(f"{named_workspace() / FILE_NAME}: expected {table_name} to be a table.")
             table[name] = _as_toml(setting, value)
 
     return _edit(put, is_secret=any(known[path].is_secret for path in values))

@@ -67,11 +67,11 @@ def print_settled(settled: dict[str, Any]) -> None:
     for how in settled["to_make"].values():
         say(visible(how), "cyan")
     if back := settled["came_back"]:
-        say(f"Offered again: {len(back)} that had given way to a friction fix that is withdrawn")
+        say(f"Offered again: {len(back)}, because the friction fix in their place was withdrawn")
     names = {
         "expired": "expired",
         "superseded": "superseded by newer ones",
-        "withdrawn": "withdrawn, for what they were to end has stopped",
+        "withdrawn": "withdrawn, because their problem has stopped",
         "automatic": "promoted",
     }
     if ended := ", ".join(f"{len(settled[key])} {name}" for key, name in names.items() if settled[key]):
@@ -88,7 +88,7 @@ def _read(settled: dict[str, Any]) -> str:
         place = f"{missing} not yet in MEMORY.md" if missing else "in MEMORY.md"
         parts.append(f"{lines} approved{edited} ({place})")
     if left:
-        parts.append(f"{len(left)} approved (to be made by you)")
+        parts.append(f"{len(left)} approved (for you to apply)")
     if count["rejected"]:
         parts.append(f"{count['rejected']} rejected")
     if settled["invalid"]:

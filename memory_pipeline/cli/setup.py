@@ -29,7 +29,7 @@ WIDTH = 100
 """Maximum characters of such a line."""
 LEAST_CONTEXT = 8_000
 """Minimum tokens of `effective_context`."""
-UNCHANGED = "Nothing is set; all stays as it was."
+UNCHANGED = "Nothing was changed."
 
 
 def setup(
@@ -37,11 +37,9 @@ def setup(
         str | None,
         typer.Option("--model", metavar="NAME", help="An agent, provider:model, or a command with its arguments."),
     ] = None,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Ask nothing; examine the model that --model names and set it.")
-    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask; examine the model of --model and set it.")] = False,
     exam: Annotated[
-        str | None, typer.Option("--exam", metavar="NAME", help="Only examine this model, and keep the result.")
+        str | None, typer.Option("--exam", metavar="NAME", help="Only examine this model and store the result.")
     ] = None,
 ) -> None:
     """Choose a model, examine it and set it.
@@ -51,7 +49,7 @@ def setup(
     --model NAME then sets one.
     """
     if yes and not model:
-        raise fail("--yes needs --model NAME: a model must be named.", MISUSED)
+        raise fail("--yes needs --model NAME.", MISUSED)
     settings = settings_of_call()
     found = choices()
     if exam:
@@ -67,7 +65,7 @@ def setup(
     if not offered:
         return
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        say(f"\nNothing is set. `memory setup --yes --model {model or 'NAME'}` examines one and sets it.")
+        say(f"\nNothing was set. `memory setup --yes --model {model or 'NAME'}` examines one and sets it.")
         return
     if chosen := _ask(offered):
         set_up(settings, chosen, outlook)
@@ -101,12 +99,14 @@ def show_choices(settings: Settings, offered: list[Choice]) -> Outlook | None:
         say(f"  a coding agent that is logged in: {', '.join(BY_NAME)}")
         say("  a key in the environment, such as ANTHROPIC_API_KEY or OPENAI_API_KEY")
         say("  a local server: Ollama, LM Studio, llama.cpp or vLLM at its usual port")
-        say("Then `memory setup` again. For another one: `memory setup --model NAME`.")
+        say("Then run `memory setup` again. For another model: `memory setup --model NAME`.")
         return None
     found = outlook_of(settings)
     outlook = found if isinstance(found, Outlook) else None
     say(f"\n{outlook.tokens() if outlook else found}")
-    say("What is said in your sessions goes, redacted, to the model that you choose; a local server keeps it here.")
+    say(
+        "Your sessions are sent, redacted, to the model that you choose; with a local server they stay on this machine."
+    )
     width = max(len(choice.name) for choice in offered) + 2
     for number, choice in enumerate(offered, 1):
         say(f"\n{number:>3}  {choice.name:<{width}}{choice.evidence}")
@@ -120,7 +120,9 @@ def show_choices(settings: Settings, offered: list[Choice]) -> Outlook | None:
 def _ask(offered: list[Choice]) -> Choice | None:
     """The choice that the user selects by its number, or None."""
     while True:
-        said = typer.prompt("\nWhich one? Its number, or Enter for none", default="", show_default=False).strip()
+        said = typer.prompt(
+            "\nWhich one? Enter its number, or press Enter for none", default="", show_default=False
+        ).strip()
         if said in ("", "0"):
             return None
         if said.isdecimal() and int(said) <= len(offered):
@@ -133,9 +135,7 @@ def set_up(settings: Settings, choice: Choice, outlook: Outlook | None = None) -
     take at the speed of its answer."""
     known = settings_of(Settings)
     if above := [known[key].variable for key in _values(settings, choice) if os.environ.get(known[key].variable)]:
-        raise fail(
-            f"{', '.join(above)} in this environment would count more than what is set; unset it first.", MISUSED
-        )
+        raise fail(f"{', '.join(above)} in this environment would take precedence; unset it first.", MISUSED)
     _refuse_small(choice, choice.context)
     if choice.kind == "agent" and not shutil.which(choice.name):
         raise fail(f"{choice.name} is not on PATH; install it first. {UNCHANGED}")
@@ -148,8 +148,8 @@ def set_up(settings: Settings, choice: Choice, outlook: Outlook | None = None) -
     for key, value in values.items():
         if value is not None:
             say_pair(key, shown(known[key], value))
-    say(f"{path} says so from now on; `memory settings unset observer.model` takes it back.")
-    say("`memory run` observes the last days with it, `memory run --all` the rest, within the daily budget.")
+    say(f"{path} now has this setting; `memory settings unset observer.model` removes it.")
+    say("`memory run` observes the latest days with it, `memory run --all` the rest, within the daily budget.")
 
 
 def _examine(settings: Settings, choice: Choice, asked: Settings, then: str, outlook: Outlook | None = None) -> None:
@@ -171,8 +171,9 @@ def _refuse_small(choice: Choice, context: int | None) -> None:
     """Refuse a server whose context is smaller than the smallest request."""
     if context is not None and context < LEAST_CONTEXT:
         raise fail(
-            f"{choice.evidence} gives {choice.name} {context:,} tokens at once, and {LEAST_CONTEXT:,} are needed, "
-            f"better 32,000; start it with more (Ollama: OLLAMA_CONTEXT_LENGTH=32768). {UNCHANGED}"
+            f"{choice.evidence} runs {choice.name} with a context of {context:,} tokens; at least "
+            f"{LEAST_CONTEXT:,} are needed, 32,000 are better. Start it with more (Ollama: "
+            f"OLLAMA_CONTEXT_LENGTH=32768). {UNCHANGED}"
         )
 
 
@@ -211,7 +212,7 @@ def with_choice(settings: Settings, choice: Choice) -> Settings:
 def _compare(settings: Settings, choice: Choice, trial: Trial) -> None:
     """Print the facts of the model and of the extractive observer for the example."""
     for title, facts in (("Quotes, without a model", trial.quotes), (choice.name, trial.facts)):
-        say(f"\n{title}: {len(facts)} of one session", "bold")
+        say(f"\n{title}: {len(facts)} from one session", "bold")
         for fact in facts[:SHOWN]:
             say(f"  {settings.marks[fact.priority]} {clip(fact.text, WIDTH)}")
         if len(facts) > SHOWN:

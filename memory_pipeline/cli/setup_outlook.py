@@ -76,18 +76,18 @@ def outlook_of(settings: Settings) -> Outlook | str:
     with one_sentence(SettingError, code=MISUSED):
         sources = list(find_sources(roots(settings)))
     if not sources:
-        return "There are no sessions of a coding agent yet, so what observing would cost is not known."
+        return "No session of a coding agent was found yet, so the cost of observing is unknown."
     try:
         with only_run(settings):
             catalogue = look(settings, sources)
             days = catalogue.days()
             if not days:
-                return "No session was said on a day that is kept, so what observing would cost is not known."
+                return "No session is on a day that is kept, so the cost of observing is unknown."
             probe = catalogue.settings.model_copy(update={"observer": ObserverSettings(model=NOBODY)})
             recent = days[-RECENT_DAYS:]
             observed = costs_of(Stages.from_settings(probe, catalogue, datetime.now(UTC)), recent).stages[OBSERVING]
     except TryAgainLaterError as busy:
-        return f"What observing would cost is not known now: {busy}"
+        return f"The cost of observing is unknown now: {busy}"
     return Outlook(_times(observed, 1 / len(recent)), len(recent), len(days))
 
 

@@ -26,18 +26,18 @@ def show(
         str | None,
         typer.Argument(
             metavar="[DAY|ID]",
-            help="YYYY-MM-DD, today or yesterday, or the id of a message or session; without it the last day.",
+            help="YYYY-MM-DD, today or yesterday, or the id of a message or session; by default the last day.",
         ),
     ] = None,
     around: Annotated[int, typer.Option(help="Messages before and after the message.", min=0, max=100)] = 3,
     high: Annotated[
-        bool, typer.Option("--high", help="Of a day only what is high, for the context of a model.")
+        bool, typer.Option("--high", help="Only the high observations of a day, for the context of a model.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Show the log of a day, a session, or the messages around one.
 
-    The log of a day is memory/YYYY-MM-DD.md; for sessions of which nothing was kept, the reason follows. Observations,
+    The log of a day is memory/YYYY-MM-DD.md; for sessions without observations, the reason follows. Observations,
     proposals and other lines are shown by `memory why`.
     """
     if identifier is None or identifier.lower() in ("today", "yesterday") or _DAY.fullmatch(identifier):
@@ -80,10 +80,10 @@ def _show_messages(identifier: str, around: int, as_json: bool) -> None:
     lake = Lake.from_settings(active_settings())
     found = messages_around(lake, identifier, around)
     if not found and (day := day_not_kept(lake, identifier)):
-        raise fail(f"It was said on {day}, and {NOT_KEPT} (retention.messages).")
+        raise fail(f"It is from {day}, and {NOT_KEPT} (retention.messages).")
     if not found:
         name = clip(identifier, MAX_NAME)
-        raise fail(f"There is no message and no session {name!r}; `memory search` prints their ids.", MISUSED)
+        raise fail(f"There is no message or session {name!r}; `memory search` prints their ids.", MISUSED)
     if as_json:
         print_json(found)
         return

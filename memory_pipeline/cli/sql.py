@@ -24,13 +24,13 @@ MIN_VALUE_WIDTH = 20
 def sql(
     query: Annotated[
         str,
-        typer.Argument(metavar="QUERY", help='Like "select priority, count(*) from observations group by 1".'),
+        typer.Argument(metavar="QUERY", help='Such as "select priority, count(*) from observations group by 1".'),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="All rows as a JSON list of objects.")] = False,
 ) -> None:
     """Query the tables with SQL.
 
-    Every table is a view. Rows that are too wide for the window are shown as records, a column on each line.
+    Every table is a view. Rows that are too wide for the terminal are printed as records, one column per line.
     """
     try:
         names, rows = ask(Lake.from_settings(active_settings()), query)

@@ -273,16 +273,14 @@ def _print(data: dict[str, Any]) -> None:
         first = data["first_day"]
         say_pair("days not kept", f"{len(outside)}, before the first day, {first}, or in the future ({outside[0]} …)")
         if outside[0] < first:
-            say_pair(
-                "", f"`memory settings set start_date {outside[0]}`, then `memory backfill`, takes in the older ones"
-            )
+            say_pair("", f"`memory settings set start_date {outside[0]}`, then `memory backfill`, includes older days")
     command = "memory admin push" if data["is_made_elsewhere"] else "memory run --all"
     say_pair(
         "days to be sent" if data["is_made_elsewhere"] else "days out of date",
         f"{len(out_of_date)}" + (f" (last {out_of_date[-1]}); `{command}`" if out_of_date else ""),
     )
     if by_words := data["days_by_words"]:
-        say_pair("days without vectors", f"{len(by_words)} (last {by_words[-1]}), made by words alone until there are")
+        say_pair("days without vectors", f"{len(by_words)} (last {by_words[-1]}), compared by words until then")
     say_problems(data["problems"], data["set_aside"])
     for name, failed in data["failing_checks"].items():
         more = f" and {len(failed) - SHOWN} more days" if len(failed) > SHOWN else ""
@@ -296,13 +294,13 @@ def _print(data: dict[str, Any]) -> None:
         say_pair("windows to observe", f"{left}; `memory run --all`")
     if batch := data["batch"]:
         say_pair(
-            "batch that is out", f"{batch['requests']} requests, {batch['name']}; `memory admin batch` takes them in"
+            "pending batch", f"{batch['requests']} requests, {batch['name']}; `memory admin batch` collects the answers"
         )
     if unusable := data["segments_of_unusable_answers"]:
         say_pair("unusable answers", f"{unusable} segments with `parsed = false`; `memory sql` shows their `problem`")
     if waiting := data["reflections_waiting"]:
         day, why = list(waiting.items())[-1]
-        say_pair("reflections that wait", f"{len(waiting)} days for the model (last {day}): {why}")
+        say_pair("reflections waiting", f"{len(waiting)} days for the model (last {day}): {why}")
     if due := data["days_to_distil"]:
         say_pair("days to distil", f"{len(due)}; `memory run --all`, or at 05:00 while `memory ui` runs")
     if calls := data["model_calls_today"]:
@@ -345,11 +343,11 @@ def _print_automation(data: dict[str, Any]) -> None:
         runs = "run" if known["daemon"] else "do not run: `memory ui` or `memory admin service install` starts them"
         say_pair("sensors and schedules", runs + (f"; switched off: {', '.join(off)}" if off else ""))
         if since := known["stopped_since"]:
-            say(f"{'':<24}They have not run since {since:%Y-%m-%d %H:%M} UTC, and nothing was made after that.", "red")
+            say(f"{'':<24}The last run was at {since:%Y-%m-%d %H:%M} UTC; nothing has been updated since.", "red")
         for sentence in known["silent"].values():
             say(f"{'':<24}{sentence}", "red")
     told = ", ".join(f"{name} {size / 1e6:,.0f} MB" for name, size in data["sizes"].items() if size >= MEGABYTE)
     say_pair("on the disk", told or "less than a megabyte")
     if aged := data["no_longer_kept"]:
         days = {table: f"{n} days" if n != 1 else "1 day" for table, n in aged.items()}
-        say_pair("no longer kept", ", ".join(f"{'words' if t == WORDS else t} of {n}" for t, n in days.items()))
+        say_pair("deleted by retention", ", ".join(f"{'words' if t == WORDS else t} of {n}" for t, n in days.items()))

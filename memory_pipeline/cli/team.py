@@ -23,17 +23,19 @@ def team(
     people: Annotated[
         list[str] | None,
         typer.Option(
-            "--person", metavar="NAME=LAKE", help="One of the people, with the folder or URL of their lake; repeat it."
+            "--person",
+            metavar="NAME=LAKE",
+            help=("A person with the folder or URL of their lake; repeat for each person."),
         ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be offered.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Propose to a team's memory what two people have approved.
+    """Propose lines that two people have approved to a team's memory.
 
-    The workspace is the team's (MEMORY_WORKSPACE). Of each person only their promotions are read: the lines that they
-    let into their own MEMORY.md. What two of them have, in whatever words, becomes a proposal of the team, once;
-    `memory review` decides.
+    The workspace is the team's (MEMORY_WORKSPACE). Only promotions are read: the lines that each person
+    approved for their own MEMORY.md. A line that two people have, even in other words, becomes a proposal of the team
+    once; `memory review` decides.
     """
     settings = settings_of_call()
     lakes = _lakes(settings, people or [])
@@ -65,14 +67,14 @@ def _lakes(settings: Settings, people: list[str]) -> dict[str, Lake]:
         name, _, place = person.partition("=")
         if not name.strip() or not place.strip():
             raise fail(
-                f"{person!r} is not NAME=LAKE, as in ana=s3://bucket/ana or ben=/home/ben/.memory/lake.", MISUSED
+                f"{person!r} is not NAME=LAKE, such as ana=s3://bucket/ana or ben=/home/ben/.memory/lake.", MISUSED
             )
         if name in found:
             raise fail(f"{name} is named twice; each person has one lake.", MISUSED)
         lake = Lake(storage_at(place, settings))
         if "://" not in place and not Path(place).is_dir():
             raise fail(
-                f"{place} is not there; {name}'s lake is the folder that their `memory status` calls tables.", MISUSED
+                f"{place} does not exist; {name}'s lake is the folder that their `memory status` calls tables.", MISUSED
             )
         if lake.storage.files("promotions"):
             raise fail(
@@ -80,7 +82,7 @@ def _lakes(settings: Settings, people: list[str]) -> dict[str, Lake]:
             )
         found[name] = lake
     if len(found) < MIN_PEOPLE:
-        raise fail(f"At least {MIN_PEOPLE} people are needed: what one approves is theirs.", MISUSED)
+        raise fail(f"At least {MIN_PEOPLE} people are needed.", MISUSED)
     return found
 
 
@@ -95,4 +97,4 @@ def _outcome(offered: Offered) -> str:
     made = offered.made
     if made is None:
         return f"; not offered: {offered.reason}"
-    return f"; not added, since it is {made.known} already" if made.known else f"; offered as {made.proposal_id}"
+    return f"; not added, because it is already {made.known}" if made.known else f"; offered as {made.proposal_id}"

@@ -22,13 +22,13 @@ def ui(
         str,
         typer.Option(
             metavar="ADDRESS",
-            help="Address to listen on: another one only in a container whose port is published on 127.0.0.1.",
+            help="Address to listen on; change it only in a container whose port is published on 127.0.0.1.",
         ),
     ] = "127.0.0.1",
 ) -> None:
     """Start Dagster's UI and daemon; Ctrl-C stops them."""
     settings = active_settings()
-    with only_one(settings, "ui", f"The UI of {settings.workspace} is open already; use that one, or stop it first."):
+    with only_one(settings, "ui", f"The UI of {settings.workspace} is already open; use that one, or stop it first."):
         from memory_pipeline.defs.web_server import serve
 
         look_before_dagster(settings)

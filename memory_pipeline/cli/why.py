@@ -21,20 +21,20 @@ def why(
         str,
         typer.Argument(
             metavar="ID",
-            help="Of a proposal (p-…), reflection (r-, g-), observation (o-), segment (s-), friction pattern (f-), "
-            "distillation of a day, week or month (d-, w-, m-) or note (n-).",
+            help="The id of a proposal (p-…), reflection (r-, g-), observation (o-), segment (s-), friction pattern "
+            "(f-), distillation of a day, week or month (d-, w-, m-) or note (n-).",
         ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Trace a line back to the messages that it comes from.
 
-    Also what became of it; every message that carries it is shown with its file and line.
+    Prints its history and every supporting message with its file and line.
     """
     if not is_line(identifier):
         raise fail(
-            f"{identifier!r} is no id of a line; they look like p-20260305-001, r-…, o-…, d-… or f-20260305-001. "
-            f"A message or session is shown by `memory show {identifier}`.",
+            f"{identifier!r} is not the id of a line; such ids look like p-20260305-001, r-…, o-…, d-… or "
+            f"f-20260305-001. A message or session is shown by `memory show {identifier}`.",
             MISUSED,
         )
     settings = active_settings()
@@ -62,7 +62,7 @@ def _print(found: dict[str, Any]) -> None:
     for trace in found["traces"]:
         say(f"trace: {one_line(trace)}", "dim")
     if not found["said"]:
-        say("\nNothing that was said carries it.", "yellow")
+        say("\nNo message supports it.", "yellow")
     for said in found["said"]:
         if said.get("missing"):
             say(f"\nmessage {said['message_id']} is no longer in the tables", "yellow")

@@ -194,7 +194,7 @@ def test_the_folder_it_is_started_in_counts_for_nothing_and_it_leaves_nothing_be
 
     second = Ui(tmp_path)
     assert second.process.wait(120) == 1
-    assert f"The UI of {tmp_path / 'workspace'} is open already" in second.log.read_text().replace("\n", " ")
+    assert f"The UI of {tmp_path / 'workspace'} is already open" in second.log.read_text().replace("\n", " ")
 
     assert len(ui.processes()) > 2
     os.kill(ui.process.pid, signal.SIGKILL)

@@ -177,7 +177,7 @@ def test_filters_take_names_as_they_are_written(home: Path, command: str) -> Non
 def test_show_of_what_is_not_there(home: Path, name: str) -> None:
     out, err = told(home, "show", name, code=2)
     assert out == ""
-    assert err.startswith("There is no message and no session '") and err.endswith("`memory search` prints their ids.")
+    assert err.startswith("There is no message or session '") and err.endswith("`memory search` prints their ids.")
     assert len(err) < 700
 
 

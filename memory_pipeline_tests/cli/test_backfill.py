@@ -91,8 +91,8 @@ def test_without_a_word_it_only_says_what_it_would_take(tmp_path: Path) -> None:
     assert asked.returncode == 0, asked.stderr
     assert "5 with sessions, 2025-01-30 to 2025-03-04; 0 are up to date, 5 are left" in asked.stderr
     assert "5 files with 50 messages" in asked.stderr
-    assert "none is set, so it takes no tokens and costs nothing" in asked.stderr
-    assert "nothing was measured yet" in asked.stderr
+    assert "none is set: no tokens, no cost" in asked.stderr
+    assert "unknown yet; estimated after the first month" in asked.stderr
     assert "Nothing was run. `memory backfill --yes`" in asked.stderr
     assert not Lake(tmp_path / ".memory-pipeline" / "lake").days("observations")
 
@@ -104,8 +104,8 @@ def test_without_a_word_it_only_says_what_it_would_take(tmp_path: Path) -> None:
         (["--from", "2125-03-01"], 2, "--from 2125-03-01 is in the future: today is"),
         (["--to", "2125-03-01"], 2, "--to 2125-03-01 is in the future"),
         (["--from", "March"], 2, "'March' is not a day; write it as YYYY-MM-DD."),
-        (["--workers", "4"], 2, "`--workers` is gone: Dagster runs a backfill in parallel."),
-        (["--json"], 2, "--json asks nothing: add --yes."),
+        (["--workers", "4"], 2, "`--workers` was removed: Dagster runs a backfill in parallel."),
+        (["--json"], 2, "--json cannot ask for confirmation: add --yes."),
         (["--from", "2025-02-04", "--to", "2025-02-09"], 1, "No day from 2025-02-04 to 2025-02-09 has a session; "),
     ],
 )
@@ -170,12 +170,12 @@ def test_when_the_budget_is_used_up_the_months_that_are_left_wait(tmp_path: Path
     with openai_server(lambda asked: Say(quoting(asked), tokens=(3_000, 1_000))) as server:
         env = environment(server, MEMORY_DAILY_BUDGET_TOKENS="13000")
         short = memory(tmp_path, *call, env=env)
-        assert "The next call goes on. The budget of" in short.stderr, short.stderr
+        assert "Run the command again to resume. The budget of" in short.stderr, short.stderr
         assert "gpt-5-mini: 5 calls" in short.stderr and "a call on each" in short.stderr
         lake = Lake(tmp_path / ".memory-pipeline" / "lake")
         assert date(2025, 3, 4) not in lake.days("observations")
         whole = memory(tmp_path, *call, env=environment(server))
-        assert whole.returncode == 0 and "The next call goes on" not in whole.stderr, whole.stderr
+        assert whole.returncode == 0 and "Run the command again to resume" not in whole.stderr, whole.stderr
         assert len(server.requests) == 5  # nothing was paid twice
 
 

@@ -38,7 +38,7 @@ def rounds(home: Path, server: BatchServer, env: dict[str, str]) -> list[str]:
         assert done.returncode == 0, done.stdout + done.stderr
         said.append(done.stdout)
         server.end()
-        if "no request is left" in done.stdout:
+        if "none has a request for a batch" in done.stdout:
             return said
     raise AssertionError(f"it does not end: {said}")
 
@@ -76,7 +76,10 @@ def observed(home: Path) -> list[Any]:
 def test_nothing_is_sent_unless_somebody_agrees(tmp_path: Path) -> None:
     with batch_server(quoting) as server:
         done = memory(tmp_path, "admin", "batch", *CALL, env=environment(server))
-        assert done.returncode == 0 and "Nothing is sent. `memory admin batch --yes` sends it." in done.stdout
+        assert (
+            done.returncode == 0
+            and ("Nothing was sent. `memory admin batch --yes` skips the confirmation.") in done.stdout
+        )
         broke = memory(
             tmp_path, "admin", "batch", "--yes", *CALL, env=environment(server, MEMORY_DAILY_BUDGET_USD="0.0001")
         )
@@ -86,7 +89,7 @@ def test_nothing_is_sent_unless_somebody_agrees(tmp_path: Path) -> None:
         some = memory(
             tmp_path, "admin", "batch", "--yes", *CALL, env=environment(server, MEMORY_DAILY_BUDGET_USD="0.03")
         )
-        assert some.returncode == 0 and "More is left for later" in some.stdout
+        assert some.returncode == 0 and "The rest must wait" in some.stdout
         assert 0 < len(state(tmp_path)["open"]["requests"]) < 8
 
 
@@ -125,7 +128,7 @@ def test_killed_before_it_knew_the_batch_it_finds_it_and_sends_none_twice(tmp_pa
         assert state(tmp_path)["open"]["handle"] is None
         assert "is not done yet" in memory(tmp_path, "admin", "batch", "--yes", *CALL, env=env).stdout
         server.end()
-        assert "Taken in: batch batch_1" in memory(tmp_path, "admin", "batch", "--yes", *CALL, env=env).stdout
+        assert "Received batch batch_1" in memory(tmp_path, "admin", "batch", "--yes", *CALL, env=env).stdout
         keys = [line["custom_id"] for lines in server.lines.values() for line in lines]
         assert len(keys) == len(set(keys))
 
@@ -142,7 +145,7 @@ def test_what_the_batch_refuses_is_left_to_the_run(tmp_path: Path) -> None:
 
     with batch_server(picky) as server:
         said = "".join(rounds(tmp_path, server, environment(server)))
-        assert "1 refused; `memory run` asks them alone: " in said and "not this one" in said
+        assert "1 refused; `memory run` sends them individually: " in said and "not this one" in said
         assert sum(asked.prompt == refused[0] for asked in server.batched) == 1
         ran = memory_json(tmp_path, "run", *CALL, env=environment(server))
     assert server.requests[0].prompt == refused[0]

@@ -14,7 +14,7 @@ FAILED, MISUSED = 1, 2
     [
         (["run", "--from", "2026-02-30"], MISUSED, "'2026-02-30' is not a day; write it as YYYY-MM-DD."),
         (["run", "--from", "2026-03-02", "--to", "2026-03-01"], MISUSED, "--from 2026-03-02 is after --to 2026-03-01."),
-        (["run", "--all", "--to", "2026-03-01"], MISUSED, "--all takes every day"),
+        (["run", "--all", "--to", "2026-03-01"], MISUSED, "--all selects every day"),
         (["run", "--sessions", "/does/not/exist"], MISUSED, "/does/not/exist is not a directory that can be read"),
         (["why", "nonsense"], MISUSED, "'nonsense' is no id"),
         (["why", "p-20260305-001"], FAILED, "There is no p-20260305-001"),
@@ -58,7 +58,7 @@ def test_an_empty_directory_is_told_and_no_examples_are_run_instead(tmp_path: Pa
     empty.mkdir()
     result = memory(tmp_path / "home", "run", "--sessions", str(empty))
     assert result.returncode == FAILED
-    assert f"There is no session in {empty}." in result.stderr
+    assert f"No session was found in {empty}." in result.stderr
     assert not (tmp_path / "home" / ".memory-pipeline").exists()
 
 

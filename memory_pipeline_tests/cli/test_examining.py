@@ -146,8 +146,8 @@ def test_careful_answers_pass(answers: Answering, context: int) -> None:
         (copying, r"It copies the format of the answer, \d+ times, instead of filling it in\."),
         (repeating, r"It says the same again and again\."),
         (all_high, r"It marks everything as high"),
-        (lambda asked: PROSE, r"It answered, but not so that it can be used"),
-        (lambda asked: in_tags([]), r"It answered, but kept nothing"),
+        (lambda asked: PROSE, r"Its answer cannot be used"),
+        (lambda asked: in_tags([]), r"Its answer has no facts"),
         (poor, r"It finds 0\.\d\d of the facts, and quotes without a model 0\.\d\d\."),
         (junk, r"0\.\d\d of its facts are not worth keeping, and 0\.\d\d of the quotes\."),
     ],
@@ -158,7 +158,7 @@ def test_a_bad_model_fails_with_the_reason_and_what_else_to_try(answers: Answeri
     assert "failed the examination: recall" in result.stdout and "A larger model" in result.stderr
 
     refused, _ = examined(answers, "--yes", "--model", "openai:local")
-    assert refused.exit_code == 1 and refused.stderr.endswith("Nothing is set; all stays as it was.\n")
+    assert refused.exit_code == 1 and refused.stderr.endswith("Nothing was changed.\n")
     assert load_settings().observer.model is None
 
 
@@ -206,7 +206,7 @@ def test_a_model_that_failed_is_not_asked_and_status_says_why(
     told = CliRunner().invoke(app, ["status"]).stdout
     assert "failed the examination: recall" in told and "It says the same again and again. It is not asked." in told
     examine_before_a_run(settings, as_json=True)
-    assert "The model failed its examination and is not asked" in capsys.readouterr().err
+    assert "The model failed its examination and is not used" in capsys.readouterr().err
 
     examined(careful)
     assert "passed the examination: recall" in CliRunner().invoke(app, ["status"]).stdout
@@ -239,7 +239,7 @@ def test_the_first_run_at_a_terminal_examines_a_model_that_was_set_by_hand(tmp_p
             with Terminal(tmp_path / "home", "run", env=env) as terminal:
                 if times == 1:
                     terminal.sees("This model was not examined yet")
-                terminal.sees("The model failed its examination and is not asked")
+                terminal.sees("The model failed its examination and is not used")
                 terminal.process.kill()
             asked.append(len(server.requests))
         assert asked[0] == asked[1] > 0

@@ -146,7 +146,7 @@ def test_one_is_explained_with_its_change_its_days_and_every_word(patterns: Lake
     assert "2025-03-04  2 times in 2 sessions, 1 h 04 min lost" in lines
     assert "2025-03-05  3 times in 3 sessions, 1 h 04 min lost" in lines
     assert any(line.endswith("fix approved (command)") for line in lines)
-    told = lines[lines.index("What was said:") + 1 :]
+    told = lines[lines.index("Evidence:") + 1 :]
     assert told == [
         "2025-03-04 09:00  user in pi “session s1”",
         f"“{UV}”",
@@ -161,7 +161,7 @@ def test_one_that_ended_says_when_and_a_message_that_is_gone_is_told(patterns: L
     put(patterns, "friction_clusters", pattern(7, "Gone.", evidence=[{"message_id": "m-0", "start": 0, "end": 4}]))
     assert "message m-0 is no longer in the tables" in shown("f-20250305-007")
     assert "2025-03-03  ended" in shown(OLD)
-    assert "nothing that is on record" in shown(OLD)
+    assert "nothing recorded" in shown(OLD)
 
 
 def test_a_change_that_is_a_diff_keeps_its_lines(patterns: Lake) -> None:
@@ -242,15 +242,19 @@ TOMORROW = f"{datetime.now(UTC).date() + timedelta(days=2)}"
     ("args", "code", "sentence"),
     [
         (("f-20250305-999",), FAILED, "There is no friction pattern f-20250305-999; `memory friction` lists"),
-        (("p-20250305-001",), MISUSED, "no id of a friction pattern; they look like f-20260305-001. `memory why p-2"),
-        (("nonsense\x1b[2J",), MISUSED, "no id of a friction pattern"),
+        (
+            ("p-20250305-001",),
+            MISUSED,
+            "not the id of a friction pattern; they look like f-20260305-001. `memory why p-2",
+        ),
+        (("nonsense\x1b[2J",), MISUSED, "not the id of a friction pattern"),
         (("f-1",), MISUSED, "`memory friction` lists them."),
-        ((U, "--ended"), MISUSED, "An ID names one pattern"),
-        (("--kind", "typo"), MISUSED, "'typo' is no kind of friction; the kinds are repeated_correction, "),
+        ((U, "--ended"), MISUSED, "ID selects one pattern"),
+        (("--kind", "typo"), MISUSED, "'typo' is not a kind of friction; expected one of repeated_correction, "),
         (("--project", "nowhere"), MISUSED, "No session of a project 'nowhere' was read; known are kiln, shop."),
         (("--since", TOMORROW), MISUSED, f"--since {TOMORROW} is in the future; today is "),
         (("--since", "2025-02-30"), MISUSED, "2025-02-30"),
-        (("--since", "2025-03-01", "--days", "3"), MISUSED, "--since and --days both say from when on"),
+        (("--since", "2025-03-01", "--days", "3"), MISUSED, "--since and --days both set the first day"),
         (("--days", "0"), MISUSED, "--days"),
         (("--days", "99999999"), MISUSED, "--days"),
     ],

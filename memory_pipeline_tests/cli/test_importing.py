@@ -118,7 +118,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_offered(home: Path, setting
 def test_nobody_can_be_asked_without_a_terminal(home: Path, settings: Settings) -> None:
     found = memory(home, "import", env=env_of(settings))
     assert found.returncode == 2
-    assert "Nothing was offered: nobody can be asked here." in found.stderr
+    assert "Nothing was offered: there is no terminal to ask for confirmation." in found.stderr
     assert Lake(settings.lake_dir).read("remembered").is_empty()
 
 
@@ -136,8 +136,8 @@ def test_at_a_terminal_it_asks_before_it_stores(home: Path, settings: Settings) 
 def test_a_wrong_call_says_what_was_expected(home: Path, settings: Settings) -> None:
     cases = {
         ("--from", "cursor"): "expected one of claude-code, codex, gemini, claude-mem, project.",
-        ("--json",): "add --yes to offer the lines, or --dry-run to only see them.",
-        ("a.md", "--from", "codex"): "Name either PATH or --from",
+        ("--json",): "add --yes to offer the lines, or --dry-run to see them.",
+        ("a.md", "--from", "codex"): "Give either PATH or --from",
     }
     told = {args: memory(home, "import", *args, env=env_of(settings)) for args in cases}
     assert [found.returncode for found in told.values()] == [2] * len(cases)

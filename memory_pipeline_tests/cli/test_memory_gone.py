@@ -47,7 +47,7 @@ def test_it_is_told_by_status_and_run_and_put_back_by_review(settings: Settings,
     assert said in memory(tmp_path, "status", env=env).stdout.replace("\n", "")
     run = memory(tmp_path, "run", env=env)
     assert run.returncode == 1
-    assert said in run.stdout and f"Not all is well: {said}" in run.stderr
+    assert said in run.stdout and f"Problems: {said}" in run.stderr
 
     review = memory(tmp_path, "review", "--approve", TABS, env=env)
     assert f"{path} was gone; it was put back from {copy}" in review.stderr

@@ -201,7 +201,7 @@ def test_reflections_that_wait_for_a_model_are_told_everywhere(tmp_path: Path) -
         summary = memory_json(tmp_path, *call, env=broke)
         waiting = memory_json(tmp_path, "status", env=broke)["reflections_waiting"]
         told = memory(tmp_path, "status", env=broke).stdout
-        assert not server.requests and "MEMORY_DAILY_BUDGET_USD" in told and "reflections that wait" in told
+        assert not server.requests and "MEMORY_DAILY_BUDGET_USD" in told and "reflections waiting" in told
         memory_json(tmp_path, *call, env=env)
         after = memory_json(tmp_path, "status", env=env)
     assert summary["checks"]["failing"]["reflections/no_silent_zero"] == summary["days"] == list(waiting)
@@ -255,10 +255,13 @@ def test_estimating_for_a_person(tmp_path: Path) -> None:
         result = memory(tmp_path, "run", "--estimate", "--all", "--sessions", str(EXAMPLES), env=environment(server))
         assert server.requests == []
     assert result.returncode == 0, result.stderr
-    assert "2026-03" in result.stdout and "Nothing was asked" in result.stdout
+    assert "2026-03" in result.stdout and "No model was called" in result.stdout
     assert "OPENAI" not in result.stdout
     broke = {"OBSERVER_MODEL": "openai:gpt-5-mini", "MEMORY_DAILY_BUDGET_USD": "0"}
-    assert "never done" in memory(tmp_path, "run", "--estimate", "--all", "--sessions", str(EXAMPLES), env=broke).stdout
+    assert (
+        "never completes"
+        in memory(tmp_path, "run", "--estimate", "--all", "--sessions", str(EXAMPLES), env=broke).stdout
+    )
     nothing = memory(tmp_path, "run", "--estimate", "--all", "--sessions", str(EXAMPLES))
     assert "No model is set for observations (OBSERVER_MODEL)" in nothing.stdout
     assert "No model is set for reflections (REFLECTOR_MODEL)" in nothing.stdout

@@ -135,7 +135,7 @@ def test_what_cannot_be_used_is_not_fetched(removed: str, said: str, tmp_path: P
 def test_terms_offline_and_nobody_to_ask(tmp_path: Path, hub: Hub) -> None:
     done = models(tmp_path, hub.url, "fetch", NAME)
     assert done.returncode == MISUSED
-    assert "--yes fetches it" in one_line(done.stderr)
+    assert "Add `--yes` to skip it" in one_line(done.stderr)
     done = models(tmp_path, hub.url, "fetch", NAME, "--yes", HF_HUB_OFFLINE="1")
     assert done.returncode == FAILED
     assert "HF_HUB_OFFLINE is set" in one_line(done.stderr)
@@ -148,5 +148,5 @@ def test_terms_offline_and_nobody_to_ask(tmp_path: Path, hub: Hub) -> None:
 
 def test_the_bundled_model_needs_no_fetching(tmp_path: Path) -> None:
     done = models(tmp_path, "http://127.0.0.1:9", "fetch", "all-MiniLM-L6-v2")
-    assert (done.returncode, done.stdout) == (0, "all-MiniLM-L6-v2 is bundled; there is nothing to fetch.\n")
+    assert (done.returncode, done.stdout) == (0, "all-MiniLM-L6-v2 is bundled; there is nothing to download.\n")
     assert "all-MiniLM-L6-v2 (set)" in models(tmp_path, "http://127.0.0.1:9").stdout

@@ -18,4 +18,4 @@ def test_status_counts_the_days(tmp_path: Path) -> None:
     assert "no longer kept          words of 1 day, embeddings of 2 days" in told
     shown = memory(tmp_path, "show", "s0").stdout
     assert "Never use npm." in shown and "(the words are no longer kept)" in shown
-    assert "no longer kept" not in memory(tmp_path, "show", "s1").stdout
+    assert "deleted by retention" not in memory(tmp_path, "show", "s1").stdout

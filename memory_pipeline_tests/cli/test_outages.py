@@ -46,7 +46,7 @@ def test_without_the_server_the_day_is_done_by_words_and_it_is_said(home: Path) 
     for _ in range(2):  # the second time there is nothing else to do
         result = memory(home, "run", env=down)
         assert result.returncode == FAILED
-        assert "Not all is well: There are no vectors, and lines are compared by their words alone: " in result.stderr
+        assert "Problems: : There are no vectors, and lines are compared by their words alone: " in result.stderr
         assert f"The Qdrant server at {url} does not answer" in result.stderr
         assert "all up to date" not in result.stderr
         assert "1 days, without embeddings (last 2025-03-05)" in result.stdout
@@ -78,12 +78,12 @@ def test_what_is_damaged_is_named_with_its_place_and_made_again(home: Path) -> N
     assert "vectors are not in the index; `memory run --all` makes them anew." in told
     assert "passages are not in the index; `memory run --all` makes them anew." in told
     for place in (*(f"{collection}.broken-1" for collection in collections), f"{table}.broken-1"):
-        assert f"set aside               {place}" in told
+        assert f"quarantined             {place}" in told
     assert "days out of date        1" in told
     result = memory(home, "run", env=env(home))
     assert result.returncode == 0, result.stderr
     assert "all up to date" not in result.stderr
-    assert f"set aside               {table}.broken-1" in result.stdout
+    assert f"quarantined             {table}.broken-1" in result.stdout
     assert "Then delete it." in result.stdout
     status = memory_json(home, "status", env=env(home))
     assert (status["problems"], status["days_out_of_date"], len(status["set_aside"])) == ([], [], 3)
@@ -111,7 +111,7 @@ def test_without_the_model_the_day_is_done_by_words_and_it_is_said(home: Path) -
         "There are no new vectors, and lines are compared by their words alone: EMBEDDING_MODEL='/nowhere/a-model'"
     )
     assert [line.startswith(sentence) for line in result.stderr.splitlines()].count(True) == 1
-    assert "Not all is well" not in result.stderr
+    assert "Problems: " not in result.stderr
     assert "fetch the model first" in result.stdout
     assert RULE in in_review(home)
     status = memory_json(home, "status", env=without)

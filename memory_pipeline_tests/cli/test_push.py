@@ -105,7 +105,7 @@ def test_only_what_was_said_is_sent_and_only_once(server: ObjectServer, url: str
 
     server.counts.clear()
     again = memory(tmp_path, "admin", "push", url, "--sessions", f"{folder}", env=server.env)
-    assert again.stdout == f"{url} has all that is said here: nothing was sent.\n"
+    assert again.stdout == f"{url} is up to date: nothing was sent.\n"
     assert not server.counts["PUT"] and not server.counts["DELETE"]
     assert not list((tmp_path / ".memory-pipeline").glob("lake/*/*.parquet"))
 
@@ -293,7 +293,7 @@ def test_a_look_at_the_state_of_a_laptop_sends_nothing(
     server.counts.clear()
     env = server.env | {"MEMORY_LAKE": url, "MEMORY_SESSION_DIRS": f"{folder}"}
     told = memory(tmp_path, "status", env=env).stdout
-    assert f"days to be sent         1 (last {DAYS[2]}); `memory admin push`" in told and "not well" not in told
+    assert f"days to be sent         1 (last {DAYS[2]}); `memory admin push`" in told and "problem" not in told
     assert "none here: another machine makes memory" in memory(tmp_path, "doctor", env=env).stdout
     assert not server.counts["PUT"]
     memory(tmp_path, "admin", "push", env=env)
@@ -374,11 +374,11 @@ def test_another_zone_than_the_lakes_is_refused(server: ObjectServer, url: str, 
 def test_what_cannot_be_pushed_is_one_sentence(server: ObjectServer, url: str, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     sessions = ("--sessions", f"{folder}")
-    nowhere = "There is no bucket to push to: name one like s3://bucket/prefix"
+    nowhere = "There is no bucket to push to: give one such as s3://bucket/prefix"
     env = server.env
     assert nowhere in refused(tmp_path, "admin", "push", *sessions, env=env, code=2)
     assert nowhere in refused(tmp_path, "admin", "push", f"file://{tmp_path}/lake", *sessions, env=env, code=2)
-    assert "There is no session in" in refused(
+    assert "No session was found in" in refused(
         tmp_path, "admin", "push", url, "--sessions", f"{tmp_path / 'empty'}", env=env, code=1
     )
     assert "no directory to look in" in refused(
@@ -422,7 +422,7 @@ def test_a_server_without_sessions_waits_for_a_push_and_shows_no_examples(
     server: ObjectServer, url: str, tmp_path: Path
 ) -> None:
     told = refused(tmp_path, "run", "--no-review", env=server.env | {"MEMORY_LAKE": url}, code=1)
-    assert f"nothing was pushed to {url}: call `memory admin push` where the sessions are" in told
+    assert f"nothing was pushed to {url}: run `memory admin push` on the machine with the sessions" in told
     assert not stored(url)
 
 

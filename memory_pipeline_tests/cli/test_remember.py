@@ -71,5 +71,5 @@ def test_what_cannot_be_a_line_is_told(settings: Settings, tmp_path: Path, args:
 def test_without_a_workspace_it_says_how_to_make_one(tmp_path: Path) -> None:
     found = memory(tmp_path, "remember", RULE)
     assert (found.stdout, found.returncode) == ("", 1)
-    assert "`memory run` makes the workspace" in found.stderr
+    assert "There is no workspace yet" in found.stderr
     assert not (tmp_path / ".memory-pipeline").exists()

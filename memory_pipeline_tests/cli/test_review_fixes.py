@@ -92,9 +92,9 @@ def test_keys_show_and_decide_them(home: Path) -> None:
         terminal.sees(f"3 of 3 · {AGENTS}")
         terminal.sees("+    pytest -x")
         terminal.press("e")
-        terminal.sees("A change of this kind is edited in REVIEW.md")
+        terminal.sees("Edit this kind of change in REVIEW.md")
         terminal.press("a")
-        terminal.sees("That was all.")
+        terminal.sees("There are no more proposals.")
         terminal.press("q")
         terminal.sees("make this change in AGENTS.md, Tests")
         assert terminal.ends() == 0

@@ -59,7 +59,9 @@ def in_memory(home: Path) -> list[str]:
     return re.findall(r"^- \(.*?\) (.*?) <!--", text, re.M)
 
 
-def decided(home: Path, keys: str, *, seen: str = "That was all.", env: dict[str, str] | None = None) -> str:
+def decided(
+    home: Path, keys: str, *, seen: str = "There are no more proposals.", env: dict[str, str] | None = None
+) -> str:
     """Press these keys, then q at the end; what was shown."""
     with Terminal(home, "review", env=env) as terminal:
         terminal.sees("1 of 3")
@@ -118,7 +120,7 @@ def test_the_line_can_be_edited_anywhere(home: Path) -> None:
 @pytest.mark.parametrize("keys", ["e\n", "e\x15\n", "e\x01\x0b\x04"], ids=["unchanged", "emptied", "end of input"])
 def test_an_edit_that_changes_nothing_decides_nothing(home: Path, keys: str) -> None:
     shown = decided(home, f"{keys}lll")
-    assert "Not changed, not decided." in shown
+    assert "Unchanged; still pending." in shown
     assert states(home) == ["pending"] * 3
 
 
@@ -131,7 +133,7 @@ def test_ctrl_c_gives_up_an_edit_and_not_the_review(home: Path) -> None:
         terminal.sees("all wrong")
         time.sleep(1)  # Python's input() takes no signal between showing a key and waiting for the next one
         terminal.press("\x03")
-        terminal.sees("Not changed, not decided.")
+        terminal.sees("Unchanged; still pending.")
         terminal.sees("1 of 3")
         terminal.press("rllq")
         assert terminal.ends() == 0
@@ -153,7 +155,7 @@ def test_the_last_step_can_be_undone_until_the_next_is_taken(home: Path) -> None
         terminal.press("u")
         terminal.sees("2 of 3")
         terminal.press("u")
-        terminal.sees("Nothing to undo: what came before is recorded.")
+        terminal.sees("Nothing to undo: earlier decisions are recorded.")
         terminal.press("q")
         assert terminal.ends() == 0
     assert states(home) == ["rejected", "pending", "pending"]
@@ -183,13 +185,13 @@ def test_a_wrong_key_tells_the_right_ones_and_decides_nothing(home: Path) -> Non
         terminal.sees("1 of 3")
         for wrong in ("x", "ü", "\x1b[A", "\x1bOB", "\x1b[15~", "\x1b"):  # letters, arrows, F5, escape
             terminal.press(wrong)
-            terminal.sees("That key does nothing here. These do:")
+            terminal.sees("Unknown key. The keys are:")
             terminal.sees("?  this list")
         terminal.press("\n?")
         terminal.sees("a  approve")
         terminal.press("q")
         assert terminal.ends() == 0
-    assert terminal.text.count("does nothing here") == 6
+    assert terminal.text.count("Unknown key") == 6
     assert states(home) == ["pending"] * 3
 
 
@@ -359,7 +361,7 @@ def test_a_terminal_without_utf_8_shows_what_it_can_and_loses_nothing(tmp_path: 
         terminal.press("e")
         terminal.sees("Type the whole line")
         terminal.press("\n")
-        terminal.sees("Not changed")
+        terminal.sees("Unchanged")
         terminal.press("ae ok\nlq")
         assert terminal.ends() == 0
     assert in_memory(tmp_path) == [lines[0], f"{lines[1]} ok"]

@@ -78,6 +78,6 @@ def test_of_a_fix_that_a_person_makes_it_says_what_there_is_to_do(
     text = settings.review_file.read_text("utf-8")
     settings.review_file.write_text(text.replace("- [ ] `f-", "- [x] `f-"), "utf-8")
     assert told(settings, capsys) == (
-        "REVIEW.md: 1 approved (in MEMORY.md), 1 approved (to be made by you)\n"
+        "REVIEW.md: 1 approved (in MEMORY.md), 1 approved (for you to apply)\n"
         "f-20250305-001: make this change in AGENTS.md, or have your agent make it:\n  +pytest -x\n"
     )

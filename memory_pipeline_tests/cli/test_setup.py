@@ -114,7 +114,7 @@ def test_where_nothing_is_found_it_says_what_would_do(folder: Path, file: Path) 
 def test_without_sessions_it_says_that_no_cost_can_be_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     told = done()
-    assert "There are no sessions of a coding agent yet" in told and "a day:" not in told
+    assert "No session of a coding agent was found yet" in told and "a day:" not in told
     assert re.search(r"^  1  openai:gpt-5-mini  OPENAI_API_KEY is set$", told, re.M)
 
 
@@ -169,7 +169,7 @@ def test_an_agent_is_tried_and_set(folder: Path, file: Path) -> None:
     quotes, answered = re.split(r"\ncodex: [1-9]\d* of one session\n", told.split("Quotes, without a model: ")[1])
     assert quotes.count("🔴") >= 1 and answered.count("  🔴 ") >= 4
     assert "codex passed the examination: recall 0." in answered
-    assert "price not known" in told and f"{file} says so from now on" in told
+    assert "price not known" in told and f"{file} now has this setting" in told
     asked = (folder / "asked").read_text()
     assert "You keep the memory of a person" in asked and asked.count("parcel") > 3
     settings = load_settings()
@@ -256,11 +256,11 @@ def test_ollama_is_set_with_the_context_that_it_runs_the_model_with(
     ("code", "said"),
     [
         ("import sys; sys.exit('not logged in')", "`codex`: ended with code 1: not logged in"),
-        ("print('I cannot help with that.')", "It answered, but not so that it can be used"),
-        ("print('<observations></observations>')", "It answered, but"),
+        ("print('I cannot help with that.')", "Its answer cannot be used"),
+        ("print('<observations></observations>')", "Its answer has no facts"),
         (
             "print('<observations><facts>\\n* \\U0001f534 rule [#1] Zebras eat hay.\\n</facts></observations>')",
-            "It answered, but nothing that was said carries any line of it.",
+            "Its answer has facts, but the session supports none of them.",
         ),
     ],
     ids=["failed", "prose", "empty", "made up"],
@@ -271,7 +271,7 @@ def test_what_does_not_work_is_told_and_not_set(code: str, said: str, folder: Pa
     file.write_text('[observer]\nmodel = "openai:gpt-5-mini"\n')
     told = refused(1, "--yes", "--model", "codex")
     assert said in told and "(no login found; run `codex login`)" in told
-    assert told.endswith("Nothing is set; all stays as it was.\n")
+    assert told.endswith("Nothing was changed.\n")
     assert file.read_text() == '[observer]\nmodel = "openai:gpt-5-mini"\n'
     assert not list((file.parent / "backups").glob("settings.toml.*"))
 
@@ -355,7 +355,7 @@ def test_it_asks_once_and_sets_what_was_named(tmp_path: Path, folder: Path, file
         terminal.sees("Which one?")
         terminal.press("1\n")
         terminal.sees("At this speed a day takes about")
-        terminal.sees("says so from now on")
+        terminal.sees("now has this setting")
         assert terminal.process.wait(60) == 0
     assert "codex exec" in file.read_text() and SECRET not in terminal.text
 
@@ -365,6 +365,6 @@ def test_nothing_is_set_by_just_enter(tmp_path: Path, folder: Path, file: Path) 
     with at_terminal(tmp_path, folder) as terminal:
         terminal.sees("Which one?")
         terminal.press("\n")
-        terminal.sees("Nothing is set; all stays as it was.")
+        terminal.sees("Nothing was changed.")
         assert terminal.process.wait(60) == 0
     assert not file.exists() and not (folder / "asked").exists()

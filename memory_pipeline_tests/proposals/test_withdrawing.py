@@ -74,7 +74,7 @@ def test_a_review_file_that_cannot_be_read_may_hold_the_decision(tmp_path: Path,
     work = Work(tmp_path, slow)
     work.run()
     put(work.lake, "friction_clusters", over(slow))
-    work.review.write_text("nothing of ours", "utf-8")
+    work.review.write_text("no lines of memory_pipeline", "utf-8")
     assert (work.run().withdrawn, work.status()) == ({}, {ONE: PENDING})
     assert list(work.run().withdrawn) == [ONE]
 

@@ -23,7 +23,7 @@ from memory_pipeline_tests.sessions.machine import Machine
 
 DAY = date(2025, 3, 5)
 NINE = utc("2025-03-05T09:00")
-NOT_STARTED = "Not started: a model command of the pipeline is above this one.\n"
+NOT_STARTED = "Not started: a model command of the pipeline started this process.\n"
 
 # What `pi -p PROMPT` does: it writes a session, and then an extension of it starts the pipeline.
 MODEL_COMMAND = """
