@@ -128,8 +128,8 @@ def bring_up_to_date(stage: Stage, lake: Lake, day: date) -> Built | None:
             raise built.failure
         return built
     raise TryAgainLaterError(
-        f"{lake.place(stage.tables[0], day)} was written by another machine {MAX_TRIES} times whenever this one was "
-        "about to: run it again, with fewer at once."
+        f"{lake.place(stage.tables[0], day)} was rewritten by another machine during each of {MAX_TRIES} attempts: "
+        f"run it again, with fewer machines at once."
     )
 
 

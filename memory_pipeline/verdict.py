@@ -21,8 +21,8 @@ class Verdict:
     def sentence(self) -> str:
         """A sentence with what was checked and, if anything, what is wrong."""
         if self.passed:
-            return f"{self.judged}: all is well.{self.also}" if self.judged else f"All is well.{self.also}"
-        worst, *others = self.offenders or ["it is not as it should be, and why cannot be said"]
+            return f"{self.judged}: no problems.{self.also}" if self.judged else f"No problems.{self.also}"
+        worst, *others = self.offenders or ["failed for an unknown reason"]
         more = f" And {len(others)} more." if others else ""
         return f"{f'{self.judged}: ' if self.judged else ''}{worst.rstrip('.')}.{more}{self.also}"
 
@@ -31,7 +31,7 @@ def judge_ratio(tokens: int, of: int, band: tuple[float, float], least: int) -> 
     """Judge whether `tokens` condense their source within the band; a source below `least` passes."""
     numbers: dict[str, float | int | str] = {"tokens": tokens, "of_tokens": of, "band": f"{band[0]} to {band[1]}"}
     if of < least:
-        judged = f"{of:,} tokens are too few to judge, with fewer than {least}"
+        judged = f"{of:,} tokens are too few to judge (fewer than {least})"
         return Verdict(True, numbers | {"judged": f"not below {least} tokens"}, judged=judged)
     ratio = tokens / of
     passed = band[0] <= ratio <= band[1]
@@ -43,6 +43,8 @@ def judge_ratio(tokens: int, of: int, band: tuple[float, float], least: int) -> 
 def _why(tokens: int, of: int, band: tuple[float, float]) -> str:
     ratio = tokens / of
     way = (
-        f"less than {band[0]:.1%}, so much is lost" if ratio < band[0] else f"more than {band[1]:.1%}, hardly condensed"
+        f"less than {band[0]:.1%}: too much is lost"
+        if ratio < band[0]
+        else (f"more than {band[1]:.1%}: hardly condensed")
     )
     return f"{tokens} tokens of {of} is {ratio:.1%}, {way}"

@@ -112,8 +112,8 @@ def test_a_day_that_is_made_anew_is_judged_anew(lake: Lake, instance: dg.Dagster
 def test_a_result_says_what_was_judged_and_what_is_wrong(lake: Lake, instance: dg.DagsterInstance) -> None:
     assert run(instance, tags=RANGE).success
     of_all, *by_day = evaluations(instance, "compression_ratio")
-    assert of_all.description == "3 days: all is well."
-    assert all("tokens of" in f"{e.description}" and f"{e.description}".endswith("all is well.") for e in by_day)
+    assert of_all.description == "3 days: no problems."
+    assert all("tokens of" in f"{e.description}" and f"{e.description}".endswith("no problems.") for e in by_day)
     frame = lake.read("observations", [day_after(1)])
     lake.replace("observations", frame.with_columns(frame["tokens"] * 100), [day_after(1)])
     assert execute_all(instance).success
@@ -136,7 +136,7 @@ def test_execute_all_judges_all_stored_days(lake: Lake, instance: dg.DagsterInst
 
 def test_execute_all_of_nothing_stored_is_no_failure(lake: Lake, instance: dg.DagsterInstance) -> None:
     assert execute_all(instance).success
-    assert of_the_run(instance, "compression_ratio").description == "0 days: all is well."
+    assert of_the_run(instance, "compression_ratio").description == "0 days: no problems."
 
 
 def test_names_that_nobody_said_are_named(lake: Lake, instance: dg.DagsterInstance) -> None:
@@ -159,7 +159,7 @@ def test_names_that_nobody_said_are_named(lake: Lake, instance: dg.DagsterInstan
 @each(
     ("offenders", "sentence"),
     [
-        ([], "23 texts: all is well."),
+        ([], "23 texts: no problems."),
         (["o-1 is wrong."], "23 texts: o-1 is wrong."),
         (["o-1 is wrong", "o-2 is too"], "23 texts: o-1 is wrong. And 1 more."),
     ],

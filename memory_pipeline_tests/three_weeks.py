@@ -183,7 +183,7 @@ class ThreeWeeks:
         return found[0]
 
     def end_of(self, words: str) -> str:
-        """What became of it; "pending" when nothing has yet."""
+        """History; "pending" when nothing has yet."""
         return self.kept.ends.get(self.id_of(words), "pending")
 
     def remembered(self) -> str:

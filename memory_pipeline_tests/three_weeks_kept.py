@@ -63,7 +63,9 @@ class Kept:
     def _look_at_the_tables(self) -> None:
         made = self.lake.read("proposals").to_dicts()
         found = {row["proposal_id"]: row for row in made}
-        assert len(found) == len(made), f"{self.at}: a proposal was made twice, so one decision would leave the other"
+        assert len(found) == len(made), (
+            f"{self.at}: a proposal was created twice, so one decision would leave the other"
+        )
         self._is_still_there(self.proposals, found, "proposal")
         self.proposals = found
         decisions = ProposalLog(self.lake).events("decided").to_dicts()

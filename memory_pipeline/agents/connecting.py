@@ -129,7 +129,7 @@ def describe(settings: Settings) -> dict[str, str]:
         )
         words = f"connected in {connection.project}" if connection.project else "connected"
         found.setdefault(connection.agent, []).append(
-            words if is_there else f"{words}, but {connection.path} has lost it"
+            words if is_there else f"{words}, but its lines are missing from {connection.path}"
         )
     return {agent.name: ", ".join(found[agent.name]) for agent in AGENTS if agent.name in found}
 
@@ -140,8 +140,8 @@ def _refresh(settings: Settings, connection: Connection, lines: Sequence[Line]) 
     body = body_of(decode(old), connection.key)
     if body is None or tilde_path(settings.memory_file) not in body:
         raise CannotConnectError(
-            f"{path}: the block of `memory agents connect` is gone, was edited, or is another workspace's; it is not "
-            f"kept up to date. `memory agents connect {connection.agent}` says more."
+            f"{path}: the block of `memory agents connect` is missing, was edited, or belongs to another workspace, "
+            f"so it is not updated. `memory agents connect {connection.agent}` explains."
         )
     if body != _body(settings, connection, lines):
         edit_file(settings, path, lambda now: connected_text(settings, connection, lines, now))
@@ -154,7 +154,7 @@ def _collecting_problem(problems: list[str], path: Path) -> Iterator[None]:
     except (MemoryPipelineError, Timeout) as error:
         problems.append(str(error))
     except OSError as error:
-        problems.append(f"{path} was not brought up to date: {(error.strerror or 'cannot be used').lower()}.")
+        problems.append(f"{path} was not updated: {(error.strerror or 'cannot be used').lower()}.")
 
 
 def _body(settings: Settings, connection: Connection, lines: Sequence[Line]) -> str:
@@ -168,8 +168,8 @@ def _refuse_damage(connection: Connection, text: str) -> None:
         line, what = found
         raise CannotConnectError(
             f"{connection.path}, line {line}: {what}. Expected one `<!-- memory:{connection.key} … -->` with one "
-            f"`<!-- /memory:{connection.key} -->`, as they were written. Take all of the block out by hand, down to "
-            "its closing mark, then run this again; the text around it stays."
+            f"`<!-- /memory:{connection.key} -->`, unchanged. Remove the whole block by hand, including its closing "
+            f"mark, then run this again; keep the text around it."
         )
 
 

@@ -74,7 +74,9 @@ def command(settings: Settings) -> list[str]:
     beside = Path(sys.executable).with_name("memory")
     found = str(beside) if beside.is_file() else shutil.which("memory")
     if not found:
-        raise CannotConnectError(f"There is no `memory` command beside {sys.executable} or on PATH, which hooks call.")
+        raise CannotConnectError(
+            f"Hooks call the command `memory`, which is neither beside {sys.executable} nor on PATH."
+        )
     return [sys.executable, "-I", "-S", str(SCRIPT), str(settings.workspace), found]
 
 
@@ -107,7 +109,7 @@ def without_hooks(agent: Agent, old: bytes, before: bytes | None = None) -> byte
     if path.suffix == ".js":
         if _is_ours(old):
             return None
-        raise CannotConnectError(f"{path} was edited by hand or is not ours; remove it yourself.")
+        raise CannotConnectError(f"{path} was edited or was not written by memory_pipeline; remove it yourself.")
     text = decode(old)
     kept = _parsed(decode(before), path)["hooks"] if before else None
     while (place := _find_ours(_parsed(text, path), kept)) is not None:
@@ -162,7 +164,7 @@ def state(settings: Settings, agent: Agent) -> str:
         return ""
     data = bytes_of(Path(known.path))
     if data is None or b"memory_pipeline_hook.py" not in data:
-        return f"hooks are no longer in {known.path}; `memory agents hooks install {agent.name}` writes them again"
+        return f"hooks are no longer in {known.path}; `memory agents hooks install {agent.name}` restores them"
     wanted = [part for part in _hook_command(data) if part.startswith("/")]
     gone = [part for part in wanted if not Path(part).exists()]
     if gone:

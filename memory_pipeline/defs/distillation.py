@@ -81,7 +81,7 @@ def judge_recall(stage: DistillationStage, day: date) -> Verdict:
         "recall_loss": round(found.loss, 4),
     }
     passed = found.loss <= MAX_RECALL_LOSS
-    judged = f"{found.kept} of {found.highs} highs are still said, word for word"
+    judged = f"{found.kept} of {found.highs} high observations are still contained, word for word"
     return Verdict(passed, numbers, [] if passed else [f"{period}: {found}"], judged)
 
 
@@ -95,18 +95,25 @@ def judge_lines(stage: DistillationStage, day: date) -> Verdict:
     period, levels = Period(stage.level, day), Levels(stage.lake)
     bad = altered(levels, period, facts_of(stage.lake, period.days))
     numbers: dict[str, float | int | str] = {"lines": len(levels.rows(period)), "altered": len(bad)}
-    offenders = [f"{row['distillation_id']} is no line of the level below: {row['text']}" for row in bad]
-    return Verdict(not bad, numbers, offenders, f"{numbers['lines']} lines and what they were made from")
+    offenders = [f"{row['distillation_id']} is not a line of the level below: {row['text']}" for row in bad]
+    return Verdict(not bad, numbers, offenders, f"{numbers['lines']} lines and their sources")
 
 
-KEPT = "The rows below stay as they are, and each line names those that it was made from."
+KEPT = "Rows of the level below are not changed, and each line names its sources."
 DESCRIPTIONS = {
-    DAY: "Facts and narratives of a day, whole, once it is MEMORY_DISTIL_AFTER_DAYS old: all highs, and of the others "
-    f"the best, up to 85 % of the words that were observed. {KEPT}",
-    WEEK: "Lines of the days of a week from Monday to Sunday: all highs, and of the others the best, up to 55 % of "
-    f"the words that were observed in it. The partition is its Monday, the rows carry its Sunday. {KEPT}",
-    MONTH: "Lines of the weeks that end in a month: all highs, and of the others the best, up to 35 % of the words "
-    f"that were observed in them. The rows carry the month's last day. {KEPT}",
+    DAY: (
+        "The unshortened facts and narratives of a day, once it is MEMORY_DISTIL_AFTER_DAYS old: all high ones and "
+        "the best of the others, up to 85 % of the observed words. {KEPT}"
+    ),
+    WEEK: (
+        "Lines of the days of a week from Monday to Sunday: all high ones and the best of the others, up to 55 % "
+        "of the words observed in the week. The partition is the Monday; the rows have the day of the Sunday. "
+        "{KEPT}"
+    ),
+    MONTH: (
+        "Lines of the weeks that end in a month: all high ones and the best of the others, up to 35 % of the "
+        "words observed in them. The rows have the month's last day. {KEPT}"
+    ),
 }
 OVERLAPPING = dg.TimeWindowPartitionMapping(allow_nonexistent_upstream_partitions=True)
 """Dagster's own mapping, as the UI supports no other. Days of a week before the workspace's first day are no error. For

@@ -60,7 +60,7 @@ EMBEDDINGS: Mapping[str, _Embedding] = {
         op="embed",
         deps=["observations"],
         version=VERSION,
-        description="The vectors themselves lie in the index (index/, or the server of QDRANT_URL), which "
+        description="The vectors themselves are in the index (index/, or the server of QDRANT_URL), which "
         "can be rebuilt from this table's sources at any time. Without an embedding model there "
         "are no rows, `mode` says `lexical_only`, and later stages compare by words.",
         stage=EmbeddingsStage.from_workspace,
@@ -73,7 +73,7 @@ EMBEDDINGS: Mapping[str, _Embedding] = {
         op="embed_summaries",
         deps=["segments", "reflections", "sessions"],
         version=VERSION,
-        description="Segments and reflections beside the observations in the index: for `memory recall`.",
+        description="Segments and reflections, indexed beside the observations for `memory recall`.",
         stage=SummaryEmbeddingsStage.from_workspace,
         collection=COLLECTION,
         sources="segments and reflections",
@@ -83,12 +83,14 @@ EMBEDDINGS: Mapping[str, _Embedding] = {
         op="embed_messages",
         deps=["sessions", "messages"],
         version=messages.VERSION,
-        description="What people and models said, in passages, and every session as a whole: what `memory "
-        "recall` and `memory search` look through. Words are indexed without a model.",
+        description=(
+            "Passages of the messages of users and models, and every session as a whole: the text that "
+            "`memory recall` and `memory search` search. Words are indexed even without a model."
+        ),
         stage=MessageEmbeddingsStage.from_workspace,
         collection=MESSAGES,
         sources="passages and sessions",
-        checked="passage that people or models said on the day, and every session with one, has",
+        checked="passage of a user or a model on the day, and every session with one, has",
     ),
 }
 
@@ -142,8 +144,8 @@ def embedding_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
 def _check(settings: Settings, table: str, embedding: _Embedding) -> dg.AssetChecksDefinition:
     description = (
         f"Every {embedding.checked} its row and its point in the index, and no point is left over.\n\n"
-        "Fails when the embedding model is missing, and when the index was deleted, set aside as damaged or put back "
-        "from another copy than the tables."
+        "Fails when the embedding model is missing, and when the index was deleted, quarantined as damaged, or "
+        "restored from another copy than the tables."
     )
 
     @dg.asset_check(asset=table, name=PARITY, description=description, partitions_def=daily_partitions(settings))
@@ -165,7 +167,7 @@ def _check(settings: Settings, table: str, embedding: _Embedding) -> dg.AssetChe
         def judge(day: date) -> Verdict:
             if unavailable:
                 return Verdict(
-                    False, offenders=[f"nobody can say what the index holds: {unavailable}"], judged="The vectors"
+                    False, offenders=[f"the contents of the index are unknown: {unavailable}"], judged="The vectors"
                 )
             rows = set(opened.lake.read(table, [day])["point_id"])
             number = len(stage.points(day) if isinstance(stage, MessageEmbeddingsStage) else stage.items(day))

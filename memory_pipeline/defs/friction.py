@@ -40,10 +40,12 @@ def friction_assets(settings: Settings) -> dg.AssetsDefinition:
                 "friction_clusters",
                 deps=[lookback_dep(table, settings) for table in INPUTS],
                 version=VERSION,
-                description="What goes wrong again and again over sessions, of seven kinds: corrections, failures, "
-                "misused tools, an environment that is not as it should be, missing skills, stale lines and broken "
-                "rules, each with every place where it happened. Severity is sessions times the minutes that one "
-                "occurrence costs. A day has the patterns that it added to, and those that ended.",
+                description=(
+                    "Problems that recur over sessions, of seven kinds: corrections, failures, misused "
+                    "tools, environment drift, missing skills, stale lines and broken rules, each with all "
+                    "its occurrences. Severity is the number of sessions times the minutes that one "
+                    "occurrence costs. A day has the patterns that occurred on it and those that ended."
+                ),
             )
         ],
         partitions_def=daily_partitions(settings),

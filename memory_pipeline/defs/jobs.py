@@ -35,37 +35,37 @@ SELECTIONS: Sequence[tuple[str, dg.AssetSelection, str]] = (
     (
         DAY_JOB,
         ALL - ONLY("pool_reflections", "quality_report", *DISTILLATIONS),
-        "A day from its session files to MEMORY.md and friction.",
+        "Process a day from its session files to MEMORY.md and friction.",
     ),
     (
         REFLECT_JOB,
         ALL - ONLY("friction_clusters", "pool_reflections", "quality_report", *RECALL, *DISTILLATIONS),
-        "A day from its session files to its proposals, and these into REVIEW.md.",
+        "Process a day from its session files to its proposals, and write these to REVIEW.md.",
     ),
     (
         POOL_REFLECT_JOB,
         ONLY("pool_reflections"),
-        "The reflections of all days but the last three, condensed once and for all; by hand, about weekly.",
+        "Condense the reflections of all days but the last three for good; launched by hand, about weekly.",
     ),
-    (DISTIL_JOB, ONLY(TABLE_OF[DAY]), "What days come down to."),
+    (DISTIL_JOB, ONLY(TABLE_OF[DAY]), "Distil days."),
     (
         DISTIL_WEEKS_JOB,
         ONLY(TABLE_OF[WEEK]),
-        "What weeks come down to; their days are brought up to date with them.",
+        "Distil weeks, after updating their days.",
     ),
     (
         DISTIL_MONTHS_JOB,
         ONLY(TABLE_OF[MONTH]),
-        "What months come down to; their weeks and days are brought up to date with them.",
+        "Distil months, after updating their weeks and days.",
     ),
-    (FRICTION_JOB, ONLY("friction_clusters"), "What recurred in the days up to the partition."),
-    (REVIEW_JOB, ONLY("memory_file"), "Decisions from REVIEW.md into MEMORY.md."),
-    (QUALITY_JOB, ONLY("quality_report"), "What the checks found and how quality goes, as a page."),
+    (FRICTION_JOB, ONLY("friction_clusters"), "Find friction in the days up to the partition."),
+    (REVIEW_JOB, ONLY("memory_file"), "Apply the decisions in REVIEW.md to MEMORY.md."),
+    (QUALITY_JOB, ONLY("quality_report"), "Write the quality report: results of checks and quality over time."),
 )
 ASSET_JOBS = [dg.define_asset_job(name, chosen, description=description) for name, chosen, description in SELECTIONS]
 
 
-@dg.op(name="sync_todoist", description="Decisions from Todoist into MEMORY.md, proposals into Todoist.")
+@dg.op(name="sync_todoist", description="Read decisions from Todoist and write proposals to it.")
 def sync_todoist(context: dg.OpExecutionContext, workspace: WorkspaceResource) -> None:
     opened = workspace.open()
     if not opened.settings.todoist.enabled:
@@ -81,7 +81,7 @@ def sync_todoist(context: dg.OpExecutionContext, workspace: WorkspaceResource) -
 
 @dg.job(
     name=TODOIST_JOB,
-    description="Decisions from Todoist into MEMORY.md, proposals into Todoist.",
+    description="Read decisions from Todoist and write proposals to it.",
     executor_def=dg.in_process_executor,
 )
 def todoist_job() -> None:
@@ -92,7 +92,7 @@ def _summary(done: Reviewed) -> str:
     return "; ".join(f"{name}: {', '.join(ids) or 'none'}" for name, ids in vars(done).items())
 
 
-@dg.op(description="Daily logs that are old and reflected on into memory/archive/.")
+@dg.op(description="Move old daily logs to memory/archive/ once they are reflected on.")
 def archive_daily_logs(context: dg.OpExecutionContext, workspace: WorkspaceResource) -> None:
     opened = workspace.open()
     settings = opened.settings
@@ -103,7 +103,7 @@ def archive_daily_logs(context: dg.OpExecutionContext, workspace: WorkspaceResou
     context.add_output_metadata({"moved": len(done.moved), "waiting": len(done.waiting), "stuck": len(done.stuck)})
     context.log.info(f"{len(done.moved)} logs were archived: {', '.join(map(str, done.moved)) or 'none'}")
     for day, reason in sorted((done.waiting | done.stuck).items()):
-        context.log.warning(f"The log of {day} stays: {reason}")
+        context.log.warning(f"The log of {day} was not moved: {reason}")
     if done.stuck:
         first, reason = next(iter(done.stuck.items()))
         raise dg.Failure(f"{len(done.stuck)} logs could not be moved, first {first}: {reason}", allow_retries=False)
@@ -111,21 +111,21 @@ def archive_daily_logs(context: dg.OpExecutionContext, workspace: WorkspaceResou
 
 @dg.job(
     name=ARCHIVE_JOB,
-    description="Old daily logs that are reflected on into memory/archive/.",
+    description="Move old daily logs to memory/archive/ once they are reflected on.",
     executor_def=dg.in_process_executor,
 )
 def archive_job() -> None:
     archive_daily_logs()
 
 
-@dg.op(description="Delete Dagster's record of runs that are old and whose results were all replaced.")
+@dg.op(description="Delete old runs whose results were all replaced from Dagster's record.")
 def prune_runs(context: dg.OpExecutionContext, workspace: WorkspaceResource) -> None:
     runs = prune(context.instance, workspace.open().settings.dagster_home, datetime.now(UTC))
     context.add_output_metadata({"runs": runs})
     context.log.info(f"{runs} runs were deleted.")
 
 
-@dg.op(name="retire_rows", description="Rows that are older than the table retention of settings.toml says.")
+@dg.op(name="retire_rows", description="Delete rows that are older than `[retention]` in settings.toml allows.")
 def retire_old_rows(context: dg.OpExecutionContext, workspace: WorkspaceResource) -> None:
     settings = workspace.open().settings
     done = retire(settings, today(settings.zone))
@@ -134,7 +134,9 @@ def retire_old_rows(context: dg.OpExecutionContext, workspace: WorkspaceResource
         if retired.days:
             context.log.info(f"{table}: {len(retired.days)} days are no longer kept: {_list_days(retired.days)}.")
         if retired.waiting:
-            context.log.warning(f"{table}: not up to date, and kept until they are: {_list_days(retired.waiting)}.")
+            context.log.warning(
+                f"{table}: not up to date, so these days are kept until they are: {_list_days(retired.waiting)}."
+            )
 
 
 def _list_days(days: Sequence[date]) -> str:
@@ -143,8 +145,10 @@ def _list_days(days: Sequence[date]) -> str:
 
 @dg.job(
     name=PRUNE_JOB,
-    description="Removes old runs that were replaced from Dagster's record, and old rows from the tables where "
-    "`[retention]` of settings.toml sets an age; what you decided on is left alone.",
+    description=(
+        "Delete old runs that were replaced from Dagster's record, and rows that are older than "
+        "`[retention]` in settings.toml allows; rows behind your decisions are kept."
+    ),
     executor_def=dg.in_process_executor,
 )
 def prune_job() -> None:

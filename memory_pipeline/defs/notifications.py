@@ -35,12 +35,12 @@ def failure_sensor(settings: Settings) -> dg.SensorDefinition:
         name="tell_failures",
         minimum_interval_seconds=30,
         default_status=dg.DefaultSensorStatus.STOPPED if settings.notify == OFF else dg.DefaultSensorStatus.RUNNING,
-        description="A run failed: tell whom MEMORY_NOTIFY names.",
+        description="Notify the target of MEMORY_NOTIFY when a run fails.",
     )
     def tell_failures(context: dg.RunFailureSensorContext, workspace: WorkspaceResource) -> dg.SkipReason | None:
         opened = workspace.open()
         if opened.settings.notify == OFF:
-            return dg.SkipReason("There is nobody to notify: MEMORY_NOTIFY is off.")
+            return dg.SkipReason("MEMORY_NOTIFY is off.")
         steps = [event.step_failure_data.error for event in context.get_step_failure_events()]
         reasons = [_first_cause(error) for error in steps if error] or [context.failure_event.message or ""]
         told = text_of(context.dagster_run.job_name, reasons[0])
@@ -80,7 +80,7 @@ def _notify_desktop(text: str) -> None:
         command = ["notify-send", "--app-name", TITLE, TITLE, text]
     if shutil.which(command[0]) is None:
         raise NotTellableError(
-            f"MEMORY_NOTIFY=desktop: there is no {command[0]} on this machine; set an address instead."
+            f"MEMORY_NOTIFY=desktop: {command[0]} is not installed on this machine; set an address instead."
         )
     try:
         subprocess.run(command, check=True, capture_output=True, timeout=SECONDS)
@@ -99,4 +99,4 @@ def _post(url: str, text: str) -> None:
         why = f"{error.code}"
     except (OSError, ValueError) as error:
         why = type(error).__name__  # its message may contain the URL, and that a token
-    raise NotTellableError(f"MEMORY_NOTIFY: the address did not take the notification ({why}).")
+    raise NotTellableError(f"MEMORY_NOTIFY: the address did not accept the notification ({why}).")

@@ -42,16 +42,19 @@ def observation_assets(settings: Settings) -> dg.AssetsDefinition:
                 "segments",
                 deps=["messages", "windows"],
                 version=version,
-                description="A topic ends where the user goes on behind something finished, where the words change "
-                "or after a pause. The narrative tells what was asked, what was done and how it ended.",
+                description=(
+                    "A topic ends when the user continues after finished work, when the vocabulary changes, "
+                    "or after a pause. The narrative states the request, the work and its outcome."
+                ),
             ),
             table_spec(
                 "observations",
                 deps=["messages", "windows"],
                 version=version,
-                description="Facts with priority, time and the spans that carry them: quotes, or what the model of "
-                "OBSERVER_MODEL wrote and what was said bears out. Only windows marked `observed` have "
-                "rows, and those marked `rules_only` where the user said something. Also written to the day's log, "
+                description="Facts with priority, time and supporting spans: quotes, or lines of the model of "
+                "OBSERVER_MODEL that the session supports. Only windows marked `observed` have rows, and "
+                "windows marked `rules_only` in which the user said something. Also written to the day's "
+                "log, "
                 "memory/YYYY-MM-DD.md.",
             ),
         ],

@@ -40,11 +40,13 @@ def proposal_assets(settings: Settings) -> dg.AssetsDefinition:
                 "proposals",
                 deps=["reflections"],
                 version=VERSION,
-                description="High lines and notable medium ones, each offered once; what stands in MEMORY.md or was "
-                "offered before is merged into it (`supports`) and not offered again. Questions, "
-                "suppositions and orders that only tools or pastes gave are left out and counted. A "
-                "person decides in REVIEW.md or with `memory review`; what runs showed on seven days "
-                "without a decision expires.",
+                description=(
+                    "High lines and notable medium ones, each offered once; a repetition of a line of "
+                    "MEMORY.md or of an earlier proposal is merged into it (`supports`). Questions, "
+                    "suppositions and instructions that only tools or pasted text gave are left out and "
+                    "counted. A user decides in REVIEW.md or with `memory review`; a proposal that was shown "
+                    "on seven days without a decision expires."
+                ),
             )
         ],
         partitions_def=daily_partitions(settings),
@@ -122,12 +124,14 @@ def _report(context: dg.AssetExecutionContext, reconciled: Reconciled) -> None:
     if reconciled.damaged:
         context.log.warning(
             f"REVIEW.md was not read ({reconciled.damaged}); no decision was taken, the old file is in backups/, "
-            "and a fresh one was written."
+            "and a new one was written."
         )
     if reconciled.ignored:
-        context.log.warning(f"REVIEW.md says nothing clear about {', '.join(reconciled.ignored)}; nothing was decided.")
+        context.log.warning(
+            f"The marks in REVIEW.md for {', '.join(reconciled.ignored)} are unclear; nothing was decided."
+        )
     for proposal_id, state in reconciled.already.items():
-        context.log.info(f"{proposal_id} is {state} already, so its line in an older copy of REVIEW.md was not read.")
+        context.log.info(f"{proposal_id} is already {state}, so its line in an older copy of REVIEW.md was not read.")
     for proposal_id, reason in reconciled.invalid.items():
         context.log.warning(f"{proposal_id} was approved and is not in MEMORY.md: {reason}.")
     for how in reconciled.to_make.values():
@@ -138,11 +142,11 @@ def _report(context: dg.AssetExecutionContext, reconciled: Reconciled) -> None:
         context.log.info(f"{proposal_id} is {HOW_TO_UNDO if is_fix(proposal_id) else HOW_TO_TAKE_BACK}.")
     for proposal_id in reconciled.too_late:
         how = HOW_TO_UNDO if is_fix(proposal_id) else HOW_TO_TAKE_BACK
-        context.log.warning(f"{proposal_id} was decided on too late: it is {how}.")
+        context.log.warning(f"The decision on {proposal_id} came too late: it is {how}.")
     for proposal_id, state in reconciled.late.items():
         context.log.warning(
-            f"{proposal_id} is {state} already, so its line in REVIEW.md was not read; if it is to stay, write "
-            "it into MEMORY.md yourself."
+            f"{proposal_id} is already {state}, so its line in REVIEW.md was not read; to keep it, write it into "
+            f"MEMORY.md yourself."
         )
 
 

@@ -25,8 +25,7 @@ def quality_assets(definitions: Callable[[], dg.Definitions]) -> dg.AssetsDefini
 
     @dg.asset(deps=["memory_file", "friction_clusters"], group_name=GROUP, kinds={"html"})
     def quality_report(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> dg.MaterializeResult[Any]:
-        """The results of every check by day, the figures of quality over time, and what to do about what failed, as one
-        page.
+        """One page with the results of every check by day, quality figures over time, and fixes of failures.
 
         It runs no checks: the results are those of their last runs. `memory admin report` writes the same report.
         """
@@ -75,7 +74,7 @@ def _days_by_checks(report: Report) -> str:
     checks = [check for check in report.checked if check.is_by_day]
     days = sorted({day for check in checks for day in check.results if day}, reverse=True)[:DAYS_SHOWN]
     if not days:
-        return "No check has judged a day yet."
+        return "No check has run yet."
     head = "| day | " + " | ".join(escaped(check.name) for check in checks) + " |"
     lines = [head, "|---" * (len(checks) + 1) + "|"]
     for day in days:

@@ -35,7 +35,7 @@ from memory_pipeline.workspace.workspace import Workspace
 
 _BACKFILL = "dagster/backfill"
 NOT_ALONE = (
-    "Nothing was added, as this run is about other assets too or part of a backfill: materialize pool_reflections "
+    "Nothing was added, because this run includes other assets or is part of a backfill: materialize pool_reflections "
     "alone or launch pool_reflect_job."
 )
 
@@ -51,11 +51,12 @@ def reflection_assets(settings: Settings) -> dg.AssetsDefinition:
                 "reflections",
                 deps=[lookback_dep(table, settings) for table in ("segments", "observations", "embeddings")],
                 version=version,
-                description="Over a lookback of days that ends with the partition, what says the same is one line "
-                "with its support; what is older than a day is condensed, from three days on to what "
-                "was laid down or said again. Newer state replaces older. With REFLECTOR_MODEL a model "
-                "writes the lines, and those stay that their observations carry. What a user wrote "
-                "into a day's log is reflected on with it (`notes`). A day without observations or "
+                description="Over a lookback of days that ends with the partition, observations that say the same "
+                "become one line with its support. Lines older than a day are condensed; after three "
+                "days only explicit or repeated ones remain. Newer state replaces older. With "
+                "REFLECTOR_MODEL a model writes the lines, and only those that their observations "
+                "support are kept. Notes that a user wrote into a daily log are included (`notes`). A "
+                "day without observations or "
                 "notes has no rows.",
             )
         ],

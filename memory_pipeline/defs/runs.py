@@ -50,7 +50,7 @@ class DamagedInstanceError(CannotGoOnError):
         reason = " ".join(f"{error}".split())[:MAX_ERROR]
         super().__init__(
             f"Dagster's files in {home} cannot be used ({type(error).__name__}: {reason}). They hold the record of "
-            "runs, not your memory, and can be made again: move the folder away "
+            "runs, not your memory, and can be recreated: move the folder away "
             f"(`mv {home} {home}.broken`) and run it again."
         )
 
@@ -126,7 +126,7 @@ def _instance_ref(home: Path) -> Any:
 @contextmanager
 def only_run(settings: Settings) -> Iterator[None]:
     """A lock for one `memory run` at a time on a workspace. Raises `TryAgainLaterError`."""
-    with only_one(settings, "run", f"Another `memory run` works on {settings.workspace}; wait for it to end."):
+    with only_one(settings, "run", f"Another `memory run` is using {settings.workspace}; wait for it to end."):
         yield
 
 

@@ -50,7 +50,7 @@ def schedules(settings: Settings) -> list[dg.ScheduleDefinition]:
         cron_schedule="0 6 * * *",
         execution_timezone=settings.timezone,
         default_status=RUNNING,
-        description="Reflect on the day that ended and offer what is worth remembering in REVIEW.md.",
+        description="Reflect on the past day and offer its lines in REVIEW.md.",
     )
     def reflect_at_six(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         day = day_that_ended(context)
@@ -63,7 +63,7 @@ def schedules(settings: Settings) -> list[dg.ScheduleDefinition]:
         cron_schedule="0 7 * * *",
         execution_timezone=settings.timezone,
         default_status=RUNNING,
-        description="Look for patterns in the days up to yesterday, once these have been reflected on.",
+        description="Find friction in the days up to yesterday, once these have been reflected on.",
     )
     def friction_at_seven(
         context: dg.ScheduleEvaluationContext, workspace: WorkspaceResource
@@ -123,7 +123,7 @@ def _distil_schedule(settings: Settings, level: int) -> dg.ScheduleDefinition:
         cron_schedule="0 5 * * *",
         execution_timezone=settings.timezone,
         default_status=RUNNING,
-        description=f"Distil the {NAMES[level]}s that are old enough or grew since.",
+        description=f"Distil the {NAMES[level]}s that are old enough or have changed.",
     )
     def distil(
         context: dg.ScheduleEvaluationContext, workspace: WorkspaceResource

@@ -50,7 +50,7 @@ def session_sensor_from(first_day: date) -> dg.SensorDefinition:
         job_name=DAY_JOB,
         minimum_interval_seconds=60,
         default_status=dg.DefaultSensorStatus.RUNNING,
-        description="Session files are new or have grown and are idle: materialize the days that they touch.",
+        description="Materialize the days of session files that are new or have grown and are idle.",
     )
     def session_sensor(
         context: dg.SensorEvaluationContext, workspace: WorkspaceResource
@@ -72,7 +72,8 @@ def session_sensor_from(first_day: date) -> dg.SensorDefinition:
         summary = f"{seen.files} session files, {seen.changed} changed, {seen.left} still to be read"
         if hopeless:
             summary += (
-                f"; {MAX_ATTEMPTS} runs failed for {', '.join(map(str, hopeless))}: see why and run these by hand"
+                f"; {MAX_ATTEMPTS} runs failed for {', '.join(map(str, hopeless))}: check their logs and run these "
+                f"by hand"
             )
         older = [day for day in due if day < first_day]
         if older:
@@ -81,8 +82,8 @@ def session_sensor_from(first_day: date) -> dg.SensorDefinition:
         history = history_of(due, day_of(now, settings.zone))
         if history:
             summary += (
-                f"; {len(history)} days from {history[0]} to {history[-1]} are too many to be asked for one by one: "
-                "call `memory backfill`, or start a backfill of these days here"
+                f"; {len(history)} days from {history[0]} to {history[-1]} are too many for single runs: run `memory "
+                f"backfill`, or start a backfill of these days here"
             )
         requests = [
             dg.RunRequest(run_key=f"{day}:{key}:{failed[key]}", partition_key=f"{day}", tags={INPUT_TAG: key})
@@ -91,15 +92,12 @@ def session_sensor_from(first_day: date) -> dg.SensorDefinition:
         ]
         if requests and (busy := work_under_way(context.instance)):
             others = f" and {len(busy) - 1} more" if len(busy) > 1 else ""
-            return dg.SkipReason(
-                f"{summary}; {len(requests)} days are due and are looked at again when what is under way has ended: "
-                f"{busy[0]}{others}."
-            )
+            return dg.SkipReason(f"{summary}; {len(requests)} days are due and wait for the end of {busy[0]}{others}.")
         context.log.info(summary)
         return (
             dg.SensorResult(run_requests=requests[:MAX_DAYS])
             if requests
-            else dg.SkipReason(f"{summary}; no day is asked for.")
+            else dg.SkipReason(f"{summary}; no run is requested.")
         )
 
     return session_sensor
@@ -145,7 +143,7 @@ def failed_runs(instance: dg.DagsterInstance) -> Counter[str]:
     job_name=REFLECT_JOB,
     minimum_interval_seconds=300,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Today's observations have passed MEMORY_REFLECT_EARLY_TOKENS: reflect on today now, once.",
+    description="Reflect on today, once, when its observations exceed MEMORY_REFLECT_EARLY_TOKENS.",
 )
 def reflect_early(context: dg.SensorEvaluationContext, workspace: WorkspaceResource) -> dg.RunRequest | dg.SkipReason:
     if is_inside():
@@ -167,7 +165,7 @@ def early_request(lake: Lake, day: date, threshold: int) -> dg.RunRequest | dg.S
     job_name=REVIEW_JOB,
     minimum_interval_seconds=30,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="REVIEW.md was saved by a person: read the decisions and bring MEMORY.md up to date.",
+    description="Read the decisions and update MEMORY.md when a user has saved REVIEW.md.",
 )
 def review_sensor(context: dg.SensorEvaluationContext, workspace: WorkspaceResource) -> dg.SensorResult | dg.SkipReason:
     settings = workspace.open().settings
@@ -178,12 +176,12 @@ def review_sensor(context: dg.SensorEvaluationContext, workspace: WorkspaceResou
         return dg.SkipReason("REVIEW.md was saved just now; an editor may still be writing.")
     data = path.read_bytes()
     if shown.exists() and shown.read_bytes() == data:
-        return dg.SkipReason("REVIEW.md is as it was written.")
+        return dg.SkipReason("REVIEW.md is unchanged.")
     saved = f"{hashlib.sha256(data).hexdigest()}:{path.stat().st_mtime_ns}"
     filters = dg.RunsFilter(job_name=REVIEW_JOB, tags={SAVED_TAG: saved}, statuses=[dg.DagsterRunStatus.FAILURE])
     failed = context.instance.get_runs_count(filters)
     if failed >= MAX_ATTEMPTS:
-        return dg.SkipReason(f"{failed} runs failed for REVIEW.md as it is; see why, then save it again.")
+        return dg.SkipReason(f"{failed} runs failed for this REVIEW.md; check their logs, then save it again.")
     request = dg.RunRequest(run_key=f"review:{saved}:{failed}", tags={SAVED_TAG: saved})
     return dg.SensorResult(run_requests=[request])
 
@@ -195,7 +193,10 @@ def sensors(settings: Settings) -> list[dg.SensorDefinition]:
         job_name=TODOIST_JOB,
         minimum_interval_seconds=120,
         default_status=dg.DefaultSensorStatus.RUNNING if settings.todoist.enabled else dg.DefaultSensorStatus.STOPPED,
-        description="A task was completed, deleted, edited or labelled in Todoist, or proposals are no tasks yet.",
+        description=(
+            "Synchronize with Todoist when a task was completed, deleted, edited or labelled, or a proposal "
+            "has no task yet."
+        ),
     )
     def todoist_sensor(
         context: dg.SensorEvaluationContext, workspace: WorkspaceResource
@@ -214,12 +215,14 @@ def sensors(settings: Settings) -> list[dg.SensorDefinition]:
         except TodoistRefusedError as error:
             raise dg.Failure(str(error)) from None  # shown as a failed tick: it needs action by the user
         if not due:
-            return dg.SkipReason("Every proposal in review is a task, and none of them was decided.")
+            return dg.SkipReason("Every proposal in review has a task, and none of them was decided.")
         work = f"{hashlib.sha256(' '.join(due).encode()).hexdigest()[:16]}:{now:%Y-%m-%dT%H}"
         filters = dg.RunsFilter(job_name=TODOIST_JOB, tags={WORK_TAG: work}, statuses=[dg.DagsterRunStatus.FAILURE])
         failed = context.instance.get_runs_count(filters)
         if failed >= MAX_ATTEMPTS:
-            return dg.SkipReason(f"{failed} runs failed in this hour; see why. It is tried again in the next.")
+            return dg.SkipReason(
+                f"{failed} runs failed in this hour; check their logs. The sensor tries again in the next hour."
+            )
         context.log.info(", ".join(due))
         return dg.SensorResult(run_requests=[dg.RunRequest(run_key=f"todoist:{work}:{failed}", tags={WORK_TAG: work})])
 

@@ -33,8 +33,8 @@ def session_assets(settings: Settings) -> dg.AssetsDefinition:
                 "sessions",
                 version=READER_VERSION,
                 description="Read from the sessions of the agents in docs/agents.md, which are never written to. A "
-                "session over midnight has a row on each of its days. Wrong when a file touches the day and is not "
-                "here: `memory status` names the files that could not be read.",
+                "session over midnight has a row on each of its days. Rows are missing when a file of the day could "
+                "not be read: `memory status` names such files.",
             ),
             table_spec(
                 "messages",
@@ -47,7 +47,8 @@ def session_assets(settings: Settings) -> dg.AssetsDefinition:
                 "windows",
                 deps=["messages"],
                 version=READER_VERSION,
-                description="Trigger `compaction`: what a compaction summarised away; `shutdown`: the rest once the "
+                description="Trigger `compaction`: the messages that a compaction replaced by a summary; `shutdown`: "
+                "the rest once the "
                 "session is idle. `reason` says why a window is stored but not observed.",
             ),
         ],
@@ -142,12 +143,12 @@ def judge_windows(lake: Lake, day: date) -> Verdict:
     homeless = messages.filter(~pl.col("dedupe_key").is_in(known).fill_null(False))["message_id"].to_list()
     counted = messages.group_by("dedupe_key").len().join(windows, on="dedupe_key", how="right")
     miscounted = counted.filter(pl.col("len").fill_null(0) != pl.col("messages"))["dedupe_key"].to_list()
-    offenders = [f"message {m} is there more than once" for m in twice]
+    offenders = [f"message {m} is stored more than once" for m in twice]
     if messages.is_empty():
         offenders += [f"{path} has messages of this day, and none is stored" for path in _files_of(lake, day)]
     offenders += [f"message {m} is in no window" for m in homeless]
-    offenders += [f"window {w[:12]} counts other messages than it has" for w in miscounted]
-    offenders += [f"window {w[:12]} is there more than once" for w in {w for w in known if known.count(w) > 1}]
+    offenders += [f"window {w[:12]} has another number of messages than it states" for w in miscounted]
+    offenders += [f"window {w[:12]} is stored more than once" for w in {w for w in known if known.count(w) > 1}]
     return Verdict(
         not offenders,
         {"messages": messages.height, "windows": windows.height},

@@ -66,16 +66,16 @@ def _refusal(scope: Scope) -> tuple[int, str] | None:
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
     host, origin = headers.get("host", ""), headers.get("origin")
     if _name(f"//{host}") not in _LOCAL_NAMES:
-        return 403, f"This is no host of ours: {host!r}. Open the page as http://{HOST} and its port."
+        return 403, f"Unknown host {host!r}. Open the page as http://{HOST} and its port."
     if origin is not None and urlsplit(origin).netloc != host:
         return 403, f"Requests from other pages are refused: {origin!r}."
     if scope["type"] == "websocket" or scope["method"] in ("HEAD", "OPTIONS"):
         return None
     if scope["method"] == "GET":
         asks = scope["path"] == "/graphql" and scope["query_string"]
-        return (405, "GraphQL is asked by POST.") if asks else None
+        return (405, "GraphQL requests must use POST.") if asks else None
     if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        return 415, "Only a body of application/json is taken."
+        return 415, "The content type must be application/json."
     return None
 
 

@@ -21,7 +21,7 @@ class Recall:
     kept: int
 
     def __str__(self) -> str:
-        return f"{self.kept} of {self.highs} highs are still said"
+        return f"{self.kept} of {self.highs} high observations are still contained"
 
     @property
     def loss(self) -> float:

@@ -119,7 +119,7 @@ class DistillationStage:
         if found.loss <= MAX_RECALL_LOSS:
             return self._built(levels.made[period])
         failure = RecallLostError(
-            f"{period}: {found}; at most {MAX_RECALL_LOSS:.0%} may be lost, so what was there is kept."
+            f"{period}: {found}; at most {MAX_RECALL_LOSS:.0%} may be lost, so the earlier rows are kept."
         )
         return self._built(stored, failure)
 

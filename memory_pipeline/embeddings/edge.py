@@ -188,7 +188,7 @@ class EdgeIndex:
             hits = [Hit(str(hit.id), hit.score, shown_payload(hit.payload)) for hit in shard.query(request)]
         if using == DENSE and not all(abs(hit.score) <= _MAX_COSINE for hit in hits):
             raise IndexUnavailableError(
-                f"The vectors in {self.folder} are damaged; `memory admin index rebuild` makes them anew."
+                f"The vectors in {self.folder} are damaged; `memory admin index rebuild` rebuilds them."
             )
         return hits
 
@@ -260,7 +260,7 @@ class EdgeIndex:
                 raise
             raise IndexUnavailableError(
                 f"The vector index in {self.folder} failed ({clip(one_line(str(error)), _MAX_REASON)}); if the disk is "
-                "sound, `memory admin index rebuild` makes it anew."
+                "sound, `memory admin index rebuild` rebuilds it."
             ) from error
 
     def _open(self, deadline: float) -> EdgeShard:
@@ -327,7 +327,8 @@ class EdgeIndex:
             if not _engine_failed(error):
                 raise
             raise IndexUnavailableError(
-                f"The vector index in {self.folder} cannot be opened ({reason}), nor can a new one be made ({error}). "
+                f"The vector index in {self.folder} cannot be opened ({reason}), nor can a new one be created "
+                f"({error}). "
                 "Check the disk and the limits of this process."
             ) from error
         self.set_aside = broken

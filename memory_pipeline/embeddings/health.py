@@ -65,15 +65,15 @@ def vector_problems(workspace: Workspace, *, before_a_run: bool = False) -> list
     except IndexBusyError:
         return []
     except (IndexUnavailableError, EncoderUnavailableError) as error:
-        return [f"There are no vectors, and lines are compared by their words alone: {error}"]
+        return [f"There are no vectors, so lines are compared by their words: {error}"]
     if not lost:
         return _lost_message_vectors(workspace, marks)
     if marks:
         _mark(workspace.lake, "embeddings", known.filter(pl.col("point_id").is_in(list(lost))))
     said = f"{len(lost)} of {known.height} vectors are not in the index"
     if unsound:
-        said += f", {len(unsound)} of them since they were zero or no numbers"
-    return [f"{said}; `memory run --all` makes them anew.", *_lost_message_vectors(workspace, marks)]
+        said += f", {len(unsound)} of them because they were zero or not numbers"
+    return [f"{said}; `memory run --all` rebuilds them.", *_lost_message_vectors(workspace, marks)]
 
 
 def _mark(lake: Lake, table: str, lost: pl.DataFrame) -> None:
@@ -95,19 +95,19 @@ def _lost_message_vectors(workspace: Workspace, marks: bool) -> list[str]:
     except IndexBusyError:
         return []
     except IndexUnavailableError as error:
-        return [f"What was said cannot be searched but by words from the tables: {error}"]
+        return [f"Messages can only be searched by keywords in the tables: {error}"]
     if not lost:
         return []
     if marks:
         _mark(workspace.lake, table, rows.filter(pl.col("point_id").is_in(list(lost))))
-    return [f"{len(lost)} of {rows.height} passages are not in the index; `memory run --all` makes them anew."]
+    return [f"{len(lost)} of {rows.height} passages are not in the index; `memory run --all` rebuilds them."]
 
 
 def lexical_only(settings: Settings) -> str | None:
     """The message that there is no usable embedding model, with advice; None if there is one. Everything else works
     without it."""
     missing = missing_model(settings.embedding_model)
-    return missing and f"There are no new vectors, and lines are compared by their words alone: {missing}"
+    return missing and f"There are no new vectors, so lines are compared by their words: {missing}"
 
 
 def days_by_words(workspace: Workspace, days: Iterable[date]) -> list[date]:

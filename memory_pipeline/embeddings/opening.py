@@ -25,7 +25,7 @@ WAIT_SECONDS = 30.0
 """Seconds to wait for an embedded index that another process has open."""
 DOWN_SECONDS = 60.0
 """Seconds for which an unreachable index is not retried: otherwise each stage of each day would wait for it."""
-MAKE_ANEW = "`memory run --all` makes it anew"
+MAKE_ANEW = "`memory run --all` rebuilds it"
 _down: dict[str, tuple[float, IndexUnavailableError]] = {}
 """The time until which a server or folder counts as unreachable in this process, and the reason."""
 

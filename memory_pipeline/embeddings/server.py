@@ -90,7 +90,7 @@ class ServerIndex:
                 )
             except ValueError:  # its message may quote the whole URL
                 raise IndexUnavailableError(
-                    f"No Qdrant server can be addressed as {self._shown_url!r}. Check QDRANT_URL (something like "
+                    f"Invalid address of a Qdrant server: {self._shown_url!r}. Check QDRANT_URL (something like "
                     "http://127.0.0.1:6333) and QDRANT_API_KEY (plain characters only)."
                 ) from None
         try:
@@ -230,7 +230,7 @@ class ServerIndex:
                 if not create:
                     raise IndexUnavailableError(
                         f"There is no collection {self.collection!r} on the Qdrant server at {self._shown_url}; "
-                        "`memory run --all` makes it."
+                        "`memory run --all` creates it."
                     )
                 try:
                     client.create_collection(
@@ -275,7 +275,7 @@ class ServerIndex:
                 message = f"The Qdrant server at {self._shown_url} refuses the API key; check QDRANT_API_KEY."
             else:
                 message = (
-                    f"The Qdrant server at {self._shown_url} does not answer as it should "
+                    f"The Qdrant server at {self._shown_url} does not answer correctly "
                     f"({self._redact(_reason(error))}); start it, or check QDRANT_URL, without which the embedded "
                     "index is used."
                 )
@@ -295,7 +295,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, UnexpectedResponse):
         return f"{error.status_code} {error.reason_phrase}"
     if isinstance(getattr(error, "source", error), (ValidationError, AssertionError, JSONDecodeError)):
-        return "what answers there speaks another protocol"
+        return "the server there speaks another protocol"
     return clip(one_line(str(error)), _MAX_REASON) or type(error).__name__
 
 

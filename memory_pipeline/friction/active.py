@@ -95,9 +95,9 @@ def why_none(workspace: Workspace, day: date | None = None) -> str:
     """The reason why no pattern is active, in one sentence: on the day, or on the newest day that was searched."""
     last = last_day_looked_at(workspace.lake)
     if last is None:
-        return "No day was looked at yet: `memory run`."
+        return "No day was searched yet: `memory run` does it."
     if day is not None and day not in workspace.lake.days("friction_clusters"):
-        return f"{day} was not looked at yet: `memory run`."
+        return f"{day} was not searched yet: `memory run` does it."
     days = lookback(day or last, workspace.settings.lookback_days)
     looked_at, needed = f"in the last {len(days)} days (to {day or last})", workspace.settings.friction_min_points
     points = points_in(workspace.lake, days)
@@ -153,8 +153,8 @@ def _copies_remark(lake: Lake, days: Sequence[date]) -> Iterator[str]:
     texts = lake.read("observations", days, ["text"])["text"].str.to_lowercase().str.strip_chars()
     distinct = texts.n_unique()
     if texts.len() >= MANY and distinct <= MOSTLY * texts.len():
-        told = "all say the same" if distinct == 1 else f"say only {distinct} different things"
-        yield f"The {texts.len()} observations of these days {told}; what is found may be one thing that was copied."
+        told = "all say the same" if distinct == 1 else f"have only {distinct} different texts"
+        yield f"The {texts.len()} observations of these days {told}; a pattern may be a single text that was copied."
 
 
 def _giant_pattern_remark(workspace: Workspace, day: date, days: Sequence[date]) -> Iterator[str]:
@@ -174,8 +174,8 @@ def _giant_pattern_remark(workspace: Workspace, day: date, days: Sequence[date])
             if own >= MANY and own > MOSTLY * len(ids):
                 share = f"{own} of the {len(ids)} {what} of these days"
                 yield (
-                    f"{pattern.row['pattern_id']} has {share}, which are hardly one thing: read some of them before "
-                    "you act on it."
+                    f"{pattern.row['pattern_id']} has {share}, which are probably not one problem: check some of "
+                    f"them before you act on it."
                 )
 
 

@@ -24,13 +24,13 @@ def judge_evidence(workspace: Workspace, day: date) -> Verdict:
         lengths |= {i: len(text) if whole else None for i, text in messages.iter_rows()}
     rows = [row for row in typed_rows(lake.read("friction_clusters", [day]), FrictionRow) if row["ended_on"] is None]
     offenders = [f"{row['pattern_id']}: {why}" for row in rows if (why := _missing(row, lengths))]
-    return Verdict(not offenders, {"checked": len(rows)}, offenders, f"{len(rows)} patterns and where they happened")
+    return Verdict(not offenders, {"checked": len(rows)}, offenders, f"{len(rows)} patterns and their occurrences")
 
 
 def _missing(row: FrictionRow, lengths: Mapping[str, int | None]) -> str | None:
     for span in row["evidence"] or ():
         if span["message_id"] not in lengths:
-            return f"message {span['message_id']} is not there"
+            return f"message {span['message_id']} does not exist"
         length = lengths[span["message_id"]]
         if length is not None and not 0 <= span["start"] <= span["end"] <= length:
             return f"span {span['start']}-{span['end']} is outside of message {span['message_id']}"

@@ -44,7 +44,9 @@ def by_model(asking: Asking, events: Sequence[FrictionEvent], rules: Sequence[Ru
     answer = asking.answer(GROUPS, {}, asked(remarks, lines), MAX_TOKENS, day)
     found = groups_in(answer, remarks, lines) if answer is not None else None
     if answer is not None and found is None:
-        asking.refused["only nearly the same words are grouped: the answer names no group, nor that there is none"] += 1
+        asking.refused[
+            "only nearly the same words are grouped: the answer names no group and does not say that there is none"
+        ] += 1
     return found
 
 

@@ -161,7 +161,7 @@ class FrictionStage:
         if grouped and any(grouped):
             notes["put_together_by"] = self._asking.model
         if grouped is None and corrected > corrections.MAX_COMPARED:
-            notes["many"] = f"of the corrections the newest {corrections.MAX_COMPARED} are compared"
+            notes["many"] = f"only the newest {corrections.MAX_COMPARED} corrections are compared"
         return [pattern.with_short_title() for pattern in each_once(found)], notes
 
     def _build_rows(self, day: date, patterns: Sequence[Pattern], notes: dict[str, Any]) -> Built:

@@ -67,14 +67,14 @@ def checked(pattern: Pattern, text: str) -> tuple[Pattern | None, str | None]:
     for written in (title, *([line] if wanted else [])):
         names = [name for name in CAPITALISED.findall(written) if not known.has(name)]
         if invented := [*missing_specifics(written, known), *names]:
-            return None, f"nobody said {clip(invented[0], 40)}"
+            return None, f"not in the session: {clip(invented[0], 40)}"
     if not wanted:
         return replace(pattern, title=title), None
     if pattern.adds is None:
         return replace(pattern, title=title, note=line), None
     own = without_note(pattern.adds)
     if pattern.kind in _USER_KINDS and differs(line, own):
-        return None, "it turns round what was said"
+        return None, "it reverses the meaning"
     note = pattern.adds.removeprefix(own) if pattern.adds.startswith(own) else ""
     # only the user's own words are applied automatically
     return replace(pattern, title=title, adds=line + note, low_risk=False), None

@@ -253,8 +253,8 @@ class ObjectStorage:
         if re.match(r"40[13]\b|PermissionDenied|Unauthenticated", reason):
             return LakeRefusedError(
                 f"{self.place} refused ({reason}): expected credentials that may list, read, write and delete there. "
-                "Set the variables of its provider, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or have the "
-                "permission given, and run it again."
+                "Set the variables of its provider, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or request "
+                "the permissions, and run it again."
             )
         if "169.254." in text or "metadata.google.internal" in text:
             return LakeRefusedError(
@@ -262,15 +262,14 @@ class ObjectStorage:
                 "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. Set them and run it again."
             )
         return LakeUnavailableError(
-            f"{self.place} did not do what was asked within {RETRY_SECONDS} seconds ({reason}): expected an object "
-            "storage that answers. Check the network and its status, and run it again: completed work is kept, and "
+            f"{self.place} did not respond within {RETRY_SECONDS} seconds ({reason}). Check the network and the "
+            f"status of the storage, and run it again: completed work is kept, and "
             "the next run does the rest."
         )
 
     def _no_bucket(self) -> str:
         return (
-            f"There is no bucket for {self.place}: expected one that is there already. Make it, or name another in "
-            "MEMORY_LAKE, and run it again."
+            f"The bucket of {self.place} does not exist. Create it, or name another in MEMORY_LAKE, and run it again."
         )
 
     # --- what is kept in the workspace ---

@@ -63,7 +63,7 @@ def ask(lake: Lake, query: str) -> Answer:
 def _require_reading_only(query: str) -> None:
     statements = duckdb.extract_statements(query)
     if len(statements) != 1:
-        raise OnlyReadingError(f"One query at a time, please; this is {len(statements)}.")
+        raise OnlyReadingError(f"Expected one query, but this is {len(statements)}.")
     (statement,) = statements
     if statement.type == duckdb.StatementType.EXPLAIN and (explained := _EXPLAIN.sub("", query, count=1)) != query:
         _require_reading_only(explained)  # EXPLAIN ANALYZE runs the query

@@ -202,8 +202,8 @@ class Lake:
             except ReplacedMeanwhileError as error:
                 if time.monotonic() > end:
                     raise TryAgainLaterError(
-                        f"{self.place(table, day)} was written by other workers for {UPDATE_SECONDS:.0f} seconds "
-                        "whenever this one was about to: run it again, with fewer at once."
+                        f"{self.place(table, day)} was rewritten by other workers during all attempts of "
+                        f"{UPDATE_SECONDS:.0f} seconds: run it again, with fewer workers at once."
                     ) from error
                 time.sleep(random.uniform(0, pause))
                 pause = min(2 * pause, 1.0)

@@ -78,10 +78,10 @@ class Table:
     def fix(self) -> str:
         """The instruction for an unreadable file of the table."""
         if self.is_derived:
-            return "Delete it and run `memory run --all`: it is made again from the session files."
+            return "Delete it and run `memory run --all`: it is rebuilt from the session files."
         return (
-            "No version of it in backups/lake can be read either. Put a copy of it back; it holds what was offered, "
-            "decided or spent and cannot be rebuilt."
+            "Nor can any version of it in backups/lake. Restore a copy of it; it records proposals, decisions or "
+            "costs and cannot be rebuilt."
         )
 
     @cached_property

@@ -40,10 +40,10 @@ def put_back(storage: Storage, key: str) -> str | None:
     for version in versions_of(storage, key):
         if (data := _bytes(storage, version)) is not None and _is_intact(data):
             kept = storage.set_aside(key)
-            state = f"was damaged and is kept as {kept.rpartition('/')[2]}" if kept else "was gone"
+            state = f"was damaged and is kept as {kept.rpartition('/')[2]}" if kept else "was missing"
             storage.write(key, data)
             place = storage.backups.place_of(version.key)
-            return f"{storage.place_of(key)} {state}; its last version was put back from {place}."
+            return f"{storage.place_of(key)} {state}; its last version was restored from {place}."
     return None
 
 

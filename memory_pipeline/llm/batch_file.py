@@ -75,9 +75,9 @@ def read_batch_file(settings: Settings) -> BatchFile:
         return BatchFile()
     except ValidationError as error:
         raise DamagedBatchFileError(
-            f"{path} cannot be read ({error.error_count()} errors, the first: {error.errors()[0]['msg']}). It says "
-            "which requests are out in a batch. Put a copy of it back, or delete it: what is out is then asked, and "
-            "paid, once more."
+            f"{path} cannot be read ({error.error_count()} errors, the first: {error.errors()[0]['msg']}). It lists "
+            f"the requests of a pending batch. Restore a copy of it, or delete it: the requests are then sent, and "
+            f"paid for, again."
         ) from None
 
 

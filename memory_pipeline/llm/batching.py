@@ -163,8 +163,8 @@ class Batching:
             raise
         except TransientError as error:
             raise TransientError(
-                f"{str(error).rstrip('.')}. Whether the batch was taken is not known; `memory admin batch` looks for "
-                "it before it sends another."
+                f"{str(error).rstrip('.')}. It is unknown whether the batch was accepted; `memory admin batch` looks "
+                f"for it before sending another."
             ) from None
         self._save(batch)
         return batch
@@ -189,7 +189,7 @@ class Batching:
         taken, settled, total = TakenIn(batch), [], NOTHING
         refused: dict[str, str] = {}
         for sent in batch.requests:
-            reply = replies.get(sent.key) or TransientError("the batch ended without a word on this request")
+            reply = replies.get(sent.key) or TransientError("the batch ended without a result for this request")
             if isinstance(reply, Reply):
                 if reply.input_tokens is None:
                     reply = replace(reply, input_tokens=sent.input_tokens)

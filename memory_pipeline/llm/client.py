@@ -137,7 +137,7 @@ class Client:
             if batch := open_batch_of(self._settings, request.key):
                 raise InBatchError(
                     f"The request is in the batch {batch.name}, sent {batch.sent_at:%Y-%m-%d %H:%M} UTC; "
-                    "`memory admin batch` takes its answers in."
+                    "`memory admin batch` collects its answers."
                 )
             try:
                 return replace(self._retrying()(self._ask, request, for_day, count()), key=request.key)

@@ -233,8 +233,8 @@ class Ledger:
             except DamagedTableError as error:
                 path = self._lake.place("ledger", day)
                 raise DamagedTableError(
-                    f"{path} cannot be read. Delete it, or put a copy of it back: without it, what models "
-                    f"have cost on {day} does not count to the budget."
+                    f"{path} cannot be read. Delete it, or restore a copy of it: without it, the cost of models on "
+                    f"{day} does not count towards the budget."
                 ) from error
 
     def _row(

@@ -29,7 +29,7 @@ def text_of(name: str) -> str:
     try:
         return path.read_text("utf-8")
     except OSError as error:
-        raise NoSuchPromptError(f"{path} cannot be read ({error.strerror}); put the prompt back.") from None
+        raise NoSuchPromptError(f"{path} cannot be read ({error.strerror}); restore the prompt.") from None
     except UnicodeDecodeError:
         raise NoSuchPromptError(f"{path} is not UTF-8; save it as such.") from None
 

@@ -49,13 +49,13 @@ def judge_invented_times(workspace: Workspace, day: date) -> Verdict:
     segments = workspace.lake.read("segments", [day]).filter(pl.col("times_invented").is_not_null())
     written, invented = int(segments["times_written"].sum()), int(segments["times_invented"].sum())
     too_many = invented > max(SLIPS, MAX_INVENTED_TIMES * written)
-    offenders = [f"{invented} of {written} clock times were made up"] if too_many else []
+    offenders = [f"{invented} of {written} clock times were invented"] if too_many else []
     for s in typed_rows(segments.filter(pl.col("times_invented") > 0), SegmentRow) if too_many else ():
         offenders.append(
             f"{s['segment_id']} has {s['times_invented']} of {s['times_written']}, by {s['observer']}; "
             f"its answer is answers/{s['answer']}"
         )
-    judged = f"{written} clock times that a model wrote, {invented} of them made up and taken out"
+    judged = f"{written} clock times that a model wrote, {invented} of them invented and removed"
     return Verdict(not too_many, {"written": written, "invented": invented}, offenders, judged)
 
 
@@ -65,7 +65,7 @@ def compared(judge: Callable[[Workspace, date], Verdict]) -> Callable[[Workspace
     @wraps(judge)
     def where_kept(workspace: Workspace, day: date) -> Verdict:
         if workspace.lake.is_retired("messages", day):
-            return Verdict(True, {}, [], "nothing: the words of this day are no longer kept")
+            return Verdict(True, {}, [], "nothing: the text of this day is no longer kept")
         return judge(workspace, day)
 
     return where_kept
@@ -88,7 +88,7 @@ def judge_timestamps(workspace: Workspace, day: date) -> Verdict:
         wrong = invented_times(o, windows.get(o["dedupe_key"], NO_TIMES))
         if wrong:
             offenders.append(f"{o['observation_id']} has {', '.join(wrong)}: {o['text'][:120]}")
-    judged = f"{observations.height} observations and the times that they bear or mention"
+    judged = f"{observations.height} observations with the times that they have or mention"
     return Verdict(not offenders, {"checked": observations.height, "invented": len(offenders)}, offenders, judged)
 
 
@@ -108,7 +108,7 @@ def judge_evidence(workspace: Workspace, day: date) -> Verdict:
         (o["observation_id"], missing_evidence(o, texts, answered)) for o in typed_rows(observations, ObservationRow)
     )
     offenders = [f"{observation_id}: {why}" for observation_id, why in found if why]
-    judged = f"{observations.height} observations and the words that carry them"
+    judged = f"{observations.height} observations with their evidence"
     return Verdict(not offenders, {"checked": observations.height, "ungrounded": len(offenders)}, offenders, judged)
 
 
@@ -157,14 +157,14 @@ def judge_silent_zero(workspace: Workspace, day: date) -> Verdict:
     explained = _fully_parsed(segments)
     unseen = set(windows["dedupe_key"]) - set(segments["dedupe_key"])
     unusable = set(segments.filter(~pl.col("parsed"))["dedupe_key"]) - observed
-    offenders = [f"window {key[:12]} was to be observed and has no segment" for key in sorted(unseen)]
+    offenders = [f"window {key[:12]} should have been observed but has no segment" for key in sorted(unseen)]
     offenders += [f"window {key[:12]} has an answer that could not be used, and no fact" for key in sorted(unusable)]
     if not windows.is_empty() and workspace.lake.fingerprint("observations", day) == INCOMPLETE:
         awaited = "the model or its budget" if workspace.settings.observer.model else "another run"
         offenders.append(f"the day is not finished: it waits for {awaited}")
     enough = int(windows["tokens_said"].sum()) >= MIN_TOKENS_SAID
     if enough and not observed and set(windows["dedupe_key"]) - explained and not offenders:
-        offenders.append(f"{windows.height} windows were to be observed and none gave an observation")
+        offenders.append(f"{windows.height} windows should have been observed, but none has an observation")
     numbers: dict[str, float | int | str] = {"windows": windows.height, "windows_with_observations": len(observed)}
     judged = f"{windows.height} windows to observe, {len(observed)} of them with observations"
     return Verdict(not offenders, numbers, offenders, judged)
@@ -187,19 +187,22 @@ def judge_specifics(workspace: Workspace, day: date) -> Verdict:
     for o in typed_rows(observations, ObservationRow):
         missing = missing_specifics(o["text"], windows.get(o["dedupe_key"], Words([])))
         if missing and UNGROUNDED_SPECIFICS not in o["flags"]:
-            unflagged.append(f"{o['observation_id']} has {', '.join(missing)}, which nobody said: {o['text'][:120]}")
+            unflagged.append(f"{o['observation_id']} has {', '.join(missing)}, not in the session: {o['text'][:120]}")
         elif UNGROUNDED_SPECIFICS in o["flags"]:
             flagged.append((o["observation_id"], missing))
     names = ", ".join(dict.fromkeys(name for _, missing in flagged for name in missing))
     offenders = list(unflagged)
     if len(flagged) > MAX_UNGROUNDED * observations.height:
-        told = f"{len(flagged)} of {observations.height} have names or numbers that nobody said"
+        told = f"{len(flagged)} of {observations.height} have names or numbers that do not occur in the session"
         offenders.append(f"{told}: {names}" if names else told)
         offenders += [f"{o} has {', '.join(missing) or 'names of a message that is gone'}" for o, missing in flagged]
     numbers: dict[str, float | int | str] = {"checked": observations.height, "flagged": len(flagged)}
     if names:
         numbers["nobody_said"] = names
-    judged = f"{observations.height} observations, {len(flagged)} of them flagged for names or numbers that nobody said"
+    judged = (
+        f"{observations.height} observations, {len(flagged)} of them flagged for names or numbers that do not "
+        f"occur in the session"
+    )
     return Verdict(not offenders, numbers, offenders, judged)
 
 
@@ -221,7 +224,7 @@ def judge_regurgitation(workspace: Workspace, day: date) -> Verdict:
         if not answers & {span["message_id"] for span in o["evidence"]}
         and any(piece in outputs.get(o["dedupe_key"], "") for piece in _pieces(_one_line(o["text"])))
     ]
-    judged = f"{observations.height} observations beside what tools returned"
+    judged = f"{observations.height} observations compared with the output of tools"
     return Verdict(not offenders, {"checked": observations.height, "repeating": len(offenders)}, offenders, judged)
 
 
@@ -241,7 +244,9 @@ def judge_highs(workspace: Workspace, day: date) -> Verdict:
             *(f"{o}: {text[:120]}" for o, text in those),
         ]
     numbers: dict[str, float | int | str] = {"observations": observations.height, "high": high, "allowed": allowed}
-    return Verdict(not offenders, numbers, offenders, f"{high} of {observations.height} are high, {allowed} may be")
+    return Verdict(
+        not offenders, numbers, offenders, f"{high} of {observations.height} are high; at most {allowed} are allowed"
+    )
 
 
 def judge_secrets(workspace: Workspace, day: date) -> Verdict:

@@ -119,15 +119,15 @@ def _repeats(answer: str) -> bool:
 
 def _reason(result: Result, *, marks_all: bool) -> str:
     if result.repeats:
-        return "It says the same again and again."
+        return "It repeats itself."
     if result.copied >= COPIED:
         return f"It copies the format of the answer, {result.copied} times, instead of filling it in."
     if result.recall < result.quotes_recall - LESS_RECALL:
-        return f"It finds {result.recall:.2f} of the facts, and quotes without a model {result.quotes_recall:.2f}."
+        return f"It finds {result.recall:.2f} of the facts; quotes without a model find {result.quotes_recall:.2f}."
     if result.junk > result.quotes_junk + MORE_JUNK:
-        return f"{result.junk:.2f} of its facts are not worth keeping, and {result.quotes_junk:.2f} of the quotes."
+        return f"{result.junk:.2f} of its facts are not worth keeping; of the quotes, {result.quotes_junk:.2f}."
     if marks_all:
-        return "It marks everything as high, also what matters for hours."
+        return "It marks everything as high, including facts that matter only for hours."
     return ""
 
 

@@ -37,14 +37,14 @@ def missing_evidence(
     for span in observation["evidence"]:
         text = texts.get(span["message_id"])
         if text is None:
-            return f"message {span['message_id']} is not there"
+            return f"message {span['message_id']} does not exist"
         if not 0 <= span["start"] < span["end"] <= len(text):
             return f"span {span['start']}-{span['end']} is outside of message {span['message_id']}"
         quoted.append(text[span["start"] : span["end"]])
     if observation["observer"].startswith(EXTRACTIVE) and observation["text"] not in _lines(
         observation, quoted, answered
     ):
-        return "its text is not what its evidence says"
+        return "its text differs from its evidence"
     return None
 
 

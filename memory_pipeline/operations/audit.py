@@ -121,9 +121,7 @@ def audit(settings: Settings, path: Path) -> Audit:
     text, secrets = without_secrets(read_text(path), redactor)
     lines = list(_lines(text, promotion_days(lake)))
     if not lines and not secrets:
-        raise UnreadableMemoryError(
-            f"{path} has no line that says anything: headings, code and tables are not audited."
-        )
+        raise UnreadableMemoryError(f"{path} has no lines to audit: headings, code and tables are skipped.")
     transcripts = Transcripts(lake, redactor)
     for line, said in zip(lines, transcripts.sources([line.text for line in lines]), strict=True):
         line.said = said or _promoted_from(settings, line, redactor)
@@ -134,7 +132,7 @@ def audit(settings: Settings, path: Path) -> Audit:
         if reason := _junk_reason(line, [*lines[max(0, i - 1) : i], *lines[i + 1 : i + 2]]):
             line.findings.append(Finding(JUNK, reason))
         if transcripts.count and not line.said and not line.proposal_id:
-            line.findings.append(Finding(UNSOURCED, "nobody said it in what was read"))
+            line.findings.append(Finding(UNSOURCED, "no session that was read says it"))
     lines = _with_secrets(lines, secrets)
     for line in lines:
         line.findings.sort(key=lambda finding: KINDS.index(finding.kind))
@@ -302,20 +300,20 @@ def _differ_in_number(one: str, other: str) -> bool:
 def _junk_reason(line: AuditedLine, neighbours: Sequence[AuditedLine]) -> str:
     """The reason why a line does not belong in a memory; a sentence of a paragraph depends on the others."""
     if hidden := without_hidden(line.text)[1]:
-        return f"it has {hidden} characters that nobody sees, but a model reads"
+        return f"it has {hidden} invisible characters, which a model reads"
     left_out = why_left_out(line.text, ()) if line.is_item else None
     if left_out == QUESTION and (line.said or line.proposal_id) and _WHOLE_QUESTION.fullmatch(line.text):
         in_list = any(other.text.rstrip("*_ ").endswith(("?", "？", ":", "：")) for other in neighbours)
-        return "" if in_list else "it asks and tells nothing"  # a list of questions to ask oneself is a rule
+        return "" if in_list else "it is a question"  # a list of questions to ask oneself is a rule
     if left_out == HYPOTHETICAL and _starts_with_hedge(line.text):
-        return "it weighs what could be"
+        return "it is hypothetical"
     quoted = next((said for said in line.said if said.is_verbatim), None)
     if not line.is_item or quoted is None or orders(line.text):
         return ""
     if quoted.role == USER and not is_self_contained(line.text, kind_of_user(line.text)):
-        return f"you said it on {quoted.day} of what was before you then; alone it does not say of what"
+        return f"you said it on {quoted.day} about something in that session, and it cannot be understood alone"
     if quoted.role != USER and reports_success(line.text) and kind_of_model(line.text) == "progress":
-        return f"it is an agent's news of {quoted.day}"
+        return f"it is an agent's progress report of {quoted.day}"
     return ""
 
 

@@ -46,7 +46,7 @@ class Repository:
             return f"{named} was deleted on {day}"
         target, script = _MAKE.fullmatch(named), _SCRIPT.fullmatch(named)
         if target and self._makefiles and not re.search(rf"(?<![\w-]){target[1]}(?![\w-])", self._makefiles):
-            return f"no makefile of the repository has {target[1]}"
+            return f"no makefile of the repository has the target {target[1]}"
         if script and self._scripts is not None and script[1] not in self._scripts:
             return f"no package.json of the repository has the script {script[1]}"
         return ""

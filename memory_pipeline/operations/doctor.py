@@ -113,7 +113,7 @@ def examine(
     try:
         return [*found, *_automation(automation(), close_dead)]
     except (TryAgainLaterError, CannotGoOnError) as error:
-        return [*found, _problem("Dagster", f"{error}", "as it says")]
+        return [*found, _problem("Dagster", f"{error}", "as described")]
 
 
 def mend(findings: Sequence[Finding]) -> list[Finding]:
@@ -128,21 +128,21 @@ def mend(findings: Sequence[Finding]) -> list[Finding]:
 def _places(settings: Settings) -> Iterator[Finding]:
     workspace, own = settings.workspace, settings.settings_file
     if not workspace.is_dir():
-        yield _warning("workspace", f"{workspace} is not there yet", "memory run")
+        yield _warning("workspace", f"{workspace} does not exist yet", "memory run")
         return
     if not os.access(workspace, os.R_OK | os.W_OK | os.X_OK):
         yield _problem("workspace", f"{workspace} cannot be written", f"chmod u+rwx {_quoted(workspace)}")
         return
     yield _ok("workspace", f"{workspace}")
-    yield _ok("settings", f"{own}" if own.exists() else "none of your own: all as by default")
+    yield _ok("settings", f"{own}" if own.exists() else "all have their defaults")
     if seen := list(open_to_others(workspace)):
-        said = f"others on this machine may look into {seen[0]}" + (f" and {len(seen) - 1} more" if seen[1:] else "")
+        said = f"other users of this machine can read {seen[0]}" + (f" and {len(seen) - 1} more" if seen[1:] else "")
         yield _warning("permissions", said, f"chmod -R go-rwx {_quoted(workspace)}", partial(_make_private, seen))
     else:
-        yield _ok("permissions", "the workspace and its files are for their owner only")
+        yield _ok("permissions", "only the owner can read the workspace and its files")
     with suppress(DamagedTableError):  # it is among the tables
         if loss := memory_loss(Lake.from_settings(settings), settings.memory_file):
-            yield _problem("MEMORY.md", loss, "put it back as it says")
+            yield _problem("MEMORY.md", loss, "restore it as described")
 
 
 def _make_private(paths: Sequence[Path]) -> None:
@@ -168,7 +168,7 @@ def _marks(settings: Settings) -> Iterator[Finding]:
     for name in (ZONE, FIRST_DAY, SALT):
         path = settings.lake_dir / name
         if (settings.backups / "marks" / name).exists() and not path.exists():
-            yield _warning("marks", f"{path} is gone; the next run puts its copy back", "memory run")
+            yield _warning("marks", f"{path} is missing; the next run restores its copy", "memory run")
 
 
 def _sessions(settings: Settings, lake: Lake) -> Iterator[Finding]:
@@ -190,7 +190,7 @@ def _sessions(settings: Settings, lake: Lake) -> Iterator[Finding]:
             more = f", {unread} not: `memory status` names them" if unread else ""
             yield _ok(about, f"{folder}: {own['reason'].null_count()} files read{more}")
         elif not is_folder or any(folder.iterdir()):
-            yield _warning(about, f"{folder}: nothing of it is read yet", "memory run")
+            yield _warning(about, f"{folder}: nothing in it was read yet", "memory run")
         else:
             yield _ok(about, f"{folder} is empty: its agent has kept no session on this machine yet")
     if soon := expiring(Catalogue(lake, settings), find_sources(folders), now):
@@ -217,7 +217,7 @@ def _locks(settings: Settings) -> Iterator[Finding]:
             holder = _holder(path)
             held.append(f"{path.name} by " + (f"process {holder}" if holder else "another process"))
         except LocksUnsupportedError as error:
-            yield _problem("locks", f"{error}", "as it says")
+            yield _problem("locks", f"{error}", "as described")
             return
         except OSError as error:
             yield _problem("locks", f"{path} cannot be used: {error}", f"ls -l {_quoted(path)}")
@@ -244,7 +244,7 @@ def _stray_files(settings: Settings) -> Iterator[Finding]:
         yield _warning("temporary files", said, "memory run", remove)
     try:
         if unfinished(settings):
-            yield _problem("forgetting", "a `memory forget` was begun and did not end", "memory forget")
+            yield _problem("forgetting", "a `memory forget` was interrupted", "memory forget")
     except MemoryPipelineError as error:
         yield _problem("forgetting", f"{error}", "memory forget")
 
@@ -261,19 +261,19 @@ def _tables(workspace: Workspace) -> Iterator[Finding]:
         yield _ok("tables", f"all {whole} can be read")
     if aside := set_aside_files(workspace):
         fix = f"memory run --all, then rm -r {_quoted(*map(Path, aside))}"
-        yield _warning("set aside", f"damaged files: {', '.join(map(str, aside))}", fix)
+        yield _warning("quarantined", f"damaged files: {', '.join(map(str, aside))}", fix)
 
 
 def _vectors(workspace: Workspace) -> Iterator[Finding]:
     if is_made_elsewhere(workspace):
-        yield _ok("index", "none here: another machine makes memory of what this one sends to the bucket")
+        yield _ok("index", "none here: another machine processes what this one pushes to the bucket")
         return
     problems = vector_problems(workspace)
     for problem in problems:
         named = (part for part in problem.split("`")[1::2] if part.startswith("memory "))
         yield _problem("index", problem, next(named, "memory admin index rebuild"))
     if not problems:
-        yield _ok("index", f"every row has its point; vectors of {workspace.settings.embedding_model}")
+        yield _ok("index", f"every row has its point, with vectors of {workspace.settings.embedding_model}")
 
 
 def _models(settings: Settings) -> Iterator[Finding]:
@@ -291,13 +291,13 @@ def _model(role: str, config: ModelConfig) -> Finding:
     if config.is_command:
         program = shlex.split(config.model)[0]
         if shutil.which(program):
-            return _ok(about, f"{role}: {program} is there")
+            return _ok(about, f"{role}: {program} is installed")
         return _problem(about, f"{role}: there is no command {program!r}", "memory setup")
     provider = next((p for p in PROVIDERS if config.model.startswith(f"{p.name}:")), None)
     if provider and not config.base_url and not any(os.environ.get(name, "").strip() for name in provider.variables):
         wanted = " or ".join(provider.variables)
         return _problem(about, f"{role}: {config.model} needs {wanted}", f"export {wanted}=…")
-    return _ok(about, f"{role}: {config.model} can be asked")
+    return _ok(about, f"{role}: {config.model} can be called")
 
 
 def _agents(settings: Settings) -> Iterator[Finding]:
@@ -307,13 +307,13 @@ def _agents(settings: Settings) -> Iterator[Finding]:
         yield _problem("agents", f"{error}", "memory agents connect")
         return
     for name, how in told:
-        if "lost it" in how or "no longer" in how or "silent" in how:
+        if "missing from" in how or "no longer" in how or "do nothing" in how:
             command = "hooks install" if "hooks" in how else "connect"
             yield _problem("agents", f"{name}: {how}", f"memory agents {command} {name}")
         else:
             yield _ok("agents", f"{name}: {how}")
     if not told:
-        yield _ok("agents", "none is shown the memory; `memory agents connect` lists them")
+        yield _ok("agents", "none is connected; `memory agents connect` lists them")
 
 
 def _review(lake: Lake) -> Iterator[Finding]:
@@ -330,30 +330,30 @@ def _automation(known: Automation | None, close_dead: Callable[[], object]) -> I
         return
     about = "schedules and sensors"
     if known.dead:
-        said = f"{len(known.dead)} are recorded as running and their process is gone: {', '.join(known.dead)}"
+        said = f"{len(known.dead)} are recorded as running but their processes have ended: {', '.join(known.dead)}"
         yield _warning("runs", said, "memory run", close_dead)
     if off := sorted(name for name, is_on in known.switches.items() if not is_on):
         yield _warning(about, f"off: {', '.join(off)}", "memory ui, then Automation: switch them on")
     else:
         yield _ok(about, f"all {len(known.switches)} are on")
     for said in known.silent.values():
-        yield _problem(about, said, "memory ui, then Automation: its ticks say more")
+        yield _problem(about, said, "memory ui, then Automation: its ticks have the details")
     if known.is_on:
-        yield _ok("daemon", "it runs: new sessions are read by themselves")
+        yield _ok("daemon", "it is running: new sessions are read automatically")
     elif since := stopped_since(known, datetime.now(UTC)):
-        said = f"it does not run since {since:%Y-%m-%d %H:%M} UTC, and nothing was made after that"
-        yield _problem("daemon", said, "memory ui, or memory admin service install to have it run always")
+        said = f"it has not run since {since:%Y-%m-%d %H:%M} UTC, and nothing has been updated since"
+        yield _problem("daemon", said, "memory ui, or memory admin service install to keep it running")
     else:
-        yield _warning("daemon", "it does not run, so nothing is read by itself", "memory ui")
+        yield _warning("daemon", "it is not running, so new sessions are not read automatically", "memory ui")
     newest = max(filter(None, known.succeeded.values()), default=None)
     for name, at in known.succeeded.items():
         if at is None and newest:
-            yield _warning("stages", f"{name} was never made", "memory run")
+            yield _warning("stages", f"{name} was never built", "memory run")
         elif at and newest and newest - at > LATE:
-            said = f"{name} was last made on {at:%Y-%m-%d %H:%M} UTC, others on {newest:%Y-%m-%d}"
+            said = f"{name} was last built on {at:%Y-%m-%d %H:%M} UTC, others on {newest:%Y-%m-%d}"
             yield _warning("stages", said, "memory run")
         else:
-            made = f"last made on {at.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if at else "never made"
+            made = f"last built on {at.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if at else "never built"
             yield _ok("stages", f"{name} was {made}")
 
 

@@ -93,9 +93,7 @@ def _frame(storage: Storage, file: File) -> pl.DataFrame:
         except pl.exceptions.PolarsError:
             put_back(storage, file.key)
     place = storage.place_of(file.key)
-    raise DamagedTableError(
-        f"{place} cannot be read. No version of it in the backups can either: put a copy of it back."
-    )
+    raise DamagedTableError(f"{place} cannot be read. Nor can any version of it in the backups: restore a copy of it.")
 
 
 def _reason(table: str, rows: pl.DataFrame) -> pl.Series:

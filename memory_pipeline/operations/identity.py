@@ -70,18 +70,20 @@ def _file_state(path: Path, *, is_needed: bool) -> CheckedPath:
     """The state of a file. `is_needed`: the user has to write it; others are created when there is content."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # reading a pipe would block
-            return CheckedPath(path, "unreadable", True, "it is no file", "Put a file in its place.")
+            return CheckedPath(path, "unreadable", True, "it is not a file", "Put a file in its place.")
         data = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         if path.is_symlink():
-            return CheckedPath(path, "missing", True, f"a link to {path.readlink()}, which is not there", _relink(path))
+            return CheckedPath(
+                path, "missing", True, f"a link to {path.readlink()}, which does not exist", _relink(path)
+            )
         if not is_needed:
-            return CheckedPath(path, "missing", False, "not made yet")
+            return CheckedPath(path, "missing", False, "not written yet")
         return CheckedPath(path, "missing", True, "", "Write it, or set MEMORY_IDENTITY_DIRECTORY to its directory.")
     except OSError as error:
-        return CheckedPath(path, "unreadable", True, _reason(error), f"Let it be read: `ls -l {_quoted(path)}`.")
+        return CheckedPath(path, "unreadable", True, _reason(error), f"Make it readable: `ls -l {_quoted(path)}`.")
     if not data.removeprefix(b"\xef\xbb\xbf").strip():
-        return CheckedPath(path, "empty", is_needed, "", "Write it, or put a copy of it back." if is_needed else "")
+        return CheckedPath(path, "empty", is_needed, "", "Write it, or restore a copy of it." if is_needed else "")
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -108,7 +110,7 @@ def _link_state(path: Path, directory: Path) -> CheckedPath:
         # resolve() raises one of these, depending on the version
         if isinstance(error, RuntimeError) or error.errno == errno.ELOOP:
             return CheckedPath(path, "loops", True, "", f"Remove it. {make}")
-        return CheckedPath(path, "unreadable", True, _reason(error), f"Let it be read: `ls -lL {_quoted(path)}`.")
+        return CheckedPath(path, "unreadable", True, _reason(error), f"Make it readable: `ls -lL {_quoted(path)}`.")
     if is_file and (same := _same_file(target, directory)):
         return CheckedPath(path, "resolves", False, f"to {same}")
     if not is_file or path.is_symlink():
@@ -116,8 +118,8 @@ def _link_state(path: Path, directory: Path) -> CheckedPath:
         return CheckedPath(path, "points elsewhere", True, f"to {target}", f"{away}{make}")
     candidates = [wanted, *(directory / name for name in IDENTITY_FILES)]
     if (copied := next((c for c in candidates if _bytes_of(c) == data), None)) is not None:
-        return CheckedPath(path, "a copy", True, f"of {copied}; it will drift", _link(copied, path))
-    remedy = f"Bring what only it says into {wanted}: `diff {_quoted(wanted, path)}`. {make}"
+        return CheckedPath(path, "a copy", True, f"of {copied}, which will become stale", _link(copied, path))
+    remedy = f"Merge its differences into {wanted}: `diff {_quoted(wanted, path)}`. {make}"
     return CheckedPath(path, "a stale copy", True, f"it differs from {wanted}", remedy)
 
 

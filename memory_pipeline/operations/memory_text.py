@@ -39,11 +39,11 @@ def read_text(path: Path) -> str:
         data = path.read_bytes()
     except OSError as error:
         reason = (error.strerror or "cannot be read").lower()
-        raise UnreadableMemoryError(f"{path}: {reason}. Let it be read and run it again.") from None
+        raise UnreadableMemoryError(f"{path}: {reason}. Make it readable and run it again.") from None
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise UnreadableMemoryError(f"{path} is UTF-16; save it as UTF-8.")
     if b"\0" in data:
-        raise UnreadableMemoryError(f"{path} is no text; name a Markdown file, such as AGENTS.md.")
+        raise UnreadableMemoryError(f"{path} is not a text file; name a Markdown file, such as AGENTS.md.")
     try:
         text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8")
     except UnicodeDecodeError as error:

@@ -58,8 +58,8 @@ def service_of(settings: Settings, port: int, *, platform: str = sys.platform, h
     if platform.startswith("linux"):
         return _systemd(home, command, variables)
     raise NoServiceManagerError(
-        f"There is no service manager for {platform} that is known here; systemd on Linux and launchd on macOS are. "
-        f"Have your system run `{shlex.join(command)}` when you log in."
+        f"No service manager of {platform} is supported; systemd on Linux and launchd on macOS are. Have your system "
+        f"run `{shlex.join(command)}` when you log in."
     )
 
 

@@ -32,7 +32,7 @@ def judge_attention(log: ProposalLog, now: datetime) -> Verdict:
         offenders.append(
             f"nobody has decided on any for {days} days, since {since:%Y-%m-%d}: `memory review` takes a minute"
         )
-    judged = f"{pending} proposals that wait" if pending != 1 else "1 proposal that waits"
+    judged = f"{pending} pending proposals" if pending != 1 else "1 pending proposal"
     return Verdict(not offenders, {"pending": pending, "days_without_a_decision": days}, offenders, judged)
 
 

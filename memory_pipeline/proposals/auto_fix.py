@@ -22,7 +22,7 @@ from memory_pipeline.workspace.workspace import Workspace
 
 DRY_RUN = timedelta(days=1)
 """Duration of the dry run after the first qualifying fix: time to read what would happen, and to switch it off."""
-HOW_TO_UNDO = "applied automatically; undo its change in the file to take it back"
+HOW_TO_UNDO = "applied automatically; undo its change in the file to revert it"
 SHOWN = 60
 """Maximum characters of a line in a report."""
 
@@ -68,7 +68,7 @@ def report(workspace: Workspace, log: ProposalLog, now: datetime) -> list[str]:
     recent = log.frame.filter(pl.col("surface") == AUTO_SURFACE, pl.col("decided_at").is_between(since, now))
     done = [p for p in recent.sort("decided_at", "proposal_id")["proposal_id"] if is_fix(p)]
     messages = (
-        [f"applied {', '.join(done)}; `memory why ID` shows what, undo it in the file to take it back"] if done else []
+        [f"applied {', '.join(done)}; `memory why ID` shows what, undo it in the file to revert it"] if done else []
     )
     rows, fixes = candidates(workspace, log), log.fixes
     if rows:

@@ -294,7 +294,7 @@ def _shadow_reason(standing: Standing) -> str | None:
     """The reason why nothing is promoted to a section that is `on`, or None."""
     precision = standing.precision
     if not standing.acceptance.is_trusted:
-        return "its decisions do not carry it yet"
+        return "its decisions are not sufficient yet"
     if precision.counted < MIN_DECISIONS:
         return f"you decided {precision.counted} lines that it would have promoted, {MIN_DECISIONS} are needed"
     if not precision.is_trusted:

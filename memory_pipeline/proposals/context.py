@@ -15,7 +15,7 @@ from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.text.sentences import clip
 
 TURNS = ("user", "assistant")
-NOT_KEPT = "the words are no longer kept"
+NOT_KEPT = "its text is no longer kept"
 """The text that replaces messages deleted by retention; see the setting `retention.messages`."""
 _COLUMNS = ("session_id", "message_id", "role", "said_at", "untimed", "source_line", "text", "voided", "answered")
 

@@ -34,7 +34,7 @@ WHO = {
     "assistant": "the assistant",
     "tool": "the result of a tool",
     "paste": "something you pasted",
-    "injected": "text that a program put in",
+    "injected": "text inserted by a program",
     "model": "the model",
 }
 

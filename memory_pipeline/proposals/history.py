@@ -108,7 +108,7 @@ def _while_pending(log: ProposalLog, proposal_id: str) -> Iterator[Event]:
     for at, surface in log.events(SHOWN, own).select("happened_at", "surface").iter_rows():
         yield _event(at, "shown", surface)
     for at, surface in log.events(DISPLACED, own).select("happened_at", "surface").iter_rows():
-        yield _event(at, "displaced", f"better lines took its place in {surface}")
+        yield _event(at, "displaced", f"displaced by better lines in {surface}")
     for at, reason in log.events(REOFFERED, own).select("happened_at", "reason").iter_rows():
         before = log.events(DECIDED, own, pl.col("again").is_null()).select("happened_at", "decision", "reason")
         yield from (_event(ended, decision, why or "") for ended, decision, why in before.iter_rows())
@@ -136,7 +136,7 @@ def _decided(row: ProposalState) -> Iterator[Event]:
 
 def _promoted(promotion: EventRow | None) -> Iterator[Event]:
     if promotion:
-        there = ", where it stood already" if promotion["already_there"] else ""
+        there = ", which already had it" if promotion["already_there"] else ""
         yield _event(promotion["happened_at"], IN_MEMORY, f"{promotion['section']}{there}")
 
 
@@ -150,7 +150,7 @@ def _later_changes(settings: Settings, promotion: EventRow, by: str | None) -> l
     if line is None:
         return [_event(None, "taken back", "its line is no longer in MEMORY.md")]
     if line.is_struck:
-        return [] if by else [_event(None, "taken back", "its line is struck through by hand")]
+        return [] if by else [_event(None, "taken back", "its line was struck through by hand")]
     if by:
         return [_event(None, "holds again", "its line is no longer struck through")]
     if normalised(line.text) != normalised(promotion["text"] or ""):

@@ -58,7 +58,7 @@ class ProposalIntegrity:
         offenders: list[str] = []
         for (day,), of_day in proposals.partition_by("day", as_dict=True).items():
             twice = of_day.filter(pl.col("proposal_id").is_duplicated())["proposal_id"].unique().sort()
-            found = [f"{p} was made twice" for p in twice]
+            found = [f"{p} was created twice" for p in twice]
             found += [violation for p in of_day["proposal_id"].unique().sort() for violation in self._violations(p)]
             offenders += [f"{day}: {violation}" for violation in found]
         promoted = [p for p in dict.fromkeys(ids) if p in self.promoted]
@@ -82,7 +82,7 @@ class ProposalIntegrity:
         if promotions > 1:
             found.append(f"{proposal_id} was promoted {promotions} times")
         if promotions and APPROVED not in ends:
-            found.append(f"{proposal_id} was promoted and never approved")
+            found.append(f"{proposal_id} was promoted but never approved")
         if ends == [APPROVED] and not promotions and proposal_id not in self.applied:
-            found.append(f"{proposal_id} is approved and was not promoted")
+            found.append(f"{proposal_id} was approved but not promoted")
         return found

@@ -71,9 +71,9 @@ def memory_loss(lake: Lake, memory_file: Path) -> str | None:
     lines = "1 approved line" if count == 1 else f"{count} approved lines"
     next_one = "the next line that you approve"
     if copies.newest and not copies.in_none:
-        back = f"`cp {shlex.quote(str(copies.newest))} {shlex.quote(str(memory_file))}` brings it back"
+        back = f"`cp {shlex.quote(str(copies.newest))} {shlex.quote(str(memory_file))}` restores it"
         back += f", and so does {next_one}" if is_gone(data) else ""
     else:
-        back = f"{next_one} brings it back" if is_gone(data) else f"remove it, then {next_one} brings it back"
-    state = "is gone" if data is None else "is empty"
+        back = f"{next_one} restores it" if is_gone(data) else f"remove it, then {next_one} restores it"
+    state = "is missing" if data is None else "is empty"
     return f"{memory_file} {state}, with {lines}: {back}. To start over, write `# Memory` into it."

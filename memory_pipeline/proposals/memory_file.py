@@ -96,7 +96,7 @@ def add_lines(current: bytes | None, promotions: Sequence[Promotion], sections: 
     sought: dict[str, list[Promotion]] = {}
     for promotion in promotions:
         if not PROPOSAL_ID.fullmatch(promotion.proposal_id) or not one_line(promotion.text):
-            raise ValueError(f"{promotion.proposal_id!r} cannot be promoted: no proposal's id, or no text")
+            raise ValueError(f"{promotion.proposal_id!r} cannot be promoted: its id or its text is invalid")
         sought.setdefault(_heading_title(one_line(promotion.section)).casefold(), []).append(promotion)
     added: set[str] = set()
     before = -1

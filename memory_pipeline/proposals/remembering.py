@@ -169,16 +169,20 @@ def _line(settings: Settings, text: str) -> str:
     # redacting megabytes would take long, only to be refused
     line = one_line(redactor_of(settings).redact(text[: 4 * MAX_TEXT]))
     if not any(character.isalnum() for character in line):
-        raise NotRememberedError("There is nothing to remember: give a sentence.")
+        raise NotRememberedError("There is no text to remember: give a sentence.")
     if len(text) > 4 * MAX_TEXT or len(line) > MAX_TEXT:
         raise NotRememberedError(
-            f"It has {len(text):,} characters, and a line of the memory at most {MAX_TEXT:,}, for every session is "
-            "shown it. Shorten it, or put it into a file of the project and remember where it is."
+            f"It has {len(text):,} characters; a line may have at most {MAX_TEXT:,}, because every session reads it. "
+            "Shorten it, or put it into a file of the project and remember where that is."
         )
     if MARK in line:
-        raise NotRememberedError("It says what `memory forget` took out, and that stays out. Say it in other words.")
+        raise NotRememberedError(
+            "It contains text that `memory forget` deleted, which is not stored again. Rephrase it."
+        )
     if names_password(line):
-        raise NotRememberedError("It seems to hold a secret, and secrets are not remembered. Say where it is kept.")
+        raise NotRememberedError(
+            "It seems to contain a secret, and secrets are not remembered. Say where the secret is stored."
+        )
     return line
 
 

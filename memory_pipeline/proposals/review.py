@@ -402,7 +402,7 @@ def _new_user_decisions(
             raise UnknownProposalError(f"{proposal_id} was {rows[proposal_id]['reason'] or HOW_TO_TAKE_BACK}.")
         if state not in (PENDING, decision):
             raise UnknownProposalError(
-                f"{proposal_id} is {state} already; a decision is taken once. {_remaining_options(state)}"
+                f"{proposal_id} is already {state}, and a decision is final. {_remaining_options(state)}"
             )
     return [
         Decision(p, decision, surface, _visible_text(texts.get(p) or rows[p]["text"], p))
@@ -489,7 +489,7 @@ def _promote(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
     update_file(settings.memory_file, edit, backups=settings.backups)
     keep_copy(settings.memory_file, settings.backups)  # before recording: without a copy the lines would be added again
     for source in put_back:
-        logger.warning(f"{settings.memory_file} was gone; it was put back from {source}, and what is new added to it.")
+        logger.warning(f"{settings.memory_file} was missing; it was restored from {source}, and new lines were added.")
     made = [
         {
             "proposal_id": p.proposal_id,
@@ -508,12 +508,12 @@ def _workspace_summary(workspace: Workspace) -> str:
     observed = workspace.lake.read("observations", columns=["session_id"])
     sessions = workspace.lake.read("sessions", columns=["session_id"])["session_id"].n_unique()
     there = (
-        f"nobody laid down a rule, a preference or a decision in explicit words. {sessions} sessions can be searched "
+        f"no rule, preference or decision was stated explicitly. {sessions} sessions can be searched "
         f"(`memory search`), and the daily logs have {observed.height} observations of them."
     )
     if observer_model(workspace.settings):
         return there
-    return f"{there} A model would also offer what needs understanding: `memory setup` lists those that can be used."
+    return f"{there} A model would also find implicit ones: `memory setup` lists the models that can be used."
 
 
 def _promotion(row: ProposalState) -> Promotion:
@@ -528,7 +528,7 @@ def _remaining_options(state: str) -> str:
     """The ways to reverse a decision of this state, as a sentence for the user."""
     if state == APPROVED:
         return "To take it back, delete or strike out its line in MEMORY.md."
-    return "To have it all the same, write the line into MEMORY.md yourself."
+    return "To keep it anyway, write the line into MEMORY.md yourself."
 
 
 def _write_shown(settings: Settings, text: str) -> None:

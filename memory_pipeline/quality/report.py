@@ -53,12 +53,12 @@ class Report:
     def sentence(self) -> str:
         """The result in one sentence."""
         if not self.judged:
-            return "No check has judged anything yet; `memory run` makes days and judges them."
+            return "No check has run yet; `memory run` runs them."
         if not self.failed:
             return f"All {self.judged:,} results of {len(self.checked)} checks passed."
         errors = sum(result.severe for result in self.failed)
         of = f"{errors} of them errors" if errors else "none of them an error"
-        days = f"on {len(self.days_failed)} days" if self.days_failed else "on no single day"
+        days = f"on {len(self.days_failed)} days" if self.days_failed else "on results without a day"
         return f"{len(self.failed):,} of {self.judged:,} results failed {days}, {of}."
 
 

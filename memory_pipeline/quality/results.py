@@ -11,39 +11,48 @@ from memory_pipeline.distillation.periods import DAY, LEVEL_OF
 
 WEEK = timedelta(days=7)
 ADVICE: Mapping[str, str] = {
-    "every_message_in_one_window": "Files of `messages` or `windows` do not fit together: `memory run --from DAY --to "
+    "every_message_in_one_window": "Files of `messages` or `windows` are inconsistent: `memory run --from DAY --to "
     "DAY` rebuilds the day from its session files.",
-    "times_are_recorded": "Rows were changed or put back after they were made: run the day again. The day's rows are "
-    "kept from everything behind them until it passes.",
-    "evidence_is_verbatim": "Rows were changed or put back after they were made: run the day again. The day's rows are "
-    "kept from everything behind them until it passes.",
+    "times_are_recorded": (
+        "Rows were changed or restored after they were built: run the day again. Until this "
+        "passes, later stages do not read the day."
+    ),
+    "evidence_is_verbatim": (
+        "Rows were changed or restored after they were built: run the day again. Until this "
+        "passes, later stages do not read the day."
+    ),
     "no_secrets": "Run the day again with redaction on (`MEMORY_REDACT=true`); what it says looks like a secret is "
     "still in the transcript.",
-    "no_silent_zero": "See what the model answered (`memory show DAY` says why of each window), then run the day "
-    "again; after a spent budget it continues tomorrow.",
-    "hallucinated_timestamps": "The model invents times. They are taken out; choose another model "
+    "no_silent_zero": (
+        "Check the model's answers (`memory show DAY` has the reason for each window), then run the "
+        "day again; after a spent budget it continues tomorrow."
+    ),
+    "hallucinated_timestamps": "The model invents times. They are removed; choose another model "
     "(`memory setup`) if it persists.",
-    "compression_ratio": "Too little or too much was kept of what was said: look at the day with `memory show DAY`.",
-    "ungrounded_specifics": "The model names what nobody said. Such facts are flagged and never offered; choose "
+    "compression_ratio": "The day has too few or too many observations: check it with `memory show DAY`.",
+    "ungrounded_specifics": "The model uses names that do not occur in the session. Such facts are flagged and never "
+    "offered; choose "
     "another model (`memory setup`) if it persists.",
-    "regurgitation": "The model repeats what tools printed as if somebody had said it: look at the lines below; "
+    "regurgitation": "The model presents the output of tools as statements: check the lines below; "
     "choose another model (`memory setup`) if it persists.",
-    "high_is_rare": "Too much is marked high, so high says little: look at the day with `memory show DAY --high`.",
+    "high_is_rare": (
+        "Too many observations are high, so high means little: check the day with `memory show DAY --high`."
+    ),
     "index_matches_tables": "Run the day again, or rebuild the index with `memory admin index rebuild`.",
-    "evidence_is_stored": "Run the day again: what its patterns rest on has changed since.",
-    "recall_loss": "A distillation lost something high: run it again; the days themselves are kept.",
-    "lines_are_whole": "Rows of a distillation were changed after they were made: run it again.",
-    "one_decision_each": "`memory status` says what became of MEMORY.md and how it comes back.",
-    "review_backlog": "`memory review` shows what waits, one line at a time; nothing enters MEMORY.md without you.",
-    "identity_files": "`memory admin identity` shows which file is missing or where a link leads.",
+    "evidence_is_stored": "Run the day again: the sources of its patterns have changed.",
+    "recall_loss": "A distillation lost a high observation: run it again; the days themselves are kept.",
+    "lines_are_whole": "Rows of a distillation were changed after they were built: run it again.",
+    "one_decision_each": "`memory status` says what happened to MEMORY.md and how to restore it.",
+    "review_backlog": "`memory review` shows the pending proposals one at a time.",
+    "identity_files": "`memory admin identity` shows which file is missing or which link is wrong.",
 }
 """The action for a user after a failure, by check."""
-_NO_MODEL_NOTE = "No model is set: these are quotes, or of a model that was set before. Run the day again"
+_NO_MODEL_NOTE = "No model is set: these are quotes, or lines of a model that was set before. Run the day again"
 WITHOUT_MODEL: Mapping[str, str] = {
-    "no_silent_zero": "`memory show DAY` says why of each window; run the day again.",
+    "no_silent_zero": "`memory show DAY` has the reason for each window; run the day again.",
     "hallucinated_timestamps": f"{_NO_MODEL_NOTE}.",
     "ungrounded_specifics": f"{_NO_MODEL_NOTE}.",
-    "regurgitation": f"{_NO_MODEL_NOTE}, and look at the lines below.",
+    "regurgitation": f"{_NO_MODEL_NOTE}, and check the lines below.",
 }
 """The same without a model, for the checks whose advice is about one."""
 

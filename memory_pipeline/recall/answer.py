@@ -104,11 +104,11 @@ def written_answer(workspace: Workspace, answer: Answer) -> Answer:
     try:
         reply = client.complete(request, day_of(datetime.now(UTC), workspace.settings.zone))
     except (BudgetReachedError, ModelMisconfiguredError, ModelUnavailableError, RequestRefusedError) as error:
-        return replace(answer, notes=(*answer.notes, f"In quotes, since no model answered: {error}"))
+        return replace(answer, notes=(*answer.notes, f"Quotes only, because no model answered: {error}"))
     if _NOTHING.fullmatch(reply.text):
         return replace(answer, quotes=())
     written, dropped = checked(reply.text, answer.quotes)
-    notes = [f"{dropped} sentence(s) of the model were left out: no passage says them."] if dropped else []
+    notes = [f"{dropped} sentence(s) of the model were left out: no passage supports them."] if dropped else []
     return replace(answer, written=tuple(written), notes=(*answer.notes, *notes))
 
 

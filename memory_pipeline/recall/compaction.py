@@ -42,10 +42,10 @@ MAX_FILES = 40
 FRAME_TOKENS = 800
 """Tokens of the session's budget that are reserved for the task, the next step and the files."""
 HEAD = (
-    "What was said in this session before, as memory_pipeline observed it: quoted from the messages that are gone, "
-    "nothing invented. 🔴 matters for long, 🟡 for days, 🟢 for now."
+    "The earlier part of this session, as observed by memory_pipeline: quotes of the removed messages. 🔴 matters for "
+    "weeks, 🟡 for days, 🟢 for hours."
 )
-NOT_OBSERVED = "\n### The user's messages, as there was no time to observe more"
+NOT_OBSERVED = "\n### The user's messages, because there was no time to observe more"
 SHARE = 2
 """Factor by which the share of tokens exceeds that of a day's observations, as the messages are gone after a
 compaction."""
@@ -101,8 +101,8 @@ def session_source(settings: Settings, session: str) -> Source:
         if source := _read_before(settings, session):
             return source
     raise NotASessionError(
-        f"{clip(session, MAX_NAME)!r} is no file, no session file of this machine has it in its name, and none was "
-        "read by that id."
+        f"{clip(session, MAX_NAME)!r} is neither a file nor part of the name of a session file on this machine, and "
+        f"no session with that id was read."
     )
 
 
@@ -130,7 +130,7 @@ def _read_before(settings: Settings, session: str) -> Source | None:
         return None
     is_there, _, _, path_text, member = max(found)
     if not is_there:
-        raise NotASessionError(f"Session {session!r} was read from {path_text}, which is there no more.")
+        raise NotASessionError(f"Session {session!r} was read from {path_text}, which no longer exists.")
     return source_of(Path(path_text))._replace(session=member)
 
 

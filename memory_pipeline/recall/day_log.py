@@ -60,7 +60,7 @@ def _silences(settings: Settings, day: date) -> Iterator[str]:
     found = silences(lake, Catalogue(lake, settings), [day])
     if not found:
         return
-    yield f"Nothing was kept of {len(found)} of the {_windows(lake, day, found)} windows of {day}:"
+    yield f"No observations came from {len(found)} of the {_windows(lake, day, found)} windows of {day}:"
     for silence in found:
         at = f"{silence.started_at.astimezone(settings.zone):%H:%M} " if silence.started_at else ""
         detail = f" ({silence.detail})" if silence.detail else ""

@@ -91,8 +91,8 @@ def explained(settings: Settings, identifier: str) -> dict[str, Any]:
     frame = lake.read("friction_clusters").filter(pl.col("pattern_id") == identifier).sort("day")
     if frame.is_empty():
         raise NoSuchPatternError(
-            f"There is no friction pattern {identifier}; `memory friction` lists those that live, "
-            "`memory friction --ended` those that have ended."
+            f"There is no friction pattern {identifier}; `memory friction` lists the active ones, `memory friction "
+            f"--ended` the ended ones."
         )
     day = last_day_looked_at(lake) or frame["day"][-1]
     pattern = the_pattern(typed_rows(frame, FrictionRow), day, settings.lookback_days)
@@ -129,8 +129,10 @@ def _explanation(workspace: Workspace, asked: Asked, every: list[Pattern]) -> st
     if every:
         number = len(every)
         if number == 1:
-            return f"1 pattern {'has ended' if asked.ended else 'lives'}, and it is not what was asked for."
-        return f"{number} patterns {'have ended' if asked.ended else 'live'}, and none of them is what was asked for."
+            return f"1 pattern {'has ended' if asked.ended else 'is active'}, but it does not match the filters."
+        return (
+            f"{number} patterns {'have ended' if asked.ended else 'are active'}, but none of them matches the filters."
+        )
     if asked.ended and last_day_looked_at(workspace.lake):
         return "No pattern has ended."
     return why_none(workspace)

@@ -199,9 +199,7 @@ def _search(index: VectorIndex, vector: Sequence[float] | Sparse, using: str, fi
     )
     needed = FIELDS[:2] if using == SESSION else FIELDS
     if not all(hit.payload.keys() >= set(needed) for hit in hits):
-        raise IndexUnavailableError(
-            "the index holds points that are none of it; `memory admin index rebuild` makes it anew."
-        )
+        raise IndexUnavailableError("the index holds unknown points; `memory admin index rebuild` rebuilds it.")
     return hits
 
 

@@ -26,7 +26,7 @@ from memory_pipeline.recall.kept_json import read_json, write_json
 from memory_pipeline.sessions.projects import Place
 from memory_pipeline.settings import Settings
 
-VERSION = "1"
+VERSION = "2"
 """The version of the format. Increase it when the same rows would be rendered in other words."""
 TABLES = (
     *("files", "sessions", "windows", "segments", "observations", "reflections"),

@@ -178,7 +178,7 @@ class Searcher:
             except IndexUnavailableError as error:  # damage that only shows in a query
                 opened.messages.close()
                 opened.messages = None
-                opened.notes.append(f"Answered by words from the tables: {_error_note(error)}")
+                opened.notes.append(f"Answered by keywords from the tables: {_error_note(error)}")
         found = found or self._by_words(opened, text, wanted, filters, limit)
         return replace(found, notes=(*cut, *found.notes))
 
@@ -262,15 +262,15 @@ class Searcher:
             known = searched_collection(self.settings, MESSAGES) or self._unknown(deadline)
             opened.messages = self._open_collection(known, MESSAGES, deadline)
         except IndexUnavailableError as error:
-            opened.notes.append(f"Answered by words from the tables: {_error_note(error)}")
+            opened.notes.append(f"Answered by keywords from the tables: {_error_note(error)}")
             return opened
         opened.model, opened.dimension = known.model, known.dimension
         if not known.is_complete:
-            opened.partly = "Only a part of what was said is indexed yet; `memory run --all` does the rest."
+            opened.partly = "Only some messages are indexed yet; `memory run --all` indexes the rest."
         elif known.model != self.settings.embedding_model:
             opened.partly = (
-                f"By the vectors of {known.model}, since those of {self.settings.embedding_model} are not complete; "
-                "`memory run --all` makes them."
+                f"Searched with the vectors of {known.model}, because those of {self.settings.embedding_model} are "
+                f"incomplete; `memory run --all` completes them."
             )
         try:
             if observations := searched_collection(self.settings, COLLECTION):
@@ -285,8 +285,8 @@ class Searcher:
             name = collection_name(self.settings, MESSAGES, self.settings.embedding_model, "*")
             open_to_search(self.settings, name, 1, max(deadline - time.monotonic(), 0.0)).close()
         if self._has_rows(MESSAGES):
-            raise IndexUnavailableError(f"the index is not there; {MAKE_ANEW}.")
-        raise IndexUnavailableError("nothing is indexed yet; `memory run` does it.")
+            raise IndexUnavailableError(f"there is no index; {MAKE_ANEW}.")
+        raise IndexUnavailableError("nothing is indexed yet; `memory run` indexes it.")
 
     def _open_collection(self, collection: Collection, base: str, deadline: float) -> VectorIndex:
         """A collection. Raises `IndexUnavailableError` also if it is missing, damaged or unexpectedly empty, as it
@@ -296,9 +296,9 @@ class Searcher:
         try:
             if index.set_aside:
                 new_generation(self.settings, base)
-                raise IndexUnavailableError(f"the index was damaged and lies in {index.set_aside} now; {MAKE_ANEW}.")
+                raise IndexUnavailableError(f"the index was damaged and was moved to {index.set_aside}; {MAKE_ANEW}.")
             if not index.count() and self._has_rows(base):
-                raise IndexUnavailableError(f"there is nothing in {collection.name}; {MAKE_ANEW}.")
+                raise IndexUnavailableError(f"{collection.name} is empty; {MAKE_ANEW}.")
         except IndexUnavailableError:
             index.close()
             raise
@@ -321,7 +321,7 @@ class Searcher:
         except EncoderUnavailableError as error:
             return None, f"By words only: {error}"
         if opened.dimension not in (0, len(vector)):
-            return None, "By words only: what was said has no vectors yet; `memory run --all` makes them."
+            return None, "By words only: messages have no vectors yet; `memory run --all` computes them."
         return vector, ""
 
     def _observations(
@@ -336,7 +336,7 @@ class Searcher:
                 opened.observations, opened.without_observations = None, _error_note(error)
         if not opened.without_observations:
             return [], ""
-        note = f"Observations by words from the tables: {opened.without_observations}"
+        note = f"Observations by keywords from the tables: {opened.without_observations}"
         return self._observed_by_words(wanted, filters, limit), note
 
     def _near_observations(
@@ -376,13 +376,13 @@ class Searcher:
 def _parse_query(query: str) -> tuple[str, list[str]]:
     """The text to search for, and a note if the query was cut. Raises `QueryError`."""
     text = query.strip()
-    cut = [f"Only the first {MAX_QUERY:,} characters of the query are looked for."] if len(text) > MAX_QUERY else []
+    cut = [f"Only the first {MAX_QUERY:,} characters of the query are used."] if len(text) > MAX_QUERY else []
     text = text[:MAX_QUERY]
     if not any(character.isalnum() for character in text):
-        raise QueryError("There is nothing to look for: ask with at least one word.")
+        raise QueryError("The query is empty: give at least one word.")
     odd = sum(unicodedata.category(c) in ("Cc", "Cs", "Cn", "Co") and not c.isspace() for c in text)
     if odd > MAX_ODD * len(text):
-        raise QueryError("The query is not text: ask in words.")
+        raise QueryError("The query is not text: use words.")
     return text, cut
 
 

@@ -69,7 +69,7 @@ def judge_silent_zero(workspace: Workspace, day: date) -> Verdict:
     doubted = pl.col("flags").list.set_intersection(sorted(DOUBTED)).list.len().fill_null(0) > 0
     highs = observed.filter(~doubted & (pl.col("kind") != NO_FACT)).height
     reflectors = workspace.lake.read("reflections", [day], ["reflector"])["reflector"].to_list()
-    offenders = [] if reflectors or not highs else [f"{highs} highs were observed and no line came of them"]
+    offenders = [] if reflectors or not highs else [f"{highs} high observations led to no line"]
     stand_in = sum(name.startswith(EXTRACTIVE) for name in reflectors)
     if is_waiting(workspace.lake, day):
         offenders.append(
@@ -77,13 +77,11 @@ def judge_silent_zero(workspace: Workspace, day: date) -> Verdict:
         )
     elif workspace.settings.reflector.model and stand_in:
         offenders.append(
-            f"{stand_in} lines are the extractive reflector's: what the model answered could not be used, or was never "
-            "asked for. Another REFLECTOR_MODEL or wording in prompts/ has the day reflected on anew."
+            f"{stand_in} lines are the extractive reflector's: the model's answer could not be used, or was never "
+            f"requested. With another REFLECTOR_MODEL or changed prompts/ the day is reflected on again."
         )
     numbers: dict[str, float | int | str] = {"highs": highs, "lines": len(reflectors), "stand_in": stand_in}
-    return Verdict(
-        not offenders, numbers, offenders, f"{highs} highs were observed, {len(reflectors)} lines came of them"
-    )
+    return Verdict(not offenders, numbers, offenders, f"{highs} high observations led to {len(reflectors)} lines")
 
 
 def is_waiting(lake: Lake, day: date) -> bool:
@@ -101,10 +99,14 @@ def why_waiting(lake: Lake, day: date) -> str:
         return f"The last call failed: {last[0]['error']}. `memory run --from {day} --to {day}` asks again."
     return (
         "MEMORY_DAILY_BUDGET_USD or MEMORY_DAILY_BUDGET_TOKENS did not allow the next call, or the model could not be "
-        f"asked at all. `memory run --from {day} --to {day}` does it with tomorrow's budget or a higher one, and says "
-        "what else is in the way."
+        f"asked at all. `memory run --from {day} --to {day}` asks again with tomorrow's budget or a higher one, and "
+        f"names other obstacles."
     )
 
 
 def _fallback_note(lines: int) -> str:
-    return f"{lines} lines of before, or of the extractive reflector, stand in." if lines else "Nothing stands in."
+    return (
+        f"{lines} earlier lines, or lines of the extractive reflector, are used instead."
+        if lines
+        else ("There are no lines instead.")
+    )

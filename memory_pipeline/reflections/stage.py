@@ -82,7 +82,7 @@ class ReflectionsStage:
         try:
             reflection = self.reflector.reflect(day, observed, vectors)
         except UnusableAnswerError as unusable:  # a retry would get the same answer
-            why = f"What {self.reflector.name} answered cannot be used: {unusable}."
+            why = f"The answer of {self.reflector.name} cannot be used: {unusable}."
             return _waiting_result(day, self._fallback_rows(day, observed, vectors), why)
         except (BudgetReachedError, ModelMisconfiguredError, ModelUnavailableError) as stopped:
             found = _waiting_result(day, self._fallback_rows(day, observed, vectors), str(stopped))
@@ -90,7 +90,7 @@ class ReflectionsStage:
             notes = waiting_notes(str(stopped), stopped)
             return replace(found, is_complete=False, failure=failure, notes=notes)
         if reflection.is_poor and (better := self._usable_earlier_rows(day, observed)):
-            why = f"What {self.reflector.name} answered is worse than what it gave before, which stays."
+            why = f"The answer of {self.reflector.name} is worse than its earlier one, which is kept."
             return _waiting_result(day, better, why)
         asked = {"answers": reflection.asked, "dropped_lines": reflection.dropped} if reflection.asked else {}
         fallback = fallback_notes(reflection.instead, "batches")
@@ -236,7 +236,7 @@ def why_not_reflected(stage: ReflectionsStage, day: date) -> str | None:
     lake, again = stage.lake, f"`memory run --from {day} --to {day}`"
     notes = has_notes(stage.workspace, day)
     if INCOMPLETE in (lake.fingerprint("observations", day), lake.fingerprint("reflections", day)):
-        return f"it waits for a model or its budget; {again} goes on"
+        return f"it waits for a model or its budget; {again} resumes"
     if not notes and not lake.read("observations", [day], ["day"]).height:
         return None
     if day < stage.settings.start_date:

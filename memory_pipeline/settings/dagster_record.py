@@ -41,7 +41,7 @@ class PostgresRecord:
         """The error for a failure of the connection."""
         return RecordUnavailableError(
             f"Dagster's record of runs in Postgres at {self.shown} cannot be reached ({_reason(error)}). Start the "
-            "server, or check the DAGSTER_POSTGRES_ variables, and run it again; what is stored is whole."
+            "server, or check the DAGSTER_POSTGRES_ variables, and run it again; stored data is intact."
         )
 
 
@@ -87,7 +87,8 @@ def postgres_record(settings: Settings) -> PostgresRecord | None:
             )
     except (ArgumentError, ValueError, AttributeError):
         raise RecordMisconfiguredError(
-            f"{file}: what it says of Postgres is no address. Give host, port (a number), user, password and database."
+            f"{file}: its Postgres settings are not an address. Give host, port (a number), user, password and "
+            f"database."
         ) from None
     if url.drivername == "postgresql":
         url = url.set(drivername="postgresql+psycopg2")
@@ -153,7 +154,7 @@ def _value(name: str, value: Any, file: str) -> Any:
         return value
     if not (found := os.environ.get(f"{value['env']}")):
         raise RecordMisconfiguredError(
-            f"{file} takes the {name} of Postgres from {value['env']}, which is not set. Set it, or put the "
-            "dagster.yaml of before back, with which the record lies in files."
+            f"{file} takes the {name} of Postgres from {value['env']}, which is not set. Set it, or restore the "
+            f"previous dagster.yaml, which keeps the record in files."
         )
     return found

@@ -70,7 +70,7 @@ class Settings(BaseModel):
         (), description="Additional directories with session files, separated like PATH; never written to."
     )
     default_session_dirs: Annotated[bool, HIDDEN] = Field(
-        True, description="Also read where the coding agents keep their sessions."
+        True, description="Also read the coding agents' own session folders."
     )
     timezone: Annotated[str, FRONT, Shown("the machine's, when the workspace is created")] = Field(
         default_factory=_default_timezone,
@@ -85,14 +85,16 @@ class Settings(BaseModel):
     )
     daily_budget_usd: Annotated[float, FRONT] = Field(1.0, ge=0, description="Maximum cost of models per day, in USD.")
     pending_limit: Annotated[int, FRONT] = Field(
-        20, ge=1, description="Maximum proposals in REVIEW.md; the rest wait their turn."
+        20, ge=1, description="Maximum proposals in REVIEW.md; the others wait."
     )
     auto_promote: Annotated[Literal["off", "shadow", "on"], FRONT] = Field(
         "off",
-        description="Promote lines of a section unasked once its acceptance rate has earned it; `shadow` only logs.",
+        description=(
+            "Promote lines of a section without asking once its acceptance rate is high enough; `shadow` only logs."
+        ),
     )
     auto_fix: bool = Field(
-        False, description="Apply low-risk friction fixes in the workspace unasked, after a dry run of a day."
+        False, description="Apply low-risk friction fixes in the workspace without asking, after a dry run of a day."
     )
     lake: str | None = Field(
         None,
@@ -199,7 +201,7 @@ class Settings(BaseModel):
         path = normalize(value)
         existing = next(p for p in (path, *path.parents) if p.exists())
         if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
-            raise ValueError(f"expected a directory that can be written to, but {existing} is none")
+            raise ValueError(f"expected a directory that can be written to, but {existing} is not one")
         return path
 
     @field_validator("session_dirs", mode="before")

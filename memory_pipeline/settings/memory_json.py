@@ -32,8 +32,11 @@ FIELDS = {"baseUrl": "base_url", "temperature": "temperature", "maxOutputTokens"
 """The names of the keys in the groups of settings."""
 NUMBERS = ("temperature", "maxOutputTokens", EARLY)
 REFUSED = {
-    "messageTokenThreshold": "says when pi's extension observes within a session, and here a session is observed when "
-    "it is over; take it out, and set MEMORY_IDLE_MINUTES for how long nothing may be written until it is"
+    "messageTokenThreshold": (
+        "controls when pi's extension observes within a session, and here a session is observed "
+        "after it ends; remove it, and set MEMORY_IDLE_MINUTES to the idle time that ends a "
+        "session"
+    )
 }
 """Keys of the extension that have no meaning here, with the reason."""
 
@@ -74,7 +77,7 @@ def _read(path: Path) -> dict[str, Any]:
     except PermissionError as error:
         if not os.access(path.parent, os.X_OK):
             return {}  # a home without permission counts as empty
-        raise WrongFileError(f"{path} cannot be read: {error.strerror}. Let it be read or remove it.") from None
+        raise WrongFileError(f"{path} cannot be read: {error.strerror}. Make it readable or remove it.") from None
     except (OSError, ValueError) as error:
         raise WrongFileError(f"{path} cannot be read: {error}. Fix it or remove it.") from None
     if not isinstance(content, dict) or not isinstance(content.get("enabled", True), bool):

@@ -41,7 +41,7 @@ def model_name(written: str, base_url: str | None = None) -> str:
         )
     if provider not in PROVIDERS or not model:
         raise ValueError(
-            f"{provider!r} is no provider that is known; expected provider:model or provider/model, like "
+            f"{provider!r} is not a known provider; expected provider:model or provider/model, like "
             f"openrouter:{name} or, of a server that speaks OpenAI's protocol, openai:{name}"
         )
     if base_url or (provider in _OWN_URL and os.environ.get(f"{provider.upper()}_BASE_URL", "").strip()):

@@ -24,13 +24,13 @@ GONE = {
     "reflector_fallback_price": "the price of the second model is that of `genai-prices`",
     "keep_runs_days": "Dagster's record always keeps 90 days",
     "max_recall_loss": "a distillation may always lose one high in ten",
-    "observer_images": "models that are known to see images are shown them",
+    "observer_images": "models that are known to accept images receive them",
     "owner": "a workspace is the memory of one person",
     "pack_half_life_days": "a line ranks half as high after seven days without use",
     "pack_reflection_bias": "a condensed line always ranks 1.3 times as high",
-    "projects_in_memory": "the project of a line stands behind it",
+    "projects_in_memory": "the project of a line is always shown after it",
     "proposal_warning_days": "it follows from proposal_expiry_days, of which it is five sevenths",
-    "qdrant_quantization": "vectors are kept whole",
+    "qdrant_quantization": "vectors are not quantized",
 }
 """Removed settings, by their variables in lower case without MEMORY_, with what applies instead."""
 

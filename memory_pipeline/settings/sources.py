@@ -213,14 +213,14 @@ def in_file(cls: type[BaseModel], path: Path, text: str, data: Mapping[str, Any]
     for key, value in sorted(flat(data).items(), key=lambda item: item[0] in known):
         place = f"{path}:{line_number(text, key)}"
         if key == "workspace":
-            raise WrongFileError(f"{place}: the file lies in the workspace and cannot name it; set MEMORY_WORKSPACE.")
+            raise WrongFileError(f"{place}: the file is in the workspace and cannot name it; set MEMORY_WORKSPACE.")
         if reason := reason_gone(key):
             warn(f"{place}: {key} is no longer a setting and is ignored: {reason}. Remove the line.")
             continue
         if key in old:
             warn(f"{place}: {key} is now {old[key].key}; the next release no longer reads the old name.")
         elif key not in known:
-            raise WrongFileError(f"{place}: {no_such(key, known)} Correct the name or take it out.")
+            raise WrongFileError(f"{place}: {no_such(key, known)} Correct the name or remove it.")
         if key == "session_dirs" and (relative := [p for p in _paths(value) if not p.startswith(("~", os.sep))]):
             raise WrongFileError(
                 f"{place}: expected absolute paths or ones that begin with ~, but {relative[0]!r} is neither."
@@ -266,11 +266,11 @@ def line_number(text: str, key: str) -> int:
 def no_such(name: str, known: Iterable[str]) -> str:
     """A sentence that this name is unknown, with the nearest known one."""
     if reason := reason_gone(name):
-        return f"{name} is no setting any more: {reason}."
+        return f"{name} is no longer a setting: {reason}."
     lower = name.lower()
     same = ELSEWHERE.get(lower) or ELSEWHERE.get(lower.rpartition(".")[2])
     near = [same] if same else difflib.get_close_matches(name, list(known), n=1)
-    return f"{name} is no setting" + (f"; the nearest is {near[0]}." if near else ".")
+    return f"{name} is not a setting" + (f"; the nearest is {near[0]}." if near else ".")
 
 
 def unknown_variables(cls: type[BaseModel]) -> list[str]:
@@ -300,7 +300,7 @@ def _sentence(cls: type[BaseModel], error: dict[str, Any], places: Given) -> str
     key = next((k for k in (".".join(path[:2]), *path[:1]) if k in known), ".".join(path) or "settings")
     reason = str(error["msg"]).removeprefix("Value error, ").removeprefix("Input ").partition(" for <class")[0]
     is_file = key in places and places[key][1] != known[key].variable
-    way_out = "correct it or take it out" if is_file else "correct the variable or unset it"
+    way_out = "correct it or remove it" if is_file else "correct the variable or unset it"
     return f"{assignment(cls, key, error.get('input'), places)}: {reason}; {way_out} for the default."
 
 

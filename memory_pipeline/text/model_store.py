@@ -68,7 +68,8 @@ def offer_of(name: str) -> Offer:
         )
     if "modules.json" not in names:
         raise NotFetchedError(
-            f"{full} is no model of sentence-transformers (it has no modules.json); choose one that makes vectors."
+            f"{full} is not a model of sentence-transformers (it has no modules.json); choose one that computes "
+            f"vectors."
         )
     return Offer(full, _licence_of(info), sum(names.values()))
 
@@ -131,7 +132,7 @@ def _asked(name: str, ask: Callable[[], T]) -> T:
 
     hub = constants.ENDPOINT
     if constants.is_offline_mode():
-        raise NotFetchedError("HF_HUB_OFFLINE is set, so nothing can be fetched; unset it for this command.")
+        raise NotFetchedError("HF_HUB_OFFLINE is set, so nothing can be downloaded; unset it for this command.")
     try:
         return ask()
     except errors.GatedRepoError as error:
@@ -139,16 +140,16 @@ def _asked(name: str, ask: Callable[[], T]) -> T:
             f"{hub} gives {name} only to those who accept its terms: do so at {hub}/{name}, then `hf auth login`."
         ) from error
     except errors.RepositoryNotFoundError as error:
-        raise NotFetchedError(f"{hub} has no model {name} that everybody may see; check the name.") from error
+        raise NotFetchedError(f"{hub} has no model {name} that is public; check the name.") from error
     except errors.HFValidationError as error:
         raise NotFetchedError(
-            f"{name!r} is no name of a model; expected OWNER/NAME, as in intfloat/e5-base-v2."
+            f"{name!r} is not the name of a model; expected OWNER/NAME, as in intfloat/e5-base-v2."
         ) from error
     except Exception as error:  # network, server and disk errors of three libraries without a common base class
         why = next((line.strip() for line in f"{error}".splitlines() if line.strip()), "no reason given")
         raise NotFetchedError(
-            f"{name} cannot be fetched from {hub} ({type(error).__name__}: {why.rstrip('.')}), and nothing of it was "
-            "kept; check the network and the disk, and try it again."
+            f"{name} cannot be downloaded from {hub} ({type(error).__name__}: {why.rstrip('.')}), and nothing was "
+            f"stored; check the network and the disk, and try again."
         ) from error
 
 

@@ -118,7 +118,9 @@ class Page:
     def why(self, request: Request) -> Response:
         identifier = request.query_params.get("id", "")
         if not is_line(identifier):
-            raise PageNotFoundError("This is no id of a line; they look like p-20260305-001, o-… or f-20260305-001.")
+            raise PageNotFoundError(
+                "This is not the id of a line; such ids look like p-20260305-001, o-… or f-20260305-001."
+            )
         return self.shown(request, "why", found=origin(self.settings, identifier))
 
     def day(self, request: Request) -> Response:

@@ -33,7 +33,7 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
-_HOW_TO_OPEN = "`memory open` opens this page: its address is good for one browser, once."
+_HOW_TO_OPEN = "Open this page with `memory open`: its address works once, in one browser."
 
 
 class Refused(Exception):
@@ -95,7 +95,7 @@ class Guard:
         if request.method == "POST":
             request.scope["form"] = await self._form(request)
         elif request.method not in ("GET", "HEAD"):
-            raise Refused(405, "The page is read by GET and changed by POST.")
+            raise Refused(405, "Only GET and POST are allowed.")
         return self.app
 
     def _check_place(self, request: Request) -> None:
@@ -103,11 +103,11 @@ class Guard:
         own = {f"{name}:{self._port}" for name in (HOST, "localhost")}
         host, origin = request.headers.get("host", ""), request.headers.get("origin")
         if host not in own or len(request.headers.getlist("host")) != 1:
-            raise Refused(403, f"This is no host of the page: {host!r}. Open it as {self.address}")
+            raise Refused(403, f"Unknown host {host!r}. Open the page as {self.address}")
         if (request.method == "POST" or origin is not None) and origin != f"http://{host}":
-            raise Refused(403, f"Requests of other pages are refused: {origin!r}.")
+            raise Refused(403, f"Requests from other pages are refused: {origin!r}.")
         if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-            raise Refused(403, "Requests of other pages are refused.")
+            raise Refused(403, "Requests from other pages are refused.")
 
     def _redirect_with_cookie(self, request: Request, token: str) -> Response:
         """Redirect to the address without the token, which must not stay in the history."""
@@ -124,7 +124,7 @@ class Guard:
         """The fields of a change. Raises `Refused` if it was not sent by a form of the page."""
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/x-www-form-urlencoded":
-            raise Refused(415, "Only the page's own forms are taken.")
+            raise Refused(415, "Only the page's own forms are accepted.")
         body = b""
         async for part in request.stream():
             body += part
@@ -132,7 +132,7 @@ class Guard:
                 raise Refused(413, f"More than {MAX_BODY:,} bytes: shorten the line.")
         fields = dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
         if not _same(fields.get("form_token", ""), self._form_token):
-            raise Refused(403, "This form is of an earlier page. Go back and load the page again.")
+            raise Refused(403, "This form is from an earlier page. Go back and reload the page.")
         return fields
 
     @property

@@ -76,7 +76,7 @@ def _trace(
 ) -> list[str]:
     row = rows.get(line.proposal_id or "")
     if row is None:
-        return ["written by hand" if line.proposal_id is None else "its proposal is not on record here"]
+        return ["written by hand" if line.proposal_id is None else "its proposal is not in this workspace"]
     zone = session.settings.zone
     said = f"said {row['support']} times, last on" if row["support"] > 1 else "said on"
     told = [f"{said} {day_of(row['last_seen'], zone)}"] if row["last_seen"] else []

@@ -111,7 +111,7 @@ def session_screen(settings: Settings, asked: Mapping[str, str]) -> SessionScree
     lake, session_id, at = Lake.from_settings(settings), asked.get("id", ""), asked.get("at", "")
     rows = lake.read("sessions").filter(pl.col("session_id") == session_id).sort("day")
     if rows.is_empty():
-        raise PageNotFoundError("There is no such session; it may have been forgotten. The search finds what there is.")
+        raise PageNotFoundError("There is no such session; it may have been forgotten. Use the search to find others.")
     days = rows["day"].to_list()
     not_kept = [day for day in days if lake.is_retired("messages", day)]  # speaker and time are still shown
     said = spoken(lake.read("messages", days).filter(pl.col("session_id") == session_id)).filter(

@@ -161,10 +161,10 @@ class ReviewSession:
         try:
             work()
         except (MemoryPipelineError, Timeout, OSError) as error:
-            self._add_news(f"Not recorded, and pending as before: {error}")
+            self._add_news(f"Not recorded; still pending: {error}")
         except Exception:
             logger.exception("a step on the page failed")
-            self._add_news("Not recorded, and pending as before: the terminal where `memory open` runs says why.")
+            self._add_news("Not recorded; still pending: the terminal where `memory open` runs says why.")
 
     def _record(self, step: Step) -> None:
         try:
@@ -201,7 +201,7 @@ class ReviewSession:
         if self.settings.memory_file.exists():
             update_file(self.settings.memory_file, edit, backups=self.settings.backups)
         if not is_there or not self.settings.memory_file.exists():
-            self._add_news(f"This line no longer stands in MEMORY.md: {line.text}")
+            self._add_news(f"This line is no longer in MEMORY.md: {line.text}")
         for problem in refresh_agents(self.settings):
             self._add_news(problem)
 
@@ -231,16 +231,16 @@ class ReviewSession:
 
 def describe(made: Reconciled) -> list[str]:
     """The results of a reconciliation, a sentence each."""
-    found = [f"REVIEW.md was not read: {made.damaged} A fresh one was written."] if made.damaged else []
+    found = [f"REVIEW.md was not read: {made.damaged} A new one was written."] if made.damaged else []
     found += [visible(how) for how in made.to_make.values()]  # fixes approved in REVIEW.md
     for state, ids in ((APPROVED, made.approved), (REJECTED, made.rejected)):
         found += [f"{p} was {state} in REVIEW.md." for p in ids]
     found += [f"{p} is not promoted: {reason}" for p, reason in made.invalid.items()]
-    found += [f"{p} has given way to a newer line." for p in made.superseded]
+    found += [f"{p} was superseded by a newer line." for p in made.superseded]
     found += [f"{p} is withdrawn: {reason}" for p, reason in made.withdrawn.items()]
-    found += [f"{p} was promoted without asking." for p in made.automatic if not is_fix(p)]
-    found += [f"{p} was decided on too late: it was promoted without asking." for p in made.too_late]
+    found += [f"{p} was promoted automatically." for p in made.automatic if not is_fix(p)]
+    found += [f"The decision on {p} came too late: it was promoted automatically." for p in made.too_late]
     found += [f"{p} was {state} before it was approved in REVIEW.md." for p, state in made.late.items()]
     if made.ignored:
-        found.append(f"Not understood in REVIEW.md, nothing is decided: {', '.join(made.ignored)}")
+        found.append(f"Nothing was decided, because the mark in REVIEW.md is unclear: {', '.join(made.ignored)}")
     return [*found, *made.not_refreshed]

@@ -36,7 +36,7 @@ def disk_full(folder: Path) -> str:
     """The message for a full disk."""
     return (
         f"The disk of {folder} is full: {_free(folder) / 1e6:.0f} MB are free, and {MIN_FREE_BYTES / 1e6:.0f} are "
-        "needed. Make room and run it again; what is stored is whole."
+        "needed. Make room and run it again; stored data is intact."
     )
 
 

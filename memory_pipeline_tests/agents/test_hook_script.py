@@ -211,9 +211,9 @@ def test_a_compaction_is_given_what_memory_observes(patient: Hook, tmp_path: Pat
     """Also as pi wants it."""
     session = write_session(tmp_path / "session.jsonl", *conversation("2025-03-05T09:00:00", users=6))
     payload = json.dumps({"transcript_path": str(session), "tokens_before": 1234})
-    assert "as memory_pipeline observed it" in patient.call(MEMORY, "claude", "compaction", payload)
+    assert "as observed by memory_pipeline" in patient.call(MEMORY, "claude", "compaction", payload)
     found = json.loads(patient.call(MEMORY, "pi", "compaction", payload))
-    assert "as memory_pipeline observed it" in found["summary"] and found["tokensBefore"] == 1234
+    assert "as observed by memory_pipeline" in found["summary"] and found["tokensBefore"] == 1234
     assert patient.problems() == []
 
 

@@ -139,7 +139,7 @@ def test_a_script_that_is_not_as_we_wrote_it_is_left(name: str, settings: Settin
     path = hooks_file(agent)
     path.write_text(path.read_text() + "// mine\n")
     for do in (install, remove):
-        with pytest.raises(CannotConnectError, match="not ours"):
+        with pytest.raises(CannotConnectError, match="not written by memory_pipeline"):
             do(settings, agent)
     assert path.read_text().endswith("// mine\n")
 
@@ -150,7 +150,7 @@ def test_hooks_that_call_what_has_moved_are_told(settings: Settings, monkeypatch
     monkeypatch.setattr(hooks, "command", lambda _: [str(gone), *called[1:]])
     for agent in HOOKED:
         install(settings, agent)
-        assert state(settings, agent).startswith(f"hooks are silent: {gone} has moved")
+        assert state(settings, agent).startswith(f"hooks do nothing: {gone} has moved")
     hooks_file(BY_NAME["pi"]).unlink()
     assert state(settings, BY_NAME["pi"]).startswith("hooks are no longer in")
 

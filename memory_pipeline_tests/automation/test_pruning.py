@@ -95,7 +95,7 @@ def test_the_job_tells_what_is_no_longer_kept(settings: Settings, monkeypatch: p
     counts = {name: value.value for name, value in output.step_output_data.metadata.items()}
     assert counts == {"days of messages": 12, "days of embeddings": 0}
     assert "messages: 12 days are no longer kept: from 2025-01-01 to 2025-01-12." in logged
-    assert "embeddings: not up to date, and kept until they are: 2025-01-01." in logged
+    assert "embeddings: not up to date, so these days are kept until they are: 2025-01-01." in logged
 
 
 class Logged:

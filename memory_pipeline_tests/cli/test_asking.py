@@ -106,10 +106,10 @@ def test_a_process_of_its_own_prints_what_the_process_of_the_test_prints(home: P
 @each(
     ("query", "sentence"),
     [
-        ("", "There is nothing to look for: ask with at least one word."),
-        (" \t", "There is nothing to look for: ask with at least one word."),
-        ("?!…", "There is nothing to look for: ask with at least one word."),
-        (BINARY, "The query is not text: ask in words."),
+        ("", "The query is empty: give at least one word."),
+        (" \t", "The query is empty: give at least one word."),
+        ("?!…", "The query is empty: give at least one word."),
+        (BINARY, "The query is not text: use words."),
     ],
     ids=["empty", "blank", "signs", "binary"],
 )
@@ -121,7 +121,7 @@ def test_what_cannot_be_looked_for(home: Path, command: str, query: str, sentenc
 def test_what_is_too_long_or_in_another_language(home: Path, command: str) -> None:
     out, err = told(home, command, LONG)
     assert RULE in out
-    assert err == "Only the first 2,000 characters of the query are looked for."
+    assert err == "Only the first 2,000 characters of the query are used."
     for query in ("Wie heiß darf der Ofen werden?", "窑炉能烧到多高？", "печь полка"):
         out, err = told(home, command, query)
         assert out and err == ""
@@ -200,7 +200,7 @@ def test_of_an_empty_workspace_both_say_what_to_do(tmp_path: Path) -> None:
     for command in ANSWERING:
         assert told(tmp_path, command, "kiln") == (
             "Nothing found.\n",
-            "Answered by words from the tables: nothing is indexed yet; `memory run` does it.",
+            "Answered by keywords from the tables: nothing is indexed yet; `memory run` indexes it.",
         )
 
 
@@ -209,12 +209,12 @@ def test_without_an_index_words_answer(home: Path) -> None:
     for command in ANSWERING:
         out, err = told(home, command, "how hot may the kiln be fired?")
         assert RULE in out
-        assert err == "Answered by words from the tables: the index is not there; `memory run --all` makes it anew."
+        assert err == "Answered by keywords from the tables: the index is not there; `memory run --all` rebuilds it."
         assert RULE in told(home, command, "kiln fired", "--priority", "high")[0]
         assert not index_of(home).exists()
 
 
-MISSING = {MESSAGES: "Answered by words from the tables", COLLECTION: "Observations by words from the tables"}
+MISSING = {MESSAGES: "Answered by keywords from the tables", COLLECTION: "Observations by keywords from the tables"}
 
 
 @pytest.mark.parametrize("base", NAMES)
@@ -223,7 +223,7 @@ def test_without_one_of_the_collections_words_answer(home: Path, base: str) -> N
     for command in ANSWERING:
         out, err = told(home, command, "how hot may the kiln be fired?")
         assert RULE in out
-        assert err == f"{MISSING[base]}: {NAMES[base]} is gone from index/; `memory run --all` makes it anew."
+        assert err == f"{MISSING[base]}: {NAMES[base]} is gone from index/; `memory run --all` rebuilds it."
     assert RULE in told(home, "recall", "kiln fired", "--priority", "high")[0]
 
 
@@ -233,7 +233,7 @@ def test_a_damaged_collection_is_told_also_by_the_next_question(home: Path, base
     damage(folder)
     out, err = told(home, "recall", "how hot may the kiln be fired?")
     assert RULE in out
-    anew = "`memory run --all` makes it anew."
+    anew = "`memory run --all` rebuilds it."
     assert err == f"{MISSING[base]}: the index was damaged and lies in {folder}.broken-1 now; {anew}"
     for command in ANSWERING:
         out, err = told(home, command, "how hot may the kiln be fired?")
@@ -247,7 +247,7 @@ def test_a_panic_of_the_engine_leaves_no_trace(home: Path) -> None:
         path.write_bytes(b"")
     done = Command(home, "search", "how hot may the kiln be fired?").result()  # the engine writes past Python
     assert RULE in done.stdout and done.stderr.count("\n") == 1
-    assert done.stderr.startswith("Answered by words from the tables: the index was damaged")
+    assert done.stderr.startswith("Answered by keywords from the tables: the index was damaged")
 
 
 @pytest.mark.parametrize("base", NAMES)
@@ -261,7 +261,9 @@ def test_a_collection_in_use_is_told(home: Path, base: str) -> None:
 def test_vectors_of_another_model_are_searched_by_it_or_by_words(home: Path) -> None:
     out, err = told(home, "recall", "how hot may the kiln be fired?", EMBEDDING_MODEL="nobody/no-such-model")
     assert RULE in out
-    assert err.startswith(f"By the vectors of {MODEL}, since those of nobody/no-such-model are not complete;")
+    assert err.startswith(
+        f"Searched with the vectors of {MODEL}, since those of nobody/no-such-model are not complete;"
+    )
     mark = index_of(home) / f"{MESSAGES}.searched.json"
     mark.write_text(json.dumps(json.loads(mark.read_text()) | {"model": "nobody/no-such-model"}))
     for command in ANSWERING:
@@ -317,22 +319,20 @@ NOT_THERE = b'{"result": {"exists": false}, "status": "ok", "time": 0.1}'
 @each(
     ("server", "sentence"),
     [
-        (nobody, "The Qdrant server at {} does not answer as it should ([Errno 111] Connection refused); " + EMBEDDED),
+        (nobody, "The Qdrant server at {} does not answer correctly ([Errno 111] Connection refused); " + EMBEDDED),
         (lambda: played(401), "The Qdrant server at {} refuses the API key; check QDRANT_API_KEY."),
         (lambda: played(403), "The Qdrant server at {} refuses the API key; check QDRANT_API_KEY."),
         (
             lambda: played(500),
-            "The Qdrant server at {} does not answer as it should (500 Internal Server Error); " + EMBEDDED,
+            "The Qdrant server at {} does not answer correctly (500 Internal Server Error); " + EMBEDDED,
         ),
         (
             lambda: played(200, b'{"hello": ["world"]}'),
-            "The Qdrant server at {} does not answer as it should (what answers there speaks another protocol); "
-            + EMBEDDED,
+            "The Qdrant server at {} does not answer correctly (the server there speaks another protocol); " + EMBEDDED,
         ),
         (
             lambda: played(200, b"<html>Hello.</html>"),
-            "The Qdrant server at {} does not answer as it should (what answers there speaks another protocol); "
-            + EMBEDDED,
+            "The Qdrant server at {} does not answer correctly (the server there speaks another protocol); " + EMBEDDED,
         ),
         (lambda: played(200, NOT_THERE), "There is no collection '{name}' on the Qdrant server at {}; `memory run"),
     ],
@@ -352,7 +352,7 @@ def test_a_server_that_does_not_help_is_told_and_words_answer(
             env = {"QDRANT_URL": url, "QDRANT_API_KEY": "a-key-of-the-kiln"}
             out, err = told(home, command, "how hot may the kiln be fired?", **env)
             assert RULE in out
-            assert err.startswith("Answered by words from the tables: " + sentence.format(url, name=name))
+            assert err.startswith("Answered by keywords from the tables: " + sentence.format(url, name=name))
             assert "a-key-of-the-kiln" not in out + err
 
 

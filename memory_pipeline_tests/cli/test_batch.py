@@ -120,7 +120,7 @@ def test_killed_before_it_knew_the_batch_it_finds_it_and_sends_none_twice(tmp_pa
         command = Command(tmp_path, "admin", "batch", "--yes", *CALL, env=env)
         assert server.made.wait(300)
         busy = memory(tmp_path, "admin", "batch", "--yes", *CALL, env=env)
-        assert busy.returncode == 1 and "Another `memory run` works on" in busy.stderr
+        assert busy.returncode == 1 and "Another `memory run` is using" in busy.stderr
         command.send_signal(signal.SIGKILL)
         assert command.result().returncode == -signal.SIGKILL
         server.hold.set()

@@ -12,7 +12,7 @@ from memory_pipeline_tests.cli.command import memory, memory_json
 def test_a_workspace_that_is_not_made_yet_is_no_problem(tmp_path: Path) -> None:
     found = memory(tmp_path, "doctor")
     assert found.returncode == 0, found.stdout + found.stderr
-    assert "is not there yet" in found.stdout
+    assert "does not exist yet" in found.stdout
     assert "fix: memory run" in found.stdout
     assert not (tmp_path / ".memory-pipeline").exists()  # looking makes nothing
 

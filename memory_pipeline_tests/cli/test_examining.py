@@ -144,12 +144,12 @@ def test_careful_answers_pass(answers: Answering, context: int) -> None:
     ("answers", "reason"),
     [
         (copying, r"It copies the format of the answer, \d+ times, instead of filling it in\."),
-        (repeating, r"It says the same again and again\."),
+        (repeating, r"It repeats itself\."),
         (all_high, r"It marks everything as high"),
         (lambda asked: PROSE, r"Its answer cannot be used"),
         (lambda asked: in_tags([]), r"Its answer has no facts"),
-        (poor, r"It finds 0\.\d\d of the facts, and quotes without a model 0\.\d\d\."),
-        (junk, r"0\.\d\d of its facts are not worth keeping, and 0\.\d\d of the quotes\."),
+        (poor, r"It finds 0\.\d\d of the facts; quotes without a model find 0\.\d\d\."),
+        (junk, r"0\.\d\d of its facts are not worth keeping; of the quotes, 0\.\d\d\."),
     ],
 )
 def test_a_bad_model_fails_with_the_reason_and_what_else_to_try(answers: Answering, reason: str) -> None:
@@ -204,7 +204,7 @@ def test_a_model_that_failed_is_not_asked_and_status_says_why(
     settings = load_settings()
     assert isinstance(observer_of(Workspace(settings, Lake.from_settings(settings))), ExtractiveObserver)
     told = CliRunner().invoke(app, ["status"]).stdout
-    assert "failed the examination: recall" in told and "It says the same again and again. It is not asked." in told
+    assert "failed the examination: recall" in told and "It repeats itself. It is not asked." in told
     examine_before_a_run(settings, as_json=True)
     assert "The model failed its examination and is not used" in capsys.readouterr().err
 

@@ -45,7 +45,7 @@ def quoting(asked: Asked) -> str:
     facts = "\n".join(f"* 🔴 decision ({at}) [#{number}] {words}" for number, at, words in said[:4])
     numbers = re.findall(r"^\[#(\d+) ", asked.prompt, re.M)
     return (
-        f'<observations><segment from="#{numbers[0]}" to="#{numbers[-1]}"><title>What was said</title>'
+        f'<observations><segment from="#{numbers[0]}" to="#{numbers[-1]}"><title>Evidence</title>'
         f"<narrative>It was said.</narrative><facts>\n{facts}\n</facts></segment></observations>"
     )
 
@@ -210,10 +210,10 @@ def test_what_is_unknown_too_short_or_too_common_is_refused(home: Path) -> None:
     for wrong, reason in {
         "p-20990101-001": "There is no session, message or line p-20990101-001",
         "11111111-2222-3333-4444-555555555555": "There is no session, message or line",
-        "  ": "Nothing is named",
+        "  ": "Nothing to forget was given",
         "the": "too short",
         "-- …": "too short",
-        "parcel": "messages; that much is not forgotten at once",
+        "parcel": "messages, too many to forget at once",
     }.items():
         result = memory(home, "forget", "--yes", "--", wrong, env=env)
         assert result.returncode == 2, (wrong, result.stdout, result.stderr)

@@ -104,7 +104,7 @@ def test_passages_that_the_index_lost_are_told_and_made_again(opened: Workspace,
     with open_index(opened.settings, encoder, MESSAGES) as index:
         index.delete(list(index.ids(DAY))[:1])
     (problem,) = vector_problems(opened)
-    assert problem == "1 of 5 passages are not in the index; `memory run --all` makes them anew."
+    assert problem == "1 of 5 passages are not in the index; `memory run --all` rebuilds them."
     stage = MessageEmbeddingsStage(opened, encoder)  # type: ignore[arg-type]
     assert not is_current(stage, opened.lake, DAY) and is_current(stage, opened.lake, day_after(1))
     rebuild(opened, [DAY], lambda day: None)

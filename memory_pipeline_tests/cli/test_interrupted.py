@@ -91,7 +91,7 @@ def test_a_second_run_at_the_same_time_is_told_to_wait(tmp_path: Path) -> None:
     with FileLock(dagster_home / "run.lock"):
         told = memory(tmp_path, *RUN)
     assert told.returncode == 1
-    assert "Another `memory run` works on" in told.stderr
+    assert "Another `memory run` is using" in told.stderr
     assert not (tmp_path / ".memory-pipeline" / "lake" / "sessions").exists()
 
 

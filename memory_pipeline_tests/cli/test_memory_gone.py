@@ -42,7 +42,7 @@ def test_it_is_told_by_status_and_run_and_put_back_by_review(settings: Settings,
     (copy,) = copies_of(path, settings.backups)
     path.unlink()
 
-    said = f"{path} is gone, with 1 approved line: `cp {copy} {path}` brings it back"
+    said = f"{path} is gone, with 1 approved line: `cp {copy} {path}` restores it"
     assert [found[: len(said)] for found in memory_json(tmp_path, "status", env=env)["problems"]] == [said]
     assert said in memory(tmp_path, "status", env=env).stdout.replace("\n", "")
     run = memory(tmp_path, "run", env=env)
@@ -50,7 +50,7 @@ def test_it_is_told_by_status_and_run_and_put_back_by_review(settings: Settings,
     assert said in run.stdout and f"Problems: {said}" in run.stderr
 
     review = memory(tmp_path, "review", "--approve", TABS, env=env)
-    assert f"{path} was gone; it was put back from {copy}" in review.stderr
+    assert f"{path} was missing; it was restored from {copy}" in review.stderr
     now = path.read_text("utf-8")
     assert "".join(line for line in now.splitlines(keepends=True) if TABS not in line) == written
     assert TABS in now
@@ -67,6 +67,6 @@ def test_a_run_that_puts_it_back_says_so(settings: Settings, tmp_path: Path) -> 
     text = settings.review_file.read_text("utf-8")
     settings.review_file.write_text(text.replace(f"- [ ] `{TABS}`", f"- [x] `{TABS}`"), "utf-8")
     run = memory(tmp_path, "run", env=env)
-    assert f"{settings.memory_file} was gone; it was put back from {settings.backups}" in run.stderr
+    assert f"{settings.memory_file} was missing; it was restored from {settings.backups}" in run.stderr
     assert run.returncode == 0
     assert settings.memory_file.read_text("utf-8").count("<!-- p-") == 2

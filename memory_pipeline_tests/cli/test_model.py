@@ -43,7 +43,7 @@ def quoting(asked: Asked) -> str:
     if not numbers:
         return "NONE"
     return (
-        f'<observations><segment from="#{numbers[0]}" to="#{numbers[-1]}"><title>What was said</title>'
+        f'<observations><segment from="#{numbers[0]}" to="#{numbers[-1]}"><title>Evidence</title>'
         f"<narrative>It was said.</narrative><facts>\n{facts}\n</facts></segment></observations>"
     )
 
@@ -176,7 +176,7 @@ def test_what_observing_has_left_and_what_nothing_carries_is_told(tmp_path: Path
     assert before["spent_today_usd"] == 0 < after["spent_today_usd"] and after["model_calls_today"] == 11
     observation = lake(tmp_path).read("observations")["observation_id"][0]
     told = memory(tmp_path, "why", observation).stdout
-    assert "ungrounded" in told and "trust model" in told and "Nothing that was said carries it" in told
+    assert "ungrounded" in told and "trust model" in told and "No message supports it" in told
 
 
 @pytest.mark.slow

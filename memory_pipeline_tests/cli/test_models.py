@@ -75,7 +75,7 @@ def test_a_download_that_breaks_off_leaves_nothing_and_is_told_in_one_sentence(t
     hub.breaks_off = "model.safetensors"
     done = models(tmp_path, hub.url, "fetch", NAME, "--yes")
     assert done.returncode == FAILED
-    assert one_line(done.stderr).startswith(f"{NAME} cannot be fetched from {hub.url} (")
+    assert one_line(done.stderr).startswith(f"{NAME} cannot be downloaded from {hub.url} (")
     assert kept(tmp_path) == []
     listed = models(tmp_path, hub.url, "list", EMBEDDING_MODEL=NAME)
     assert NAME not in listed.stdout.splitlines()[1:-1] and "cannot be loaded from this machine" in listed.stdout
@@ -102,16 +102,16 @@ def test_an_unreachable_hub_is_one_sentence(tmp_path: Path) -> None:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         done = models(tmp_path, url, "fetch", NAME, "--yes")
     assert (done.returncode, done.stdout) == (FAILED, "")
-    assert one_line(done.stderr).startswith(f"{NAME} cannot be fetched from {url} (ConnectError: ")
+    assert one_line(done.stderr).startswith(f"{NAME} cannot be downloaded from {url} (ConnectError: ")
     assert kept(tmp_path) == []
 
 
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("nobody/nothing", "has no model nobody/nothing that everybody may see; check the name."),
+        ("nobody/nothing", "has no model nobody/nothing that is public; check the name."),
         ("no-owner", "has no model sentence-transformers/no-owner that"),
-        ("a//b", "'a//b' is no name of a model; expected OWNER/NAME"),
+        ("a//b", "'a//b' is not the name of a model; expected OWNER/NAME"),
     ],
 )
 def test_a_wrong_name_is_told(name: str, said: str, tmp_path: Path, hub: Hub) -> None:
@@ -122,7 +122,10 @@ def test_a_wrong_name_is_told(name: str, said: str, tmp_path: Path, hub: Hub) ->
 
 @pytest.mark.parametrize(
     ("removed", "said"),
-    [("model.safetensors", "has no weights as safetensors"), ("modules.json", "is no model of sentence-transformers")],
+    [
+        ("model.safetensors", "has no weights as safetensors"),
+        ("modules.json", "is not a model of sentence-transformers"),
+    ],
 )
 def test_what_cannot_be_used_is_not_fetched(removed: str, said: str, tmp_path: Path, hub: Hub) -> None:
     (hub.models[NAME] / removed).unlink()

@@ -15,7 +15,7 @@ def test_status_counts_the_days(tmp_path: Path) -> None:
     lake.retire("embeddings", lake.read("embeddings").clear(), day_after(0))
     lake.retire("embeddings", lake.read("embeddings").clear(), day_after(1))
     told = memory(tmp_path, "status").stdout
-    assert "no longer kept          words of 1 day, embeddings of 2 days" in told
+    assert "deleted by retention    words of 1 day, embeddings of 2 days" in told
     shown = memory(tmp_path, "show", "s0").stdout
-    assert "Never use npm." in shown and "(the words are no longer kept)" in shown
+    assert "Never use npm." in shown and "(its text is no longer kept)" in shown
     assert "deleted by retention" not in memory(tmp_path, "show", "s1").stdout

@@ -46,7 +46,7 @@ def test_without_the_server_the_day_is_done_by_words_and_it_is_said(home: Path) 
     for _ in range(2):  # the second time there is nothing else to do
         result = memory(home, "run", env=down)
         assert result.returncode == FAILED
-        assert "Problems: : There are no vectors, and lines are compared by their words alone: " in result.stderr
+        assert "Problems: : There are no vectors, so lines are compared by their words: " in result.stderr
         assert f"The Qdrant server at {url} does not answer" in result.stderr
         assert "all up to date" not in result.stderr
         assert "1 days, without embeddings (last 2025-03-05)" in result.stdout
@@ -75,8 +75,8 @@ def test_what_is_damaged_is_named_with_its_place_and_made_again(home: Path) -> N
     table = workspace / "lake" / "observations" / "2025-03-05.parquet"
     table.write_bytes(b"broken")
     told = memory(home, "status", env=env(home)).stdout
-    assert "vectors are not in the index; `memory run --all` makes them anew." in told
-    assert "passages are not in the index; `memory run --all` makes them anew." in told
+    assert "vectors are not in the index; `memory run --all` rebuilds them." in told
+    assert "passages are not in the index; `memory run --all` rebuilds them." in told
     for place in (*(f"{collection}.broken-1" for collection in collections), f"{table}.broken-1"):
         assert f"quarantined             {place}" in told
     assert "days out of date        1" in told
@@ -98,7 +98,7 @@ def test_what_cannot_be_made_again_is_never_set_aside(home: Path) -> None:
     shutil.rmtree(home / ".memory-pipeline" / "backups" / "lake")  # else its last version is put back
     result = memory(home, "run", env=env(home))
     assert result.returncode == FAILED
-    assert f"{table} cannot be read" in result.stderr and "Put a copy of it back" in result.stderr
+    assert f"{table} cannot be read" in result.stderr and "Restore a copy of it" in result.stderr
     assert table.read_bytes() == b"broken"
 
 
@@ -107,9 +107,7 @@ def test_without_the_model_the_day_is_done_by_words_and_it_is_said(home: Path) -
     without = env(home, EMBEDDING_MODEL="/nowhere/a-model")
     result = memory(home, "run", env=without)
     assert result.returncode == 0, result.stderr
-    sentence = (
-        "There are no new vectors, and lines are compared by their words alone: EMBEDDING_MODEL='/nowhere/a-model'"
-    )
+    sentence = "There are no new vectors, so lines are compared by their words: EMBEDDING_MODEL='/nowhere/a-model'"
     assert [line.startswith(sentence) for line in result.stderr.splitlines()].count(True) == 1
     assert "Problems: " not in result.stderr
     assert "fetch the model first" in result.stdout

@@ -294,7 +294,7 @@ def test_a_look_at_the_state_of_a_laptop_sends_nothing(
     env = server.env | {"MEMORY_LAKE": url, "MEMORY_SESSION_DIRS": f"{folder}"}
     told = memory(tmp_path, "status", env=env).stdout
     assert f"days to be sent         1 (last {DAYS[2]}); `memory admin push`" in told and "problem" not in told
-    assert "none here: another machine makes memory" in memory(tmp_path, "doctor", env=env).stdout
+    assert "none here: another machine processes" in memory(tmp_path, "doctor", env=env).stdout
     assert not server.counts["PUT"]
     memory(tmp_path, "admin", "push", env=env)
     assert said(url) == {DAYS[0]: 10, DAYS[1]: 10, DAYS[2]: 14}

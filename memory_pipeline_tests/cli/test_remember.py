@@ -57,7 +57,7 @@ def test_while_a_run_writes_the_review_it_is_stored_all_the_same(settings: Setti
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (["…"], "There is nothing to remember: give a sentence."),
+        (["…"], "There is no text to remember: give a sentence."),
         ([RULE, "--section", "Laws"], "There is no section 'Laws'"),
         ([RULE, "--project", "oven"], "No session of a project 'oven' was read; known are Kiln."),
     ],

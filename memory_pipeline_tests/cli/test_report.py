@@ -90,7 +90,7 @@ def test_a_workspace_without_runs_has_a_page_that_says_so(tmp_path: Path) -> Non
     (tmp_path / "sessions").mkdir()
     result = memory(tmp_path, "admin", "report", env={"MEMORY_SESSION_DIRS": f"{tmp_path / 'sessions'}"})
     assert result.returncode == 0, result.stderr
-    assert "No check has judged anything yet" in result.stdout
+    assert "No check has run yet" in result.stdout
 
 
 def test_status_tells_of_a_damaged_record_and_of_all_the_rest(home: Path) -> None:

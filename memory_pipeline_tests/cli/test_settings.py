@@ -132,7 +132,7 @@ def test_a_former_key_is_replaced_by_the_new_one(file: Path) -> None:
     assert file.read_text().count("idle_minutes") == 1 and load_settings().idle_minutes == 20
     done("unset", "pack.tokens")
     assert load_settings().pack.tokens == 15_000
-    assert "owner is no setting any more: a workspace is the memory of one person." in refused("set", "owner", "ada")
+    assert "owner is no longer a setting: a workspace is the memory of one person." in refused("set", "owner", "ada")
 
 
 def test_what_was_there_is_backed_up(file: Path) -> None:
@@ -149,7 +149,7 @@ def test_what_was_there_is_backed_up(file: Path) -> None:
         (["set", "idle_minutes", "-1"], "advanced.idle_minutes='-1': should be greater than or equal to 0"),
         (["set", "observr.model", "a:b"], "observr.model is no setting; the nearest is observer.model."),
         (["set", "MEMORY_USER_NMAE", "a"], "the nearest is"),
-        (["set", "proposal_warning_days", "3"], "is no setting any more: it follows from proposal_expiry_days"),
+        (["set", "proposal_warning_days", "3"], "is no longer a setting: it follows from proposal_expiry_days"),
         (["set", "workspace", "/x"], "The workspace is named by MEMORY_WORKSPACE"),
         (["set", "identity.directory", "agents"], "expected absolute paths or ones that begin with ~"),
         (["unset", "user_name"], "user_name is not set in"),

@@ -77,7 +77,7 @@ def test_every_line_of_every_level_leads_to_words_and_their_file(
     for row in rows:
         out = told(row["distillation_id"], capsys)
         assert f"“{RULE}”" in out and "/sessions/s1.jsonl:1" in out
-        assert "Nothing that was said" not in out
+        assert "No message supports it" not in out
         assert (f"“{DONE}”" in out and "/sessions/s1.jsonl:3" in out) is (row["kind"] == "narrative")
 
 
@@ -198,7 +198,7 @@ def test_what_is_not_there_is_told(lake: Lake, capsys: pytest.CaptureFixture[str
 def test_words_that_are_gone_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lake = Lake(load_settings().lake_dir)
     pooled(lake)
-    assert "Nothing that was said carries it" in told("g-1", capsys)
+    assert "No message supports it" in told("g-1", capsys)
 
 
 def test_the_type_and_the_tags_of_an_item_are_shown(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,7 +26,7 @@ def test_the_facts_themselves_lose_nothing() -> None:
 def test_a_high_that_no_line_was_made_from_is_lost() -> None:
     found = recall(FACTS, FACTS, as_they_are("leipzig"))
     assert round(found.loss, 3) == round(1 / 3, 3)
-    assert f"{found}" == "2 of 3 highs are still said"
+    assert f"{found}" == "2 of 3 high observations are still contained"
 
 
 @each(

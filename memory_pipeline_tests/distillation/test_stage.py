@@ -378,7 +378,9 @@ def test_a_week_that_would_lose_too_much_is_not_made(work: Work, monkeypatch: py
     days = week_of(work)
     work.run(*days[:-1])
     forgetful(monkeypatch)
-    with pytest.raises(RecallLostError, match="the week that ends on 2025-03-09: 0 of 14 highs are still said"):
+    with pytest.raises(
+        RecallLostError, match=("the week that ends on 2025-03-09: 0 of 14 high observations are still contained")
+    ):
         work.run(SUNDAY)
     assert work.rows("week") == []
     assert work.rows("day", SUNDAY)  # the day itself loses nothing

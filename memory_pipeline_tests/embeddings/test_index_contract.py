@@ -655,7 +655,7 @@ def test_a_write_is_tried_again_where_the_server_was_busy(
     with HTTPServer(("127.0.0.1", 0), Answering) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         index = ServerIndex(f"http://127.0.0.1:{server.server_port}", DIMENSION)
-        with nullcontext() if is_stored else pytest.raises(IndexUnavailableError, match="does not answer as it should"):
+        with nullcontext() if is_stored else pytest.raises(IndexUnavailableError, match="does not answer correctly"):
             index.upsert([point(1, [1, 0, 0, 0])])
         index.close()
         server.shutdown()

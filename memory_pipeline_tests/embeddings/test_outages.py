@@ -161,8 +161,8 @@ def test_vectors_of_zeros_are_told_and_made_again(opened: Workspace) -> None:
         assert set(index.vectors([first])[first]) == {0.0}
     assert vectors_of(opened.settings, stage.encoder, [observation_id(UV)]) == {}
     assert vector_problems(opened) == [
-        "1 of 2 vectors are not in the index, 1 of them since they were zero or no numbers; "
-        "`memory run --all` makes them anew."
+        "1 of 2 vectors are not in the index, 1 of them because they were zero or not numbers; "
+        "`memory run --all` rebuilds them."
     ]
     assert not is_current(stage, opened.lake, DAY)
     again = embed(opened)

@@ -51,7 +51,7 @@ def test_a_good_text_takes_the_place_of_the_templates_and_keeps_the_note() -> No
         ("TITLE: pip\nLINE: Use uv as in `pyproject.toml`, not pip.", "nobody said pyproject.toml"),
         ("TITLE: pip in 14 sessions\nLINE: Use uv, not pip.", "nobody said 14"),
         ("TITLE: pip\nLINE: Use uv, not pip, as Jonas wants.", "nobody said Jonas"),
-        ("TITLE: uv\nLINE: Use pip, not uv.", "it turns round what was said"),
+        ("TITLE: uv\nLINE: Use pip, not uv.", "it reverses the meaning"),
         (f"TITLE: pip\nLINE: {'Use uv, not pip. ' * 30}", "it is too long"),
         (f"TITLE: {'pip ' * 60}\nLINE: Use uv, not pip.", "it is too long"),
     ],

@@ -133,7 +133,7 @@ def test_what_is_out_in_a_batch_is_not_asked_alone(model: str, server: BatchServ
     batching, (one, other) = batching_of(model, server), asked(model, "one", "other")
     batching.send([one])
     client = client_of(model, server)
-    with pytest.raises(InBatchError, match="`memory admin batch` takes its answers in"):
+    with pytest.raises(InBatchError, match="`memory admin batch` collects its answers"):
         client.complete(one.request, DAY)
     assert server.requests == []
     server.script = "Answered."

@@ -98,7 +98,7 @@ def test_the_schema_is_sent_in_every_protocol(model: str) -> None:
 
 
 def test_a_model_that_takes_none_after_all_refuses_the_request_alone() -> None:
-    with openai_server() as server, pytest.raises(RequestRefusedError, match="takes no schema"):
+    with openai_server() as server, pytest.raises(RequestRefusedError, match="does not accept a schema"):
         ProviderBackend(ModelConfig("anthropic:claude-3-haiku", server.host_url)).send(request_of())
     assert server.requests == []
 

@@ -115,8 +115,8 @@ def test_the_check_tells_a_question_that_nobody_asked(tmp_path: Path) -> None:
         "observer": "extractive-4",
     }
     assert missing_evidence(row, {"m": "b"}, {"m": ("question", "a?")}) is None
-    assert missing_evidence(row, {"m": "b"}, {"m": ("question", "c?")}) == "its text is not what its evidence says"
-    assert missing_evidence(row, {"m": "b"}) == "its text is not what its evidence says"
+    assert missing_evidence(row, {"m": "b"}, {"m": ("question", "c?")}) == "its text differs from its evidence"
+    assert missing_evidence(row, {"m": "b"}) == "its text differs from its evidence"
 
 
 def chosen(words: str, to: str = "question", answered: str = STORE, *before: str) -> list[Fact]:

@@ -121,12 +121,12 @@ def shifted(o: Row, start: int = 0, end: int = 0) -> Row:
     ("change", "why"),
     [
         (lambda o: shifted(o, 1, 1), "outside"),  # shifted beyond the end of its message
-        (lambda o: shifted(o, 0, -1), "not what its evidence says"),  # one character short
+        (lambda o: shifted(o, 0, -1), "differs from its evidence"),  # one character short
         (lambda o: shifted(o, -1), "outside"),  # a negative start must not count from the end
         (lambda o: shifted(o, 0, -1000), "outside"),  # an end before the start
         (lambda o: o | {"evidence": []}, "no evidence"),
         (lambda o: o | {"evidence": [o["evidence"][0] | {"message_id": "gone"}]}, "message gone is not there"),
-        (lambda o: o | {"text": o["text"].replace("Never", "Always")}, "not what its evidence says"),
+        (lambda o: o | {"text": o["text"].replace("Never", "Always")}, "differs from its evidence"),
     ],
 )
 def test_evidence_that_does_not_carry_its_observation_is_found(
@@ -189,7 +189,7 @@ def test_a_silent_zero_is_found(tmp_path: Path) -> None:
     settings, lake = observed(tmp_path)
     lake.replace("observations", lake.read("observations", [])[:0], [DAY])
     (offender,) = judge_silent_zero(Workspace(settings, lake), DAY).offenders
-    assert "none gave an observation" in offender
+    assert "none has an observation" in offender
 
 
 def test_a_window_that_was_forgotten_is_found_although_another_was_observed(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_a_day_without_words_to_observe_is_no_silent_zero(tmp_path: Path, observ
     [
         (lambda m: m | {"dedupe_key": "nowhere"}, "messages", "is in no window"),
         (lambda m: m | {"message_id": "s1-05-09:00-1"}, "messages", "more than once"),
-        (lambda w: w | {"messages": 99}, "windows", "counts other messages"),
+        (lambda w: w | {"messages": 99}, "windows", "another number of messages"),
         (lambda w: w | {"dedupe_key": "renamed"}, "windows", "is in no window"),
     ],
 )

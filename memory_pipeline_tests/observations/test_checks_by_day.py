@@ -131,7 +131,7 @@ def test_a_damaged_table_is_a_sentence_and_a_derived_one_can_be_deleted(three_da
         assert three_days.read("reflections", [day_after(1)]).height
     three_days.path("events", day_after(0)).parent.mkdir(exist_ok=True)
     three_days.path("events", day_after(0)).write_bytes(b"")
-    with pytest.raises(DamagedTableError, match=r"events/2025-03-05.parquet cannot be read .* Put a copy of it back"):
+    with pytest.raises(DamagedTableError, match=r"events/2025-03-05.parquet cannot be read .* Restore a copy of it"):
         three_days.read("events")
 
 

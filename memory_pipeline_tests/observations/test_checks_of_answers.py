@@ -51,8 +51,8 @@ def answered(folder: Path, *segments: Row) -> tuple[Settings, Lake]:
         ([segment(parsed=False, problem="The answer is empty.")], "could not be used"),
         ([segment(parsed=False, answer="refused")], "could not be used"),
         ([segment(), segment(segment_id="s-2", position=1, parsed=False)], "could not be used"),
-        ([segment(answer=None)], "none gave an observation"),  # the extractive observer has no answer to point to
-        ([segment(parsed=None, answer=None)], "none gave an observation"),  # a row from before there were models
+        ([segment(answer=None)], "none has an observation"),  # the extractive observer has no answer to point to
+        ([segment(parsed=None, answer=None)], "none has an observation"),  # a row from before there were models
     ],
 )
 def test_no_observation_is_fine_only_where_a_model_said_so(
@@ -115,7 +115,7 @@ def test_one_window_without_a_fact_does_not_hide_behind_another_that_was_explain
     say(lake, "s2", *TURNS)
     put(lake, "segments", segment(dedupe_key=window_key("s2"), segment_id="s-s2", answer=None))
     (offender,) = judge_silent_zero(Workspace(settings, lake), DAY).offenders
-    assert "none gave an observation" in offender
+    assert "none has an observation" in offender
 
 
 @each(
@@ -159,7 +159,7 @@ def test_the_share_of_flagged_observations(tmp_path: Path, flagged: int, of: int
     verdict = judge_specifics(Workspace(settings, lake), DAY)
     assert verdict.passed is passed
     told, *named = verdict.offenders or ["", *[""] * flagged]
-    assert told == ("" if passed else f"{flagged} of {of} have names or numbers that nobody said")
+    assert told == ("" if passed else f"{flagged} of {of} have names or numbers that do not occur in the session")
     assert len(named) == flagged
 
 

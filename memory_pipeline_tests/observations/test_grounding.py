@@ -89,8 +89,8 @@ TEXTS = {"a": "- **Never** use\n  npm. Ever.", "b": "Use pnpm."}
     [
         (observed("Never use npm.", ("a", 2, 22)), None),  # Markdown and line breaks do not count
         (observed("Never use npm. Use pnpm.", ("a", 2, 22), ("b", 0, 9)), None),  # two places
-        (observed("Never use npm", ("a", 2, 22)), "its text is not what its evidence says"),  # a full stop does
-        (observed("Never use npm.", ("a", 2, 22), ("b", 0, 9)), "its text is not what its evidence says"),
+        (observed("Never use npm", ("a", 2, 22)), "its text differs from its evidence"),  # a full stop does
+        (observed("Never use npm.", ("a", 2, 22), ("b", 0, 9)), "its text differs from its evidence"),
         (observed("Do not use npm.", ("a", 2, 22), observer="openai:gpt"), None),  # a model may reword
         (observed("Use pnpm.", ("b", 0, 10)), "span 0-10 is outside of message b"),
         (observed("Use pnpm.", ("b", -9, 9)), "span -9-9 is outside of message b"),

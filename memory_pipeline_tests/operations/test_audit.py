@@ -219,7 +219,7 @@ def test_what_may_be_elsewhere_in_the_repository_is_not_stale(settings: Settings
         (b"\x00\x01binary", "is no text"),
         ("Use tabs".encode("utf-16"), "UTF-16"),
         (b"fine\n\xe4\xf6 caf\xe9\n", "not UTF-8 (line 2)"),
-        (b"# Title\n\n```\ncode\n```\n", "no line that says anything"),
+        (b"# Title\n\n```\ncode\n```\n", "no lines to audit"),
         (b"x" * 400_001, "400,001 bytes"),
     ],
 )

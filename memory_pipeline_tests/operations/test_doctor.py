@@ -92,7 +92,7 @@ def test_a_damaged_table_of_sessions_is_set_aside_and_told(settings: Settings) -
     lake = Lake(settings.lake_dir)
     (day,) = lake.days("observations")
     lake.path("observations", day).write_bytes(b"no parquet")
-    (found,) = of(settings, "set aside")
+    (found,) = of(settings, "quarantined")
     assert found.level == WARNING
     assert "broken-1" in found.said
 
@@ -117,7 +117,7 @@ def test_a_database_that_a_variable_names_needs_no_right_to_enter(
     database.chmod(0o600)
     monkeypatch.setenv("OPENCODE_DB", str(database))
     (found,) = of(settings.model_copy(update={"session_dirs": (), "default_session_dirs": True}), "session files")[:1]
-    assert found.said == f"{database}: nothing of it is read yet"
+    assert found.said == f"{database}: nothing in it was read yet"
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_a_daemon_that_stopped_is_a_problem_where_nobody_runs_by_hand(
     )
     (found,) = of(settings, "daemon", known)
     assert found.level == level and found.fix
-    assert ("nothing was made after that" in found.said) is (level == PROBLEM)
+    assert ("nothing has been updated since" in found.said) is (level == PROBLEM)
 
 
 def test_what_is_on_and_silent_is_a_problem(settings: Settings) -> None:

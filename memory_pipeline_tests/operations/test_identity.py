@@ -80,7 +80,7 @@ def test_a_folder_and_a_pipe_are_no_files(home: Path) -> None:
         path = home / "agents" / "USER.md"
         path.unlink() if path.is_file() else path.rmdir()
         make(path)
-        assert (file(home, "USER.md").state, file(home, "USER.md").detail) == ("unreadable", "it is no file")
+        assert (file(home, "USER.md").state, file(home, "USER.md").detail) == ("unreadable", "it is not a file")
 
 
 def test_a_file_that_is_a_link_to_nothing_says_where_to(home: Path) -> None:
@@ -143,7 +143,7 @@ def test_links_that_do_not(home: Path) -> None:
         ("my AGENTS.md", "loops", ""),
         ("other.md", "points elsewhere", f"to {other}"),  # also with the same bytes: it is another file
         ("agents", "points elsewhere", f"to {home / 'agents'}"),
-        ("# AGENTS.md\n", "a copy", f"of {agents}; it will drift"),
+        ("# AGENTS.md\n", "a copy", f"of {agents}, which will become stale"),
         ("# AGENTS.md\nold\n", "a stale copy", f"it differs from {agents}"),
     ):
         looked = made(how)
@@ -153,7 +153,7 @@ def test_links_that_do_not(home: Path) -> None:
 
 def test_a_copy_of_another_of_the_files_is_known_by_its_bytes(home: Path) -> None:
     (home / "me.md").write_text("# USER.md\n")
-    assert link(home, home / "me.md").detail == f"of {home / 'agents' / 'USER.md'}; it will drift"
+    assert link(home, home / "me.md").detail == f"of {home / 'agents' / 'USER.md'}, which will become stale"
 
 
 def test_a_folder_in_the_place_of_a_link_is_to_be_moved_first(home: Path) -> None:

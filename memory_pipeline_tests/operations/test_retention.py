@@ -192,7 +192,7 @@ def test_what_is_asked_of_them_is_answered_with_a_sentence(settings: Settings, t
     said = origin(settings, rule)["said"][0]
     assert said["not_kept"] and said["quote"] == "" and said["role"] == "user"
     assert ".jsonl:" in said["source"], "where it stood is still told"
-    with pytest.raises(NothingToTellError, match=f"It was said on {OLD}, and the words are no longer kept"):
+    with pytest.raises(NothingToTellError, match=f"It is from {OLD}, and its text is no longer kept"):
         show(Asked(settings, tmp_path), said["message_id"])
 
 

@@ -46,7 +46,7 @@ def test_a_day_long_it_only_says_what_it_would_do(on: Work) -> None:
     assert on.run(DAY_LONG).automatic == [ONE]
     assert RULE in on.remembered()
     assert events(on.lake, "would_apply")["proposal_id"].to_list() == [ONE]
-    assert reported(on) == [f"applied {ONE}; `memory why ID` shows what, undo it in the file to take it back"]
+    assert reported(on) == [f"applied {ONE}; `memory why ID` shows what, undo it in the file to revert it"]
 
 
 def test_what_comes_after_the_dry_run_is_applied_at_once_and_announced_for_a_week(on: Work) -> None:

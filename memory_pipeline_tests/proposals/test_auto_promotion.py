@@ -247,7 +247,7 @@ def test_a_line_that_is_taken_back_ends_it_for_the_section(tmp_path: Path) -> No
     assert week.memory.read_text("utf-8") == BY_HAND  # and it does not come back
     (sentence,) = report(Workspace(week.settings, week.lake), ProposalLog(week.lake))
     assert sentence.startswith("Hard Rules: not trusted, 40 of your last 42 decisions")
-    assert "took back 2" in sentence and sentence.endswith("stays in shadow: its decisions do not carry it yet")
+    assert "took back 2" in sentence and sentence.endswith("stays in shadow: its decisions are not sufficient yet")
 
 
 def test_a_review_file_that_cannot_be_read_may_hold_the_decision(tmp_path: Path) -> None:

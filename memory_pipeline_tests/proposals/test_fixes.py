@@ -602,7 +602,7 @@ def test_the_check_finds_an_approved_line_that_never_came(rule: Work) -> None:
     rule.run()
     rule.run(**{ONE.replace("-", "_"): APPROVED})
     without_events(rule.lake, pl.col("kind") == "promoted")
-    assert f"{DAY}: {ONE} is approved and was not promoted" in rule.judge()
+    assert f"{DAY}: {ONE} was approved but not promoted" in rule.judge()
 
 
 def test_a_workspace_may_be_moved(tmp_path: Path) -> None:

@@ -80,9 +80,9 @@ def _made_twice(settings: Settings, lake: Lake) -> None:
     [
         (_twice, f"{UV} has 2 decisions"),
         (_unknown, f"{TABS} has the unknown decision 'perhaps'"),
-        (_without_line, f"{TABS} is approved and was not promoted"),
-        (_promoted, f"{FRIDAY} was promoted and never approved"),
-        (_made_twice, f"{TABS} was made twice"),
+        (_without_line, f"{TABS} was approved but not promoted"),
+        (_promoted, f"{FRIDAY} was promoted but never approved"),
+        (_made_twice, f"{TABS} was created twice"),
     ],
 )
 def test_what_is_wrong_is_named(made: tuple[Settings, Lake], harm: Callable[[Settings, Lake], None], said: str) -> None:

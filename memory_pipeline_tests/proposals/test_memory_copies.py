@@ -59,7 +59,7 @@ def test_the_next_line_is_added_to_what_was_there(
         story.run(3)
     assert without(story.memory.read_bytes(), TABS) == written
     assert ids(story) == {UV, FRIDAY, TABS}
-    assert f"{story.memory} was gone; it was put back from {story.settings.backups}" in caplog.text
+    assert f"{story.memory} was missing; it was restored from {story.settings.backups}" in caplog.text
 
 
 def test_a_line_that_a_person_removed_stays_away_and_an_empty_file_starts_anew(story: Story) -> None:

@@ -112,7 +112,7 @@ def test_nothing_hidden_is_stored(opened: Workspace) -> None:
 
 @pytest.mark.parametrize("text", ["Upload with AKIAIOSFODNN7EXAMPLE.", "The password of the kiln is swordfish9."])
 def test_a_secret_is_refused_and_stored_nowhere(opened: Workspace, text: str) -> None:
-    with pytest.raises(NotRememberedError, match="Say where it is kept"):
+    with pytest.raises(NotRememberedError, match="Say where the secret is stored"):
         ask(opened, text)
     stored = b"".join(path.read_bytes() for path in opened.settings.workspace.rglob("*") if path.is_file())
     assert b"AKIAIOSFODNN7EXAMPLE" not in stored
@@ -122,8 +122,8 @@ def test_a_secret_is_refused_and_stored_nowhere(opened: Workspace, text: str) ->
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("  \n", "nothing to remember"),
-        ("…!", "nothing to remember"),
+        ("  \n", "no text to remember"),
+        ("…!", "no text to remember"),
         ("word " * MAX_TEXT, f"at most {MAX_TEXT:,}"),
         ("x" * (MAX_TEXT + 1), f"at most {MAX_TEXT:,}"),
     ],

@@ -104,7 +104,7 @@ def test_who_the_user_is_holds_in_every_project(opened: tuple[Settings, Lake]) -
     settings, _ = opened
     remember(settings, "## User", "- Lives in Bern. (project: sloop)", "## Patterns", "- Tacks often. (project: sloop)")
     text = briefed(settings).text
-    assert "Lives in Bern. (said in another project)" in text
+    assert "Lives in Bern. (from another project)" in text
     assert "Tacks" not in text
 
 
@@ -158,7 +158,7 @@ def test_the_last_task_and_what_waits(opened: tuple[Settings, Lake]) -> None:
         "(2025-03-05) pi: “Paint the kiln door.” Ended with: The primer is on. Waits for: “Which green?” [s-9]" in text
     )
     assert "sail" not in text
-    assert "take it up there" in text
+    assert "resume it there" in text
 
 
 def test_what_nobody_reviewed_is_marked_and_only_trusted_speakers_are_told(opened: tuple[Settings, Lake]) -> None:
@@ -175,7 +175,7 @@ def test_what_nobody_reviewed_is_marked_and_only_trusted_speakers_are_told(opene
         observation("A low one.", project="kiln", observer="gpt", priority="low"),
     )
     text = briefed(settings).text
-    title, _, below = text.partition("## Said lately here; nobody has reviewed it")
+    title, _, below = text.partition("## Recent statements here, not reviewed")
     assert f"- (2025-03-05) Doors open outwards. (the user) [{observation_id('Doors open outwards.')}]" in below
     assert [x for x in ("script", "stranger", "Nobody said", "Sails", "low one") if x in text] == []
     assert "Doors" not in title

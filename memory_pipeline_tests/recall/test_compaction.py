@@ -52,7 +52,7 @@ def test_observations_task_and_next_step(settings: Settings) -> None:
 def test_a_session_of_another_folder_is_found_by_what_was_read(settings: Settings, tmp_path: Path) -> None:
     path = write_session(tmp_path / "elsewhere" / "2025_three.jsonl", *rules())
     settings.session_dirs[0].mkdir()
-    with pytest.raises(NotASessionError, match="none was read by that id"):
+    with pytest.raises(NotASessionError, match="no session with that id was read"):
         session_file(settings, "the-id")
     read_from(Lake(settings.lake_dir), str(path), "kiln", "/home/ada/kiln", "the-id")
     assert session_file(settings, "the-id") == session_file(settings, "three") == path

@@ -64,7 +64,7 @@ def test_a_line_has_the_day_on_which_it_was_said(opened: tuple[Settings, Lake]) 
     ids = [old["observation_id"]]
     use = {"at": "", "kind": "recall", "query": "", "project": None, "shown": ids, "cited": ids}
     (usage / f"{day_after(5)}.jsonl").write_text(json.dumps(use) + "\n")
-    observed = context_pack(settings, KILN).text.partition("## Observed, the best first\n")[2].splitlines()
+    observed = context_pack(settings, KILN).text.partition("## Observed, best first\n")[2].splitlines()
     assert observed[0] == f"- 🔴 ({day_after(-9)}) Glaze twice. [{ids[0]}]"
 
 

@@ -182,21 +182,21 @@ def test_an_answer_keeps_to_its_tokens(settings: Settings, tmp_path: Path) -> No
         found = call(settings, tmp_path, "show", id=first, around=around)
         assert 0 < estimate(found) <= 2_000
         assert "▶ 2025-03-05" in found
-    assert "more left out: ask for less at once." in found
+    assert "more left out: ask for fewer at once." in found
 
 
 UNANSWERED: list[tuple[str, dict[str, Any], str]] = [
-    ("recall", {"query": "…?!"}, "There is nothing to look for: ask with at least one word."),
+    ("recall", {"query": "…?!"}, "The query is empty: give at least one word."),
     ("recall", {"query": "kiln", "project": "oven"}, "No session of a project 'oven' was read"),
     ("search", {"query": "kiln", "from_day": "2025-03-06", "to_day": "2025-03-01"}, "no day lies between them"),
-    ("recall", {"query": "\x01\x02k" * 30_000}, "The query is not text: ask in words."),
+    ("recall", {"query": "\x01\x02k" * 30_000}, "The query is not text: use words."),
     ("recall", {"query": "kiln", "project": "o" * 100_000}, "No session of a project 'ooo"),
     ("brief", {"folder": "/oven" * 20_000}, "There is no folder '/oven/oven"),
     ("search", {"query": "kiln", "from_day": "2999-01-01"}, "Nothing found."),
     ("show", {"id": "nobody"}, "There is no message or session 'nobody'; `search` has their ids."),
     ("why", {"id": "p-20250305-999"}, "There is no p-20250305-999 in proposals"),
-    ("why", {"id": "x" * 100_000}, "is no id of a line"),
-    ("remember", {"text": "…"}, "There is nothing to remember: give a sentence."),
+    ("why", {"id": "x" * 100_000}, "is not the id of a line"),
+    ("remember", {"text": "…"}, "There is no text to remember: give a sentence."),
     ("remember", {"text": RULE, "section": "Laws"}, "There is no section 'Laws'"),
 ]
 
@@ -227,7 +227,7 @@ def test_a_locked_index_is_answered_by_words(settings: Settings, tmp_path: Path)
     with FileLock(next(settings.index_dir.glob("*.lock"))):
         found = call(settings, tmp_path, "search", query="kiln shelves warp")
     assert RULE in found
-    assert "Answered by words from the tables: " in found
+    assert "Answered by keywords from the tables: " in found
 
 
 def test_without_its_model_it_answers_by_words_and_says_so(settings: Settings, tmp_path: Path) -> None:

@@ -161,7 +161,7 @@ def test_what_is_no_text_is_an_error(opened: Workspace, query: str) -> None:
 
 def test_of_a_long_query_is_said_how_much_is_looked_for(opened: Workspace) -> None:
     results = search(opened.settings, "redis " * 20_000)
-    assert results.notes == ("Only the first 2,000 characters of the query are looked for.",)
+    assert results.notes == ("Only the first 2,000 characters of the query are used.",)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_words_of_every_language_are_found_in_the_tables(opened: Workspace, quer
     shutil.rmtree(opened.settings.index_dir)
     results = search(opened.settings, query)
     assert results.hits[0].text == wanted and results.is_likely
-    assert "the index is not there; `memory run --all` makes it anew." in results.notes[0]
+    assert "the index is not there; `memory run --all` rebuilds it." in results.notes[0]
 
 
 def test_what_hardly_fits_in_words_is_unlikely(opened: Workspace) -> None:
@@ -247,7 +247,7 @@ def test_a_damaged_index_is_set_aside_and_told_with_its_path(opened: Workspace, 
     after = search(opened.settings, "redis keys expire")  # what took its place is empty
     assert after.hits[0].text == TTL
     assert after.notes == (
-        "Answered by words from the tables: the index is not there; `memory run --all` makes it anew.",
+        "Answered by keywords from the tables: the index is not there; `memory run --all` rebuilds it.",
     )
     assert not is_current(stage, opened.lake, DAY)
     index(opened, encoder)
@@ -294,8 +294,8 @@ def test_vectors_that_are_noise_are_told(opened: Workspace, encoder: FakeEncoder
     results = search(opened.settings, "redis keys of the cart")
     assert results.hits[0].text == TTL
     assert results.notes == (
-        f"Answered by words from the tables: The vectors in {folder} are damaged; "
-        "`memory admin index rebuild` makes them anew.",
+        f"Answered by keywords from the tables: The vectors in {folder} are damaged; "
+        "`memory admin index rebuild` rebuilds them.",
     )
 
 
@@ -305,7 +305,7 @@ def test_points_that_are_none_of_ours_are_told(opened: Workspace, encoder: FakeE
         index.upsert([Point(i, encoder.encode_query("cart"), {"date": f"{DAY}"}) for i in ids])
     results = search(opened.settings, "redis keys of the cart")
     assert results.hits[0].text == TTL
-    assert results.notes[0].startswith("Answered by words from the tables: ")
+    assert results.notes[0].startswith("Answered by keywords from the tables: ")
 
 
 @pytest.mark.parametrize(
@@ -315,7 +315,7 @@ def test_a_mark_that_cannot_be_read_costs_no_index(opened: Workspace, mark: str)
     (opened.settings.index_dir / f"{MESSAGES}.searched.json").write_text(mark)
     results = search(opened.settings, "redis keys expire")
     assert results.hits[0].text == TTL
-    assert results.notes == ("Only a part of what was said is indexed yet; `memory run --all` does the rest.",)
+    assert results.notes == ("Only some messages are indexed yet; `memory run --all` indexes the rest.",)
     assert not list(opened.settings.index_dir.glob("*.broken-*"))
 
 
@@ -329,7 +329,7 @@ def test_an_index_that_is_filled_in_part_is_told(opened: Workspace, encoder: Fak
     switch_when_complete(opened)
     results = search(opened.settings, "redis keys expire")
     assert results.hits[0].text == TTL
-    assert results.notes == ("Only a part of what was said is indexed yet; `memory run --all` does the rest.",)
+    assert results.notes == ("Only some messages are indexed yet; `memory run --all` indexes the rest.",)
     bring_up_to_date(stage, opened.lake, day_after(1))
     switch_when_complete(opened)
     assert search(opened.settings, "redis keys expire").notes == ()
@@ -357,7 +357,7 @@ def test_observations_that_a_run_holds_are_found_by_words(opened: Workspace, enc
     assert results.hits[0].text == high.text == TTL
     assert (high.record, high.priority, high.session_id, high.day) == ("observation", "high", "s1", f"{DAY}")
     assert results.notes == (
-        "Observations by words from the tables: the index is in use by another process; ask again in a moment.",
+        "Observations by keywords from the tables: the index is in use by another process; ask again in a moment.",
     )
 
 

@@ -65,7 +65,7 @@ def of_first(column: str, value: object) -> pl.Expr:
 CORRUPTIONS: dict[str, tuple[Callable[[Frames], Frames], str]] = {
     "a message twice": (
         lambda f: {"messages": pl.concat([f["messages"], f["messages"].head(1)])},
-        "is there more than once",
+        "is stored more than once",
     ),
     "a message in a second window too": (
         lambda f: {
@@ -73,15 +73,18 @@ CORRUPTIONS: dict[str, tuple[Callable[[Frames], Frames], str]] = {
                 [f["messages"], f["messages"].head(1).with_columns(dedupe_key=pl.lit(f["windows"]["dedupe_key"][1]))]
             )
         },
-        "is there more than once",
+        "is stored more than once",
     ),
-    "a message lost": (lambda f: {"messages": f["messages"].slice(1)}, "counts other messages than it has"),
-    "all messages lost": (lambda f: {"messages": f["messages"].head(0)}, "counts other messages than it has"),
+    "a message lost": (lambda f: {"messages": f["messages"].slice(1)}, "has another number of messages than it states"),
+    "all messages lost": (
+        lambda f: {"messages": f["messages"].head(0)},
+        "has another number of messages than it states",
+    ),
     "a window lost": (lambda f: {"windows": f["windows"].slice(1)}, "is in no window"),
     "all windows lost": (lambda f: {"windows": f["windows"].head(0)}, "is in no window"),
     "a window twice": (
         lambda f: {"windows": pl.concat([f["windows"], f["windows"].head(1)])},
-        "is there more than once",
+        "is stored more than once",
     ),
     "a message of a window that is not there": (
         lambda f: {"messages": f["messages"].with_columns(of_first("dedupe_key", "elsewhere"))},
@@ -102,7 +105,7 @@ CORRUPTIONS: dict[str, tuple[Callable[[Frames], Frames], str]] = {
     ),
     "a wrong count": (
         lambda f: {"windows": f["windows"].with_columns(of_first("messages", 9))},
-        "counts other messages than it has",
+        "has another number of messages than it states",
     ),
 }
 

@@ -112,7 +112,7 @@ def test_nothing_new_is_a_skip_that_says_what_was_looked_at(sessions: Path) -> N
     write_session(sessions / "a.jsonl", *conversation(NINE))
     (sessions / "notes.json").write_text("{}")
     materialize(DAY)
-    assert skipped() == "2 session files, 0 changed, 0 still to be read; no day is asked for."
+    assert skipped() == "2 session files, 0 changed, 0 still to be read; no run is requested."
 
 
 def test_a_grown_file_asks_again_under_another_key(sessions: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_file_that_was_touched_asks_for_nothing(sessions: Path) -> None:
     path = write_session(sessions / "a.jsonl", *conversation(NINE))
     materialize(DAY)
     os.utime(path)
-    assert skipped() == "1 session files, 1 changed, 0 still to be read; no day is asked for."
+    assert skipped() == "1 session files, 1 changed, 0 still to be read; no run is requested."
 
 
 def test_a_vanished_file_asks_for_nothing(sessions: Path) -> None:
@@ -218,7 +218,7 @@ def test_a_tick_without_time_left_says_so_and_the_next_goes_on(sessions: Path, m
     write_session(sessions / "a.jsonl", *conversation(NINE))
     with monkeypatch.context() as patch:
         patch.setattr(module, "REFRESH_SECONDS", -1.0)
-        assert skipped() == "1 session files, 0 changed, 1 still to be read; no day is asked for."
+        assert skipped() == "1 session files, 0 changed, 1 still to be read; no run is requested."
     assert list(asked()) == [f"{DAY}"]
 
 
@@ -228,7 +228,7 @@ def test_a_tick_without_time_left_says_so_and_the_next_goes_on(sessions: Path, m
 def test_no_session_directory_is_a_skip(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MEMORY_SESSION_DIRS")
     monkeypatch.setenv("MEMORY_DEFAULT_SESSION_DIRS", "true")
-    assert skipped() == "0 session files, 0 changed, 0 still to be read; no day is asked for."
+    assert skipped() == "0 session files, 0 changed, 0 still to be read; no run is requested."
 
 
 def test_a_named_directory_that_is_missing_fails_the_tick(sessions: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,7 +58,7 @@ def test_weights_that_are_not_the_known_ones_are_refused(
 ) -> None:
     monkeypatch.delitem(sys.modules, PACKAGE, raising=False)
     monkeypatch.syspath_prepend(package_with(tmp_path, weights))
-    with pytest.raises(EncoderUnavailableError, match="is missing or not the file it should be; reinstall") as caught:
+    with pytest.raises(EncoderUnavailableError, match="is missing or is another file; reinstall") as caught:
         Encoder().encode(["a sentence"])
     assert str(tmp_path) in str(caught.value)
 

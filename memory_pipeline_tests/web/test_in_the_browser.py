@@ -108,7 +108,7 @@ def test_a_review_by_keys_alone(page: Page, running: Served) -> None:
     expect(page.locator("#status")).to_contain_text("for Patterns")
     page.keyboard.press("j")
     page.keyboard.press("w")
-    expect(page.get_by_role("heading", name="What was said")).to_be_visible()
+    expect(page.get_by_role("heading", name="Evidence")).to_be_visible()
     found = status(running)
     assert [found[i] for i in ids[:5]] == [APPROVED, REJECTED, REJECTED, APPROVED, APPROVED]
     memory = running.review_session.settings.memory_file.read_text("utf-8")

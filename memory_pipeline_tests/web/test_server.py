@@ -70,5 +70,7 @@ def test_a_search_that_lacks_the_index_leaves_nothing_open(tmp_path: Path) -> No
     with OpenSearch(settings) as index:
         found = index.search("staging database", EVERYTHING, limit=3)
         assert found.hits[0].text == LINES[5]
-        assert found.notes == ("Answered by words from the tables: nothing is indexed yet; `memory run` does it.",)
+        assert found.notes == (
+            "Answered by keywords from the tables: nothing is indexed yet; `memory run` indexes it.",
+        )
         assert index._searcher is None

@@ -159,8 +159,8 @@ class BatchBackend(ProviderBackend):
 
 
 _NO_BATCHES = (
-    "only openai:, anthropic: and google: have batches, at their own servers. Take one of them, or `memory run`, which "
-    "asks any model, one request at a time."
+    "only openai:, anthropic: and google: have batches, at their own servers. Use one of them, or `memory run`, "
+    "which works with any model."
 )
 
 

@@ -123,7 +123,9 @@ class CommandBackend:
 
     def _check(self, arguments: list[str]) -> None:
         if any("\0" in argument for argument in arguments):
-            raise RequestRefusedError("The prompt holds a NUL, which no argument may; use a command that reads stdin.")
+            raise RequestRefusedError(
+                "The prompt contains a NUL, which an argument must not; use a command that reads stdin."
+            )
         longest = max((len(os.fsencode(argument)) for argument in arguments), default=0)
         if sys.platform == "linux" and longest >= _MAX_ARGUMENT:
             raise self._too_long()

@@ -67,7 +67,7 @@ class ProviderBackend:
         except AgentRunError as error:
             raise self._translate_error(error) from None
         except UserError as error:
-            raise self._misconfigured(f"cannot be asked so: {quotable(str(error)).rstrip('.')}") from None
+            raise self._misconfigured(f"rejects the request: {quotable(str(error)).rstrip('.')}") from None
         except Exception as error:  # errors of the libraries on answers in an unknown form
             reason = f"its answer cannot be read ({type(error).__name__}: {error})"
             raise TransientError(self._failed(reason), may_be_billed=True) from None
@@ -96,10 +96,10 @@ class ProviderBackend:
         if response.finish_reason == "content_filter":
             raise RequestRefusedError(f"{self._config.model} filtered its answer out.", may_be_billed=True)
         if response.finish_reason == "error":
-            raise TransientError(self._failed("it broke off"), may_be_billed=True)
+            raise TransientError(self._failed("it was cut off"), may_be_billed=True)
         counted = response.usage.input_tokens or response.usage.output_tokens
         if not (counted or response.text or response.finish_reason):
-            raise TransientError(self._failed("its answer holds nothing"), may_be_billed=True)
+            raise TransientError(self._failed("its answer is empty"), may_be_billed=True)
         return Reply(
             response.text or "",
             response.usage.input_tokens if counted else None,
@@ -120,7 +120,7 @@ class ProviderBackend:
                 "is neither `provider:model`, like openai:gpt-4o-mini, nor a command with arguments"
             )
         if (url := self.url) and not url.startswith(("http://", "https://")):
-            raise self._misconfigured("is asked for at an address that does not begin with http:// or https://")
+            raise self._misconfigured("has a base URL that does not begin with http:// or https://")
         try:
             return (
                 self._compatible(url) if url and self.provider in ("openai", "ollama") else self._known_provider_model()
@@ -178,18 +178,19 @@ class ProviderBackend:
         from pydantic_ai import exceptions as known
 
         if isinstance(error, known.ModelAuthenticationError):  # not quoted, as providers quote the key
-            return self._misconfigured(f"refuses the key or does not allow it this model; check {self._key}")
+            return self._misconfigured(f"refuses the key, or does not allow it to use this model; check {self._key}")
         if isinstance(error, known.ModelQuotaExceededError):
             return self._misconfigured(
                 f"has no credit or quota left for the key in {self._key} ({_error_text(error)}); "
-                "top it up or take another model"
+                "top it up or use another model"
             )
         status = error.status_code if isinstance(error, known.ModelHTTPError) else 0
         if isinstance(error, known.ModelNotFoundError) or status in _NOT_FOUND:
             role = self._config.role
             address = f"{self.provider.upper() if role.endswith('FALLBACK') else role}_BASE_URL"
             return self._misconfigured(
-                f"is not there ({_error_text(error)}); check the model's name and {address}, which mostly ends with /v1"
+                f"was not found ({_error_text(error)}); check the model's name and {address}, which mostly ends with "
+                f"/v1"
             )
         if isinstance(error, known.ContentFilterError):
             return RequestRefusedError(f"{self._config.model} filtered it ({_error_text(error)}).", may_be_billed=True)
@@ -244,7 +245,7 @@ def parameters_of(model: Model, request: Request) -> ModelRequestParameters:
     if not request.schema:
         return ModelRequestParameters()
     if not model.profile.get("supports_json_schema_output"):
-        raise RequestRefusedError(f"{request.model} takes no schema as it is reached here.")
+        raise RequestRefusedError(f"{request.model} does not accept a schema at this server.")
     form = OutputObjectDefinition(json.loads(request.schema), name="answer", strict=True)
     return ModelRequestParameters(output_mode="native", output_object=form, allow_text_output=False)
 

@@ -91,8 +91,8 @@ def _reporting_busy(path: Path) -> Iterator[None]:
         yield
     except OperationalError as error:
         raise TryAgainLaterError(
-            f"{path} is in use ({error.orig}). Stop `memory ui` and other runs, then call `memory forget` again: "
-            "it continues where it stopped."
+            f"{path} is in use ({error.orig}). Stop `memory ui` and other runs, then run `memory forget` again: it "
+            f"resumes."
         ) from error
 
 

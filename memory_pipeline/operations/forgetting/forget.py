@@ -50,7 +50,8 @@ def unfinished(settings: Settings) -> ForgetRequest | None:
         return None
     except (ValueError, TypeError) as error:
         raise CannotForgetError(
-            f"{path} cannot be read ({error}). It says what `memory forget` had begun: remove it and name that again."
+            f"{path} cannot be read ({error}). It records an interrupted `memory forget`: remove it and run the "
+            f"command again for the same text."
         ) from None
 
 
@@ -60,8 +61,8 @@ def look(settings: Settings, named: str, *, by_hand: bool = False) -> tuple[Forg
     found = find_rows(Lake.from_settings(settings), request)
     if read_batch_file(settings).open and request.windows:
         raise CannotForgetError(
-            "A batch is out at the provider, and its answers may say it again. Take them in first (`memory admin "
-            "batch`), then forget."
+            "A batch is pending at the provider, and its answers may contain the text. Collect them first (`memory "
+            "admin batch`), then run this again."
         )
     return request, [*found, *_outside_tables(settings, request)]
 

@@ -100,7 +100,7 @@ def request_for(settings: Settings, named: str, *, by_hand: bool = False) -> For
     """The request for a session, an id or a text. Raises `CannotForgetError`."""
     lake, name = Lake.from_settings(settings), named.strip()
     if not name:
-        raise CannotForgetError("Nothing is named: give a session, an id or a text.")
+        raise CannotForgetError("Nothing to forget was given: name a session, an id or a phrase.")
     request = _session(lake, name) or _message(lake, name) or _line(settings, name)
     if request is None:
         if PROPOSAL_ID.fullmatch(name) or _ID_FORM.fullmatch(name):
@@ -173,8 +173,8 @@ def _text(settings: Settings, text: str) -> ForgetRequest:
     shown = clip(text, MAX_SHOWN)
     if sum(len(word.text) for word in words_in(text)) < LEAST_CHARACTERS:
         raise CannotForgetError(
-            f"“{shown}” is too short to be forgotten wherever it stands: give at least {LEAST_CHARACTERS} letters or "
-            "digits, or the id of the message, which `memory search --json` has."
+            f"“{shown}” is too short to be forgotten wherever it occurs: give at least {LEAST_CHARACTERS} letters or "
+            "digits, or the id of the message, which `memory search --json` prints."
         )
     plain = Redactor(workspace_salt(settings)) if settings.redact else Unredacted()
     redacted = plain.redact(text)  # in its stored form
@@ -185,6 +185,6 @@ def refuse_common(request: ForgetRequest, said_in: int, messages: int) -> None:
     """Raise `CannotForgetError` for words that occur in much of the memory."""
     if request.phrases and said_in > ALWAYS and said_in > messages * MAX_SHARE:
         raise CannotForgetError(
-            f"“{request.name}” stands in {said_in:,} of {messages:,} messages; that much is not forgotten at once. "
-            "Give more of the words, or the id of a session or message."
+            f"“{request.name}” occurs in {said_in:,} of {messages:,} messages, too many to forget at once. Give a "
+            f"longer phrase, or the id of a session or message."
         )

@@ -76,7 +76,7 @@ def _directives(connection: sqlite3.Connection, tables: set[str]) -> Iterator[_R
 
 def _decisions(connection: sqlite3.Connection, left_out: Counter[str]) -> Iterator[_Row]:
     counted = dict(connection.execute("SELECT type = 'decision', count(*) FROM observations GROUP BY 1").fetchall())
-    left_out["observation that is no decision"] += counted.get(0, 0)
+    left_out["observation other than a decision"] += counted.get(0, 0)
     left_out["older decision"] += max(0, counted.get(1, 0) - MAX_ROWS)
     query = "SELECT id, title, subtitle, project FROM observations WHERE type = 'decision' ORDER BY id DESC LIMIT ?"
     for row in connection.execute(query, (MAX_ROWS,)):

@@ -26,8 +26,8 @@ ABOUT = "about the file itself"
 TOLD = {
     "secret": "line with a secret",
     "question": "question",
-    "hypothetical": "line that weighs what could be",
-    "forgotten": "line with what `memory forget` took out",
+    "hypothetical": "hypothetical line",
+    "forgotten": "line that `memory forget` deleted",
 }
 """The reasons of `why_left_out`, for the user."""
 MAX_PARAGRAPH, MAX_ITEM = 300, 600

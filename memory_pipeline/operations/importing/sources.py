@@ -58,7 +58,7 @@ def claude_code(importer: Importer, _: Path) -> Iterator[MemoryFile]:
     for error in errors:
         if not isinstance(error, FileNotFoundError | NotADirectoryError):
             why = (error.strerror or "cannot be read").lower()
-            yield MemoryFile(CLAUDE_CODE, Path(error.filename), problem=f"{error.filename}: {why}. Let it be read.")
+            yield MemoryFile(CLAUDE_CODE, Path(error.filename), problem=f"{error.filename}: {why}. Make it readable.")
 
 
 def _parse_claude(text: str, project: str | None, cwd: str | None) -> TakenApart:

@@ -217,18 +217,18 @@ class LanguageModelReflector:
         dropped = sum(line is None for line in checked)
         tokens = sum(estimate(line.text) for line in lines)
         if parsed.loops:
-            return Attempt(lines, dropped, UNUSABLE, "it said the same again and again")
+            return Attempt(lines, dropped, UNUSABLE, "it repeated itself")
         if is_too_little(tokens, batch.tokens):
-            why = "no line stood on its observations" if dropped and not lines else "next to nothing was left"
+            why = "its observations supported no line" if dropped and not lines else "almost nothing was left"
             has_lines = bool(parsed.lines or parsed.known)
-            return Attempt(lines, dropped, UNUSABLE, why if has_lines else "it had no line with its observations")
+            return Attempt(lines, dropped, UNUSABLE, why if has_lines else "no line named its observations")
         summary = checker.summary(parsed.summary)
         if tokens > batch.most_tokens:
             return Attempt(lines, dropped, TOO_LONG, summary=summary)
         if answer.truncated:
             return Attempt(lines, dropped, POOR, summary=summary)
         if dropped > len(lines):
-            return Attempt(lines, dropped, POOR, "most of its lines did not stand on their observations", summary)
+            return Attempt(lines, dropped, POOR, "most of its lines were not supported by their observations", summary)
         return Attempt(lines, dropped, GOOD, summary=summary)
 
     def _guidance(self, attempt: Attempt, batch: Batch, share: float, said: str) -> str:

@@ -60,9 +60,9 @@ def why_stuck(settings: Settings, day: date) -> str | None:
     if path.is_symlink():
         return f"{path} is a link; move the file that it leads to yourself"
     if not path.is_file():
-        return f"{path} is no file"
+        return f"{path} is not a file"
     if os.path.lexists(archived) and (not archived.is_file() or archived.read_bytes() != path.read_bytes()):
-        return f"{archived} is there already and says something else; bring the two together in one of them"
+        return f"{archived} already exists with other text; merge the two into one of them"
     return None
 
 

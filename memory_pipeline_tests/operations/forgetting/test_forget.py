@@ -211,7 +211,7 @@ def test_nobody_decides_or_remembers_while_tables_are_written(
 @pytest.mark.parametrize(
     ("named", "said"),
     [
-        ("", "Nothing is named"),
+        ("", "Nothing to forget was given"),
         ("a b", "too short"),
         ("p-20990101-001", "no session, message or line"),
         ("o-0123456789ab", "no session, message or line"),
@@ -227,5 +227,5 @@ def test_what_is_not_known_or_too_short_is_refused(opened: Workspace, named: str
 
 def test_what_stands_nearly_everywhere_is_refused(opened: Workspace) -> None:
     say(opened.lake, "s9", *[f"user: message {n} of the zebra" for n in range(30)])
-    with pytest.raises(CannotForgetError, match="not forgotten at once"):
+    with pytest.raises(CannotForgetError, match="too many to forget at once"):
         look(opened.settings, "zebra")

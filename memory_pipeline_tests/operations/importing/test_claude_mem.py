@@ -50,7 +50,7 @@ def test_a_decision_is_a_line_and_what_was_done_is_none(importer: Importer, tmp_
     (line,) = file.lines
     assert line.text == "Chose SQLite over a flat file: Firings are queried by date."
     assert (line.number, line.project, line.origin) == (3, "kiln", "claude-mem")
-    assert file.left_out == {"observation that is no decision": 2, "session summary": 1}
+    assert file.left_out == {"observation other than a decision": 2, "session summary": 1}
 
 
 def test_directives_that_hold_are_rules(importer: Importer, tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ CASES = (
     ("<details>bricks and clay</details>\n", {}, {"markup": 1}),
     ("- ~~Use npm for bricks.~~\n", {}, {"struck through": 1}),
     ("- Which kiln do we use?\n", {}, {"question": 1}),
-    ("- Maybe we could use another kiln.\n", {}, {"line that weighs what could be": 1}),
+    ("- Maybe we could use another kiln.\n", {}, {"hypothetical line": 1}),
     ("- Upload with [redacted:aws-key:1a2b3c].\n", {}, {"line with a secret": 1}),
     ("- Ask [private] about bricks.\n", {}, {"marked as private": 1}),
     ("<!-- a note\n- Not a line of ours.\n-->\n- Use pnpm.\n", {4: "Use pnpm."}, {}),

@@ -187,8 +187,8 @@ def test_what_may_not_be_read_is_a_sentence(home: Path, importer: Importer) -> N
     memory_of(home, "/srv/oven").mkdir(parents=True, mode=0)
     problems = [file.problem for file in read(importer, "claude-code", home)]
     assert [problem.partition(": ")[2] for problem in problems] == [
-        "permission denied. Let it be read and run it again.",
-        "permission denied. Let it be read.",
+        "permission denied. Make it readable and run it again.",
+        "permission denied. Make it readable.",
     ]
 
 

@@ -264,7 +264,7 @@ def test_a_worse_answer_replaces_no_better_one(work: Make, name: str) -> None:
         notes = w.run()
         assert len(server.requests) == 4
     assert w.rows() == before
-    assert "worse than what it gave before" in notes["left_for_later"]
+    assert "worse than its earlier one" in notes["left_for_later"]
 
 
 def test_a_poor_answer_is_better_than_none(work: Make) -> None:
@@ -332,7 +332,7 @@ def test_next_to_nothing_of_much_is_nothing(work: Make) -> None:
         w = work(server.url)
         many(w.lake, 59)
         notes = w.run()
-    assert "next to nothing was left" in notes["left_for_later"]
+    assert "almost nothing was left" in notes["left_for_later"]
     assert w.reflectors() == {"extractive-3"}
 
 
@@ -360,7 +360,7 @@ def test_where_most_lines_are_not_carried_it_is_asked_again(work: Make) -> None:
     with openai_server([poor, ANSWER]) as server:
         w = work(server.url)
         w.run()
-        assert "most of its lines did not stand on their observations" in server.requests[1].prompt
+        assert "most of its lines were not supported by their observations" in server.requests[1].prompt
     assert w.texts() == [FRIDAY, UV]
 
 

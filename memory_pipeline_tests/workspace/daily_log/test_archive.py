@@ -65,7 +65,7 @@ def test_never_over_another_file(settings: Settings) -> None:
     before = bytes_of(settings.log_dir)
     for dry_run in (True, False):
         found = archive(settings, dry_run=dry_run)
-        assert "is there already and says something else" in found.stuck[DAY]
+        assert "already exists with other text" in found.stuck[DAY]
     assert bytes_of(settings.log_dir) == before
 
 
