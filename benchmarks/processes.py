@@ -57,7 +57,7 @@ resources = {"workspace": WorkspaceResource()}
 with instance_of(settings) as instance, dg.build_sensor_context(instance, resources=resources) as context:
     session_sensor_from(settings.start_date)(context)
 """
-BUSY = re.compile(r"Another `memory run` works on|is in use by another process|already; a decision is taken once")
+BUSY = re.compile(r"Another `memory run` is using|is in use by another process|and a decision is final")
 _ORDERS = (
     "Always run the checker{code} before you hand {topic} to the gateway{code}.",
     "Never delete {topic}{code} without a backup in vault{code}.",

@@ -117,7 +117,7 @@ def test_a_name_of_a_model_is_never_a_command(observer: dict[str, str]) -> None:
         ({"theme": "dark"}, "theme is not known; expected enabled, observer, reflector, $schema."),
         (
             {"observer": {"messageTokenThreshold": 9000}},
-            "observer.messageTokenThreshold says when pi's extension observes",
+            "observer.messageTokenThreshold controls when pi's extension observes",
         ),
         ({"observer": {"messageTokenThreshold": 9000}}, "remove it, and set MEMORY_IDLE_MINUTES"),
         ({"observer": {"observationTokenThreshold": 9000}}, "observer.observationTokenThreshold is not known"),

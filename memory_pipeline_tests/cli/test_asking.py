@@ -209,7 +209,7 @@ def test_without_an_index_words_answer(home: Path) -> None:
     for command in ANSWERING:
         out, err = told(home, command, "how hot may the kiln be fired?")
         assert RULE in out
-        assert err == "Answered by keywords from the tables: the index is not there; `memory run --all` rebuilds it."
+        assert err == "Answered by keywords from the tables: there is no index; `memory run --all` rebuilds it."
         assert RULE in told(home, command, "kiln fired", "--priority", "high")[0]
         assert not index_of(home).exists()
 
@@ -234,12 +234,12 @@ def test_a_damaged_collection_is_told_also_by_the_next_question(home: Path, base
     out, err = told(home, "recall", "how hot may the kiln be fired?")
     assert RULE in out
     anew = "`memory run --all` rebuilds it."
-    assert err == f"{MISSING[base]}: the index was damaged and lies in {folder}.broken-1 now; {anew}"
+    assert err == f"{MISSING[base]}: the index was damaged and was moved to {folder}.broken-1; {anew}"
     for command in ANSWERING:
         out, err = told(home, command, "how hot may the kiln be fired?")
         assert RULE in out
         if base == MESSAGES:
-            assert err == f"{MISSING[base]}: the index is not there; {anew}"
+            assert err == f"{MISSING[base]}: there is no index; {anew}"
 
 
 def test_a_panic_of_the_engine_leaves_no_trace(home: Path) -> None:
@@ -262,7 +262,7 @@ def test_vectors_of_another_model_are_searched_by_it_or_by_words(home: Path) -> 
     out, err = told(home, "recall", "how hot may the kiln be fired?", EMBEDDING_MODEL="nobody/no-such-model")
     assert RULE in out
     assert err.startswith(
-        f"Searched with the vectors of {MODEL}, since those of nobody/no-such-model are not complete;"
+        f"Searched with the vectors of {MODEL}, because those of nobody/no-such-model are incomplete;"
     )
     mark = index_of(home) / f"{MESSAGES}.searched.json"
     mark.write_text(json.dumps(json.loads(mark.read_text()) | {"model": "nobody/no-such-model"}))

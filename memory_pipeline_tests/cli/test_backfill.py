@@ -121,7 +121,7 @@ def test_days_before_the_first_one_are_told_with_what_takes_them_in(tmp_path: Pa
     told = "2 days with sessions from 2025-01-30 on are before the workspace's first day, 2025-02-20: `memory settings"
     assert some.returncode == 0 and told in some.stderr and "3 with sessions" in some.stderr
     none = called(tmp_path, *call, "--to", "2025-01-31", env=env)
-    assert none.returncode == 1 and "`memory settings set start_date 2025-01-30` takes them in." in none.stderr
+    assert none.returncode == 1 and "`memory settings set start_date 2025-01-30` includes them." in none.stderr
 
 
 @pytest.mark.slow

@@ -54,7 +54,7 @@ def test_how_many_lines_go_where_is_said_before_it_asks(home: Path) -> None:
     assert asked.returncode == 2
     assert asked.stdout.splitlines()[:2] == [
         f"Of 2 approved lines 1 goes into {home}/.codex/AGENTS.md.",
-        "1 of a single project, for no other: kiln (1). For those: `memory agents connect codex --project DIR` for "
+        "1 for a single project: kiln (1). To connect them: `memory agents connect codex --project DIR` for "
         "each, or `memory agents hooks install codex`: its brief gives each session the lines of its project.",
     ]
     (home / ".memory-pipeline/MEMORY.md").write_text("- return 404 (project: kiln)\n- white sails (project: sloop)\n")
@@ -116,7 +116,7 @@ def test_without_a_memory_there_is_nothing_to_show(home: Path) -> None:
     (home / ".memory-pipeline/MEMORY.md").unlink()
     done = memory(home, "agents", "connect", "codex", "--yes")
     assert done.returncode == 1
-    assert "MEMORY.md is not there yet" in done.stderr and "memory review" in done.stderr
+    assert "MEMORY.md does not exist yet" in done.stderr and "memory review" in done.stderr
     assert [*(home / ".codex").iterdir()] == []
 
 

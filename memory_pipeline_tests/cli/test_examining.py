@@ -204,7 +204,7 @@ def test_a_model_that_failed_is_not_asked_and_status_says_why(
     settings = load_settings()
     assert isinstance(observer_of(Workspace(settings, Lake.from_settings(settings))), ExtractiveObserver)
     told = CliRunner().invoke(app, ["status"]).stdout
-    assert "failed the examination: recall" in told and "It repeats itself. It is not asked." in told
+    assert "failed the examination: recall" in told and "It repeats itself. It is not used." in told
     examine_before_a_run(settings, as_json=True)
     assert "The model failed its examination and is not used" in capsys.readouterr().err
 

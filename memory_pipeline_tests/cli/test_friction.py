@@ -231,8 +231,8 @@ def test_where_there_is_nothing_one_sentence_says_why(lake: Lake, monkeypatch: p
 
 def test_what_was_asked_for_may_be_none_of_those_that_live(patterns: Lake) -> None:
     asked = ("--kind", "missing_skill")
-    assert shown(*asked) == ["2 patterns live, and none of them is what was asked for.", FIVE]
-    assert shown("--ended", *asked) == ["1 pattern has ended, and it is not what was asked for."]
+    assert shown(*asked) == ["2 patterns are active, but none of them matches the filters.", FIVE]
+    assert shown("--ended", *asked) == ["1 pattern has ended, but it does not match the filters."]
 
 
 TOMORROW = f"{datetime.now(UTC).date() + timedelta(days=2)}"
@@ -245,7 +245,7 @@ TOMORROW = f"{datetime.now(UTC).date() + timedelta(days=2)}"
         (
             ("p-20250305-001",),
             MISUSED,
-            "not the id of a friction pattern; they look like f-20260305-001. `memory why p-2",
+            "not the id of a friction pattern; such ids look like f-20260305-001. `memory why p-2",
         ),
         (("nonsense\x1b[2J",), MISUSED, "not the id of a friction pattern"),
         (("f-1",), MISUSED, "`memory friction` lists them."),

@@ -387,7 +387,7 @@ def test_what_cannot_be_pushed_is_one_sentence(server: ObjectServer, url: str, f
     plain = env | {"MEMORY_REDACT": "false"}
     assert "would send secrets to the bucket" in refused(tmp_path, "admin", "push", url, *sessions, env=plain, code=2)
     missing = refused(tmp_path / "m", "admin", "push", "s3://no-such-bucket/ana", *sessions, env=env, code=1)
-    assert "There is no bucket for s3://no-such-bucket/ana" in missing
+    assert "The bucket of s3://no-such-bucket/ana does not exist" in missing
     assert not stored(url)
 
 

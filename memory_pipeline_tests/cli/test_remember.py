@@ -43,7 +43,7 @@ def test_it_is_in_the_review_at_once_with_an_id_that_why_knows(settings: Setting
     assert not settings.memory_file.exists()
 
     again = memory(tmp_path, "remember", RULE.lower(), "--project", "Kiln", env=env)
-    assert (again.stdout, again.returncode) == (f"Not added, since it is pending already ({own}): {RULE}\n", 0)
+    assert (again.stdout, again.returncode) == (f"Not added, because it is already pending ({own}): {RULE}\n", 0)
 
 
 def test_while_a_run_writes_the_review_it_is_stored_all_the_same(settings: Settings, tmp_path: Path) -> None:

@@ -79,8 +79,7 @@ def test_what_is_due_of_a_level_is_a_run_for_each_range_of_periods() -> None:
         (
             [(5, 6)],
             [1, 5, 6],
-            "1 run over 2 days to do. 2 of them are not up to date, from 2026-03-05 on: what changed there may change "
-            "what comes after.",
+            "1 run over 2 days to do. 2 of them are out of date, from 2026-03-05 on; later days depend on them.",
         ),
     ],
 )

@@ -101,7 +101,7 @@ def test_without_a_terminal_it_lists_and_sets_nothing(
     assert re.search(
         r"^  2  codex +on PATH$\n +no login found; run `codex login`$\n +a day: price not known", told, re.M
     )
-    assert told.endswith("Nothing is set. `memory setup --yes --model NAME` examines one and sets it.\n")
+    assert told.endswith("Nothing was set. `memory setup --yes --model NAME` examines one and sets it.\n")
     assert SECRET not in told and not file.exists() and not (folder / "asked").exists()
 
 
@@ -299,7 +299,7 @@ def test_a_server_with_too_little_context_is_not_asked(
 ) -> None:
     with openai_server(quoting) as server:
         on_server(monkeypatch, server, context=4_096)
-        assert "4,096 tokens at once, and 8,000 are needed" in refused(1, "--yes", "--model", "openai:local")
+        assert "a context of 4,096 tokens; at least 8,000 are needed" in refused(1, "--yes", "--model", "openai:local")
     assert server.requests == [] and not file.exists()
 
 
@@ -323,7 +323,7 @@ def test_what_the_environment_would_overrule_is_not_tried(
     program(folder, "codex", QUOTING)
     monkeypatch.setenv("OBSERVER_MODEL", "a:b")
     told = refused(2, "--yes", "--model", "codex")
-    assert told.startswith("OBSERVER_MODEL in this environment would count more")
+    assert told.startswith("OBSERVER_MODEL in this environment would take precedence")
     assert not file.exists() and not (folder / "asked").exists()
 
 

@@ -149,7 +149,9 @@ def test_a_pattern_that_has_nearly_all_is_told(
     spans = [{"message_id": m["message_id"], "start": 0, "end": 9} for m in said]
     put(work.lake, "friction_clusters", pattern(1, "Use uv.", evidence=spans, occurrences=own))
     (*told,) = Window.of(work, DAY).remarks
-    sentence = f"f-20250305-001 has {own} of the {own + others} {what} of these days, which are hardly one thing"
+    sentence = (
+        f"f-20250305-001 has {own} of the {own + others} {what} of these days, which are probably not one problem"
+    )
     assert [r.split(":")[0] for r in told] == [sentence] * is_told
 
 

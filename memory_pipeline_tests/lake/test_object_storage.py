@@ -245,7 +245,7 @@ def test_no_permission_is_one_sentence(server: ObjectServer, url: str, status: i
 
 def test_a_missing_bucket_is_one_sentence(server: ObjectServer) -> None:
     for ask_of in (lambda lake: lake.read("observations", [DAY]), lambda lake: lake.days("observations")):
-        with pytest.raises(LakeRefusedError, match=r"^There is no bucket for s3://no-such-bucket/lake: expected one"):
+        with pytest.raises(LakeRefusedError, match=r"^The bucket of s3://no-such-bucket/lake does not exist"):
             ask_of(fresh("s3://no-such-bucket/lake"))
 
 
@@ -253,7 +253,7 @@ def test_a_missing_bucket_is_one_sentence(server: ObjectServer) -> None:
 def test_a_command_says_it_in_a_sentence(server: ObjectServer, tmp_path: Path, args: list[str]) -> None:
     result = memory(tmp_path, *args, env=server.env | {"MEMORY_LAKE": "s3://no-such-bucket/lake"})
     assert result.returncode != 0
-    assert "There is no bucket for s3://no-such-bucket/lake" in result.stdout + result.stderr
+    assert "The bucket of s3://no-such-bucket/lake does not exist" in result.stdout + result.stderr
     assert "Traceback" not in result.stdout + result.stderr
 
 

@@ -102,7 +102,7 @@ def test_rows_are_added_by_two_who_share_a_lake(url: str) -> None:
 
 
 def test_a_bucket_that_is_not_there_is_one_sentence(url: str) -> None:
-    with pytest.raises(LakeRefusedError, match=r"There is no bucket for \w\w://not-there"):
+    with pytest.raises(LakeRefusedError, match=r"The bucket of \w\w://not-there"):
         ObjectStorage(url.replace(BUCKET, "not-there")).files("messages")
 
 

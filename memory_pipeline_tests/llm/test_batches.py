@@ -193,7 +193,7 @@ def test_a_batch_that_never_went_out_is_sent_again(model: str, server: BatchServ
     batching = batching_of(model, server)
     server.refusal = Fail(500, "out of order")
     todo = asked(model, "one")
-    with pytest.raises(TransientError, match=r"out of order\. Whether the batch was taken is not known"):
+    with pytest.raises(TransientError, match=r"out of order\. It is unknown whether the batch was accepted"):
         batching.send(todo)
     assert read_batch_file(Settings()).open
     server.refusal = None

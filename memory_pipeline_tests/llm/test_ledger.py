@@ -133,7 +133,7 @@ def test_a_damaged_day_stops_before_it_costs(ledger: Ledger, lake: Lake) -> None
     path.parent.mkdir(parents=True)
     path.write_bytes(b"half")
     with pytest.raises(
-        DamagedTableError, match=r"2026-01-01\.parquet cannot be read\. Delete it, or put a copy of it back"
+        DamagedTableError, match=r"2026-01-01\.parquet cannot be read\. Delete it, or restore a copy of it"
     ):
         ledger.reserve("observations", "m", FOR_DAY, KEY, worst(10))
 

@@ -175,7 +175,7 @@ def test_dagster_is_told(settings: Settings) -> None:
     said = " ".join(found)
     assert "off: session_sensor" in said
     assert "reflect_at_six" not in said
-    assert "observations was last made on 2026-02-24" in said
+    assert "observations was last built on 2026-02-24" in said
     assert "proposals was never made" in said
     assert "day_job" in said
     assert "does not run" in said

@@ -86,7 +86,7 @@ def test_a_folder_and_a_pipe_are_no_files(home: Path) -> None:
 def test_a_file_that_is_a_link_to_nothing_says_where_to(home: Path) -> None:
     (home / "agents" / "SOUL.md").unlink()
     (home / "agents" / "SOUL.md").symlink_to("gone.md")
-    assert file(home, "SOUL.md").detail == "a link to gone.md, which is not there"
+    assert file(home, "SOUL.md").detail == "a link to gone.md, which does not exist"
 
 
 def test_a_file_that_may_not_be_read(open_tmp: Path, as_nobody: None) -> None:

@@ -142,7 +142,7 @@ def test_deciding_at_the_command_line_is_deciding(story: Story) -> None:
     ("decisions", "said"),
     [
         ({"p-20250305-099": APPROVED}, "no proposal p-20250305-099"),  # never made
-        ({UV: REJECTED}, f"{UV} is approved already"),  # a decision is taken once
+        ({UV: REJECTED}, f"{UV} is already approved"),  # a decision is final
         ({FRIDAY: APPROVED, UV: REJECTED}, f"{UV} is approved already"),  # all or none
     ],
 )

@@ -97,7 +97,7 @@ def test_the_command_offers_shows_and_refuses(tmp_path: Path) -> None:
     assert memory_json(tmp_path / "home", "team", *places, "--dry-run")["lines"][0]["owners"] == ["ana", "ben"]
     (line,) = memory_json(tmp_path / "home", "team", *places)["lines"]
     assert line["proposal_id"] and not line["known"]
-    assert "not added, since it is pending already" in memory(tmp_path / "home", "team", *places).stdout
+    assert "not added, because it is already pending" in memory(tmp_path / "home", "team", *places).stdout
     for wrong, says in (
         (places[:1], "At least 2 people"),
         (["--person=ana", places[1]], "is not NAME=LAKE"),

@@ -57,7 +57,7 @@ def test_a_session_of_another_folder_is_found_by_what_was_read(settings: Setting
     read_from(Lake(settings.lake_dir), str(path), "kiln", "/home/ada/kiln", "the-id")
     assert session_file(settings, "the-id") == session_file(settings, "three") == path
     path.unlink()
-    with pytest.raises(NotASessionError, match=r"was read from .*three\.jsonl, which is there no more"):
+    with pytest.raises(NotASessionError, match=r"was read from .*three\.jsonl, which no longer exists"):
         session_file(settings, "the-id")
 
 

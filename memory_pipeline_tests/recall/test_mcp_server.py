@@ -164,7 +164,7 @@ def test_what_an_agent_asks_to_remember_is_said_to_be_an_agents(settings: Settin
     assert settings.memory_file.read_bytes() == before
     assert not settings.review_file.exists()
     again = call(settings, tmp_path, "remember", text="Never glaze on a Friday!")
-    assert again == f"Not added, since it is pending already ({row['proposal_id']})."
+    assert again == f"Not added, because it is already pending ({row['proposal_id']})."
 
 
 def test_nothing_that_was_said_ends_the_block(settings: Settings, tmp_path: Path) -> None:

@@ -217,7 +217,7 @@ def test_words_of_every_language_are_found_in_the_tables(opened: Workspace, quer
     shutil.rmtree(opened.settings.index_dir)
     results = search(opened.settings, query)
     assert results.hits[0].text == wanted and results.is_likely
-    assert "the index is not there; `memory run --all` rebuilds it." in results.notes[0]
+    assert "there is no index; `memory run --all` rebuilds it." in results.notes[0]
 
 
 def test_what_hardly_fits_in_words_is_unlikely(opened: Workspace) -> None:
@@ -246,9 +246,7 @@ def test_a_damaged_index_is_set_aside_and_told_with_its_path(opened: Workspace, 
     assert f"{folder}.broken-1" in results.notes[0]
     after = search(opened.settings, "redis keys expire")  # what took its place is empty
     assert after.hits[0].text == TTL
-    assert after.notes == (
-        "Answered by keywords from the tables: the index is not there; `memory run --all` rebuilds it.",
-    )
+    assert after.notes == ("Answered by keywords from the tables: there is no index; `memory run --all` rebuilds it.",)
     assert not is_current(stage, opened.lake, DAY)
     index(opened, encoder)
     again = search(opened.settings, "redis keys expire")
@@ -263,7 +261,7 @@ def test_a_collection_that_was_emptied_is_told(opened: Workspace, encoder: FakeE
     results = search(opened.settings, "redis keys expire")
     assert results.hits[0].text == TTL
     (note,) = results.notes
-    assert f"by words from the tables: there is nothing in {base}-" in note
+    assert f"by keywords from the tables: {base}-" in note and "is empty" in note
 
 
 @pytest.mark.parametrize("base", [MESSAGES, COLLECTION])
@@ -282,7 +280,7 @@ def test_damage_that_shows_late_is_answered_by_words(
     results = search(opened.settings, "redis keys expire")
     assert results.hits[0].text == TTL
     (note,) = results.notes
-    assert note.endswith("by words from the tables: The vector index failed (out of bounds).")
+    assert note.endswith("by keywords from the tables: The vector index failed (out of bounds).")
 
 
 def test_vectors_that_are_noise_are_told(opened: Workspace, encoder: FakeEncoder) -> None:

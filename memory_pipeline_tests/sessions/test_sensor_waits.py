@@ -57,7 +57,7 @@ def test_a_day_that_is_due_waits_for_what_is_under_way() -> None:
         instance.add_run(run_of(os.getpid()))
         answer, _ = tick(instance)
         assert isinstance(answer, dg.SkipReason)
-        assert "1 days are due and are looked at again when what is under way has ended" in f"{answer.skip_message}"
+        assert "1 days are due and wait for the end of" in f"{answer.skip_message}"
         assert "day_job" in f"{answer.skip_message}"
 
 

@@ -125,7 +125,7 @@ def test_what_was_decided_elsewhere_meanwhile_is_told_and_not_decided_twice(tmp_
         page.change("/review", do="later", id=p(2))
         page.review_session.wait()
         shown = page.ask("GET", "/review", page.enter()).text
-        assert f"{p(1)} is rejected already; a decision is taken once." in shown
+        assert f"{p(1)} is already rejected, and a decision is final." in shown
     assert status(lake)[p(1)] == REJECTED
     assert not settings.memory_file.exists() or LINES[1] not in settings.memory_file.read_text("utf-8")
 
