@@ -146,7 +146,7 @@ def report(opened: Workspace, facts: Sequence[Fact], show: int) -> None:
     whole = facts_of(lake, days)
     all_words = sum(count_words(text) for text in whole.texts)
     observed = [Found.from_text(o.text, places[o.observation_id]) for o in whole.observed]
-    observed += [Found.from_text(t.narrative) for t in whole.told]
+    observed += [Found.from_text(t.narrative) for t in whole.narratives]
     known = [fact for fact in facts if fact.is_in(observed)]
     highs = [fact for fact in known if fact.is_high]
     print(
@@ -162,7 +162,7 @@ def report(opened: Workspace, facts: Sequence[Fact], show: int) -> None:
         print(f"{name:20}{len(texts):7}{share:8.1%}{verbatim:>8}{high:12.1%}{kept:10.1%}", flush=True)
 
     levels, texts_below = Levels(lake), {o.observation_id: o.text for o in whole.observed}
-    texts_below |= {t.segment_id: t.narrative for t in whole.told}
+    texts_below |= {t.segment_id: t.narrative for t in whole.narratives}
     for level in LEVELS:
         periods = periods_of(level, days)
         rows = [row for period in periods for row in levels.rows(period)]

@@ -40,7 +40,7 @@ def plain(first: date, last: date) -> None:
     from memory_pipeline.defs.embeddings import judge_parity
     from memory_pipeline.defs.sessions import judge_windows
     from memory_pipeline.embeddings.index import COLLECTION, MESSAGES
-    from memory_pipeline.embeddings.kept_open import indexes_kept_open
+    from memory_pipeline.embeddings.index_pool import indexes_kept_open
     from memory_pipeline.embeddings.messages import MessageEmbeddingsStage
     from memory_pipeline.embeddings.opening import open_index
     from memory_pipeline.embeddings.stage import LineStage

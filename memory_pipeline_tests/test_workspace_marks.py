@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.settings.marks import keep_first_day, keep_private, keep_zone, kept_first_day, kept_zone, salt
+from memory_pipeline.settings.marks import keep_first_day, keep_private, keep_zone, salt, stored_first_day, stored_zone
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.cli.command import memory
@@ -55,17 +55,17 @@ def test_an_empty_mark_is_none(tmp_path: Path, content: str) -> None:
     (tmp_path / "lake").mkdir()
     for name in ("timezone", "start_date", "salt"):
         (tmp_path / "lake" / name).write_text(content)
-    assert (kept_zone(tmp_path), kept_first_day(tmp_path)) == (None, None)
+    assert (stored_zone(tmp_path), stored_first_day(tmp_path)) == (None, None)
     keep_zone(tmp_path, "Asia/Tokyo")
     keep_first_day(tmp_path, [DAY], DAY)
-    assert (kept_zone(tmp_path), kept_first_day(tmp_path)) == ("Asia/Tokyo", DAY)
+    assert (stored_zone(tmp_path), stored_first_day(tmp_path)) == ("Asia/Tokyo", DAY)
     assert len(salt(tmp_path)) == 16 == len(salt(tmp_path))
 
 
 def test_a_mark_that_is_there_stays(tmp_path: Path) -> None:
     keep_zone(tmp_path, "Asia/Tokyo")
     keep_zone(tmp_path, "Europe/London")
-    assert kept_zone(tmp_path) == "Asia/Tokyo" and salt(tmp_path) == salt(tmp_path)
+    assert stored_zone(tmp_path) == "Asia/Tokyo" and salt(tmp_path) == salt(tmp_path)
 
 
 @each("failing", ["write", "fsync", "link"])
@@ -80,9 +80,9 @@ def test_a_disk_that_is_full_leaves_no_half_of_one(
         patched.setattr(target, full)
         with pytest.raises(OSError, match="No space left"):
             keep_zone(tmp_path, "Asia/Tokyo")
-        assert kept_zone(tmp_path) is None and list((tmp_path / "lake").iterdir()) == []
+        assert stored_zone(tmp_path) is None and list((tmp_path / "lake").iterdir()) == []
     keep_zone(tmp_path, "Asia/Tokyo")
-    assert kept_zone(tmp_path) == "Asia/Tokyo"
+    assert stored_zone(tmp_path) == "Asia/Tokyo"
 
 
 @each("damage", [None, b"", bytes(16), b"short"])
@@ -105,7 +105,7 @@ def test_a_workspace_of_an_older_version_gets_copies(tmp_path: Path) -> None:
     keep_zone(tmp_path, "UTC")
     (tmp_path / "lake/salt").unlink()
     (tmp_path / "lake/timezone").write_bytes(bytes(11))
-    assert (salt(tmp_path), kept_zone(tmp_path)) == (b"0123456789abcdef", "Asia/Tokyo")
+    assert (salt(tmp_path), stored_zone(tmp_path)) == (b"0123456789abcdef", "Asia/Tokyo")
     keep_zone(tmp_path, "UTC")
     assert (tmp_path / "lake/timezone").read_text() == "Asia/Tokyo\n"
 
@@ -114,7 +114,7 @@ def test_a_workspace_of_an_older_version_gets_copies(tmp_path: Path) -> None:
 def test_a_zone_that_is_none_is_put_back(tmp_path: Path, damage: bytes) -> None:
     keep_zone(tmp_path, "Asia/Tokyo")
     (tmp_path / "lake/timezone").write_bytes(damage)
-    assert kept_zone(tmp_path) == "Asia/Tokyo"
+    assert stored_zone(tmp_path) == "Asia/Tokyo"
     keep_zone(tmp_path, "UTC")
     assert (tmp_path / "lake/timezone").read_text() == "Asia/Tokyo\n"
 
@@ -122,6 +122,6 @@ def test_a_zone_that_is_none_is_put_back(tmp_path: Path, damage: bytes) -> None:
 def test_a_first_day_that_is_lost_is_put_back(tmp_path: Path) -> None:
     keep_first_day(tmp_path, [], DAY)
     (tmp_path / "lake/start_date").unlink()
-    assert kept_first_day(tmp_path) == DAY
+    assert stored_first_day(tmp_path) == DAY
     keep_first_day(tmp_path, [], date(2026, 1, 1))
     assert (tmp_path / "lake/start_date").read_text() == f"{DAY}\n"

@@ -10,7 +10,7 @@ from memory_pipeline.cli.console import FAILED, MISUSED, fail, one_sentence, out
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.operations.audit import CONTRADICTING, KINDS, SECRET, STALE, UNSOURCED, Audit, AuditedLine
 from memory_pipeline.operations.audit import audit as audited_file
-from memory_pipeline.operations.audit_sources import USER, Said
+from memory_pipeline.operations.audit_sources import USER, Source
 from memory_pipeline.operations.memory_text import UnreadableMemoryError
 from memory_pipeline.text.sentences import clip
 
@@ -106,7 +106,7 @@ def _sources(audited: AuditedLine) -> str:
     return "nobody" if any(finding.kind == UNSOURCED for finding in audited.findings) else ""
 
 
-def _describe_source(said: Said) -> str:
+def _describe_source(said: Source) -> str:
     who = "you" if said.role == USER else "an agent" if said.role == "assistant" else said.role
     name = f"“{clip(said.session, 40)}”" if said.session else said.session_id
     quote = "" if said.is_verbatim else f": “{clip(said.words, MAX_SAID)}”"

@@ -18,7 +18,7 @@ from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.sessions.short import days_no_longer_short
 from memory_pipeline.settings import SettingError, Settings, keep_first_day
-from memory_pipeline.settings.marks import keep_private, kept_first_day
+from memory_pipeline.settings.marks import keep_private, stored_first_day
 from memory_pipeline.workspace.daily_log.notes import days_with_notes
 from memory_pipeline.workspace.free_space import require_space
 from memory_pipeline.workspace.workspace import Workspace
@@ -91,7 +91,7 @@ def sessions_of_call(sessions: list[Path] | None, *, with_examples: bool = True)
 def look_before_dagster(settings: Settings) -> None:
     """Set the workspace's first day before Dagster creates partitions: that of the oldest session, today if there is
     none."""
-    if kept_first_day(settings.workspace) is None:
+    if stored_first_day(settings.workspace) is None:
         with one_sentence(SettingError, code=MISUSED):
             sources = list(find_sources(roots(settings)))
         keep_first_day(look(settings, sources).settings, ())

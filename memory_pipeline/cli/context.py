@@ -17,8 +17,8 @@ from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, print_
 from memory_pipeline.cli.workspace import migrated, settings_of_call
 from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.recall.assembly import Briefing
+from memory_pipeline.recall.briefing_cache import briefing_for
 from memory_pipeline.recall.folders import UnknownProjectError, existing_folder, place_asked_for
-from memory_pipeline.recall.kept_briefing import briefing_for
 from memory_pipeline.recall.usage import log_use
 from memory_pipeline.sessions.projects import Place
 from memory_pipeline.settings import Settings, load_settings

@@ -20,7 +20,7 @@ from memory_pipeline.operations.importing.sources import SOURCES, read_path, rea
 from memory_pipeline.proposals.events import REVIEW_SURFACE, ProposalLog
 from memory_pipeline.proposals.importing import Judged, judged, offer
 from memory_pipeline.proposals.review import now_utc, reconcile
-from memory_pipeline.recall.kept_briefing import refresh_kept
+from memory_pipeline.recall.briefing_cache import refresh_kept
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.workspace.workspace import Workspace

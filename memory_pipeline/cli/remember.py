@@ -13,8 +13,8 @@ from memory_pipeline.proposals.events import REVIEW_SURFACE, ProposalLog
 from memory_pipeline.proposals.remembering import NotRememberedError
 from memory_pipeline.proposals.remembering import remember as store
 from memory_pipeline.proposals.review import now_utc, reconcile
+from memory_pipeline.recall.briefing_cache import refresh_kept
 from memory_pipeline.recall.folders import UnknownProjectError, place_of_folder, project_named, project_of_place
-from memory_pipeline.recall.kept_briefing import refresh_kept
 from memory_pipeline.workspace.workspace import Workspace
 
 WAIT_SECONDS = 2.0

@@ -27,7 +27,7 @@ from memory_pipeline.proposals.events import (
 )
 from memory_pipeline.proposals.quoted_change import visible
 from memory_pipeline.proposals.review import Reconciled, as_offered, now_utc, on_display, reconcile
-from memory_pipeline.recall.kept_briefing import refresh_kept
+from memory_pipeline.recall.briefing_cache import refresh_kept
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
 

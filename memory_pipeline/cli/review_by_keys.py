@@ -15,7 +15,7 @@ from memory_pipeline.cli.console import out
 from memory_pipeline.cli.keys import ENTER, LOST, Keys, can_prefill
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.cards import QUOTE_LENGTH, Card, cards_of
-from memory_pipeline.proposals.context import told_before
+from memory_pipeline.proposals.context import text_before
 from memory_pipeline.proposals.events import APPROVED, COMMAND_SURFACE, INVALID, REJECTED, OpenLog, ProposalLog
 from memory_pipeline.proposals.quoted_change import shown_lines
 from memory_pipeline.proposals.review import UnknownProposalError, decide, now_utc, on_display
@@ -171,7 +171,7 @@ def show_card(card: Card, progress: str) -> None:
         if place:
             show(place, "dim", indent=4, wrap=False)
     for context in card.contexts:
-        if before := told_before(context, QUOTE_LENGTH):
+        if before := text_before(context, QUOTE_LENGTH):
             show(f"{'answers' if context.is_answer else 'before'}: {before}", "dim", indent=2)
         if after := clip(context.after, QUOTE_LENGTH):
             show(f"after: {after}", "dim", indent=2)

@@ -24,7 +24,7 @@ from memory_pipeline.embeddings.health import lexical_only, set_aside_files
 from memory_pipeline.embeddings.kept_open import indexes_kept_open
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.planning import Stages
-from memory_pipeline.recall.kept_briefing import refresh_kept
+from memory_pipeline.recall.briefing_cache import refresh_kept
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.free_space import disk_full, is_used_up

@@ -13,7 +13,7 @@ from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, print_
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.markdown.safe_write import decode, encode, update_file
 from memory_pipeline.settings import SettingError, Settings, check_file, named_workspace
-from memory_pipeline.settings.marks import kept_first_day, kept_zone
+from memory_pipeline.settings.marks import stored_first_day, stored_zone
 from memory_pipeline.settings.sources import (
     ADVANCED,
     FILE_NAME,
@@ -155,7 +155,7 @@ def shown(setting: Setting, text: str) -> str:
 
 
 def _unset_place(settings: Settings, path: str) -> str:
-    kept = {"timezone": kept_zone, "start_date": kept_first_day}
+    kept = {"timezone": stored_zone, "start_date": stored_first_day}
     return "kept by the workspace" if path in kept and kept[path](settings.workspace) else "default"
 
 

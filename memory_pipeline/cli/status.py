@@ -8,8 +8,8 @@ import polars as pl
 import typer
 
 from memory_pipeline.agents.agents import AGENTS, CannotConnectError
-from memory_pipeline.agents.connecting import describe as told_of_agents
-from memory_pipeline.agents.hooks import describe as told_of_hooks
+from memory_pipeline.agents.connecting import describe as describe_connections
+from memory_pipeline.agents.hooks import describe as describe_hooks
 from memory_pipeline.cli.console import MISUSED, one_sentence, print_json, say, say_pair
 from memory_pipeline.cli.dagster_state import dagster_state
 from memory_pipeline.cli.summary import SHOWN, say_friction, say_list, say_not_read, say_problems
@@ -216,7 +216,7 @@ def _batch(settings: Settings) -> dict[str, Any] | None:
 def _agents(settings: Settings) -> dict[str, str]:
     """How each agent is shown the memory."""
     try:
-        connected, asking = told_of_agents(settings), told_of_hooks(settings)
+        connected, asking = describe_connections(settings), describe_hooks(settings)
         names = [agent.name for agent in AGENTS if agent.name in connected or agent.name in asking]
         return {name: ", ".join(filter(None, (connected.get(name), asking.get(name)))) for name in names}
     except (CannotConnectError, OSError) as error:

@@ -12,7 +12,7 @@ from pathlib import Path
 import memory_pipeline
 from memory_pipeline.cli.console import MISUSED, err, one_sentence
 from memory_pipeline.settings import SettingError, Settings, load_settings
-from memory_pipeline.settings.marks import FORMAT, kept_format
+from memory_pipeline.settings.marks import FORMAT, stored_format
 
 EXAMPLES = Path(memory_pipeline.__file__).parent / "examples"
 """The installed examples. They are read from a copy, because an installation may be moved or removed while tables refer
@@ -31,7 +31,7 @@ def settings_of_call(sessions: Sequence[Path] = ()) -> Settings:
 
 def migrated(settings: Settings) -> Settings:
     """The settings, after migrating a workspace of an earlier version."""
-    if kept_format(settings.workspace) < FORMAT and settings.lake_dir.is_dir():
+    if stored_format(settings.workspace) < FORMAT and settings.lake_dir.is_dir():
         from memory_pipeline.operations.migrations import migrate
 
         migrate(settings)

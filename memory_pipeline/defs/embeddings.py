@@ -14,7 +14,7 @@ from memory_pipeline.defs.partitions import daily_partitions
 from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.embeddings import messages
 from memory_pipeline.embeddings.index import COLLECTION, MESSAGES, IndexUnavailableError
-from memory_pipeline.embeddings.kept_open import indexes_kept_open
+from memory_pipeline.embeddings.index_pool import indexes_kept_open
 from memory_pipeline.embeddings.messages import MessageEmbeddingsStage
 from memory_pipeline.embeddings.opening import open_index
 from memory_pipeline.embeddings.stage import (

@@ -13,7 +13,7 @@ from memory_pipeline.defs.check_results import verdict_metadata
 from memory_pipeline.defs.orchestration import GROUP, LOOKS_BACK, MODEL_RETRY, markdown_table, run_stage, table_spec
 from memory_pipeline.defs.partitions import daily_partitions
 from memory_pipeline.defs.resources import WorkspaceResource
-from memory_pipeline.embeddings.kept_open import indexes_kept_open
+from memory_pipeline.embeddings.index_pool import indexes_kept_open
 from memory_pipeline.markdown.escaping import escaped
 from memory_pipeline.operations.identity import NOT_SET, look_at_identity
 from memory_pipeline.proposals.attention import judge_attention

@@ -21,7 +21,7 @@ from memory_pipeline.defs.orchestration import (
 )
 from memory_pipeline.defs.partitions import daily_partitions, lookback_dep
 from memory_pipeline.defs.resources import WorkspaceResource
-from memory_pipeline.embeddings.kept_open import indexes_kept_open
+from memory_pipeline.embeddings.index_pool import indexes_kept_open
 from memory_pipeline.errors import CannotGoOnError
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.errors import BudgetReachedError

@@ -32,7 +32,7 @@ class Observed:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Narrative:
     """A segment as it is distilled, with the time at which its window began."""
 
     segment_id: str
@@ -45,18 +45,18 @@ class Facts:
     """The facts observed in some days, without outdated ones."""
 
     observed: list[Observed] = field(default_factory=list)
-    told: list[Told] = field(default_factory=list)
+    narratives: list[Narrative] = field(default_factory=list)
 
     @property
     def texts(self) -> list[str]:
-        return [*(o.text for o in self.observed), *(t.narrative for t in self.told)]
+        return [*(o.text for o in self.observed), *(t.narrative for t in self.narratives)]
 
     @property
     def words(self) -> int:
         return sum(map(count_words, self.texts))
 
     def by_id(self) -> dict[str, str]:
-        return {o.observation_id: o.text for o in self.observed} | {t.segment_id: t.narrative for t in self.told}
+        return {o.observation_id: o.text for o in self.observed} | {t.segment_id: t.narrative for t in self.narratives}
 
     def projects(self) -> dict[str, list[str]]:
         """The projects by observation, and by segment those of its observations."""
@@ -80,12 +80,12 @@ class Facts:
                 Line(o.text, o.kind, o.priority, (o.observation_id,), o.observed_at, o.observed_at)
                 for o in self.observed
             ),
-            *(_narrative_line(told, times[told.segment_id] or [told.began_at]) for told in self.told),
+            *(_narrative_line(n, times[n.segment_id] or [n.began_at]) for n in self.narratives),
         ]
 
 
-def _narrative_line(told: Told, times: list[datetime]) -> Line:
-    return Line(told.narrative, NARRATIVE, LOW, (told.segment_id,), min(times), max(times))
+def _narrative_line(narrative: Narrative, times: list[datetime]) -> Line:
+    return Line(narrative.narrative, NARRATIVE, LOW, (narrative.segment_id,), min(times), max(times))
 
 
 def facts_of(lake: Lake, days: Iterable[date]) -> Facts:
@@ -97,9 +97,9 @@ def facts_of(lake: Lake, days: Iterable[date]) -> Facts:
     windows = lake.read("windows", days, ["dedupe_key", "started_at"])
     began = dict(windows.iter_rows())
     segments = lake.read("segments", days, ["segment_id", "dedupe_key", "narrative", "position"])
-    told = [
-        Told(row["segment_id"], row["narrative"], began[row["dedupe_key"]])
+    narratives = [
+        Narrative(row["segment_id"], row["narrative"], began[row["dedupe_key"]])
         for row in segments.sort("dedupe_key", "position").iter_rows(named=True)
         if row["dedupe_key"] in began and row["narrative"]
     ]
-    return Facts([Observed(*row) for row in observed.iter_rows()], told)
+    return Facts([Observed(*row) for row in observed.iter_rows()], narratives)

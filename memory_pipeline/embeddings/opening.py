@@ -17,7 +17,7 @@ from filelock import Timeout
 
 from memory_pipeline.embeddings.fair_lock import FairLock
 from memory_pipeline.embeddings.index import COLLECTION, MESSAGES, IndexBusyError, IndexUnavailableError, VectorIndex
-from memory_pipeline.embeddings.kept_open import IndexPool, kept
+from memory_pipeline.embeddings.index_pool import IndexPool, current_pool
 from memory_pipeline.markdown.safe_write import ChangedMeanwhileError, write_atomically
 from memory_pipeline.settings import Settings
 
@@ -62,7 +62,7 @@ def open_index(
     """The collection of the configured model: on the server of `QDRANT_URL`, else embedded, waiting up to ``wait``
     seconds for other users. Raises `IndexUnavailableError`."""
     name = collection_name(settings, base, settings.embedding_model, encoder.dimension)
-    keeping = None if settings.qdrant.url else kept()
+    keeping = None if settings.qdrant.url else current_pool()
     if keeping and (found := keeping.take(settings.index_dir / name)):
         with _closing(found, keeping):
             yield found
@@ -92,7 +92,7 @@ def open_index(
 @contextmanager
 def collection_in_use(settings: Settings, name: str, dimension: int, base: str) -> Iterator[VectorIndex]:
     """An existing collection, from the pool if it is open there. Raises `IndexUnavailableError`."""
-    keeping = None if settings.qdrant.url else kept()
+    keeping = None if settings.qdrant.url else current_pool()
     index: VectorIndex | None = keeping.take(settings.index_dir / name) if keeping else None
     if index is None:
         index = open_to_search(settings, name, dimension, WAIT_SECONDS)

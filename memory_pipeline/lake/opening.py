@@ -22,10 +22,10 @@ def storage_at(place: str, settings: Settings) -> Storage:
     """The storage in a folder or at a URL like those of MEMORY_LAKE; it need not be that of the settings."""
     if place.startswith("file://"):
         return FolderStorage(Path(unquote(urlsplit(place).path)))
-    return _objects(place, kept_objects(settings)) if "://" in place else FolderStorage(Path(place))
+    return _objects(place, object_cache(settings)) if "://" in place else FolderStorage(Path(place))
 
 
-def kept_objects(settings: Settings) -> Path:
+def object_cache(settings: Settings) -> Path:
     """The folder of the object cache, which may be deleted at any time."""
     return settings.workspace / "cache" / "lake"
 

@@ -92,7 +92,9 @@ def _jobs(lake: Lake, day: date, chosen: pl.Expr) -> list[list[Job]]:
         if session not in before:
             of_session = (typed_rows(stored[name].get((session,), empty[name]), kind) for name, kind in KINDS.items())
             before[session] = Rows(*of_session)
-        job = Job(window, said(messages[(window["dedupe_key"],)]), projects.get(session, ""), before[session])
+        job = Job(
+            window, window_messages(messages[(window["dedupe_key"],)]), projects.get(session, ""), before[session]
+        )
         sessions.setdefault(session, []).append(job)
     return list(sessions.values())
 
@@ -147,7 +149,7 @@ def context_of(job: Job, known: AlreadyObserved, earlier: Iterable[tuple[str, Fa
     )
 
 
-def said(frame: pl.DataFrame) -> list[WindowMessage]:
+def window_messages(frame: pl.DataFrame) -> list[WindowMessage]:
     """Rows of `messages` as an observer sees them, in order of time."""
     ordered = frame.sort("said_at", "source_line", maintain_order=True)
     return [_window_message(row) for row in typed_rows(ordered, MessageRow)]

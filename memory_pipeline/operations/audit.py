@@ -21,7 +21,7 @@ from memory_pipeline.lake.rows import distinct
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.markdown.safe_write import encode
 from memory_pipeline.operations.audit_project import repository_around
-from memory_pipeline.operations.audit_sources import USER, Said, Transcripts
+from memory_pipeline.operations.audit_sources import USER, Source, Transcripts
 from memory_pipeline.operations.memory_text import HiddenSecret, UnreadableMemoryError, read_text, without_secrets
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.score import HYPOTHETICAL, QUESTION, why_left_out
@@ -86,7 +86,7 @@ class AuditedLine:
     since: date | None = None
     """The day since which it is in the file, if known."""
     project: str | None = None
-    said: list[Said] = field(default_factory=list)
+    said: list[Source] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 
     @property
@@ -179,7 +179,7 @@ def _with_secrets(lines: Sequence[AuditedLine], secrets: Sequence[HiddenSecret])
     return sorted(shown, key=lambda line: line.number)
 
 
-def _promoted_from(settings: Settings, line: AuditedLine, redactor: Redactor) -> list[Said]:
+def _promoted_from(settings: Settings, line: AuditedLine, redactor: Redactor) -> list[Source]:
     """The sources of a line of MEMORY.md with the id of a proposal of this workspace."""
     try:
         told = origin(settings, line.proposal_id)["said"] if line.proposal_id else []
@@ -191,7 +191,7 @@ def _promoted_from(settings: Settings, line: AuditedLine, redactor: Redactor) ->
             moment, words = said["said_at"], clip(redactor.redact(f"{said['quote']}"), MAX_QUOTED)
             day = moment.date() if isinstance(moment, datetime) else moment
             names = (said.get("session_id") or "", said["session"] or "", said["role"], words, said["message_id"])
-            found.append(Said(day, *names, said.get("project"), is_verbatim=False))
+            found.append(Source(day, *names, said.get("project"), is_verbatim=False))
     return found
 
 

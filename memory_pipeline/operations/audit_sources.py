@@ -39,7 +39,7 @@ MIN_SHARED = 3
 
 
 @dataclass(frozen=True)
-class Said:
+class Source:
     """A sentence that is the source of a line."""
 
     day: date
@@ -74,7 +74,7 @@ class Transcripts:
         self.count = said.height
         self.last_day: date | None = max(said["day"].to_list(), default=None)
 
-    def sources(self, lines: Sequence[str]) -> list[list[Said]]:
+    def sources(self, lines: Sequence[str]) -> list[list[Source]]:
         """The sources of each line: users before agents, verbatim ones before others, oldest first."""
         parts = [[_compared(part) for part in _sentences(line)] for line in lines]
         candidates = self._candidates(lines)
@@ -111,11 +111,11 @@ class Transcripts:
             result.append(sorted(-row for _, row in nlargest(CANDIDATES, enough)))
         return result
 
-    def _source_of(self, message: Mapping[str, Any], words: str, is_verbatim: bool) -> Said:
+    def _source_of(self, message: Mapping[str, Any], words: str, is_verbatim: bool) -> Source:
         name, project = self._sessions.get(message["session_id"], ("", None))
         shown = clip(self._redactor.redact(words), MAX_WORDS)
         place = (message["session_id"], name, message["role"], shown, message["message_id"], project)
-        return Said(message["day"], *place, is_verbatim)
+        return Source(message["day"], *place, is_verbatim)
 
 
 def _sentences(text: str) -> Iterator[str]:

@@ -22,8 +22,8 @@ import polars as pl
 from filelock import Timeout
 
 from memory_pipeline.agents.agents import CannotConnectError
-from memory_pipeline.agents.connecting import describe as told_of_agents
-from memory_pipeline.agents.hooks import describe as told_of_hooks
+from memory_pipeline.agents.connecting import describe as describe_connections
+from memory_pipeline.agents.hooks import describe as describe_hooks
 from memory_pipeline.embeddings.health import is_made_elsewhere, set_aside_files, vector_problems
 from memory_pipeline.errors import CannotGoOnError, MemoryPipelineError, TryAgainLaterError
 from memory_pipeline.lake.store import DamagedTableError, Lake
@@ -42,7 +42,7 @@ from memory_pipeline.sessions.discovery import default_roots, find_sources, root
 from memory_pipeline.sessions.expiring import expiring
 from memory_pipeline.sessions.not_read import IS_NOT_READ
 from memory_pipeline.settings import SettingError, Settings
-from memory_pipeline.settings.marks import FIRST_DAY, SALT, ZONE, kept_zone, open_to_others
+from memory_pipeline.settings.marks import FIRST_DAY, SALT, ZONE, open_to_others, stored_zone
 from memory_pipeline.workspace.free_space import MIN_FREE_BYTES
 from memory_pipeline.workspace.workspace import Workspace
 
@@ -163,7 +163,7 @@ def _space(settings: Settings) -> Iterator[Finding]:
 
 
 def _marks(settings: Settings) -> Iterator[Finding]:
-    zone = kept_zone(settings.workspace)
+    zone = stored_zone(settings.workspace)
     yield _ok("time zone", f"{zone or settings.timezone}" + ("" if zone else ", kept by the first run"))
     for name in (ZONE, FIRST_DAY, SALT):
         path = settings.lake_dir / name
@@ -302,7 +302,7 @@ def _model(role: str, config: ModelConfig) -> Finding:
 
 def _agents(settings: Settings) -> Iterator[Finding]:
     try:
-        told = [*told_of_agents(settings).items(), *told_of_hooks(settings).items()]
+        told = [*describe_connections(settings).items(), *describe_hooks(settings).items()]
     except (CannotConnectError, OSError) as error:
         yield _problem("agents", f"{error}", "memory agents connect")
         return

@@ -26,7 +26,7 @@ from memory_pipeline.markdown.safe_write import LOCK_SECONDS, write_atomically
 from memory_pipeline.operations import earlier_events
 from memory_pipeline.proposals.events import REOFFERED, event_rows
 from memory_pipeline.settings import Settings
-from memory_pipeline.settings.marks import FORMAT, keep_format, kept_format
+from memory_pipeline.settings.marks import FORMAT, keep_format, stored_format
 
 _INSTALLED_YAMLS = {
     "14af87a3a762c2ed3c083ac9ba18920ffbbbc621f3ae8e2043c828df034df6fb",
@@ -145,12 +145,12 @@ MIGRATIONS: tuple[Callable[[Settings], None], ...] = (
 def migrate(settings: Settings) -> list[str]:
     """Run the pending migrations in order; returns their names. Each is recorded when done, so an interrupted one is
     repeated. One process at a time; others wait."""
-    if kept_format(settings.workspace) >= FORMAT:
+    if stored_format(settings.workspace) >= FORMAT:
         return []
     settings.backups.mkdir(parents=True, exist_ok=True)
     with FileLock(settings.backups / "migrations.lock"):
         done = []
-        for number, migration in list(enumerate(MIGRATIONS, 1))[kept_format(settings.workspace) :]:
+        for number, migration in list(enumerate(MIGRATIONS, 1))[stored_format(settings.workspace) :]:
             migration(settings)
             keep_format(settings.workspace, number)
             done.append(migration.__name__)

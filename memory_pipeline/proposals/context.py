@@ -84,7 +84,7 @@ def _session_turns(lake: Lake, days: Iterable[date], message_ids: Collection[str
     return turns.sort("session_id", "said_at", "source_line", maintain_order=True)
 
 
-def told_before(context: Context, length: int) -> str:
+def text_before(context: Context, length: int) -> str:
     """At most `length` characters of the turn before: its end, which reports or asks something; the beginning of a
     question."""
     text = context.before

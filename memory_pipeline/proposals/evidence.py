@@ -18,9 +18,9 @@ from memory_pipeline.lake.rows import (
     typed_rows,
 )
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.proposals.context import Context, contexts, told_before
+from memory_pipeline.proposals.context import Context, contexts, text_before
 from memory_pipeline.proposals.events import is_fix
-from memory_pipeline.proposals.remembering import told_by
+from memory_pipeline.proposals.remembering import describe_requester
 from memory_pipeline.scope import describe_projects
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip, squeeze
@@ -136,7 +136,7 @@ def _line(
 def _asked_for(settings: Settings, proposal: ProposalState, row: RememberedRow) -> str:
     """The origin of a line that a user asked to remember."""
     where, again = describe_projects(proposal.get("projects")), proposal["support"] - 1
-    line = f"{row['said_at'].astimezone(settings.zone):%Y-%m-%d %H:%M} · {told_by(row)}"
+    line = f"{row['said_at'].astimezone(settings.zone):%Y-%m-%d %H:%M} · {describe_requester(row)}"
     line += f" · {where}" if where else ""
     return line + (f" · said {again} times since" if again else "")
 
@@ -160,7 +160,7 @@ def _context_notes(lake: Lake, leads: Mapping[str, SourceRow]) -> dict[str, str]
     found = contexts(lake, {leads[p]["day"] for p in firsts}, set(firsts.values()))
     contexts_by_proposal = {p: found[message] for p, message in firsts.items() if message in found}
     return {
-        p: f" · {'answers' if context.is_answer else 'after'}: “{told_before(context, QUOTED)}”"
+        p: f" · {'answers' if context.is_answer else 'after'}: “{text_before(context, QUOTED)}”"
         for p, context in contexts_by_proposal.items()
         if context.before and (leads[p]["kind"] == "correction" or _is_question(context))
     }

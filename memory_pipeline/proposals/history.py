@@ -31,7 +31,7 @@ from memory_pipeline.proposals.events import (
 )
 from memory_pipeline.proposals.fixes import to_make
 from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
-from memory_pipeline.proposals.remembering import IMPORTED, told_by
+from memory_pipeline.proposals.remembering import IMPORTED, describe_requester
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
 
@@ -83,7 +83,7 @@ def history(workspace: Workspace, proposal_id: str) -> list[Event]:
 
 
 def _remembered_origin(row: RememberedRow) -> str:
-    return told_by(row) if row["trust"] == IMPORTED else f"asked for by {told_by(row)}"
+    return describe_requester(row) if row["trust"] == IMPORTED else f"asked for by {describe_requester(row)}"
 
 
 def _applied(log: ProposalLog, proposal_id: str) -> Iterator[Event]:

@@ -152,7 +152,7 @@ def section_named(settings: Settings, name: str) -> str:
     return found
 
 
-def told_by(row: RememberedRow) -> str:
+def describe_requester(row: RememberedRow) -> str:
     """Who asked for the line, or where it was imported from, as shown to a user."""
     if row["trust"] == USER:
         return "you, with `memory remember`"

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from memory_pipeline.recall.fusion import Filters
-from memory_pipeline.recall.kept_json import read_json, write_json
+from memory_pipeline.recall.json_cache import read_json, write_json
 from memory_pipeline.recall.remembered import OTHER, Remembered, memory_bytes, remembered
 from memory_pipeline.settings import BUNDLED_MODEL, Settings
 from memory_pipeline.text.encoder import Encoder, EncoderUnavailableError

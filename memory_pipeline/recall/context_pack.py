@@ -24,7 +24,7 @@ from memory_pipeline.observations.types import Context
 from memory_pipeline.recall.assembly import Line, Section, choose
 from memory_pipeline.recall.compaction import as_seen
 from memory_pipeline.recall.folders import place_of_folder, project_of_place
-from memory_pipeline.recall.kept_json import read_json, write_json
+from memory_pipeline.recall.json_cache import read_json, write_json
 from memory_pipeline.recall.ranking import approved_rows, ranked_rows
 from memory_pipeline.recall.remembered import safe
 from memory_pipeline.redaction import redactor_of

@@ -9,7 +9,7 @@ from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.queries import mended
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.proposals.context import contexts, told_before
+from memory_pipeline.proposals.context import contexts, text_before
 from memory_pipeline.proposals.history import history
 from memory_pipeline.proposals.remembering import IMPORTED
 from memory_pipeline.settings import Settings
@@ -198,7 +198,7 @@ def _quoted_messages(
                 "role": message["role"],
                 "quote": message["text"][span["start"] : span["end"]],
                 "not_kept": not message["text"] and lake.is_retired("messages", message["day"]),
-                "before": told_before(around[span["message_id"]], MAX_CONTEXT),
+                "before": text_before(around[span["message_id"]], MAX_CONTEXT),
                 "after": clip(around[span["message_id"]].after, MAX_CONTEXT),
                 "session": message["name"],
                 "session_id": message["session_id"],

@@ -27,9 +27,9 @@ from memory_pipeline.proposals.review import as_offered
 from memory_pipeline.proposals.review_file import Proposal
 from memory_pipeline.recall.answer import extractive_answer, source_of
 from memory_pipeline.recall.around import day_not_kept, messages_around
+from memory_pipeline.recall.briefing_cache import briefing_for
 from memory_pipeline.recall.folders import MAX_NAME, place_of_folder, project_named, project_of_place
 from memory_pipeline.recall.fusion import Filters
-from memory_pipeline.recall.kept_briefing import briefing_for
 from memory_pipeline.recall.origin import is_line, origin
 from memory_pipeline.recall.remembered import safe
 from memory_pipeline.recall.search import search as find

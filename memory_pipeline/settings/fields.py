@@ -48,7 +48,7 @@ IDENTITY_FILES = ("SOUL.md", "IDENTITY.md", "USER.md", "AGENTS.md")
 
 
 def _default_timezone(known: dict[str, Any]) -> str:
-    return workspace_marks.kept_zone(known["workspace"]) or tzlocal.get_localzone_name() or "UTC"
+    return workspace_marks.stored_zone(known["workspace"]) or tzlocal.get_localzone_name() or "UTC"
 
 
 def _default_start_date(known: dict[str, Any]) -> date:

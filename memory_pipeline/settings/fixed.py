@@ -39,7 +39,7 @@ def keep_first_day(settings: Settings, session_days: Iterable[date], *, is_compl
             shared_marks().share_first_day(settings)
     if "start_date" in settings.model_fields_set:
         return settings
-    first = marks.kept_first_day(settings.workspace) or min((*days, settings.start_date))
+    first = marks.stored_first_day(settings.workspace) or min((*days, settings.start_date))
     return settings.model_copy(update={"start_date": first})
 
 

@@ -91,7 +91,7 @@ def named_workspace() -> Path:
 
 
 def _refuse_newer_format(workspace: Path) -> None:
-    found = workspace_marks.kept_format(workspace)
+    found = workspace_marks.stored_format(workspace)
     if found > workspace_marks.FORMAT:
         raise SettingError(
             f"The workspace {workspace} was written by a newer version of memory-pipeline: its format is {found}, and "
@@ -100,7 +100,7 @@ def _refuse_newer_format(workspace: Path) -> None:
 
 
 def _refuse_other_zone(settings: Settings, places: Callable[[], Given]) -> None:
-    zone = workspace_marks.kept_zone(settings.workspace)
+    zone = workspace_marks.stored_zone(settings.workspace)
     if zone and zone != settings.timezone:
         asked = assignment(Settings, "timezone", settings.timezone, places())
         raise SettingError(

@@ -64,7 +64,7 @@ def make(workspace: Path, name: str, data: bytes) -> None:
         _make(path, data)
 
 
-def kept_zone(workspace: Path) -> str | None:
+def stored_zone(workspace: Path) -> str | None:
     """The time zone of the workspace; None before it is created."""
     return _read_valid(workspace, ZONE)
 
@@ -74,7 +74,7 @@ def keep_zone(workspace: Path, zone: str) -> None:
     _write(workspace, ZONE, zone)
 
 
-def kept_first_day(workspace: Path) -> date | None:
+def stored_first_day(workspace: Path) -> date | None:
     """The first day of the workspace; None while it has no mark. Raises `WrongFileError`."""
     path = workspace / "lake" / FIRST_DAY
     text = _read_valid(workspace, FIRST_DAY)
@@ -88,17 +88,17 @@ def kept_first_day(workspace: Path) -> date | None:
 
 def first_day(workspace: Path, today: date) -> date:
     """The first day of the mark, else the oldest stored day, else today. It reads little and writes nothing."""
-    return kept_first_day(workspace) or min((*_stored_days(workspace), *_catalogue_days(workspace), today))
+    return stored_first_day(workspace) or min((*_stored_days(workspace), *_catalogue_days(workspace), today))
 
 
 def keep_first_day(workspace: Path, session_days: Iterable[date], today: date) -> None:
     """Fix the first day of the workspace, if it has none yet: the oldest of these days and of the stored ones, but
     never after today, as a clock may run ahead."""
-    kept = kept_first_day(workspace)
+    kept = stored_first_day(workspace)
     _write(workspace, FIRST_DAY, f"{kept or min((*session_days, *_stored_days(workspace), today))}")
 
 
-def kept_format(workspace: Path) -> int:
+def stored_format(workspace: Path) -> int:
     """The number of the workspace's format; 0 for a new one, and for one without a mark."""
     text = _read_valid(workspace, FORMAT_MARK)
     return int(text) if text and _is_valid(FORMAT_MARK, text) else 0

@@ -28,7 +28,7 @@ from memory_pipeline.proposals.memory_file import MemoryLine, strike_line
 from memory_pipeline.proposals.quoted_change import visible
 from memory_pipeline.proposals.review import Reconciled, decide, now_utc, reconcile
 from memory_pipeline.proposals.shown_to_agents import refresh_agents
-from memory_pipeline.recall.kept_briefing import refresh_kept
+from memory_pipeline.recall.briefing_cache import refresh_kept
 from memory_pipeline.settings import Settings
 from memory_pipeline.web.proposal_cache import ProposalCache
 from memory_pipeline.workspace.workspace import Workspace

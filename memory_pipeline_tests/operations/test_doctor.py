@@ -227,6 +227,6 @@ def test_agents_that_lost_the_memory_are_a_problem(settings: Settings, monkeypat
     def told(_: Any) -> dict[str, str]:
         return {"claude": "connected, but /x/CLAUDE.md has lost it", "codex": "connected"}
 
-    monkeypatch.setattr(doctor, "told_of_agents", told)
+    monkeypatch.setattr(doctor, "describe_connections", told)
     lost, well = of(settings, "agents")
     assert (lost.level, lost.fix, well.level) == (PROBLEM, "memory agents connect claude", OK)

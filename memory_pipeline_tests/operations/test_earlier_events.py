@@ -25,7 +25,7 @@ from memory_pipeline.proposals.events import DECISIONS, KEYS, ProposalLog
 from memory_pipeline.proposals.integrity import ProposalIntegrity
 from memory_pipeline.proposals.todoist.tasks import account_of, shown_tasks
 from memory_pipeline.settings import Settings
-from memory_pipeline.settings.marks import FORMAT, keep_format, kept_format
+from memory_pipeline.settings.marks import FORMAT, keep_format, stored_format
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cli.command import memory
 from memory_pipeline_tests.operations.test_migrations import unpacked
@@ -138,7 +138,7 @@ def test_a_kill_at_any_write_loses_nothing(old: Settings, tmp_path: Path, monkey
             patch.setattr(FolderStorage, "remove", counted(remove, number))
             with pytest.raises(Killed):
                 migrate(settings)
-        if kept_format(folder) < 5:  # an earlier version may open it, and must find all of it
+        if stored_format(folder) < 5:  # an earlier version may open it, and must find all of it
             assert {table: rows_of(settings, table) for table in MOMENTS}["decisions"]
         migrate(settings)
         assert Lake(settings.lake_dir).read("events").equals(wanted), number
@@ -163,7 +163,7 @@ def test_what_cannot_be_read_stops_it_and_stays(old: Settings) -> None:
     path.write_bytes(b"PAR1 damaged PAR1")
     with pytest.raises(DamagedTableError, match=rf"{path.name} cannot be read"):
         migrate(old)
-    assert path.exists() and kept_format(old.workspace) == 2
+    assert path.exists() and stored_format(old.workspace) == 2
 
 
 def test_its_copies_go_with_what_is_forgotten(old: Settings) -> None:
@@ -179,7 +179,7 @@ def test_a_command_that_only_reads_migrates_and_an_older_program_refuses(tmp_pat
     settings = unpacked(ARCHIVE, folder)
     told = memory(tmp_path, "sql", "select decision, count(*) from decisions group by all order by all")
     assert told.returncode == 0 and "withdrawn" in told.stdout, told.stderr
-    assert kept_format(folder) == FORMAT
+    assert stored_format(folder) == FORMAT
     lake = Lake(settings.lake_dir)
     assert ask(lake, "select count(*) from promotions").rows == [(5,)]
     keep_format(folder, FORMAT + 1)

@@ -23,7 +23,7 @@ from memory_pipeline.operations.earlier_events import MOMENTS
 from memory_pipeline.operations.migrations import MIGRATIONS, migrate
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.settings import SettingError, Settings, load_settings
-from memory_pipeline.settings.marks import FORMAT, keep_format, kept_format
+from memory_pipeline.settings.marks import FORMAT, keep_format, stored_format
 from memory_pipeline_tests.cases import each, nightly
 from memory_pipeline_tests.cli.command import memory
 from memory_pipeline_tests.rows import bytes_of, workspace
@@ -53,9 +53,9 @@ def test_what_an_earlier_version_wrote_is_read_and_its_words_stay(archive: Path,
     own = {name: (settings.workspace / name).read_bytes() for name in OWN}
     rows = {table: Lake(settings.lake_dir).read(table).height for table in TABLES}
     rows["events"] = sum(earlier_events.read(storage_of(settings), table).height for table in MOMENTS)
-    assert rows["messages"] > 20 and rows["proposals"] and kept_format(settings.workspace) == 0
+    assert rows["messages"] > 20 and rows["proposals"] and stored_format(settings.workspace) == 0
     prepare_home(settings)
-    assert kept_format(settings.workspace) == FORMAT
+    assert stored_format(settings.workspace) == FORMAT
     assert {name: (settings.workspace / name).read_bytes() for name in OWN} == own
     lake = Lake(settings.lake_dir)
     assert {table: lake.read(table).height for table in TABLES} == rows
@@ -160,7 +160,7 @@ def test_an_index_of_a_schema_stays(tmp_path: Path) -> None:
 def test_a_new_workspace_has_todays_format(tmp_path: Path) -> None:
     settings, _ = workspace(tmp_path / "new")
     prepare_home(settings)
-    assert kept_format(settings.workspace) == FORMAT
+    assert stored_format(settings.workspace) == FORMAT
     assert migrate(settings) == []
 
 
@@ -183,7 +183,7 @@ def test_each_is_done_once_in_order_and_again_where_it_was_killed(
     monkeypatch.setattr(migrations, "MIGRATIONS", (step("m001"), step("m002", dies=True), step("m003")))
     with pytest.raises(KeyboardInterrupt):
         migrate(settings)
-    assert kept_format(settings.workspace) == 1
+    assert stored_format(settings.workspace) == 1
     monkeypatch.setattr(migrations, "MIGRATIONS", (step("m001"), step("m002"), step("m003")))
     assert migrate(settings) == ["m002", "m003"]
     assert migrate(settings) == []
@@ -195,9 +195,9 @@ def test_a_mark_that_is_lost_or_damaged_has_its_copy(tmp_path: Path) -> None:
     keep_format(settings.workspace, 2)
     for content in (b"", b"\0\0\0", b"two\n"):
         (settings.lake_dir / "format").write_bytes(content)
-        assert kept_format(settings.workspace) == 2
+        assert stored_format(settings.workspace) == 2
     (settings.lake_dir / "format").unlink()
-    assert kept_format(settings.workspace) == 2
+    assert stored_format(settings.workspace) == 2
 
 
 def test_a_newer_workspace_is_one_sentence_and_nothing_is_written(

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from memory_pipeline.proposals.context import Context, contexts, told_before
+from memory_pipeline.proposals.context import Context, contexts, text_before
 from memory_pipeline.proposals.events import APPROVED
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.workspace.workspace import Workspace
@@ -80,7 +80,7 @@ def test_nothing_moves_the_cursor_or_breaks_the_line(tmp_path: Path) -> None:
 
 @each(("is_answer", "told"), [(False, "…words and then a question?"), (True, "Many words and then a…")])
 def test_of_a_long_turn_the_end_is_told_and_of_a_question_the_beginning(is_answer: bool, told: str) -> None:
-    assert told_before(Context("Many words and then a question?", "", is_answer), 27) == told
+    assert text_before(Context("Many words and then a question?", "", is_answer), 27) == told
 
 
 def test_the_section_of_a_decision_is_where_the_line_goes(tmp_path: Path) -> None:

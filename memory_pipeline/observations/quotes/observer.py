@@ -32,7 +32,7 @@ from memory_pipeline.observations.quotes.candidates import (
     select,
 )
 from memory_pipeline.observations.quotes.features import Conversation
-from memory_pipeline.observations.quotes.segmentation import Vector, said_vectors, segment_starts
+from memory_pipeline.observations.quotes.segmentation import Vector, message_vectors, segment_starts
 from memory_pipeline.observations.quotes.units import Unit
 from memory_pipeline.observations.types import Context, EvidenceSpan, Fact, Segment, WindowMessage
 from memory_pipeline.text.condense import condense
@@ -102,7 +102,7 @@ class ExtractiveObserver:
 
     def observe(self, messages: Sequence[WindowMessage], context: Context | None = None) -> list[Segment]:
         found = measured(Conversation.from_messages(messages), self.encoder)
-        vectors = said_vectors(messages, self.encoder) if self.encoder else None
+        vectors = message_vectors(messages, self.encoder) if self.encoder else None
         return self.segments(found, load(ENCODED if self.encoder else LEXICAL), vectors)
 
     def stop(self) -> None:

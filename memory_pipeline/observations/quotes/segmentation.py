@@ -101,7 +101,7 @@ ENCODED = 1000
 
 
 def segment_starts(messages: Sequence[WindowMessage], vectors: Sequence[Vector | None] | None = None) -> list[int]:
-    """The positions at which a segment begins; the first is 0. `vectors` are those of `said_vectors`.
+    """The positions at which a segment begins; the first is 0. `vectors` are those of `message_vectors`.
 
     A segment begins with a message of the user that is more than consent: after a pause, after something was finished,
     when the user turns to the next task, or where the topic shifts, which vectors show better than words. Only an
@@ -120,7 +120,7 @@ def segment_starts(messages: Sequence[WindowMessage], vectors: Sequence[Vector |
     return starts
 
 
-def said_vectors(messages: Sequence[WindowMessage], encoder: Encoder) -> list[list[float] | None]:
+def message_vectors(messages: Sequence[WindowMessage], encoder: Encoder) -> list[list[float] | None]:
     """A vector for the beginning of each message's own words; None for tools and messages without own words."""
     words = [m.own.strip()[:ENCODED] if m.role in SPEAKERS else "" for m in messages]
     encoded = iter(encoder.encode([text for text in words if text]))

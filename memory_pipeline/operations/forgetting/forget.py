@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from memory_pipeline.embeddings.removing import find_points, remove_points
-from memory_pipeline.lake.opening import kept_objects, storage_of
+from memory_pipeline.lake.opening import object_cache, storage_of
 from memory_pipeline.lake.rows import ForgottenRow
 from memory_pipeline.lake.storage import SUFFIX
 from memory_pipeline.lake.store import Lake
@@ -138,7 +138,7 @@ def _clean_versions(settings: Settings, request: ForgetRequest) -> None:
     storage = storage_of(settings)
     if storage.is_far:
         storage.remove(storage.put_aside())
-        shutil.rmtree(kept_objects(settings), ignore_errors=True)
+        shutil.rmtree(object_cache(settings), ignore_errors=True)
     earlier_events.remove_backups(storage)
     for table, about in TABLES.items():
         for version in storage.backups.files(table, suffix=f"{SUFFIX}.") if table != "forgotten" else ():

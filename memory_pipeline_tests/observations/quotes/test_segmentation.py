@@ -11,7 +11,7 @@ from memory_pipeline.observations.quotes.segmentation import (
     GAP,
     MAX_WINDOW,
     MIN_MESSAGES,
-    said_vectors,
+    message_vectors,
     segment_starts,
 )
 from memory_pipeline.observations.types import WindowMessage
@@ -177,7 +177,7 @@ def test_vectors_are_of_the_persons_own_words_and_the_models() -> None:
         WindowMessage("m5", "user", START, "which colour?"),
     ]
     encoder = Colours()
-    vectors = said_vectors(said, cast(Encoder, encoder))
+    vectors = message_vectors(said, cast(Encoder, encoder))
     assert vectors == [[1.0, 0.0], None, None, [1.0, 0.0], None, [0.0, 1.0]]
     assert encoder.encoded == ["look:", "x" * ENCODED, "which colour?"]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.recall import briefing, kept_briefing
+from memory_pipeline.recall import briefing, briefing_cache
+from memory_pipeline.recall.briefing_cache import briefing_for, refresh_kept
 from memory_pipeline.recall.folders import place_of_folder, project_of_place
-from memory_pipeline.recall.kept_briefing import briefing_for, refresh_kept
 from memory_pipeline.sessions.projects import Place
 from memory_pipeline.settings import Settings
 from memory_pipeline.settings.marks import FORMAT, keep_format
@@ -68,14 +68,14 @@ def test_what_it_came_from_changes(settings: Settings, change: str, monkeypatch:
 
 
 def test_what_was_written_just_now_is_not_kept(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_briefing, "SETTLED_SECONDS", 60.0)
+    monkeypatch.setattr(briefing_cache, "SETTLED_SECONDS", 60.0)
     settings.memory_file.write_text("- Fire at dawn.\n")
     assert "dawn" in briefing_for(settings, Path("/src/kiln")).text
     assert kept(settings) == []
 
 
 def test_only_so_many_folders_are_kept(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_briefing, "MAX_KEPT", 3)
+    monkeypatch.setattr(briefing_cache, "MAX_KEPT", 3)
     for number in range(5):
         briefing_for(settings, Path(f"/src/kiln-{number}"))
     assert len(kept(settings)) == 3
@@ -117,7 +117,7 @@ def brief_at(settings, place):
     )
 fake.brief_at = brief_at
 sys.modules[fake.__name__] = fake
-from memory_pipeline.recall.kept_briefing import (briefing_for, refresh_kept)
+from memory_pipeline.recall.briefing_cache import (briefing_for, refresh_kept)
 from memory_pipeline.settings import load_settings
 print(briefing_for(load_settings(), Path("/src/kiln")).text)
 """

@@ -9,7 +9,7 @@ import pytest
 
 from memory_pipeline.embeddings import edge
 from memory_pipeline.embeddings.index import Point
-from memory_pipeline.embeddings.kept_open import indexes_kept_open
+from memory_pipeline.embeddings.index_pool import indexes_kept_open
 from memory_pipeline.embeddings.opening import index_folder, open_index
 from memory_pipeline.settings import Settings
 

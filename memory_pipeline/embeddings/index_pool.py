@@ -68,7 +68,7 @@ class IndexPool:
 _kept: ContextVar[IndexPool | None] = ContextVar("_kept", default=None)
 
 
-def kept() -> IndexPool | None:
+def current_pool() -> IndexPool | None:
     """The pool of open indexes; None outside `indexes_kept_open`."""
     return _kept.get()
 

@@ -22,7 +22,7 @@ from memory_pipeline import __version__
 from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.recall.assembly import Briefing
 from memory_pipeline.recall.folders import place_of_folder
-from memory_pipeline.recall.kept_json import read_json, write_json
+from memory_pipeline.recall.json_cache import read_json, write_json
 from memory_pipeline.sessions.projects import Place
 from memory_pipeline.settings import Settings
 
