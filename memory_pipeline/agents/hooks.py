@@ -91,7 +91,9 @@ def with_hooks(settings: Settings, agent: Agent, old: bytes | None, *, actions: 
     path = hooks_file(agent)
     if path.suffix == ".js":
         if old is not None and not _is_ours(old):
-            raise CannotConnectError(f"{path} is there and not ours; move it away, then run this again.")
+            raise CannotConnectError(
+                f"{path} exists and was not written by memory_pipeline; move it away, then run this again."
+            )
         return _script(settings, agent, actions).encode()
     text = decode(without_hooks(agent, old) or b"{}\n") if old is not None else "{}\n"
     for event, groups in _groups(settings, agent, actions).items():
@@ -168,7 +170,7 @@ def state(settings: Settings, agent: Agent) -> str:
     wanted = [part for part in _hook_command(data) if part.startswith("/")]
     gone = [part for part in wanted if not Path(part).exists()]
     if gone:
-        return f"hooks are silent: {gone[0]} has moved; `memory agents hooks install {agent.name}` names the new place"
+        return f"hooks do nothing: {gone[0]} has moved; `memory agents hooks install {agent.name}` updates the path"
     what = "hooks, also of tool calls" if known.actions else "hooks"
     return what if known.after == _sha256(data) else f"{what} (the file was changed since)"
 

@@ -129,6 +129,6 @@ def _print_line_counts(settings: Settings, agent: Agent, connection: Connection,
     named = ", ".join(f"{name} ({number})" for name, number in sorted(count.items(), key=lambda item: str(item[0])))
     hooks = f", or `memory agents hooks install {agent.name}`: its brief gives each session the lines of its project"
     say(
-        f"{count.total()} of a single project, for no other: {named}. For those: `memory agents connect {agent.name} "
+        f"{count.total()} for a single project: {named}. To connect them: `memory agents connect {agent.name} "
         f"--project DIR` for each{hooks}."
     )

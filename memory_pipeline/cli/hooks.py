@@ -62,7 +62,7 @@ def install(
             wanted = bool(known and known.actions) if actions is None else actions
             new = with_hooks(settings, named, old, actions=wanted)
             if new == old and known:
-                say(f"{named.title} has the hooks already, in {path}.")
+                say(f"{named.title} already has the hooks, in {path}.")
                 return
             show_change(path, old, new)
             confirm(yes)
@@ -70,10 +70,9 @@ def install(
             if wanted:
                 lake = Lake.from_settings(settings)
                 write_files(settings, lake, approved_rules(settings, lake))
-    say(f"{named.title} asks from its next session on; `memory agents hooks remove {named.name}` undoes it.")
+    say(f"{named.title} calls the hooks from its next session on; `memory agents hooks remove {named.name}` undoes it.")
     say(
-        "A summary of a compaction mostly needs longer than the second that the hook has; then there is none of ours, "
-        "and the agent makes its own."
+        "A compaction summary mostly takes longer than the second that a hook has; the agent then writes its own."
     )
     if wanted:
         say("`memory agents rules` shows which approved rules code can check, and how strict to be.")
@@ -105,7 +104,7 @@ def remove(agent: AgentName, yes: Yes = False) -> None:
             remove_hooks(settings, named)
             if not has_hooks(settings):
                 remove_files(settings)
-    say(f"{named.title} asks no longer.")
+    say(f"{named.title} no longer calls the hooks.")
 
 
 @app.command()
