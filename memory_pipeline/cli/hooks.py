@@ -71,9 +71,7 @@ def install(
                 lake = Lake.from_settings(settings)
                 write_files(settings, lake, approved_rules(settings, lake))
     say(f"{named.title} calls the hooks from its next session on; `memory agents hooks remove {named.name}` undoes it.")
-    say(
-        "A compaction summary mostly takes longer than the second that a hook has; the agent then writes its own."
-    )
+    say("A compaction summary mostly takes longer than the second that a hook has; the agent then writes its own.")
     if wanted:
         say("`memory agents rules` shows which approved rules code can check, and how strict to be.")
     if named.name == "codex":
