@@ -121,7 +121,7 @@ def test_a_name_of_a_model_is_never_a_command(observer: dict[str, str]) -> None:
         ),
         ({"observer": {"messageTokenThreshold": 9000}}, "remove it, and set MEMORY_IDLE_MINUTES"),
         ({"observer": {"observationTokenThreshold": 9000}}, "observer.observationTokenThreshold is not known"),
-        ({"reflector": {"messageTokenThreshold": 9000}}, "reflector.messageTokenThreshold says when"),
+        ({"reflector": {"messageTokenThreshold": 9000}}, "reflector.messageTokenThreshold controls when"),
         ({"reflector": {"observationTokenThreshold": "9000"}}, "observationTokenThreshold should be a number"),
         ({"reflector": {"observationTokenThreshold": 0}}, "greater than or equal to 1; correct it or remove it"),
         ({"observer": {"temperature": "hot"}}, "observer.temperature should be a number, not 'hot'"),

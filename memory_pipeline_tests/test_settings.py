@@ -340,17 +340,17 @@ def test_the_file_counts_before_what_pi_has() -> None:
         (
             'user_name = "A"\nuser_nmae = "B"\n',
             2,
-            "user_nmae is no setting; the nearest is user_name. Correct the name",
+            "user_nmae is not a setting; the nearest is user_name. Correct the name",
         ),
         (
             '[observer]\nmodel = "a:b"\nmodle = "c:d"\n',
             3,
-            "observer.modle is no setting; the nearest is observer.model.",
+            "observer.modle is not a setting; the nearest is observer.model.",
         ),
-        ('[obsever]\nmodel = "a:b"\n', 2, "obsever.model is no setting; the nearest is observer.model."),
-        ('observer = "a:b"\n', 1, "observer is no setting"),
-        ('observer.modle = "a:b"\n', 1, "observer.modle is no setting"),
-        ('observer = {modle = "a:b"}\n', 1, "observer.modle is no setting"),
+        ('[obsever]\nmodel = "a:b"\n', 2, "obsever.model is not a setting; the nearest is observer.model."),
+        ('observer = "a:b"\n', 1, "observer is not a setting"),
+        ('observer.modle = "a:b"\n', 1, "observer.modle is not a setting"),
+        ('observer = {modle = "a:b"}\n', 1, "observer.modle is not a setting"),
         ('\nworkspace = "/elsewhere"\n', 2, "the file is in the workspace and cannot name it; set MEMORY_WORKSPACE."),
         ('session_dirs = ["/a", "b"]\n', 1, "expected absolute paths or ones that begin with ~, but 'b' is neither."),
         (
@@ -405,9 +405,9 @@ def test_the_zone_of_the_file_is_the_workspaces_too(monkeypatch: pytest.MonkeyPa
         ("MEMORY_TIME_ZONE", "the nearest is MEMORY_TIMEZONE."),
         ("MEMORY_EMBEDDING_MODEL", "the nearest is EMBEDDING_MODEL."),
         ("OBSERVER_MODLE", "the nearest is OBSERVER_MODEL."),
-        ("REFLECTOR_IMAGES", "REFLECTOR_IMAGES is no setting"),
+        ("REFLECTOR_IMAGES", "REFLECTOR_IMAGES is not a setting"),
         ("MEMORY_TODOIST_API_TOKEN", "the nearest is TODOIST_API_TOKEN."),
-        ("MEMORY_QQWWXXJJZZKKVVQQ", "MEMORY_QQWWXXJJZZKKVVQQ is no setting. Correct the variable or unset it"),
+        ("MEMORY_QQWWXXJJZZKKVVQQ", "MEMORY_QQWWXXJJZZKKVVQQ is not a setting. Correct the variable or unset it"),
     ],
 )
 def test_a_variable_that_nothing_reads_is_an_error(name: str, sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,10 +47,10 @@ def test_a_good_text_takes_the_place_of_the_templates_and_keeps_the_note() -> No
         ("", "it has no title, or no line"),
         ("TITLE: pip is used", "it has no title, or no line"),
         ("LINE: Use uv, not pip.", "it has no title, or no line"),
-        ("TITLE: pip\nLINE: Use uv 0.8, not pip.", "nobody said 0.8"),
-        ("TITLE: pip\nLINE: Use uv as in `pyproject.toml`, not pip.", "nobody said pyproject.toml"),
-        ("TITLE: pip in 14 sessions\nLINE: Use uv, not pip.", "nobody said 14"),
-        ("TITLE: pip\nLINE: Use uv, not pip, as Jonas wants.", "nobody said Jonas"),
+        ("TITLE: pip\nLINE: Use uv 0.8, not pip.", "not in the session: 0.8"),
+        ("TITLE: pip\nLINE: Use uv as in `pyproject.toml`, not pip.", "not in the session: pyproject.toml"),
+        ("TITLE: pip in 14 sessions\nLINE: Use uv, not pip.", "not in the session: 14"),
+        ("TITLE: pip\nLINE: Use uv, not pip, as Jonas wants.", "not in the session: Jonas"),
         ("TITLE: uv\nLINE: Use pip, not uv.", "it reverses the meaning"),
         (f"TITLE: pip\nLINE: {'Use uv, not pip. ' * 30}", "it is too long"),
         (f"TITLE: {'pip ' * 60}\nLINE: Use uv, not pip.", "it is too long"),
@@ -114,7 +114,7 @@ def test_what_a_model_invents_leaves_the_templates_text_and_says_so(tmp_path: Pa
     with openai_server(["AGAIN: 1, 2, 3", "TITLE: pip\nLINE: Use `poetry add`, not pip."]) as server:
         work = work_with(tmp_path / "a", server.url)
         work.correct(*UV)
-        assert work.build().notes["without_the_model"] == "1: nobody said poetry add"
+        assert work.build().notes["without_the_model"] == "1: not in the session: poetry add"
     without = Work(*_plain(tmp_path / "b"))
     without.correct(*UV)
     work.run()

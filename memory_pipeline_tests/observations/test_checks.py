@@ -125,7 +125,7 @@ def shifted(o: Row, start: int = 0, end: int = 0) -> Row:
         (lambda o: shifted(o, -1), "outside"),  # a negative start must not count from the end
         (lambda o: shifted(o, 0, -1000), "outside"),  # an end before the start
         (lambda o: o | {"evidence": []}, "no evidence"),
-        (lambda o: o | {"evidence": [o["evidence"][0] | {"message_id": "gone"}]}, "message gone is not there"),
+        (lambda o: o | {"evidence": [o["evidence"][0] | {"message_id": "gone"}]}, "message gone does not exist"),
         (lambda o: o | {"text": o["text"].replace("Never", "Always")}, "differs from its evidence"),
     ],
 )

@@ -95,7 +95,7 @@ TEXTS = {"a": "- **Never** use\n  npm. Ever.", "b": "Use pnpm."}
         (observed("Use pnpm.", ("b", 0, 10)), "span 0-10 is outside of message b"),
         (observed("Use pnpm.", ("b", -9, 9)), "span -9-9 is outside of message b"),
         (observed("", ("b", 3, 3)), "span 3-3 is outside of message b"),  # of no words
-        (observed("Use pnpm.", ("c", 0, 9)), "message c is not there"),
+        (observed("Use pnpm.", ("c", 0, 9)), "message c does not exist"),
         (observed("Use pnpm."), "it has no evidence"),
         (observed("Use pnpm.", flags="time_removed ungrounded"), None),  # what nothing carries is marked, and low
         (observed("Use pnpm.", flags="ungrounded", priority="medium"), "it has no evidence"),

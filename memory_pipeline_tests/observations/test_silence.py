@@ -153,7 +153,7 @@ def test_the_log_says_it_of_each_session_and_the_status_counts(
     show(f"{DAY}")
     shown = capsys.readouterr().out
     assert "Never deploy parcels" in shown
-    assert "No observations came of 1 of the 2 windows of 2025-03-03:\n" in shown
+    assert "No observations came from 1 of the 2 windows of 2025-03-03:\n" in shown
     assert f"\n  12:30 Please look at invoices, part 0.: {SHORT} (3 of 5)\n" in shown
     told = machine.status(capsys)
     assert (told["windows"], told["windows_with_nothing"]) == (2, {SHORT: 1})

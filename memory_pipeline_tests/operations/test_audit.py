@@ -216,7 +216,7 @@ def test_what_may_be_elsewhere_in_the_repository_is_not_stale(settings: Settings
         (None, "There is no file"),
         (b"", "is empty"),
         (b" \n", "is empty"),
-        (b"\x00\x01binary", "is no text"),
+        (b"\x00\x01binary", "is not a text file"),
         ("Use tabs".encode("utf-16"), "UTF-16"),
         (b"fine\n\xe4\xf6 caf\xe9\n", "not UTF-8 (line 2)"),
         (b"# Title\n\n```\ncode\n```\n", "no lines to audit"),

@@ -176,7 +176,7 @@ def test_dagster_is_told(settings: Settings) -> None:
     assert "off: session_sensor" in said
     assert "reflect_at_six" not in said
     assert "observations was last built on 2026-02-24" in said
-    assert "proposals was never made" in said
+    assert "proposals was never built" in said
     assert "day_job" in said
     assert "does not run" in said
     assert all(f.level == WARNING and f.fix for f in found.values())
@@ -225,7 +225,7 @@ def test_dead_runs_are_mended(settings: Settings) -> None:
 
 def test_agents_that_lost_the_memory_are_a_problem(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     def told(_: Any) -> dict[str, str]:
-        return {"claude": "connected, but /x/CLAUDE.md has lost it", "codex": "connected"}
+        return {"claude": "connected, but its lines are missing from /x/CLAUDE.md", "codex": "connected"}
 
     monkeypatch.setattr(doctor, "describe_connections", told)
     lost, well = of(settings, "agents")

@@ -201,7 +201,7 @@ def test_checks_that_compare_with_the_words_pass(settings: Settings) -> None:
     opened = Workspace(settings, Lake(settings.lake_dir))
     for judge in (judge_evidence, judge_timestamps, judge_specifics):
         verdict = judge(opened, OLD)
-        assert verdict.passed and "deleted by retention" in verdict.sentence
+        assert verdict.passed and "no longer kept" in verdict.sentence
         assert judge(opened, NEW).numbers, "of the others it still compares"
 
 

@@ -78,7 +78,7 @@ def test_installed_and_taken_away(tmp_path: Path) -> None:
 
     done = memory(tmp_path, "admin", "service", "install", "--yes", "--port", "3777", env=env)
     assert done.returncode == 0, done.stderr
-    assert "does not have MEMORY_USER_NAME; `memory settings set`" in done.stdout
+    assert "does not see MEMORY_USER_NAME; `memory settings set`" in done.stdout
     assert "does not see OPENAI_API_KEY, because keys are not written" in done.stdout
     assert "--port 3777" in unit.read_text("utf-8")
     assert "Ada" not in unit.read_text("utf-8") and "sk-of-ada" not in unit.read_text("utf-8")

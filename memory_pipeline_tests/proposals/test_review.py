@@ -143,7 +143,7 @@ def test_deciding_at_the_command_line_is_deciding(story: Story) -> None:
     [
         ({"p-20250305-099": APPROVED}, "no proposal p-20250305-099"),  # never made
         ({UV: REJECTED}, f"{UV} is already approved"),  # a decision is final
-        ({FRIDAY: APPROVED, UV: REJECTED}, f"{UV} is approved already"),  # all or none
+        ({FRIDAY: APPROVED, UV: REJECTED}, f"{UV} is already approved"),  # all or none
     ],
 )
 def test_a_wrong_decision_is_refused_before_anything_is_recorded(

@@ -102,7 +102,7 @@ def test_the_command_offers_shows_and_refuses(tmp_path: Path) -> None:
         (places[:1], "At least 2 people"),
         (["--person=ana", places[1]], "is not NAME=LAKE"),
         ([places[0], f"--person=ana={tmp_path / 'ben'}"], "named twice"),
-        ([places[0], f"--person=cem={tmp_path / 'nowhere'}"], "is not there"),
+        ([places[0], f"--person=cem={tmp_path / 'nowhere'}"], "does not exist"),
     ):
         refused = memory(tmp_path / "home", "team", *wrong)
         assert (
