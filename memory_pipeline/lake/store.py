@@ -354,12 +354,12 @@ class Lake:
         except pl.exceptions.PolarsError as error:
             if TABLES[table].is_derived:
                 self.storage.set_aside(file.key, content.getvalue())
-            elif sentence := put_back(self.storage, file.key):
+                return _empty(table, columns)
+            if sentence := put_back(self.storage, file.key):
                 log.warning(sentence)
                 return self._frame(table, self.storage.state(file.key) or file, columns)
-            else:
-                reason = f"{place} cannot be read ({type(error).__name__}). {TABLES[table].fix}"
-                raise DamagedTableError(reason) from error
+            reason = f"{place} cannot be read ({type(error).__name__}). {TABLES[table].fix}"
+            raise DamagedTableError(reason) from error
         try:
             return self._conformed(table, frame, columns)
         except pl.exceptions.PolarsError as error:  # unexpected types: the file itself is valid
