@@ -108,5 +108,5 @@ def test_what_memory_json_may_not_say(
 
 @each("line", sorted(NAMES))
 def test_a_name_from_elsewhere_in_settings_toml_is_refused_with_ours(line: str) -> None:
-    with pytest.raises(SettingError, match=rf"settings\.toml:1: .* is no setting; the nearest is {NAMES[line]}\."):
+    with pytest.raises(SettingError, match=rf"settings\.toml:1: .* is not a setting; the nearest is {NAMES[line]}\."):
         check_file(Settings().workspace, line)

@@ -64,7 +64,7 @@ def _one_of(value: str, known: tuple[str, ...] | list[str], what: str) -> str:
     name = value.strip().casefold().replace("-", "_").replace(" ", "_")
     if name not in known:
         there = f"there are {', '.join(known)}" if known else "there is none"
-        raise FilterError(f"{clip(value, MAX_NAME)!r} is not an {what}; {there}.")
+        raise FilterError(f"{clip(value, MAX_NAME)!r}: no such {what}; {there}.")
     return name
 
 

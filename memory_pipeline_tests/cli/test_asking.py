@@ -141,7 +141,7 @@ def test_what_is_too_long_or_in_another_language(home: Path, command: str) -> No
         (["--session", "s" * 90_000], f"No session '{'s' * 79}…' was read;"),
         (["--harness", "cursor"], "'cursor' is no agent whose sessions were read; there are pi."),
         (["--priority", "urgent"], "'urgent' is no priority; there are high, medium, low."),
-        (["--kind", "joke"], "'joke' is no kind; there are rule, preference, decision,"),
+        (["--kind", "joke"], "'joke': no such kind; there are rule, preference, decision,"),
     ],
 )
 def test_filters_that_nothing_can_match_are_a_mistake(

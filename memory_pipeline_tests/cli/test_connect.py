@@ -53,7 +53,7 @@ def test_how_many_lines_go_where_is_said_before_it_asks(home: Path) -> None:
     asked = memory(home, "agents", "connect", "codex")
     assert asked.returncode == 2
     assert asked.stdout.splitlines()[:2] == [
-        f"Of 2 approved lines 1 goes into {home}/.codex/AGENTS.md.",
+        f"Of 2 approved lines, 1 goes into {home}/.codex/AGENTS.md.",
         "1 for a single project: kiln (1). To connect them: `memory agents connect codex --project DIR` for "
         "each, or `memory agents hooks install codex`: its brief gives each session the lines of its project.",
     ]

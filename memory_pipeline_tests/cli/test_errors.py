@@ -16,7 +16,7 @@ FAILED, MISUSED = 1, 2
         (["run", "--from", "2026-03-02", "--to", "2026-03-01"], MISUSED, "--from 2026-03-02 is after --to 2026-03-01."),
         (["run", "--all", "--to", "2026-03-01"], MISUSED, "--all selects every day"),
         (["run", "--sessions", "/does/not/exist"], MISUSED, "/does/not/exist is not a directory that can be read"),
-        (["why", "nonsense"], MISUSED, "'nonsense' is no id"),
+        (["why", "nonsense"], MISUSED, "'nonsense' is not the id of a line"),
         (["why", "p-20260305-001"], FAILED, "There is no p-20260305-001"),
         (["review", "--approve", "p-20260305-001"], FAILED, "There is no proposal p-20260305-001"),
         (["review", "--approve", "p-1", "--reject", "p-1"], MISUSED, "p-1 cannot be both approved and rejected."),
@@ -50,7 +50,7 @@ def test_a_wrong_setting_is_named_with_its_value(tmp_path: Path, name: str, valu
 def test_a_misspelt_setting_is_refused(tmp_path: Path) -> None:
     result = memory(tmp_path, "status", env={"MEMORY_TIMEZNOE": "UTC"})
     assert result.returncode == MISUSED
-    assert "MEMORY_TIMEZNOE is no setting; the nearest is MEMORY_TIMEZONE." in result.stderr
+    assert "MEMORY_TIMEZNOE is not a setting; the nearest is MEMORY_TIMEZONE." in result.stderr
 
 
 def test_an_empty_directory_is_told_and_no_examples_are_run_instead(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def test_what_would_change_is_shown_and_nothing_is_done_unasked(home: Path) -> N
 def test_installing_and_back(home: Path) -> None:
     done = memory(home, "agents", "hooks", "install", "claude", "--yes")
     assert done.returncode == 0, done.stderr
-    assert "mostly takes longer than the second" in done.stdout and "makes its own" in done.stdout
+    assert "mostly takes longer than the second" in done.stdout and "writes its own" in done.stdout
     settings = json.loads((home / ".claude/settings.json").read_text())
     assert settings["model"] == "opus" and settings["hooks"]["SessionStart"]
     assert "already" in memory(home, "agents", "hooks", "install", "claude").stdout

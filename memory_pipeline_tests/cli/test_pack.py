@@ -50,4 +50,4 @@ def test_wrong_calls(tmp_path: Path) -> None:
     assert "Nothing is remembered yet" in empty.stderr
     unknown = memory(tmp_path, "context", "--pack", "--session", "nowhere")
     assert unknown.returncode == 1
-    assert "'nowhere' is no file" in unknown.stderr
+    assert "'nowhere' is neither a file" in unknown.stderr

@@ -147,7 +147,7 @@ def test_what_was_there_is_backed_up(file: Path) -> None:
     [
         (["set", "observer.temperature", "hot"], "advanced.observer_temperature='hot': should be a valid number"),
         (["set", "idle_minutes", "-1"], "advanced.idle_minutes='-1': should be greater than or equal to 0"),
-        (["set", "observr.model", "a:b"], "observr.model is no setting; the nearest is observer.model."),
+        (["set", "observr.model", "a:b"], "observr.model is not a setting; the nearest is observer.model."),
         (["set", "MEMORY_USER_NMAE", "a"], "the nearest is"),
         (["set", "proposal_warning_days", "3"], "is no longer a setting: it follows from proposal_expiry_days"),
         (["set", "workspace", "/x"], "The workspace is named by MEMORY_WORKSPACE"),
@@ -174,7 +174,7 @@ def test_another_zone_than_the_workspaces_is_not_written(file: Path) -> None:
 def test_a_file_with_a_wrong_name_can_be_put_right(file: Path) -> None:
     file.parent.mkdir()
     file.write_text('user_nmae = "Mira"\nidle_minutes = 5\n[obsever]\nmodel = "a:b"\n')
-    assert "user_nmae is no setting; the nearest is user_name" in refused()
+    assert "user_nmae is not a setting; the nearest is user_name" in refused()
     assert "obsever.model is no setting" in refused("unset", "user_nmae")  # one of two is not enough
     file.write_text('user_nmae = "Mira"\nidle_minutes = 5\n')
     done("unset", "user_nmae")

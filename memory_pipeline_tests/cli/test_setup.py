@@ -331,7 +331,7 @@ def test_a_file_of_settings_that_is_wrong_costs_no_request(folder: Path, file: P
     program(folder, "codex", QUOTING)
     file.parent.mkdir()
     file.write_text("user_nmae = 5\n")
-    assert "user_nmae is no setting" in refused(2, "--yes", "--model", "codex")
+    assert "user_nmae is not a setting" in refused(2, "--yes", "--model", "codex")
     assert not (folder / "asked").exists()
 
 

@@ -20,7 +20,7 @@ OBSERVED = f"<observations>\n<segment><facts>\n* 🔴 rule [#1] {UV}\n</facts></
 REFLECTED = f"* 🔴 Hard Rules | rule [o1] {UV}"
 FAILURES = {
     "wrong key": (Fail(401), "refuses the key"),
-    "no such model": (Fail(404), "is not there"),
+    "no such model": (Fail(404), "was not found"),
     "out of reach": (Fail(503), "did not answer in 1 try"),
     "refused": (Fail(400, "too long"), "does not take the request: HTTP 400"),
     "filtered": (Say(None, finish="content_filter"), "filtered"),

@@ -178,7 +178,7 @@ def test_dagster_is_told(settings: Settings) -> None:
     assert "observations was last built on 2026-02-24" in said
     assert "proposals was never built" in said
     assert "day_job" in said
-    assert "does not run" in said
+    assert "it is not running" in said
     assert all(f.level == WARNING and f.fix for f in found.values())
 
 

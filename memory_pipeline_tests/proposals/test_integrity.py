@@ -128,4 +128,4 @@ def test_on_a_server_whose_user_reviews_elsewhere_no_line_is_missed(
     assert verdict.passed and verdict.numbers["promoted"] == 7 and verdict.numbers["removed_by_hand"] == 0
     settings.memory_file.unlink()  # of who reviews, it is missed
     (said,) = ProposalIntegrity.from_lake(far, settings.memory_file).judge().offenders
-    assert said.startswith(f"{settings.memory_file} is gone, with 7 approved lines")
+    assert said.startswith(f"{settings.memory_file} is missing, with 7 approved lines")

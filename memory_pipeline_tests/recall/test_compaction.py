@@ -132,7 +132,7 @@ def test_a_session_by_its_id(settings: Settings) -> None:
     path = written(settings, *rules())
     assert session_file(settings, "one-two") == path
     assert session_file(settings, str(path)) == path
-    with pytest.raises(NotASessionError, match="'nowhere' is no file"):
+    with pytest.raises(NotASessionError, match="'nowhere' is neither a file"):
         session_file(settings, "nowhere")
 
 

@@ -162,7 +162,7 @@ def test_no_secret_is_in_what_was_read(importer: Importer, tmp_path: Path) -> No
 
 BAD = {
     "utf16.md": ("Use pnpm.".encode("utf-16"), "is UTF-16; save it as UTF-8."),
-    "binary.md": (b"\x00\x01\x02", "is no text"),
+    "binary.md": (b"\x00\x01\x02", "is not a text file"),
     "latin.md": ("Für Öfen.".encode("latin-1"), "is not UTF-8 (line 1)"),
     "huge.md": (b"- Use pnpm.\n" * 50_000, "has 600,000 bytes"),
     "empty.md": (b"\n", "is empty"),
