@@ -139,8 +139,8 @@ def test_what_is_too_long_or_in_another_language(home: Path, command: str) -> No
         (["--project", "oven"], "No session of a project 'oven' was read; known are pottery, studio."),
         (["--session", "s9"], "No session 's9' was read; `memory search --json` has their ids."),
         (["--session", "s" * 90_000], f"No session '{'s' * 79}…' was read;"),
-        (["--harness", "cursor"], "'cursor' is no agent whose sessions were read; there are pi."),
-        (["--priority", "urgent"], "'urgent' is no priority; there are high, medium, low."),
+        (["--harness", "cursor"], "'cursor': no such agent whose sessions were read; there are pi."),
+        (["--priority", "urgent"], "'urgent': no such priority; there are high, medium, low."),
         (["--kind", "joke"], "'joke': no such kind; there are rule, preference, decision,"),
     ],
 )
