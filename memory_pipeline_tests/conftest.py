@@ -24,7 +24,9 @@ import pytest
 from hypothesis import settings
 
 from memory_pipeline.text import tokens
+from memory_pipeline_tests.cli import command
 from memory_pipeline_tests.examples import THOROUGH
+from memory_pipeline_tests.prepared import shared_by_workers
 
 if TYPE_CHECKING:
     from memory_pipeline_tests.lake.object_server import ObjectServer
@@ -67,6 +69,9 @@ def no_instance_of_before() -> None:
 @pytest.fixture(scope="session")
 def homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the homes of tests lie: `mktemp` looks through all folders that it has made, once for each test."""
+    folder = shared_by_workers(tmp_path_factory) / "vectors"
+    folder.mkdir(exist_ok=True)
+    command.VECTORS[:] = [folder]
     return tmp_path_factory.mktemp("homes")
 
 

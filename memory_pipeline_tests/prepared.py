@@ -11,10 +11,15 @@ import pytest
 from filelock import FileLock
 
 
+def shared_by_workers(factory: pytest.TempPathFactory) -> Path:
+    """The folder of temporary files of the whole test run."""
+    root = factory.getbasetemp()
+    return root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
+
+
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
     """The folder of that name as `make` has filled it, by whichever worker of pytest-xdist asked first."""
-    root = factory.getbasetemp()
-    root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
+    root = shared_by_workers(factory)
     folder, done = root / name, root / f"{name}.made"
     with FileLock(f"{folder}.lock"):
         if not done.exists():

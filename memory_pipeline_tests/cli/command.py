@@ -9,6 +9,7 @@ than what most commands do, so one process imports the libraries, and each comma
 from __future__ import annotations
 
 import gc
+import hashlib
 import io
 import json
 import logging
@@ -18,7 +19,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from array import array
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,6 +33,8 @@ IN_PROCESS = {
     *("remember", "review", "run --estimate", "search", "settings", "show", "sql", "status", "why"),
 }
 """Commands that `memory` calls as a function."""
+VECTORS: list[Path] = []
+"""The folder in which the commands of all workers share the vectors of texts, once `conftest` has named it."""
 _FORKED = multiprocessing.get_context("forkserver")
 _FORKED.set_forkserver_preload(["memory_pipeline_tests.cli.preloaded"])
 
@@ -42,7 +46,7 @@ class Command:
         variables = _variables(home, env)
         self._args, self._streams = args, TemporaryDirectory()
         out, err = self._paths()
-        self.process = _FORKED.Process(target=_command, args=(args, variables, Path.cwd(), out, err))
+        self.process = _FORKED.Process(target=_command, args=(args, variables, Path.cwd(), out, err, VECTORS))
         self.process.start()
 
     def send_signal(self, number: signal.Signals) -> None:
@@ -114,7 +118,9 @@ def _variables(home: Path, env: Mapping[str, str] | None) -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "HOME": str(home), "TZ": "UTC", **(env or {})}
 
 
-def _command(args: tuple[str, ...], env: dict[str, str], folder: Path, out: Path, err: Path) -> None:
+def _command(
+    args: tuple[str, ...], env: dict[str, str], folder: Path, out: Path, err: Path, vectors: list[Path]
+) -> None:
     os.environ.clear()
     os.environ.update(env)
     time.tzset()
@@ -125,6 +131,28 @@ def _command(args: tuple[str, ...], env: dict[str, str], folder: Path, out: Path
         os.close(file)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background lets Ctrl-C be ignored
     sys.argv = ["memory", *args]
+    if vectors:
+        _share_vectors(*vectors)
     from memory_pipeline.cli.main import main
 
     main()
+
+
+def _share_vectors(folder: Path) -> None:
+    """Let the bundled model encode each text once in a test run; `text/test_minilm.py` and the benchmarks test it."""
+    from memory_pipeline.text.encoder import BUNDLED_MODEL, Encoder
+
+    encode = Encoder.encode
+
+    def shared(self: Encoder, texts: Sequence[str]) -> list[list[float]]:
+        if self.name != BUNDLED_MODEL:
+            return encode(self, texts)
+        places = {text: folder / hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for text in texts}
+        new = [text for text, place in places.items() if not place.exists()]
+        for text, vector in zip(new, encode(self, new), strict=True):
+            own = places[text].with_suffix(f".{os.getpid()}")
+            own.write_bytes(array("f", vector).tobytes())
+            own.replace(places[text])
+        return [array("f", places[text].read_bytes()).tolist() for text in texts]
+
+    Encoder.encode = shared  # type: ignore[method-assign]
