@@ -16,7 +16,7 @@ import pytest
 
 from memory_pipeline_tests.cli.command import memory
 from memory_pipeline_tests.redaction.canaries import CANARIES
-from memory_pipeline_tests.redaction.planted import HARNESSES, found_in, pi
+from memory_pipeline_tests.redaction.planted import ALL, HARNESSES, found_in, pi
 
 EMPTY = bytes(4096)
 """Files of the index are mostly of this: room for points to come."""
@@ -35,11 +35,14 @@ def left_behind(home: Path) -> Iterator[tuple[str, str]]:
                 yield str(path), "\n".join(connection.iterdump())
 
 
-def run(home: Path, *harnesses: Callable[[Path], None], redact: str = "true") -> list[tuple[str, str]]:
-    """Read, observe and propose; everything that this leaves behind or prints."""
+def run(home: Path, *harnesses: Callable[..., None], redact: str = "true") -> list[tuple[str, str]]:
+    """Read, observe and propose; everything that this leaves behind or prints.
+
+    Every canary is said in every voice, by one of the harnesses: `redaction/test_every_voice.py` has all by each.
+    """
     sessions = home / "sessions"
-    for write_sessions in harnesses:
-        write_sessions(sessions)
+    for number, write_sessions in enumerate(harnesses):
+        write_sessions(sessions, ALL[number :: len(harnesses)])
     printed = []
     for command in (["run", "--all", "--sessions", str(sessions)], ["status", "--json"], ["review"]):
         result = memory(home, *command, env={"MEMORY_DEFAULT_SESSION_DIRS": "false", "MEMORY_REDACT": redact})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ REFUSED = (
 _QUESTION = {"type": "toolCall", "id": "q", "name": "question", "arguments": {"question": ASKED, "options": []}}
 PIECE = 60
 """Characters of a long line of a secret that may not be there."""
+ALL = tuple(CANARIES)
 LONGEST = 4000
 """Characters of a tool's text; more than the limit, so that excerpts are cut somewhere in the canaries."""
 
@@ -30,9 +31,9 @@ def stamp(number: int) -> str:
     return (START + timedelta(seconds=number)).strftime("%Y-%m-%dT%H:%M:%S.000Z")
 
 
-def said() -> Iterator[tuple[str, str]]:
-    """(voice, text): every canary in every voice, in sentences that an observer would want to keep."""
-    for text, _ in CANARIES.values():
+def said(kinds: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """(voice, text): each of these canaries in every voice, in sentences that an observer would want to keep."""
+    for text in (CANARIES[kind][0] for kind in kinds):
         yield "user", f"Always remember for the parcel service, never forget it: {text}\nThat is a rule from now on."
         yield "assistant", f"The root cause was that the parcel service was started with {text}\nIt is fixed now."
         yield "tool", text
@@ -44,12 +45,18 @@ def said() -> Iterator[tuple[str, str]]:
     yield "user", f"Keep this to yourself: <private>{PRIVATE}</private> and always use port 8080 for parcels."
 
 
-def pi(folder: Path) -> None:
+def pi(folder: Path, kinds: Sequence[str] = ALL) -> None:
     records: list[dict[str, Any]] = [
-        {"type": "session", "version": 3, "id": "pi-1", "timestamp": stamp(0), "cwd": f"/src/{_all()}"},
-        {"type": "session_info", "id": "i", "parentId": None, "timestamp": stamp(0), "name": f"Parcels {_all()}"},
+        {"type": "session", "version": 3, "id": "pi-1", "timestamp": stamp(0), "cwd": f"/src/{_in_a_line(kinds)}"},
+        {
+            "type": "session_info",
+            "id": "i",
+            "parentId": None,
+            "timestamp": stamp(0),
+            "name": f"Parcels {_in_a_line(kinds)}",
+        },
     ]
-    for number, (voice, text) in enumerate(said(), 1):
+    for number, (voice, text) in enumerate(said(kinds), 1):
         block = [{"type": "text", "text": text}]
         message: dict[str, Any] = {"role": "user", "content": block}
         if voice == "assistant":
@@ -67,15 +74,15 @@ def pi(folder: Path) -> None:
             message = {"role": "toolResult", "toolName": "bash", "isError": True, "content": block}
         entry = {"type": "message", "id": f"{number:08x}", "timestamp": stamp(number), "message": message}
         records.append({**entry, "parentId": f"{number - 1:08x}" if number > 1 else "i"})
-    records.append({"type": _all(), "id": "odd", "parentId": None, "timestamp": stamp(1)})
+    records.append({"type": _in_a_line(kinds), "id": "odd", "parentId": None, "timestamp": stamp(1)})
     lines = [json.dumps(record) for record in records]
-    lines.append('{"type": "message", "broken": ' + json.dumps(_all()))
+    lines.append('{"type": "message", "broken": ' + json.dumps(_in_a_line(kinds)))
     write(folder / "pi/a.jsonl", "\n".join(lines))
 
 
-def claude(folder: Path) -> None:
+def claude(folder: Path, kinds: Sequence[str] = ALL) -> None:
     records = []
-    for number, (voice, text) in enumerate(said(), 1):
+    for number, (voice, text) in enumerate(said(kinds), 1):
         content: Any = text
         if voice == "assistant":
             content = [
@@ -96,17 +103,19 @@ def claude(folder: Path) -> None:
                 "uuid": f"u-{number}",
                 "sessionId": "claude-1",
                 "timestamp": stamp(number),
-                "cwd": f"/src/{_all()}" if number % 500 == 1 else "/src/parcels",
+                "cwd": f"/src/{_in_a_line(kinds)}" if number % 500 == 1 else "/src/parcels",
                 "message": {"content": content},
             }
         )
-    records.append({"type": "ai-title", "aiTitle": _all(), "sessionId": "claude-1"})
+    records.append({"type": "ai-title", "aiTitle": _in_a_line(kinds), "sessionId": "claude-1"})
     write(folder / "claude/a.jsonl", "\n".join(map(json.dumps, records)))
 
 
-def codex(folder: Path) -> None:
-    payloads: list[tuple[str, dict[str, Any]]] = [("session_meta", {"id": "codex-1", "cwd": f"/src/{_all()}"})]
-    for voice, text in said():
+def codex(folder: Path, kinds: Sequence[str] = ALL) -> None:
+    payloads: list[tuple[str, dict[str, Any]]] = [
+        ("session_meta", {"id": "codex-1", "cwd": f"/src/{_in_a_line(kinds)}"})
+    ]
+    for voice, text in said(kinds):
         kind = {"user": "input_text", "injected": "input_text", "assistant": "output_text"}.get(voice, "")
         role = "assistant" if voice == "assistant" else "user"
         if voice == "thinking":
@@ -134,9 +143,9 @@ def codex(folder: Path) -> None:
     write(folder / "codex/rollout.jsonl", "\n".join(map(json.dumps, lines)))
 
 
-def gemini(folder: Path) -> None:
+def gemini(folder: Path, kinds: Sequence[str] = ALL) -> None:
     messages = []
-    for number, (voice, text) in enumerate(said(), 1):
+    for number, (voice, text) in enumerate(said(kinds), 1):
         speaker = (
             "info" if voice == "injected" else "gemini" if voice in ("assistant", "thinking", "answer") else "user"
         )
@@ -153,17 +162,19 @@ def gemini(folder: Path) -> None:
         if voice in ("assistant", "answer"):
             message["toolCalls"] = [call]
         messages.append(message)
-    session = {"sessionId": "gemini-1", "projectHash": "p", "summary": _all(), "messages": messages}
+    session = {"sessionId": "gemini-1", "projectHash": "p", "summary": _in_a_line(kinds), "messages": messages}
     write(folder / "gemini/session-1.json", json.dumps(session, indent=1))
 
 
-def opencode(folder: Path) -> None:
+def opencode(folder: Path, kinds: Sequence[str] = ALL) -> None:
     storage = folder / "opencode/storage"
     write(
         storage / "session/p/ses_1.json",
-        json.dumps({"id": "ses_1", "projectID": "p", "title": _all(), "directory": f"/src/{_all()}"}),
+        json.dumps(
+            {"id": "ses_1", "projectID": "p", "title": _in_a_line(kinds), "directory": f"/src/{_in_a_line(kinds)}"}
+        ),
     )
-    for number, (voice, text) in enumerate(said(), 1):
+    for number, (voice, text) in enumerate(said(kinds), 1):
         at = int((START + timedelta(seconds=number)).timestamp() * 1000)
         role = "user" if voice in ("user", "injected") else "assistant"
         message = {"id": f"msg_{number:05}", "sessionID": "ses_1", "role": role, "time": {"created": at}}
@@ -185,9 +196,9 @@ def opencode(folder: Path) -> None:
         write(storage / f"part/{message['id']}/{part['id']}.json", json.dumps(part))
 
 
-def _all() -> str:
-    """All canaries in one line, for what is only a name."""
-    return "; ".join(text for text, _ in CANARIES.values() if "\n" not in text)
+def _in_a_line(kinds: Sequence[str]) -> str:
+    """These canaries in one line, for what is only a name."""
+    return "; ".join(text for text, _ in map(CANARIES.__getitem__, kinds) if "\n" not in text)
 
 
 def write(path: Path, content: str) -> None:
@@ -224,4 +235,4 @@ def _is_in(part: str, text: str) -> bool:
     return bool(re.search(rf"(?<![\w.]){part}(?!\w)", text)) if part.isdecimal() else part in text
 
 
-HARNESSES: tuple[Callable[[Path], None], ...] = (pi, claude, codex, gemini, opencode)
+HARNESSES: tuple[Callable[..., None], ...] = (pi, claude, codex, gemini, opencode)
