@@ -1,4 +1,4 @@
-"""Thirty days with a model, in three runs with a person in between: what a run does, and what it must have left.
+"""A month with a model, or some days of one, in three runs with a person in between: what a run does and must leave.
 
 Every stage is there, with the observer and the reflector asking a model on loopback, the index, distilling, REVIEW.md
 and MEMORY.md; only Dagster is not, which takes longer than all of them, and the encoder counts words. The clock is
@@ -49,7 +49,6 @@ from memory_pipeline_tests.llm.openai_server import Asked, Say, openai_server
 from memory_pipeline_tests.rows import WordEncoder, at, day_after, use_encoder, workspace
 
 DAYS, PARTS = 30, 3
-PER_PART = DAYS // PARTS
 LEFT_OUT = ("index/", "answers/", "lake/ledger/")
 """What tells when a call was made and how long it took, and the files of the index, which has its own check."""
 STEPS = ("read", *(f"stage {number}" for number in range(1, 9)), "distil", "review")
@@ -68,6 +67,12 @@ class Place:
 
     folder: Path
     url: str
+    days: int = DAYS
+
+    @property
+    def per_part(self) -> int:
+        """Days of one run."""
+        return self.days // PARTS
 
     @property
     def sessions(self) -> Path:
@@ -91,7 +96,7 @@ class Place:
 
 
 @contextmanager
-def model_of(folder: Path) -> Iterator[Place]:
+def model_of(folder: Path, days: int = DAYS) -> Iterator[Place]:
     """A model in a process of its own, so that the one that is killed is forked from one without threads."""
     read, write = os.pipe()
     pid = os.fork()
@@ -108,7 +113,7 @@ def model_of(folder: Path) -> Iterator[Place]:
     with os.fdopen(read) as pipe:
         url = pipe.read()
     try:
-        yield Place(folder, url)
+        yield Place(folder, url, days)
     finally:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
@@ -131,17 +136,17 @@ def prepare(place: Place) -> None:
         generation(settings, base)  # likewise
     settings.memory_file.write_bytes(MEMORY.encode())
     settings.log_dir.mkdir()
-    for number in range(DAYS):
+    for number in range(place.days):
         settings.daily_log(day_after(number)).write_text(f"# My day\n\nBought milk, {number} litres.\n", "utf-8")
 
 
 def person(place: Place, part: int) -> None:
-    """Before the run: ten days of sessions, and one of before that goes on; REVIEW.md and MEMORY.md by hand."""
+    """Before the run: its days of sessions, and one of before that goes on; REVIEW.md and MEMORY.md by hand."""
     opened = place.open()
-    for number in range(part * PER_PART, (part + 1) * PER_PART):
+    for number in range(part * place.per_part, (part + 1) * place.per_part):
         _write(place, number)
     if part:
-        grown = part * PER_PART - 3
+        grown = part * place.per_part - 3
         late = user(at("18:00", day_after(grown)), f"Never touch the archive of depot {grown} by hand.")
         _write(place, grown, late)
         marks("xx-xed")(opened.settings, opened.lake)
@@ -175,7 +180,7 @@ def carry_out(place: Place, part: int, told: mmap.mmap | None = None, *, plain: 
         write_in_place()
         cache.AnswerCache.put = lambda self, key, answer: None  # type: ignore[method-assign]
     _count_words()
-    opened, now = place.open(), now_of(part)
+    opened, now = place.open(), now_of(place, part)
     step(0)
     catalogue = Catalogue(opened.lake, opened.settings)
     catalogue.refresh(find_sources([place.sessions]))
@@ -200,9 +205,9 @@ def _count_words() -> None:
     patch.setattr(health, "encoder_of", lambda name: encoder)
 
 
-def now_of(part: int) -> datetime:
+def now_of(place: Place, part: int) -> datetime:
     """The morning after its last day."""
-    return at("06:00", day_after((part + 1) * PER_PART))
+    return at("06:00", day_after((part + 1) * place.per_part))
 
 
 def finish(stage: Stage, opened: Workspace, days: Iterable[date]) -> None:
@@ -246,11 +251,11 @@ def vectors_lacking(place: Place) -> list[str]:
 def judge(place: Place) -> None:
     """The month is worth killing: there is something of everything."""
     opened = place.open()
-    assert len(opened.lake.days("observations")) == DAYS
+    assert len(opened.lake.days("observations")) == place.days
     for table in ("observations", "reflections", "embeddings", "day_distillations", "proposals", "events"):
         assert opened.lake.read(table).height >= PARTS, table
     verdict = ProposalIntegrity.from_lake(opened.lake, opened.settings.memory_file).judge()
     assert verdict.passed, verdict.offenders
     asked = asked_so_far(place)
-    assert len(asked) == len(set(asked)) >= DAYS, f"{len(asked)} requests"
+    assert len(asked) == len(set(asked)) >= place.days, f"{len(asked)} requests"
     assert not paid_twice(place) and not vectors_lacking(place)
