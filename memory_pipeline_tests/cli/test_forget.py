@@ -25,12 +25,16 @@ from memory_pipeline_tests.prepared import copied, made_once
 
 WORD, OTHER = "zebrafinch", "quillwort"
 """Said in a rule of one session; in the title and in the words of another one."""
+SESSIONS = ("claude/aa99e079*", "pi/2026-03-04*", "pi/2026-03-02*", "codex/rollout-2026-03-04*")
+"""Examples: those two, and one more on each of their days."""
 BY_HAND = f"- the {WORD} aviary is mine, written by hand"
 LATER = {"MEMORY_DEFAULT_SESSION_DIRS": "false", "MEMORY_TIMEZONE": "UTC"}
 
 
 def plant(sessions: Path) -> None:
-    shutil.copytree(EXAMPLES, sessions)
+    for path in (path for pattern in SESSIONS for path in EXAMPLES.glob(pattern)):
+        (sessions / path.parent.name).mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, sessions / path.parent.name)
     for path in sessions.rglob("*.jsonl"):
         text = path.read_text("utf-8").replace("for foreign parcels", f"for {WORD} parcels")
         text = text.replace("a parcel page with live status", f"a {OTHER} page with live status")
