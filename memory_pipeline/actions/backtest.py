@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from memory_pipeline.actions.checks import Check
-from memory_pipeline.agents.kit.tool_calls import EDIT_TOOLS, violates
+from memory_pipeline.agents.kit.tool_calls import SHELL_TOOLS, violates
 from memory_pipeline.friction.attempts import TOOL, command_of, place_of_call
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.text.sentences import clip
@@ -37,16 +37,14 @@ class PastCall:
     @property
     def arguments(self) -> dict[str, Any]:
         """The command or the file of the call, as far as it is stored."""
-        command = command_of(self.text)
-        if command is not None:
-            return {"command": command}
-        return {"path": path} if (path := place_of_call(self.text)) else {}
+        if self.tool.lower() in SHELL_TOOLS:
+            return {"command": command} if (command := command_of(self.text)) else {}
+        path = place_of_call(self.text)
+        return ({"path": path} if path else {}) | {"input": self.text.partition("(")[2]}  # which may be a patch
 
     def breaks(self, check: Check) -> bool:
         """Whether the check would have stopped it."""
-        arguments = self.arguments
-        tool = "bash" if "command" in arguments and self.tool.lower() not in EDIT_TOOLS else self.tool
-        return violates(check.data, tool, arguments)
+        return violates(check.data, self.tool, self.arguments)
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ class BackTest:
     @property
     def is_too_broad(self) -> bool:
         """Whether the check stops so many calls that it cannot be meant."""
-        return len(self.stopped) >= MIN_CALLS * MAX_SHARE and len(self.stopped) > MAX_SHARE * self.calls
+        return self.calls >= MIN_CALLS and len(self.stopped) > MAX_SHARE * self.calls
 
 
 def past_calls(lake: Lake) -> Iterator[PastCall]:

@@ -39,7 +39,9 @@ _FORBIDDEN = re.compile(
     re.I,
 )
 _ALWAYS = re.compile(r"\b(?:always|every|each|must)\b|\b(?:immer|toujours|siempre)\b|常に|必ず|总是|始终|必须", re.I)
-_ACTS = word_list("using") | word_list("acting")
+_EDITS = word_list("editing")
+_EDITS_CJK = re.compile("修改|编辑|改动|更改|編集|変更")
+_ACTS = word_list("using") | word_list("acting") | _EDITS
 """Words of a rule that say what is done with a command or a file, and that it holds everywhere."""
 _PROGRAMS = (
     PROGRAMS
@@ -132,11 +134,11 @@ def _check(text: str, codes: Sequence[str], cues: Cues) -> Check | str:
     """The check of one sentence."""
     if _CONDITION.search(text):
         return CONDITION
-    given_up = [m["old"] for pattern in cues.gives_up for m in pattern.finditer(text)]
+    given_up = [text[m.start("old") :] for pattern in cues.gives_up for m in pattern.finditer(text)]
     refused = [m["words"] for pattern in cues.refuses for m in pattern.finditer(text)]
     if given_up:
         forbidden = _named(given_up[0], codes)[:1]
-        left = [] if forbidden else given_up
+        left = [given_up[0].split(",")[0]]
     elif refused or _FORBIDDEN.search(text):
         forbidden = [found for part in refused for found in _named(part, codes)]
         left = refused
@@ -150,12 +152,13 @@ def _check(text: str, codes: Sequence[str], cues: Cues) -> Check | str:
     if any(_has_more(part, codes) for part in left):
         return UNCLEAR
     others = [named for named in _named(text, codes) if named not in forbidden]
-    return _forbidding(forbidden, others[0] if len(others) == 1 else "")
+    return _forbidding(text, forbidden, others[0] if len(others) == 1 else "")
 
 
-def _forbidding(forbidden: Sequence[str], instead: str) -> Check | str:
+def _forbidding(text: str, forbidden: Sequence[str], instead: str) -> Check | str:
     if all(_PATH.fullmatch(named) and named not in PROGRAMS for named in forbidden):
-        return Check("edit", paths=tuple(forbidden))
+        is_edit = _EDITS_CJK.search(text) or not _EDITS.isdisjoint(words(text))
+        return Check("edit", paths=tuple(forbidden)) if is_edit else UNCLEAR
     commands = [tuple(command.words) for named in forbidden for command in commands_in(named)]
     if not commands or any(not re.fullmatch(r"[a-z][\w.+-]*", words[0]) for words in commands):
         return UNCLEAR

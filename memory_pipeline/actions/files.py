@@ -83,8 +83,8 @@ def remove_files(settings: Settings) -> None:
 
 
 def _files(settings: Settings, lake: Lake, rules: Sequence[Rule]) -> dict[str, dict[str, Any]]:
-    """The contents by file name: one for each project that has lines, and one for each folder of its sessions, which
-    names the former. Folders with the same checksum share a file."""
+    """The contents by file name: one for each project that has lines, one for each folder of its sessions, which names
+    the former, and in `everywhere.json` the rules for every project. Folders with the same checksum share a file."""
     day = last_day_looked_at(lake)
     patterns = list(patterns_with_cure(settings, lake, day)) if day else []
     folders: defaultdict[str, set[str]] = defaultdict(set)
@@ -92,6 +92,8 @@ def _files(settings: Settings, lake: Lake, rules: Sequence[Rule]) -> dict[str, d
         if cwd and project:
             folders[project].add(cwd)
     found: dict[str, dict[str, Any]] = {}
+    if everywhere := [_rule(rule) for rule in rules if rule.project is None]:
+        found["everywhere.json"] = {"rules": everywhere, "before": [], "after": {}}
     for project, own in sorted(folders.items()):
         content = {
             "rules": [_rule(rule) for rule in rules if rule.project in (project, None)],

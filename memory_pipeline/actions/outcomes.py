@@ -1,7 +1,7 @@
 """What became of the lines that agents were shown at tool calls, from the transcripts of the sessions.
 
-A line was followed if the session did not do again what it warns of, ignored if it did, and contradicted if the call
-that it warns of succeeded. Nothing is claimed about why.
+A line was followed if the session did not do again what it warns of, or without failure, ignored if it did, and
+contradicted if the call succeeded before which it was shown. Nothing is claimed about why.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Literal, get_args
 
 import polars as pl
@@ -29,6 +29,8 @@ OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 """`open` if the session is not read yet, or nothing after the line is known of the rule."""
 SHOWN = "shown.jsonl"
 MAX_TEXT = 2_000
+CLOCKS = timedelta(seconds=2)
+"""How far the record of a hook, in whole seconds, may be from the time of its call in the transcript."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,8 @@ class ShownLine:
     """The id of the rule or of the pattern."""
     shown_as: str
     """`hint`, or the mode of the rule: `observe`, `ask` or `deny`."""
+    event: str
+    """`before` the call, or `after` it."""
 
 
 def shown_lines(settings: Settings) -> Iterator[ShownLine]:
@@ -51,7 +55,8 @@ def shown_lines(settings: Settings) -> Iterator[ShownLine]:
                 with suppress(ValueError, TypeError, KeyError):
                     entry = json.loads(line)
                     at = datetime.fromisoformat(entry["at"])
-                    yield ShownLine(at, str(entry["session"]), str(entry["id"]), str(entry["as"]))
+                    named = (entry["session"], entry["id"], entry["as"], entry.get("event", "before"))
+                    yield ShownLine(at, *map(str, named))
 
 
 def outcomes(settings: Settings, lake: Lake, rules: Iterable[Rule]) -> list[tuple[ShownLine, Outcome]]:
@@ -66,8 +71,7 @@ def outcomes(settings: Settings, lake: Lake, rules: Iterable[Rule]) -> list[tupl
     for session_id, turns in _sessions(lake, by_session):
         calls = attempts(turns)
         for line in by_session[session_id]:
-            later = [call for call in calls if call.call.at >= line.at]
-            found[line] = _outcome(line, later, checks, words)
+            found[line] = _outcome(line, calls, checks, words)
     return [(line, found.get(line, "open")) for line in hints]
 
 
@@ -90,22 +94,24 @@ def describe(found: Iterable[tuple[ShownLine, Outcome]]) -> str:
 
 
 def _outcome(
-    line: ShownLine, later: list[Attempt], checks: Mapping[str, Rule], words: Mapping[str, list[str]]
+    line: ShownLine, calls: list[Attempt], checks: Mapping[str, Rule], words: Mapping[str, list[str]]
 ) -> Outcome:
-    """The outcome by the calls since the line was shown; the first of them may be the call that it was shown for."""
-    if (rule := checks.get(line.line_id)) and rule.check:
-        check = rule.check
-        broken = [call for call in later if _past(call).breaks(check)]
-        return "ignored" if len(broken) > 1 else "followed" if later else "open"
-    wanted = words.get(line.line_id)
-    if not wanted or not later:
+    """The outcome by the calls of the kind that the line warns of: the one that it was shown for, and those since."""
+    rule, wanted = checks.get(line.line_id), words.get(line.line_id)
+    if rule and (check := rule.check):
+        own = [call for call in calls if _past(call).breaks(check)]
+    elif wanted:
+        own = [call for call in calls if call.command and runs(call.command, wanted)]
+    else:
         return "open"
-    again = [call for call in later if call.command and runs(call.command, wanted)]
-    if not again:
-        return "followed"
-    if not again[0].has_failed:
+    until = line.at + CLOCKS
+    since = [call for call in own if call.call.at > until]
+    if rule:
+        return "ignored" if since else "followed"
+    shown_for = next((call for call in reversed(own) if call.call.at <= until), None)
+    if line.event == "before" and shown_for and not shown_for.has_failed:
         return "contradicted"
-    return "ignored" if any(call.has_failed for call in again[1:]) else "followed"
+    return "ignored" if any(call.has_failed for call in since) else "followed"
 
 
 def _past(call: Attempt) -> PastCall:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -58,21 +57,23 @@ def rules_of(settings: Settings, lines: Iterable[ApprovedLine]) -> list[Rule]:
     """The lines with their checks and modes, in order. Raises `RuleError` for an unreadable list of modes."""
     modes, found = _modes(settings), list[Rule]()
     for line in lines:
-        rule_id = line.line_id or f"l-{hashlib.sha256(line.text.encode('utf-8', 'replace')).hexdigest()[:8]}"
+        rule_id = line.line_id or f"l-{_digest(f'{line.project} {line.text}')}"
         check, own = check_for(line.text), (rule_id, line.text, line.project, line.since)
         if isinstance(check, Check):
-            found.append(Rule(*own, check, "", modes.get(rule_id, "hint")))
+            mode, tested = modes.get(rule_id, ("hint", ""))
+            found.append(Rule(*own, check, "", mode if tested == _digest(f"{check.data}") else "hint"))
         else:
             found.append(Rule(*own, None, check, "hint"))
     return found
 
 
 def set_mode(settings: Settings, rule: Rule, mode: Mode) -> None:
-    """Store the mode of a rule. In `hint`, the default, nothing is left of it. Raises `RuleError` and OSError."""
+    """Store the mode of a rule, for the check that it has now: a line that is edited is a hint again. Of `hint`, the
+    default, nothing is stored. Raises `RuleError` and OSError."""
     modes = _modes(settings)
     modes.pop(rule.rule_id, None)
-    if mode != "hint":
-        modes[rule.rule_id] = mode
+    if mode != "hint" and rule.check:
+        modes[rule.rule_id] = mode, _digest(f"{rule.check.data}")
     path = _modes_file(settings)
     path.parent.mkdir(parents=True, exist_ok=True)
     old = path.read_bytes() if path.exists() else None
@@ -83,17 +84,23 @@ def set_mode(settings: Settings, rule: Rule, mode: Mode) -> None:
         path.unlink()
 
 
-def _modes(settings: Settings) -> dict[str, Mode]:
+def _modes(settings: Settings) -> dict[str, tuple[Mode, str]]:
+    """The mode of each rule, and the digest of the check that it was set for."""
     path = _modes_file(settings)
-    found: object = {}
-    with suppress(FileNotFoundError):
-        try:
-            found = json.loads(path.read_bytes())
-        except ValueError as error:
-            raise RuleError(f"{path} cannot be read: {error}. Remove it and set the modes again.") from None
-    if not isinstance(found, dict) or not all(mode in MODES for mode in found.values()):
-        raise RuleError(f"{path}: expected a mode of {', '.join(MODES)} for each rule. Remove it and set them again.")
-    return dict(found)
+    try:
+        found = json.loads(path.read_bytes())
+        modes = {rule_id: (mode, check) for rule_id, (mode, check) in found.items()}
+    except FileNotFoundError:
+        return {}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise RuleError(f"{path} cannot be read: {error}. Remove it and set the modes again.") from None
+    if unknown := next((mode for mode, _ in modes.values() if mode not in MODES), None):
+        raise RuleError(f"{path}: {unknown!r}: expected one of {', '.join(MODES)}. Remove it and set the modes again.")
+    return modes
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
 
 
 def _modes_file(settings: Settings) -> Path:

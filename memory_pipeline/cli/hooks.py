@@ -67,9 +67,11 @@ def install(
             show_change(path, old, new)
             confirm(yes)
             write_hooks(settings, named, actions=wanted)
-            if wanted:
-                lake = Lake.from_settings(settings)
+            lake = Lake.from_settings(settings)
+            if has_hooks(settings):
                 write_files(settings, lake, approved_rules(settings, lake))
+            else:
+                remove_files(settings)
     say(f"{named.title} calls the hooks from its next session on; `memory agents hooks remove {named.name}` undoes it.")
     say("A compaction summary mostly takes longer than the second that a hook has; the agent then writes its own.")
     if wanted:
@@ -114,9 +116,11 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
     state = {a.name: found.get(a.name, "no hooks") for a in AGENTS}
     log = settings.workspace / "connections" / "hooks.log"
     lines = log.read_text("utf-8", "replace").splitlines()[-SHOWN:] if log.exists() else []
-    with one_sentence(RuleError):
-        lake = Lake.from_settings(settings)
+    lake = Lake.from_settings(settings)
+    try:
         shown = outcomes(settings, lake, approved_rules(settings, lake))
+    except RuleError as error:
+        shown, lines = [], [*lines, f"{error}"]
     times = Counter(outcome for _, outcome in shown)
     if as_json:
         data = {"agents": state, "log": str(log), "last_problems": lines, "hints": times, "unheeded": unheeded(shown)}

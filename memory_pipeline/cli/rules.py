@@ -67,7 +67,8 @@ def show(rule_id: RuleId) -> None:
     """Show a rule's check and the past calls that it would have stopped."""
     settings = settings_of_call()
     lake = Lake.from_settings(settings)
-    rule = _rule(approved_rules(settings, lake), rule_id)
+    with one_sentence(RuleError):
+        rule = _rule(approved_rules(settings, lake), rule_id)
     _print_test(rule, lake)
 
 

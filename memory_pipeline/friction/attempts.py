@@ -319,7 +319,7 @@ def output_of(text: str) -> str:
 
 
 _ARGUMENT = deferred(r"[\w@./:+-]{3,}")
-_PLACE = deferred(r"\b(?:file_path|path|filename|notebook_path|target_file|absolute_path)=(?P<path>[^,)\n]+)")
+_PLACE = deferred(r"\b(?:file_path|filePath|path|filename|notebook_path|target_file|absolute_path)=(?P<path>[^,)\n]+)")
 
 
 def path_of(attempt: Attempt) -> str | None:

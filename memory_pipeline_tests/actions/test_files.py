@@ -128,7 +128,7 @@ def test_files_are_there_while_an_agent_has_the_hook(settings: Settings) -> None
 
 def _names(settings: Settings) -> list[str]:
     files = sorted(path.name for path in actions_dir(settings).iterdir())
-    assert [name[:2] == "p-" for name in files].count(True) == 1 and len(files) == 2
+    assert [name[:2] == "p-" for name in files].count(True) == 1 and len(files) == 3
     return files
 
 
@@ -147,7 +147,13 @@ def test_modes_are_stored_and_undone_by_the_byte(settings: Settings) -> None:
     assert not path.exists()
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"p-1": "always"}'])
+def test_a_mode_is_for_the_check_that_it_was_set_for(settings: Settings) -> None:
+    set_mode(settings, approved_rules(settings, lake_of(settings))[0], "deny")
+    settings.memory_file.write_text(MEMORY.replace("git push --force", "git push"))
+    assert approved_rules(settings, lake_of(settings))[0].mode == "hint"
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"p-1": "deny"}', '{"p-1": ["always", ""]}'])
 def test_an_unreadable_list_of_modes_is_one_sentence(settings: Settings, text: str) -> None:
     (settings.workspace / "connections").mkdir()
     (settings.workspace / "connections" / "rules.json").write_text(text)
@@ -165,6 +171,9 @@ def test_the_calls_that_a_check_would_have_stopped(settings: Settings) -> None:
     assert isinstance(push, Check) and isinstance(glaze, Check)
     found = back_test(push, "kiln", past)
     assert [call.arguments["command"] for call in found.stopped] == ["git push --force", "git push origin --force"]
-    assert found.calls == 5 and found.is_too_broad
+    assert found.calls == 5 and not found.is_too_broad, "too few calls to say so"
+    assert back_test(push, "kiln", past * 4).is_too_broad
     assert [call.arguments["path"] for call in back_test(glaze, None, past).stopped] == ["/src/kiln/glaze.lock"]
+    patch = PastCall(DAY, "s2", "kiln", "apply_patch", "apply_patch(*** Begin Patch\n*** Update File: glaze.lock\n)")
+    assert patch.breaks(glaze) and not patch.breaks(push)
     assert back_test(push, "shed", past[4:]).calls == 0

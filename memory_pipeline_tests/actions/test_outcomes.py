@@ -30,9 +30,10 @@ def settings(tmp_path: Path) -> Settings:
     return made
 
 
-def show(settings: Settings, line_id: str, minute: int, shown_as: str = "hint", session: str = "s1") -> None:
+def show(settings: Settings, line_id: str, minute: int, shown_as: str = "hint", event: str = "before") -> None:
     moment = at() + timedelta(minutes=minute)
-    entry = {"at": f"{moment:%Y-%m-%dT%H:%M:%SZ}", "agent": "pi", "session": session, "id": line_id, "as": shown_as}
+    entry = {"at": f"{moment:%Y-%m-%dT%H:%M:%SZ}", "agent": "pi", "session": "s1", "id": line_id, "as": shown_as}
+    entry["event"] = event
     with (actions_dir(settings) / "shown.jsonl").open("a") as file:
         file.write(json.dumps(entry) + "\n")
 
@@ -60,6 +61,20 @@ def outcomes_of(settings: Settings, *turns: str) -> list[Outcome]:
 )
 def test_what_became_of_a_line(settings: Settings, line_id: str, turns: tuple[str, ...], outcome: str) -> None:
     show(settings, line_id, 1)
+    assert outcomes_of(settings, *turns) == [outcome]
+
+
+@pytest.mark.parametrize(
+    ("turns", "outcome"),
+    [
+        ((TEST, FAILED, TEST, DONE), "followed"),
+        ((TEST, FAILED, TEST, FAILED), "ignored"),
+        ((TEST, FAILED, OTHER, DONE), "followed"),
+    ],
+)
+def test_what_became_of_a_cure(settings: Settings, turns: tuple[str, ...], outcome: str) -> None:
+    """It is shown with the result, a minute after the call."""
+    show(settings, HINT, 2, event="after")
     assert outcomes_of(settings, *turns) == [outcome]
 
 

@@ -128,6 +128,32 @@ def test_a_call_is_stopped_in_the_form_that_the_agent_reads(hook: Hook, agent: s
     assert hook.call("before", {"command": "git push"}, agent) == ""
 
 
+def test_the_strictest_rule_counts(hook: Hook) -> None:
+    asking, denying = {**FORBIDDEN, "mode": "ask"}, {**FORBIDDEN, "id": "p-2", "line": "No pushes.", "mode": "deny"}
+    hook.know("hint", rules=[asking, denying])
+    answer = json.loads(hook.call("before", PUSH))["hookSpecificOutput"]
+    assert (answer["permissionDecision"], answer["permissionDecisionReason"][:10]) == ("deny", "No pushes.")
+
+
+@pytest.mark.parametrize("agent", ["codex", "opencode", "gemini"])
+def test_after_the_user_was_asked_the_call_goes_on(hook: Hook, agent: str) -> None:
+    hook.know("ask")
+    assert "Ask the user" in hook.call("before", PUSH, agent)
+    assert hook.call("before", PUSH, agent) == ""
+    assert "Ask the user" in hook.call("before", PUSH, agent, session_id="another")
+
+
+def test_a_rule_for_every_project_holds_in_a_new_repository(hook: Hook, tmp_path: Path) -> None:
+    everywhere = {"rules": [{**FORBIDDEN, "mode": "deny"}], "before": [], "after": {}}
+    (hook.actions / "everywhere.json").write_text(json.dumps(everywhere))
+    new = tmp_path / "new"
+    (new / ".git").mkdir(parents=True)
+    named = {"folders": {f"{tmp_path}": "p-1.json"}}  # a session in the folder above belongs to another project
+    (hook.actions / f"{zlib.crc32(f'{tmp_path}'.encode()):08x}.json").write_text(json.dumps(named))
+    assert "deny" in hook.call("before", PUSH, cwd=f"{new}")
+    assert "pnpm" in hook.call("before", {"command": "npm test"}, cwd=f"{tmp_path}/notes")
+
+
 def test_observing_records_and_says_nothing(hook: Hook) -> None:
     hook.know("observe")
     assert hook.call("before", PUSH) == ""
@@ -203,6 +229,8 @@ def test_a_damaged_file_lets_the_call_go_on(hook: Hook) -> None:
 def test_a_full_disk_lets_the_call_go_on(hook: Hook) -> None:
     full = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))}
     assert hook.call("before", PUSH, options=full) == ""
+    hook.know("deny")
+    assert "deny" in hook.call("before", PUSH, options=full)
 
 
 def test_a_payload_that_is_no_json_lets_the_call_go_on(hook: Hook) -> None:

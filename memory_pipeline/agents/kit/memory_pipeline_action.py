@@ -38,6 +38,9 @@ MAX_CHARACTERS = 200
 MAX_SHOWN_BYTES = 1_000_000
 INSIDE = "MEMORY_PIPELINE_INSIDE"
 """Set when the pipeline itself uses an agent as a model."""
+STRICTNESS = ("observe", "ask", "deny")
+CANNOT_ASK = ("codex", "opencode", "gemini")
+"""Agents whose hooks cannot ask the user: they are told to, and a second attempt in the session is let through."""
 NO_CONTEXT_BEFORE = ("pi", "opencode", "gemini")
 """Agents that take text only with the result of a call."""
 
@@ -70,29 +73,33 @@ def _answer(folder: str, agent: str, event: str, payload: dict[str, Any]) -> str
     session = str(payload.get("session_id") or "")
     shown = os.path.join(folder, "shown.jsonl")
     if event == "before":
-        for rule in known["rules"]:
-            if rule["mode"] != "hint" and violates(rule["check"], tool, arguments):
-                _record(shown, agent, session, rule, rule["mode"])
-                if rule["mode"] != "observe":
-                    return _stopped(agent, rule["mode"], f"{rule['line']} ({rule['evidence']})"[:MAX_CHARACTERS])
+        broken = [r for r in known["rules"] if r["mode"] != "hint" and violates(r["check"], tool, arguments)]
+        if broken:
+            rule = max(broken, key=lambda rule: STRICTNESS.index(rule["mode"]))
+            is_answered = rule["mode"] == "ask" and agent in CANNOT_ASK and _was_asked(shown, session, rule["id"])
+            with suppress(OSError):  # a full disk stops no rule
+                _record(shown, agent, session, rule, rule["mode"], event)
+            if rule["mode"] != "observe" and not is_answered:
+                return _stopped(agent, rule["mode"], f"{rule['line']} ({rule['evidence']})"[:MAX_CHARACTERS])
         found = None if agent in NO_CONTEXT_BEFORE else _about_call(known, tool, arguments)
     else:
         found = _about_call(known, tool, arguments) if agent in NO_CONTEXT_BEFORE else None
         found = found or _about_failure(known, tool, arguments, payload)
-    if not found or not _may_show(shown, agent, session, found):
+    if not found or not _may_show(shown, agent, session, found, event):
         return ""
     evidence = f" ({found['evidence']})"
     return _context(agent, payload, found["line"][: MAX_CHARACTERS - len(evidence)] + evidence)
 
 
 def _known(folder: str, cwd: object) -> dict[str, Any] | None:
-    """What is known of the project of a folder, by the file of the folder or of the nearest one above it."""
+    """What is known of the project of a folder, by the file of the folder or of the nearest one above it in the same
+    repository; of an unknown folder the rules for every project."""
     while isinstance(cwd, str) and cwd.startswith("/"):
         found = _read(folder, f"{zlib.crc32(cwd.encode('utf-8', 'replace')):08x}.json")
         if found and cwd in found["folders"]:
             return _read(folder, os.path.basename(found["folders"][cwd]))
-        if cwd == "/":
-            break
+        if cwd == "/" or os.path.exists(os.path.join(cwd, ".git")):
+            return _read(folder, "everywhere.json")
         cwd = os.path.dirname(cwd)
     return None
 
@@ -132,27 +139,38 @@ def _text(value: object) -> str:
     return "".join(map(_text, inner))
 
 
-def _may_show(path: str, agent: str, session: str, found: dict[str, Any]) -> bool:
+def _may_show(path: str, agent: str, session: str, found: dict[str, Any], event: str) -> bool:
     """Record that a line is shown, unless the session has seen it or enough others."""
     with open(f"{path}.lock", "a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # limited by the alarm
-        seen = []
-        with suppress(FileNotFoundError), open(path, "rb") as file:
-            file.seek(max(0, os.path.getsize(path) - 65_536))
-            for line in file.read().splitlines():
-                with suppress(ValueError, TypeError, KeyError):
-                    entry = json.loads(line)
-                    if entry["session"] == session and entry["as"] == "hint":
-                        seen.append(entry["id"])
+        seen = [entry["id"] for entry in _entries(path, session) if entry["as"] == "hint"]
         if found["id"] in seen or len(seen) >= MAX_LINES:
             return False
-        _record(path, agent, session, found, "hint")
+        _record(path, agent, session, found, "hint", event)
         return True
 
 
-def _record(path: str, agent: str, session: str, found: dict[str, Any], shown_as: str) -> None:
+def _was_asked(path: str, session: str, rule_id: str) -> bool:
+    """Whether the session was told to ask its user about this rule: when it tries again, the user has answered."""
+    return any(entry["id"] == rule_id and entry["as"] == "ask" for entry in _entries(path, session))
+
+
+def _entries(path: str, session: str) -> list[dict[str, Any]]:
+    """The latest entries of a session."""
+    found = []
+    with suppress(FileNotFoundError), open(path, "rb") as file:
+        file.seek(max(0, os.path.getsize(path) - 65_536))
+        for line in file.read().splitlines():
+            with suppress(ValueError, TypeError, KeyError):
+                entry = json.loads(line)
+                if entry["session"] == session and entry["as"] and entry["id"]:
+                    found.append(entry)
+    return found
+
+
+def _record(path: str, agent: str, session: str, found: dict[str, Any], shown_as: str, event: str) -> None:
     moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    entry = {"at": moment, "agent": agent, "session": session, "id": found["id"], "as": shown_as}
+    entry = {"at": moment, "agent": agent, "session": session, "id": found["id"], "as": shown_as, "event": event}
     append_line(path, json.dumps(entry), MAX_SHOWN_BYTES)
 
 

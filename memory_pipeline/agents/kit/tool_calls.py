@@ -24,12 +24,17 @@ MAX_OUTPUT_LINES = 200
 """Maximum lines of an output that are searched for a known error: the first and the last ones."""
 MAX_LINE = 400
 MAX_SIGNATURE = 200
-SHELL_TOOLS = frozenset("bash shell exec_command local_shell run_shell_command run_command terminal".split())
+SHELL_TOOLS = frozenset(
+    "bash shell shell_command exec exec_command local_shell run_shell_command run_command terminal".split()
+)
 EDIT_TOOLS = frozenset(
     "edit multiedit write notebookedit apply_patch replace write_file str_replace_editor create patch".split()
 )
 _SHELLS = frozenset("bash sh zsh dash".split())
-_WRAPPERS = frozenset("sudo time timeout env nohup nice command exec stdbuf".split())
+_WRAPPERS = frozenset("sudo time timeout env nohup nice command exec stdbuf xargs".split())
+_WITH_VALUE = frozenset("-u -g -n -I -P -L -k -s".split())
+"""Options of wrappers that are followed by a value."""
+_KEYWORDS = frozenset("do then else elif if while until !".split())
 _WRITERS = frozenset("rm mv cp tee truncate touch".split())
 _SAME_FLAGS = {
     "git": ({"-f", "--force"}, {"-A", "--all"}),
@@ -48,9 +53,8 @@ _TOKEN = (
 )
 """The parts of a shell command. A quotation mark that is never closed quotes the rest."""
 _QUOTED = r"(?s)\\(.)|'([^']*)'?|\"((?:\\.|[^\"\\])*)\"?"
-_HERE_DOCUMENT = r"(?s)<<-?\s*(['\"]?)(\w+)\1[^\n]*\n.*?(?:\n\s*\2(?=\s|$)|$)"
 _ASSIGNMENT = r"[A-Za-z_]\w*="
-_PATCHED_FILE = r"(?m)^\*\*\* (?:Update|Add|Delete) File: (.+)$|^\+\+\+ (?:b/)?(\S+)"
+_PATCHED_FILE = r"(?m)^\*\*\* (?:(?:Update|Add|Delete) File|Move to): (.+)$|^\+\+\+ (?:b/)?(\S+)"
 _COLOUR = r"\x1b\[[0-9;?]*[A-Za-z]"
 _PATH = r"(?<![\w.@~+-])(?:~|[A-Za-z]:)?[\w.@+-]*(?:[/\\][\w.@%+~-]+)+[/\\]?"
 _CHANGING = (
@@ -97,28 +101,50 @@ class Command(namedtuple("Command", ["words", "writes"])):
         return [*self.writes, *(word for word in self.words[1:] if changes and not word.startswith("-"))]
 
     def is_call_of(self, wanted: list[str]) -> bool:
-        """Whether it has the wanted program, its subcommands in order, and its flags anywhere."""
-        named = iter(word for word in self.words[1:] if not word.startswith("-"))
-        return self.words[0] == wanted[0] and all(
-            word in (self.flags if word.startswith("-") else named) for word in wanted[1:]
-        )
+        """Whether it has the wanted program, its subcommands in order, and its flags anywhere.
+
+        Before the first subcommand only flags and their values may stand: `git -C DIR push` is a `git push`, and `git
+        stash push` is none.
+        """
+        subcommands = [word for word in wanted[1:] if not word.startswith("-")]
+        if self.words[0] != wanted[0] or not all(word in self.flags for word in wanted[1:] if word not in subcommands):
+            return False
+        left = iter(self.words[1:])
+        before = self.words[0]
+        for word in left if subcommands else ():
+            if word == subcommands[0]:
+                break
+            if not word.startswith("-") and not before.startswith("-"):
+                return False
+            before = word
+        else:
+            return not subcommands
+        return all(word in left for word in subcommands[1:])
 
 
 def commands_in(text: str, depth: int = 0) -> Iterator[Command]:
     """The simple commands of a shell call, including those of shells within shells."""
     words: list[str] = []
     writes: list[str] = []
-    redirection = ""
-    for token in re.finditer(_TOKEN, re.sub(_HERE_DOCUMENT, " ", text[:MAX_COMMAND])):
+    documents: list[str] = []  # the ends of here-documents that begin on the next line
+    text, position, redirection = text[:MAX_COMMAND], 0, ""
+    while token := re.compile(_TOKEN).match(text, position):
+        position = token.end()
         if token["operator"]:
             yield from _unwrapped(words, writes, depth)
             words, writes, redirection = [], [], ""
+            if token["operator"] == "\n":
+                for end in documents:
+                    found = re.compile(rf"(?m)^[ \t]*{re.escape(end)}[ \t]*$").search(text, position)
+                    position = found.end() if found else len(text)
+                documents = []
         elif token["redirection"]:
             redirection = "" if token["descriptor"] else token["redirection"]
         elif token["word"]:
             word = re.sub(_QUOTED, lambda m: m[1] or m[2] or re.sub(r"\\(.)", r"\1", m[3] or ""), token["word"])
             if redirection:
                 writes += [word] if ">" in redirection else []
+                documents += [word] if redirection in ("<<", "<<-") else []
                 redirection = ""
             else:
                 words.append(word)
@@ -127,10 +153,10 @@ def commands_in(text: str, depth: int = 0) -> Iterator[Command]:
 
 def _unwrapped(words: list[str], writes: list[str], depth: int) -> Iterator[Command]:
     program = words[0].rsplit("/", 1)[-1] if words else ""
-    while words and (re.match(_ASSIGNMENT, words[0]) or program in _WRAPPERS):
+    while words and (re.match(_ASSIGNMENT, words[0]) or program in _WRAPPERS or program in _KEYWORDS):
         words = words[1:]
         while program in _WRAPPERS and words and (words[0].startswith("-") or words[0][:1].isdigit()):
-            words = words[1:]  # options of the wrapper
+            words = words[2:] if words[0] in _WITH_VALUE else words[1:]  # options of the wrapper
         program = words[0].rsplit("/", 1)[-1] if words else ""
     if not words:
         return
