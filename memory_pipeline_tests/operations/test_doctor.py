@@ -124,7 +124,7 @@ def test_a_database_that_a_variable_names_needs_no_right_to_enter(
     ("model", "level", "said"),
     [
         ("no-such-command-here -p {prompt}", PROBLEM, "no-such-command-here"),
-        ("sh -c true", OK, "sh is there"),
+        ("sh -c true", OK, "sh is installed"),
         ("openai:gpt-5-mini", PROBLEM, "OPENAI_API_KEY"),
     ],
 )
