@@ -175,7 +175,7 @@ def test_a_file_with_a_wrong_name_can_be_put_right(file: Path) -> None:
     file.parent.mkdir()
     file.write_text('user_nmae = "Mira"\nidle_minutes = 5\n[obsever]\nmodel = "a:b"\n')
     assert "user_nmae is not a setting; the nearest is user_name" in refused()
-    assert "obsever.model is no setting" in refused("unset", "user_nmae")  # one of two is not enough
+    assert "obsever.model is not a setting" in refused("unset", "user_nmae")  # one of two is not enough
     file.write_text('user_nmae = "Mira"\nidle_minutes = 5\n')
     done("unset", "user_nmae")
     assert file.read_text() == "idle_minutes = 5\n"
