@@ -85,7 +85,7 @@ def install(
 
 @app.command()
 def remove(agent: AgentName, yes: Yes = False) -> None:
-    """Remove the hooks; a file that was not changed since is restored byte for byte."""
+    """Remove the hooks; an unchanged file is restored byte for byte."""
     settings = settings_of_call()
     with one_sentence(CannotConnectError, code=MISUSED):
         named = agent_of(agent)

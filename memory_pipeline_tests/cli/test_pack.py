@@ -22,7 +22,7 @@ def test_it_says_when_it_is_rebuilt(tmp_path: Path) -> None:
     assert [found.stderr for found in (first, second, third)] == [
         "Rebuilt: there was none.\n",
         "",
-        "Rebuilt: asked for.\n",
+        "Rebuilt: requested.\n",
     ]
     assert [use["kind"] for _, use in uses(settings)] == ["pack", "pack"]
     assert memory_json(tmp_path, "context", "--pack", "--project", str(kiln), env=env)["rebuilt"] is None
