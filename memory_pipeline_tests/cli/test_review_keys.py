@@ -254,7 +254,7 @@ def test_a_proposal_that_was_decided_elsewhere_meanwhile_stays_as_it_was(home: P
         terminal.sees("1 of 3")
         assert memory(home, "review", "--reject", IDS[0]).returncode == 0
         terminal.press("aa")
-        terminal.sees(f"{IDS[0]} is rejected already")
+        terminal.sees(f"{IDS[0]} is already rejected")
         terminal.press("q")
         assert terminal.ends() == 0
     assert states(home) == ["rejected", "approved", "pending"]

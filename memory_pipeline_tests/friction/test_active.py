@@ -126,7 +126,7 @@ def everyday(lake: Lake) -> None:
     ("texts", "told"),
     [
         (["Use uv."] * 30, "The 30 observations of these days all say the same;"),
-        ([f"Use {n % 3}" for n in range(40)], "The 40 observations of these days say only 3 different things;"),
+        ([f"Use {n % 3}" for n in range(40)], "The 40 observations of these days have only 3 different texts;"),
         ([f"Use {n}" for n in range(40)], None),
         (["Use uv."] * 29, None),
     ],

@@ -46,7 +46,7 @@ def test_it_counts_from_the_first_showing(made: Workspace, days: int, is_told: b
     if is_told:
         since = NOW - timedelta(days=days)
         assert told(made) == (
-            f"2 proposals that wait: nobody has decided on any for {days} days, since {since:%Y-%m-%d}: "
+            f"2 pending proposals: nobody has decided on any for {days} days, since {since:%Y-%m-%d}: "
             "`memory review` takes a minute."
         )
 

@@ -100,7 +100,7 @@ def test_a_memory_that_is_gone_or_empty_is_named_with_the_way_back(
     if left is not None:
         path.write_bytes(left)
     (said,) = offenders(settings, lake)
-    assert said.startswith(f"{path} is {'gone' if left is None else 'empty'}, with 1 approved line: ")
+    assert said.startswith(f"{path} is {'missing' if left is None else 'empty'}, with 1 approved line: ")
     _, command, _, _, _ = said.split("`")
     subprocess.run(command, shell=True, check=True)
     assert path.read_bytes() == written

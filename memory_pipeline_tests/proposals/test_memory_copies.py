@@ -88,7 +88,7 @@ def test_without_any_copy_the_lines_come_back_from_what_is_on_record(
     story.mark(TABS, "x")
     story.run(2)
     assert ids(story) == {UV, FRIDAY, TABS}
-    assert "put back from what is on record" in caplog.text
+    assert "it was restored from what is on record" in caplog.text
 
 
 def test_a_line_that_is_in_no_copy_comes_back_too(story: Story) -> None:

@@ -116,7 +116,7 @@ def test_a_person_who_begins_the_log_anew_has_the_last_word(settings: Settings) 
     archive(settings)
     (settings.log_dir / f"{DAY}.md").write_text("New.")
     assert settings.daily_log(DAY) == settings.log_dir / f"{DAY}.md"
-    assert "something else" in archive(settings).stuck[DAY]
+    assert "already exists with other text" in archive(settings).stuck[DAY]
 
 
 class Killed(BaseException):
