@@ -337,7 +337,7 @@ def test_a_workspace_without_anything_says_what_to_do(tmp_path: Path, encoder: F
     settings, _ = new_workspace(tmp_path)
     results = search(settings, "redis")
     assert results.hits == () and not results.is_likely
-    assert "`memory run` does it" in results.notes[0]
+    assert "`memory run` indexes it" in results.notes[0]
 
 
 def test_while_a_run_holds_the_index_the_tables_answer(opened: Workspace, encoder: FakeEncoder) -> None:
