@@ -92,7 +92,7 @@ def _answer(folder: str, agent: str, event: str, payload: dict[str, Any]) -> str
 
 
 def _known(folder: str, cwd: object) -> dict[str, Any] | None:
-    """What is known of the project of a folder, by the file of the folder or of the nearest one above it in the same
+    """The rules and hints of a folder's project, by the file of the folder or of the nearest one above it in the same
     repository; of an unknown folder the rules for every project."""
     while isinstance(cwd, str) and cwd.startswith("/"):
         found = _read(folder, f"{zlib.crc32(cwd.encode('utf-8', 'replace')):08x}.json")
