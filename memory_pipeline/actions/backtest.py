@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
 
 import polars as pl
 
-from memory_pipeline.actions.checks import Check
-from memory_pipeline.agents.kit.tool_calls import SHELL_TOOLS, violates
-from memory_pipeline.friction.attempts import TOOL, command_of, place_of_call
+from memory_pipeline.friction.attempts import TOOL
+from memory_pipeline.friction.checks import Check, arguments_of
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.text.sentences import clip
 
@@ -33,18 +31,6 @@ class PastCall:
     tool: str
     text: str
     """Tool and arguments, `name(key=value, …)`."""
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """The command or the file of the call, as far as it is stored."""
-        if self.tool.lower() in SHELL_TOOLS:
-            return {"command": command} if (command := command_of(self.text)) else {}
-        path = place_of_call(self.text)
-        return ({"path": path} if path else {}) | {"input": self.text.partition("(")[2]}  # which may be a patch
-
-    def breaks(self, check: Check) -> bool:
-        """Whether the check would have stopped it."""
-        return violates(check.data, self.tool, self.arguments)
 
 
 @dataclass(frozen=True)
@@ -77,10 +63,10 @@ def past_calls(lake: Lake) -> Iterator[PastCall]:
 def back_test(check: Check, project: str | None, calls: list[PastCall]) -> BackTest:
     """The result for a rule of a project, or of all projects if it names none."""
     own = [call for call in calls if project is None or call.project in (project, None)]
-    return BackTest(tuple(call for call in own if call.breaks(check)), len(own))
+    return BackTest(tuple(call for call in own if check.stops(call.tool, call.text)), len(own))
 
 
 def describe(call: PastCall) -> str:
     """The call on one line."""
-    arguments = call.arguments
+    arguments = arguments_of(call.tool, call.text)
     return clip(" ".join(str(arguments.get("command") or arguments.get("path") or call.text).split()), MAX_SHOWN)

@@ -14,13 +14,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from memory_pipeline.actions.rules import Rule
-from memory_pipeline.agents.hooks import hooked
+from memory_pipeline.agents.hooks import actions_dir, hooked
 from memory_pipeline.agents.kit.tool_calls import commands_in, signature
 from memory_pipeline.friction.active import active_patterns, last_day_looked_at
 from memory_pipeline.friction.patterns import CONFIGURATION_DRIFT, RECURRING_FAILURE, TOOL_MISUSE
@@ -38,10 +37,6 @@ MAX_SIGNATURES = 20
 _HEAD = re.compile(r"`([^`]+)`")
 _CURE = re.compile(r"(?:run `(?P<run>[^`]+)` first|[Uu]se `(?P<use>[^`]+)`|`(?P<helped>[^`]+)` helped)")
 """The forms in which `friction.failures` names a cure or a replacement."""
-
-
-def actions_dir(settings: Settings) -> Path:
-    return settings.workspace / "connections" / "actions"
 
 
 def has_hooks(settings: Settings) -> bool:

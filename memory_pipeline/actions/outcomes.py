@@ -6,57 +6,26 @@ contradicted if the call succeeded before which it was shown. Nothing is claimed
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date
 from typing import Literal, get_args
 
 import polars as pl
 
-from memory_pipeline.actions.backtest import PastCall
-from memory_pipeline.actions.files import actions_dir, known_hints
+from memory_pipeline.actions.files import known_hints
 from memory_pipeline.actions.rules import Rule
 from memory_pipeline.agents.kit.tool_calls import runs
 from memory_pipeline.friction.attempts import ASSISTANT, Attempt, Turn, attempts
+from memory_pipeline.friction.observed import CLOCKS
+from memory_pipeline.friction.shown import ShownLine, shown_lines
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.settings import Settings
 
 Outcome = Literal["followed", "ignored", "contradicted", "open"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 """`open` if the session is not read yet, or nothing after the line is known of the rule."""
-SHOWN = "shown.jsonl"
 MAX_TEXT = 2_000
-CLOCKS = timedelta(seconds=2)
-"""How far the record of a hook, in whole seconds, may be from the time of its call in the transcript."""
-
-
-@dataclass(frozen=True)
-class ShownLine:
-    """A line that a session was shown, or a call that a rule stopped or would have stopped."""
-
-    at: datetime
-    session_id: str
-    line_id: str
-    """The id of the rule or of the pattern."""
-    shown_as: str
-    """`hint`, or the mode of the rule: `observe`, `ask` or `deny`."""
-    event: str
-    """`before` the call, or `after` it."""
-
-
-def shown_lines(settings: Settings) -> Iterator[ShownLine]:
-    """The record of the hooks, oldest first. Unreadable entries are skipped."""
-    for name in (f"{SHOWN}.1", SHOWN):
-        with suppress(OSError):
-            for line in (actions_dir(settings) / name).read_bytes().splitlines():
-                with suppress(ValueError, TypeError, KeyError):
-                    entry = json.loads(line)
-                    at = datetime.fromisoformat(entry["at"])
-                    named = (entry["session"], entry["id"], entry["as"], entry.get("event", "before"))
-                    yield ShownLine(at, *map(str, named))
 
 
 def outcomes(settings: Settings, lake: Lake, rules: Iterable[Rule]) -> list[tuple[ShownLine, Outcome]]:
@@ -99,7 +68,7 @@ def _outcome(
     """The outcome by the calls of the kind that the line warns of: the one that it was shown for, and those since."""
     rule, wanted = checks.get(line.line_id), words.get(line.line_id)
     if rule and (check := rule.check):
-        own = [call for call in calls if _past(call).breaks(check)]
+        own = [call for call in calls if check.stops(call.call.tool, call.call.text)]
     elif wanted:
         own = [call for call in calls if call.command and runs(call.command, wanted)]
     else:
@@ -112,10 +81,6 @@ def _outcome(
     if line.event == "before" and shown_for and not shown_for.has_failed:
         return "contradicted"
     return "ignored" if any(call.has_failed for call in since) else "followed"
-
-
-def _past(call: Attempt) -> PastCall:
-    return PastCall(call.call.day, call.call.session_id, None, call.call.tool, call.call.text)
 
 
 def _sessions(lake: Lake, wanted: Mapping[str, list[ShownLine]]) -> Iterator[tuple[str, list[Turn]]]:

@@ -14,8 +14,9 @@ from datetime import date
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
-from memory_pipeline.actions.checks import Check, check_for
 from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.friction.checks import Check, check_for
+from memory_pipeline.friction.rules import handwritten_id
 from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.settings import Settings
 
@@ -57,7 +58,7 @@ def rules_of(settings: Settings, lines: Iterable[ApprovedLine]) -> list[Rule]:
     """The lines with their checks and modes, in order. Raises `RuleError` for an unreadable list of modes."""
     modes, found = _modes(settings), list[Rule]()
     for line in lines:
-        rule_id = line.line_id or f"l-{_digest(f'{line.project} {line.text}')}"
+        rule_id = line.line_id or handwritten_id(line.text, line.project)
         check, own = check_for(line.text), (rule_id, line.text, line.project, line.since)
         if isinstance(check, Check):
             mode, tested = modes.get(rule_id, ("hint", ""))

@@ -9,7 +9,7 @@ import dagster as dg
 import polars as pl
 from dagster_duckdb import DuckDBResource
 
-from memory_pipeline.actions.outcomes import OUTCOMES, outcomes, shown_lines
+from memory_pipeline.actions.outcomes import OUTCOMES, outcomes
 from memory_pipeline.days import day_of
 from memory_pipeline.defs.check_results import check_by_day
 from memory_pipeline.defs.orchestration import LOOKS_BACK, MODEL_RETRY, markdown_table, run_stage, table_spec
@@ -17,6 +17,7 @@ from memory_pipeline.defs.partitions import daily_partitions, lookback_dep
 from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.friction.active import Pattern, Window, active_patterns, why_none
 from memory_pipeline.friction.evaluation import judge_evidence
+from memory_pipeline.friction.shown import shown_lines
 from memory_pipeline.friction.stage import INPUTS, VERSION, FrictionStage
 from memory_pipeline.lake.rows import FrictionRow, typed_rows
 from memory_pipeline.markdown.escaping import escaped

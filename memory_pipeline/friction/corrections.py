@@ -10,8 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from memory_pipeline.friction.checks import Check, check_for
 from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.friction.messages import age, bare
+from memory_pipeline.friction.observed import Violation, with_violations
 from memory_pipeline.friction.patterns import (
     AGENTS_FILE,
     HARD_RULES,
@@ -47,11 +49,18 @@ class Grouped(NamedTuple):
     over: Mapping[Rule, Sequence[FrictionEvent]]
 
 
-def patterns_of(events: Sequence[FrictionEvent], rules: Sequence[Rule], by_model: Grouped | None) -> list[Pattern]:
-    """The patterns in the remarks of users, grouped by a model, else by nearly identical words."""
+def patterns_of(
+    events: Sequence[FrictionEvent],
+    rules: Sequence[Rule],
+    by_model: Grouped | None,
+    observed: Sequence[Violation] = (),
+) -> list[Pattern]:
+    """The patterns in the remarks of users, grouped by a model, else by nearly identical words, and in the violations
+    that hooks observed."""
     found = by_model or by_words(events, rules)
+    seen = [violation for violation in observed if violation.rule not in found.over]
     of_lines = [
-        *(_violation_pattern(rule, members) for rule, members in found.broken.items()),
+        *(_violation_pattern(rule, members) for rule, members in with_violations(found.broken, seen).items()),
         *(over_since(rule, members) for rule, members in found.over.items()),
     ]
     claimed = {m.event_id for p in of_lines for m in p.members}
@@ -132,7 +141,9 @@ def _violation_pattern(rule: Rule, members: Sequence[FrictionEvent]) -> Pattern:
     title = f"A rule of {rule.name} is still broken, in {times} sessions since: “{clip(rule.text, 90)}”"
     quote = clip(rule.text, MAX_LINE)
     if rule.name == MEMORY_FILE:
-        return Pattern(RULE_VIOLATED, title, AGENTS_FILE, tuple(members), adds=quote)
+        is_checked = isinstance(check_for(rule.text), Check)
+        note = f"or let code hold it: `memory agents rules set {rule.line_id} deny`" if is_checked else ""
+        return Pattern(RULE_VIOLATED, title, AGENTS_FILE, tuple(members), adds=quote, note=note)
     said = (rule.text, *(m.text for m in members))
     names = sorted({word for text in said for name in gives_up(text) for word in name})
     if names:

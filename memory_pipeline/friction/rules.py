@@ -22,6 +22,7 @@ from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.lake.rows import WatchedRuleRow, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.redaction.forgotten import Forgotten
 from memory_pipeline.scope import noted, without_note
 from memory_pipeline.sessions.catalogue import Catalogue
@@ -40,6 +41,7 @@ INJECTED = "injected"
 """The role of text that a harness inserted into a session."""
 _DATED = re.compile(r"\((?P<day>\d{4}-\d\d-\d\d)\)\s*")
 """The date at the beginning of a promoted line of MEMORY.md."""
+_BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])[ \t]+")
 _ID = re.compile(r"<!-- ([pf]-\d{8}-\d{3,}) -->")
 _COMMENT = re.compile(r"<!--.*?-->", re.S)
 _GIVEN = re.compile(r"#? ?AGENTS\.md instructions for (?P<folder>\S[^\n]*)\n|<INSTRUCTIONS>|# claudeMd", re.I)
@@ -55,6 +57,8 @@ class Rule:
     since: date
     project: str | None = None
     """The project that a line of MEMORY.md names."""
+    line_id: str | None = None
+    """The id of the line of MEMORY.md; its other sentences have the same."""
 
     def reaches(self, event: FrictionEvent) -> bool:
         """Whether the rule applied where and when the event happened."""
@@ -151,12 +155,14 @@ class MemoryLine(NamedTuple):
 
     start: int
     text: str
-    """The text without date, project and id."""
+    """The text of the sentence, without date, project and id."""
     proposal_id: str | None
     promoted: date | None
     dated: date | None
     """The date at its beginning."""
     project: str | None
+    handwritten_id: str
+    """The id of the whole line if it has no proposal."""
 
 
 def memory_lines(text: str, promoted: Mapping[str, date]) -> Iterator[MemoryLine]:
@@ -168,7 +174,14 @@ def memory_lines(text: str, promoted: Mapping[str, date]) -> Iterator[MemoryLine
         since = promoted.get(named[1] if named else _plain(bare))
         day = date.fromisoformat(dated["day"]) if dated and _is_date(dated["day"]) else None
         project = noted(_COMMENT.sub("", text[start:end]).rstrip())  # the note is behind the last sentence
-        yield MemoryLine(start, bare, named[1] if named else None, since, day, project)
+        whole = one_line(_COMMENT.sub(" ", _BULLET.sub("", text[text.rfind("\n", 0, start) + 1 : end])))
+        line_id = handwritten_id(without_note(_DATED.sub("", whole, count=1)), project)
+        yield MemoryLine(start, bare, named[1] if named else None, since, day, project, line_id)
+
+
+def handwritten_id(text: str, project: str | None) -> str:
+    """The id of a line of MEMORY.md without a proposal, given its text on one line."""
+    return f"l-{hashlib.sha256(f'{project} {text}'.encode('utf-8', 'replace')).hexdigest()[:8]}"
 
 
 def promotion_days(lake: Lake) -> dict[str, date]:
@@ -196,7 +209,7 @@ def _rules_in_files(
     for text, day in _read(memory, day_of):
         for line in memory_lines(text, promoted):
             since = line.promoted or min(day, line.dated or day)
-            yield Rule(memory.name, line.text, since, line.project)
+            yield Rule(memory.name, line.text, since, line.project, line.proposal_id or line.handwritten_id)
     for path in sorted(_files(folders)):
         for text, day in _read(path, day_of):
             yield from (Rule(f"{path}", line, day) for line in rules_in(text))

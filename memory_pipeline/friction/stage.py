@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import polars as pl
 
-from memory_pipeline.days import lookback
+from memory_pipeline.days import day_of, lookback
 from memory_pipeline.friction.active import points_in
 from memory_pipeline.friction.attempts import TOOL, USER, Turn
 from memory_pipeline.friction.identity import numbered
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from memory_pipeline.friction import failures, flapping, lookups
     from memory_pipeline.friction.asking import Asking
     from memory_pipeline.friction.events import FrictionEvent
+    from memory_pipeline.friction.observed import Violation
+    from memory_pipeline.friction.shown import ShownLine
 
 Connect = Callable[[], "AbstractContextManager[duckdb.DuckDBPyConnection]"]
 """A function that opens the query engine."""
@@ -64,6 +66,7 @@ class FrictionInput:
     looked_up: list[lookups.Lookup] = field(default_factory=list)
     answers: list[flapping.Answer] = field(default_factory=list)
     rules: list[Rule] = field(default_factory=list)
+    observed: list[Violation] = field(default_factory=list)
 
 
 class FrictionStage:
@@ -94,13 +97,24 @@ class FrictionStage:
         self._rules = self._rules or RuleBook(self.workspace, datetime.now(self.settings.zone).date())
         return self._rules
 
+    @cached_property
+    def _recorded(self) -> list[ShownLine]:
+        """The lines of MEMORY.md that hooks showed or held, oldest first."""
+        from memory_pipeline.friction.shown import shown_lines
+
+        known = {rule.line_id for rule in self.rules.present.values()}
+        return [line for line in shown_lines(self.settings) if line.line_id in known]
+
     def days_read(self, day: date) -> list[date]:
         return lookback(day, self.settings.lookback_days)
 
     def fingerprint(self, day: date) -> str:
         days = self.days_read(day)
         inputs = [self.lake.digest(t, days) for t in INPUTS]
-        return fingerprint_of(VERSION, self.settings.friction_min_points, *inputs, self.rules.fingerprint(day))
+        zone = self.settings.zone
+        observed = [f"{line}" for line in self._recorded if days[0] <= day_of(line.at, zone) <= day]
+        rules = self.rules.fingerprint(day)
+        return fingerprint_of(VERSION, self.settings.friction_min_points, *inputs, rules, *observed)
 
     def build(self, day: date) -> Built:
         """The rows of the day; if retention deleted its patterns, only the rows that were kept."""
@@ -122,20 +136,30 @@ class FrictionStage:
         """The remarks, failures and look-ups of these days, and the rules known before the day."""
         from memory_pipeline.friction import failures, flapping, lookups
         from memory_pipeline.friction.messages import messages_in, standing
+        from memory_pipeline.friction.observed import violations_in
 
         found = FrictionInput()
         given: dict[str, Rule] = {rule.rule_id: rule for rule in self.rules.before(day)}
         observed = _by_session(self.lake.read("observations", days))
+        recorded: dict[str, list[ShownLine]] = {}
+        for line in self._recorded:
+            recorded.setdefault(line.session_id, []).append(line)
+        of_line: dict[str | None, list[Rule]] = {}
+        for rule in self.rules.present.values():
+            of_line.setdefault(rule.line_id, []).append(rule)
         for session_id, turns, quoted, cwd, project in self.sessions(days):
             found.said += messages_in(turns, observed.get(session_id, []), quoted, cwd, project)
             found.failed += failures.failures_in(turns, cwd, project)
             found.looked_up += lookups.lookups_in(turns, cwd, project)
             found.answers += flapping.answers_in(turns, cwd, project)
+            found.observed += violations_in(turns, recorded.get(session_id, ()), of_line, cwd, project)
             for rule in given_in(turns, cwd):
                 if rule.rule_id not in given or rule.since < given[rule.rule_id].since:
                     given[rule.rule_id] = rule
         found.said = standing(found.said)
         found.rules = list(given.values())
+        stopped = {violation.stopped for violation in found.observed}
+        found.failed = [failure for failure in found.failed if failure.event.event_id not in stopped]
         return found
 
     def _patterns(self, day: date, days: list[date]) -> tuple[list[Pattern], dict[str, Any]]:
@@ -146,7 +170,7 @@ class FrictionStage:
         given = self.input_of(day, days)
         grouped = by_model(self._asking, given.said, given.rules, day)
         found = [
-            *corrections.patterns_of(given.said, given.rules, grouped),
+            *corrections.patterns_of(given.said, given.rules, grouped, given.observed),
             *failures.patterns_of(given.failed),
             *lookups.patterns_of(given.looked_up),
             *flapping.patterns_of(given.answers),
@@ -157,6 +181,7 @@ class FrictionStage:
             "failures": len(given.failed),
             "lookups": len(given.looked_up),
             "rules": len(given.rules),
+            "observed_violations": len(given.observed),
         }
         if grouped and any(grouped):
             notes["put_together_by"] = self._asking.model

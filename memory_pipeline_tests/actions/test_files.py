@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.actions.backtest import PastCall, back_test, past_calls
-from memory_pipeline.actions.checks import Check, check_for
-from memory_pipeline.actions.files import actions_dir, remove_files, write_files
+from memory_pipeline.actions.backtest import PastCall, back_test, describe, past_calls
+from memory_pipeline.actions.files import remove_files, write_files
 from memory_pipeline.actions.rules import RuleError, set_mode
 from memory_pipeline.agents.agents import BY_NAME
-from memory_pipeline.agents.hooks import install
+from memory_pipeline.agents.hooks import actions_dir, install
 from memory_pipeline.agents.kit.tool_calls import signature
+from memory_pipeline.friction.checks import Check, check_for
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.shown_to_agents import approved_rules, refresh_agents
 from memory_pipeline.settings import Settings
@@ -170,10 +170,10 @@ def test_the_calls_that_a_check_would_have_stopped(settings: Settings) -> None:
     push, glaze = check_for("Never run `git push --force`."), check_for("Never edit `glaze.lock`.")
     assert isinstance(push, Check) and isinstance(glaze, Check)
     found = back_test(push, "kiln", past)
-    assert [call.arguments["command"] for call in found.stopped] == ["git push --force", "git push origin --force"]
+    assert [describe(call) for call in found.stopped] == ["git push --force", "git push origin --force"]
     assert found.calls == 5 and not found.is_too_broad, "too few calls to say so"
     assert back_test(push, "kiln", past * 4).is_too_broad
-    assert [call.arguments["path"] for call in back_test(glaze, None, past).stopped] == ["/src/kiln/glaze.lock"]
+    assert [describe(call) for call in back_test(glaze, None, past).stopped] == ["/src/kiln/glaze.lock"]
     patch = PastCall(DAY, "s2", "kiln", "apply_patch", "apply_patch(*** Begin Patch\n*** Update File: glaze.lock\n)")
-    assert patch.breaks(glaze) and not patch.breaks(push)
+    assert glaze.stops(patch.tool, patch.text) and not push.stops(patch.tool, patch.text)
     assert back_test(push, "shed", past[4:]).calls == 0

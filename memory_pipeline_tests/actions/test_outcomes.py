@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.actions.files import actions_dir
-from memory_pipeline.actions.outcomes import Outcome, describe, outcomes, shown_lines, unheeded
+from memory_pipeline.actions.outcomes import Outcome, describe, outcomes, unheeded
+from memory_pipeline.agents.hooks import actions_dir
+from memory_pipeline.friction.shown import shown_lines
 from memory_pipeline.proposals.shown_to_agents import approved_rules
 from memory_pipeline.settings import Settings
 from memory_pipeline_tests.rows import at, say, workspace

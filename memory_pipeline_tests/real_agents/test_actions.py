@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.actions.files import actions_dir
 from memory_pipeline.agents import hooks
 from memory_pipeline.agents.agents import BY_NAME
+from memory_pipeline.agents.hooks import actions_dir
 from memory_pipeline.agents.kit.tool_calls import signature
 from memory_pipeline_tests.real_agents.model_server import Say
 from memory_pipeline_tests.real_agents.test_connections import Connected, connected  # noqa: F401 - a fixture

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from memory_pipeline.actions.files import actions_dir
+from memory_pipeline.agents.hooks import actions_dir
 from memory_pipeline.embeddings.health import set_aside_files
 from memory_pipeline.llm.cache import AnswerCache, answers_dir
 from memory_pipeline.markdown.safe_write import write_atomically

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory_pipeline.actions.checks import ASKS, CONDITION, NOTHING_NAMED, UNCLEAR, check_for
+from memory_pipeline.friction.checks import ASKS, CONDITION, NOTHING_NAMED, UNCLEAR, check_for
 from memory_pipeline_tests.cases import each
 
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memory_pipeline.agents.kit.tool_calls import commands_in
-from memory_pipeline.friction.attempts import PROGRAMS
+from memory_pipeline.agents.kit.tool_calls import SHELL_TOOLS, commands_in, violates
+from memory_pipeline.friction.attempts import PROGRAMS, command_of, place_of_call
 from memory_pipeline.text.languages.cues import cues_of
 from memory_pipeline.text.phrases import Cues, word_list
 from memory_pipeline.text.similarity import carries_content, words
@@ -99,6 +99,10 @@ class Check:
             "paths": list(self.paths),
         }
 
+    def stops(self, tool: str, call: str) -> bool:
+        """Whether it would stop a stored call, `name(key=value, …)`."""
+        return violates(self.data, tool, arguments_of(tool, call))
+
     def __str__(self) -> str:
         commands = " or ".join(f"`{' '.join(command)}`" for command in self.commands)
         if self.kind == "edit":
@@ -106,6 +110,14 @@ class Check:
         if self.kind == "flag":
             return f"{commands} always has `{self.flag}`"
         return f"{commands} is never run" + (f"; `{self.instead}` is" if self.instead else "")
+
+
+def arguments_of(tool: str, call: str) -> dict[str, Any]:
+    """The command or the file of a stored call, as far as it is stored."""
+    if tool.lower() in SHELL_TOOLS:
+        return {"command": command} if (command := command_of(call)) else {}
+    path = place_of_call(call)
+    return ({"path": path} if path else {}) | {"input": call.partition("(")[2]}  # which may be a patch
 
 
 def check_for(rule: str) -> Check | str:
