@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import polars as pl
 
@@ -28,7 +28,16 @@ OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 MAX_TEXT = 2_000
 
 
-def outcomes(settings: Settings, lake: Lake, rules: Iterable[Rule]) -> list[tuple[ShownLine, Outcome]]:
+class Seen(NamedTuple):
+    """A line that was shown as a hint."""
+
+    line: ShownLine
+    outcome: Outcome
+    call: Turn | None = None
+    """The call that ignored or contradicted it."""
+
+
+def outcomes(settings: Settings, lake: Lake, rules: Iterable[Rule]) -> list[Seen]:
     """Each line that was shown as a hint, with its outcome."""
     hints = [line for line in shown_lines(settings) if line.shown_as == "hint"]
     by_session: defaultdict[str, list[ShownLine]] = defaultdict(list)
@@ -36,35 +45,36 @@ def outcomes(settings: Settings, lake: Lake, rules: Iterable[Rule]) -> list[tupl
         by_session[line.session_id].append(line)
     checks = {rule.rule_id: rule for rule in rules if rule.check}
     words = {hint["id"]: hint["words"] for hint in known_hints(settings)}
-    found: dict[ShownLine, Outcome] = {}
+    found: dict[ShownLine, Seen] = {}
     for session_id, turns in _sessions(lake, by_session):
         calls = attempts(turns)
         for line in by_session[session_id]:
             found[line] = _outcome(line, calls, checks, words)
-    return [(line, found.get(line, "open")) for line in hints]
+    return [found.get(line) or Seen(line, "open") for line in hints]
 
 
 MIN_UNHEEDED = 3
 """Number of times a line was ignored or contradicted from which it deserves another look."""
 
 
-def unheeded(found: Iterable[tuple[ShownLine, Outcome]]) -> dict[str, int]:
-    """The lines that were ignored or contradicted so often that they deserve another look, with the number of times."""
-    times = Counter(line.line_id for line, outcome in found if outcome in ("ignored", "contradicted"))
-    return {line_id: number for line_id, number in times.items() if number >= MIN_UNHEEDED}
+def unheeded(found: Iterable[Seen]) -> dict[str, list[Turn]]:
+    """The lines that were ignored or contradicted so often that they deserve another look, with the calls."""
+    calls = defaultdict[str, list[Turn]](list)
+    for seen in found:
+        if seen.call:
+            calls[seen.line.line_id].append(seen.call)
+    return {line_id: own for line_id, own in calls.items() if len(own) >= MIN_UNHEEDED}
 
 
-def describe(found: Iterable[tuple[ShownLine, Outcome]]) -> str:
+def describe(found: Iterable[Seen]) -> str:
     """The number of lines that were shown, and of each outcome; empty if none was shown."""
-    times = Counter(outcome for _, outcome in found)
+    times = Counter(seen.outcome for seen in found)
     total = times.total()
     known = [f"{times[outcome]} {outcome}" for outcome in OUTCOMES if times[outcome]]
     return f"{total} shown" + (f": {', '.join(known)}" if known else "") if total else ""
 
 
-def _outcome(
-    line: ShownLine, calls: list[Attempt], checks: Mapping[str, Rule], words: Mapping[str, list[str]]
-) -> Outcome:
+def _outcome(line: ShownLine, calls: list[Attempt], checks: Mapping[str, Rule], words: Mapping[str, list[str]]) -> Seen:
     """The outcome by the calls of the kind that the line warns of: the one that it was shown for, and those since."""
     rule, wanted = checks.get(line.line_id), words.get(line.line_id)
     if rule and (check := rule.check):
@@ -72,15 +82,16 @@ def _outcome(
     elif wanted:
         own = [call for call in calls if call.command and runs(call.command, wanted)]
     else:
-        return "open"
+        return Seen(line, "open")
     until = line.at + CLOCKS
     since = [call for call in own if call.call.at > until]
     if rule:
-        return "ignored" if since else "followed"
+        return Seen(line, "ignored", since[0].call) if since else Seen(line, "followed")
     shown_for = next((call for call in reversed(own) if call.call.at <= until), None)
     if line.event == "before" and shown_for and not shown_for.has_failed:
-        return "contradicted"
-    return "ignored" if any(call.has_failed for call in since) else "followed"
+        return Seen(line, "contradicted", shown_for.call)
+    again = next((call for call in since if call.has_failed), None)
+    return Seen(line, "ignored", again.call) if again else Seen(line, "followed")
 
 
 def _sessions(lake: Lake, wanted: Mapping[str, list[ShownLine]]) -> Iterator[tuple[str, list[Turn]]]:

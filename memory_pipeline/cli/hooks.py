@@ -121,16 +121,16 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         shown = outcomes(settings, lake, approved_rules(settings, lake))
     except RuleError as error:
         shown, lines = [], [*lines, f"{error}"]
-    times = Counter(outcome for _, outcome in shown)
+    times, again = Counter(seen.outcome for seen in shown), {i: len(own) for i, own in unheeded(shown).items()}
     if as_json:
-        data = {"agents": state, "log": str(log), "last_problems": lines, "hints": times, "unheeded": unheeded(shown)}
+        data = {"agents": state, "log": str(log), "last_problems": lines, "hints": times, "unheeded": again}
         print_json(data)
         return
     for name, how in state.items():
         say_pair(name, how)
     if shown:
         say_pair("hints on tool calls", describe_outcomes(shown))
-    for line_id, number in unheeded(shown).items():
+    for line_id, number in again.items():
         say_pair("not heeded", f"{line_id}, {number} times; `memory why {line_id}` shows it, to change or strike it")
     for line in lines:
         say_pair("problem", line)

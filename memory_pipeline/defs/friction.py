@@ -94,7 +94,7 @@ def _hints(workspace: Workspace, day: date) -> dict[str, int]:
     if not of_day:
         return {}
     found = outcomes(workspace.settings, workspace.lake, rules)
-    times = Counter(outcome for line, outcome in found if day_of(line.at, zone) == day)
+    times = Counter(seen.outcome for seen in found if day_of(seen.line.at, zone) == day)
     violations = sum(line.shown_as != "hint" for line in of_day)
     return {f"hints_{outcome}": times[outcome] for outcome in OUTCOMES} | {"rule_violations": violations}
 

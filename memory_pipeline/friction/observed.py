@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import NamedTuple
 
-from memory_pipeline.friction.attempts import Attempt, Turn, attempts
+from memory_pipeline.friction.attempts import Turn, attempts
 from memory_pipeline.friction.checks import Check, check_for
 from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.friction.patterns import MIN_SESSIONS
@@ -50,7 +50,7 @@ def violations_in(
             if own and own[-1].call.message_id not in taken:
                 taken.add(own[-1].call.message_id)
                 stopped = own[-1].result.message_id if line.shown_as in ("ask", "deny") else None
-                yield Violation(rule, _event(own[-1], cwd, project), stopped)
+                yield Violation(rule, event_of(own[-1].call, cwd, project), stopped)
             break
 
 
@@ -61,8 +61,8 @@ def _checked(rules: Sequence[Rule]) -> Iterator[tuple[Rule, Check]]:
             yield rule, check
 
 
-def _event(attempt: Attempt, cwd: str | None, project: str | None) -> FrictionEvent:
-    call = attempt.call
+def event_of(call: Turn, cwd: str | None, project: str | None) -> FrictionEvent:
+    """A call as an event."""
     span = (call.message_id, 0, len(call.text))
     return FrictionEvent(call.message_id, call.day, call.session_id, call.at, call.text, (span,), cwd, project)
 

@@ -223,12 +223,12 @@ class FrictionStage:
         continues."""
         from memory_pipeline.friction.writing import written
 
-        row = _row_of(day, pattern, known, self.settings.owner)
+        row = row_of(day, pattern, known, self.settings.owner)
         if isinstance(known, str):
             rewritten = written(pattern, self._asking, day)
             if rewritten is None:
                 return row
-            own = _row_of(day, rewritten, known, self.settings.owner)
+            own = row_of(day, rewritten, known, self.settings.owner)
             return {**own, "written_by": self._asking.model, "template": pattern.title}
         if known["written_by"] is None:
             return row
@@ -291,7 +291,8 @@ def _by_session(observations: pl.DataFrame) -> dict[str, list[ObservationRow]]:
     return found
 
 
-def _row_of(day: date, pattern: Pattern, known: FrictionRow | str, owner: str) -> FrictionRow:
+def row_of(day: date, pattern: Pattern, known: FrictionRow | str, owner: str) -> FrictionRow:
+    """The row of a pattern, given its new id or the row that it continues."""
     spans = [span for member in pattern.members for span in member.evidence]
     before = None if isinstance(known, str) else known
     return {

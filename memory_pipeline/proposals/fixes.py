@@ -26,6 +26,7 @@ from memory_pipeline.proposals.events import EXPIRED, INVALID, PENDING, SUPERSED
 from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
 from memory_pipeline.proposals.quoted_change import ADDS, REMOVES, Change
 from memory_pipeline.proposals.remembering import says_same
+from memory_pipeline.proposals.unheeded import unheeded_lines
 from memory_pipeline.scope import without_note
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip
@@ -41,13 +42,16 @@ MEMORY_FILE = "MEMORY.md"
 
 
 def new_fixes(workspace: Workspace, log: ProposalLog, now: datetime) -> list[NewFix]:
-    """The fixes to offer: active patterns that were never offered, the most severe first, within the limit of today."""
+    """The fixes to offer, within the limit of today: active patterns that were never offered, the most severe first,
+    then approved lines that agents do not heed."""
     known = log.table("friction_fixes")
-    today = known.filter(pl.col("day") == day_of(now, workspace.settings.zone)).height
+    day = day_of(now, workspace.settings.zone)
+    today = known.filter(pl.col("day") == day).height
     if today >= MAX_A_DAY:
         return []
     offered = set(known["proposal_id"])
     fresh = [p for p in living_patterns(workspace) if is_fix(p["pattern_id"]) and p["pattern_id"] not in offered]
+    fresh += unheeded_lines(workspace, known, day)
     if not fresh:
         return []
     memory = workspace.settings.memory_file
