@@ -11,7 +11,7 @@ import json
 import re
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
 from typing import Any
@@ -19,7 +19,7 @@ from typing import Any
 import polars as pl
 
 from memory_pipeline.actions.rules import Rule
-from memory_pipeline.agents.hooks import actions_dir, hooked
+from memory_pipeline.agents.hooks import hooked
 from memory_pipeline.agents.kit.tool_calls import commands_in, signature
 from memory_pipeline.friction.active import active_patterns, last_day_looked_at
 from memory_pipeline.friction.patterns import CONFIGURATION_DRIFT, RECURRING_FAILURE, TOOL_MISUSE
@@ -44,11 +44,14 @@ def has_hooks(settings: Settings) -> bool:
     return any(entry.actions for entry in hooked(settings).values())
 
 
-def write_files(settings: Settings, lake: Lake, rules: Iterable[Rule]) -> None:
-    """Write the files that have changed, and remove those of projects without any line. Raises OSError."""
-    folder = actions_dir(settings)
+def write_files(settings: Settings, lake: Lake, rules: Iterable[Rule], outcomes: Mapping[str, Any]) -> None:
+    """Write the files that have changed, and remove those of projects without any line. ``outcomes`` are those of the
+    lines shown so far, by id. Raises OSError."""
+    folder = settings.actions_dir
     folder.mkdir(parents=True, exist_ok=True)
     wanted = _files(settings, lake, [rule for rule in rules if rule.check is not None])
+    if outcomes:
+        wanted[settings.outcomes_file.name] = dict(outcomes)
     for path in folder.glob("*.json"):
         if path.name not in wanted:
             path.unlink()
@@ -62,7 +65,7 @@ def write_files(settings: Settings, lake: Lake, rules: Iterable[Rule]) -> None:
 
 def known_hints(settings: Settings) -> Iterator[dict[str, Any]]:
     """The hints of all projects about commands and errors, as they are stored now."""
-    for path in sorted(actions_dir(settings).glob("p-*.json")):
+    for path in sorted(settings.actions_dir.glob("p-*.json")):
         with suppress(OSError, ValueError, KeyError):
             known = json.loads(path.read_bytes())
             yield from known["before"]
@@ -71,10 +74,10 @@ def known_hints(settings: Settings) -> Iterator[dict[str, Any]]:
 
 def remove_files(settings: Settings) -> None:
     """Remove the files, as no agent has the hook any more; the record of what was shown stays. Raises OSError."""
-    for path in actions_dir(settings).glob("*.json"):
+    for path in settings.actions_dir.glob("*.json"):
         path.unlink()
     with suppress(OSError):  # the record of what was shown
-        actions_dir(settings).rmdir()
+        settings.actions_dir.rmdir()
 
 
 def _files(settings: Settings, lake: Lake, rules: Sequence[Rule]) -> dict[str, dict[str, Any]]:

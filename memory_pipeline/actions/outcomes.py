@@ -6,17 +6,21 @@ contradicted if the call succeeded before which it was shown. Nothing is claimed
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import date
+from contextlib import suppress
+from datetime import date, datetime, timedelta
 from typing import Literal, NamedTuple, get_args
 
 import polars as pl
 
-from memory_pipeline.actions.files import known_hints
+from memory_pipeline.actions.files import KINDS, known_hints
 from memory_pipeline.actions.rules import Rule
 from memory_pipeline.agents.kit.tool_calls import runs
-from memory_pipeline.friction.attempts import ASSISTANT, Attempt, Turn, attempts
+from memory_pipeline.days import day_of
+from memory_pipeline.friction.active import active_patterns
+from memory_pipeline.friction.attempts import ASSISTANT, TOOL, Attempt, Turn, attempts
 from memory_pipeline.friction.observed import CLOCKS
 from memory_pipeline.friction.shown import ShownLine, shown_lines
 from memory_pipeline.lake.store import Lake
@@ -37,9 +41,10 @@ class Seen(NamedTuple):
     """The call that ignored or contradicted it."""
 
 
-def outcomes(settings: Settings, lake: Lake, rules: Iterable[Rule]) -> list[Seen]:
-    """Each line that was shown as a hint, with its outcome."""
+def outcomes(settings: Settings, lake: Lake, rules: Iterable[Rule], day: date | None = None) -> list[Seen]:
+    """Each line that was shown as a hint, or was on the day, with its outcome."""
     hints = [line for line in shown_lines(settings) if line.shown_as == "hint"]
+    hints = [line for line in hints if day is None or day_of(line.at, settings.zone) == day]
     by_session: defaultdict[str, list[ShownLine]] = defaultdict(list)
     for line in hints:
         by_session[line.session_id].append(line)
@@ -66,11 +71,50 @@ def unheeded(found: Iterable[Seen]) -> dict[str, list[Turn]]:
     return {line_id: own for line_id, own in calls.items() if len(own) >= MIN_UNHEEDED}
 
 
-def describe(found: Iterable[Seen]) -> str:
+def by_line(found: Iterable[Seen]) -> dict[str, dict[str, int]]:
+    """The number of each outcome, by the id of the line."""
+    times = defaultdict[str, Counter[str]](Counter)
+    for seen in found:
+        times[seen.line.line_id][seen.outcome] += 1
+    return {line_id: dict(sorted(own.items())) for line_id, own in sorted(times.items())}
+
+
+def stored_times(settings: Settings) -> Counter[str]:
+    """The number of each outcome as of the last run; empty without hooks."""
+    with suppress(OSError, ValueError, AttributeError, TypeError):
+        by_id = json.loads(settings.outcomes_file.read_bytes())
+        return sum((Counter(own) for own in by_id.values()), Counter())
+    return Counter()
+
+
+def repeated_failures(settings: Settings, lake: Lake, day: date) -> Counter[str]:
+    """The failures of the day that are known from an earlier one, `with` and `without` a hint that their session had
+    been shown before."""
+    first: dict[tuple[str, str], ShownLine] = {}
+    for line in shown_lines(settings):
+        first.setdefault((line.session_id, line.line_id), line)
+    messages = lake.read("messages", [day], ("message_id", "session_id", "said_at", "role")).filter(role=TOOL)
+    failed = {i: (session_id, at) for i, session_id, at, _ in messages.iter_rows()}
+    times = Counter[str]()
+    for pattern in active_patterns(lake, day, settings.lookback_days):
+        if pattern.row["kind"] not in KINDS or pattern.first_day >= day:
+            continue
+        for message_id in {span["message_id"] for span in pattern.row["evidence"]} & failed.keys():
+            session_id, at = failed[message_id]
+            hint = first.get((session_id, pattern.row["pattern_id"]))
+            times["with" if hint and _is_before(hint, at) else "without"] += 1
+    return times
+
+
+def _is_before(line: ShownLine, failed: datetime) -> bool:
+    """Whether the line was shown before the call that failed then, and not because of it."""
+    return line.at + CLOCKS < failed if line.event == "after" else line.at <= failed
+
+
+def describe(times: Mapping[str, int]) -> str:
     """The number of lines that were shown, and of each outcome; empty if none was shown."""
-    times = Counter(seen.outcome for seen in found)
-    total = times.total()
-    known = [f"{times[outcome]} {outcome}" for outcome in OUTCOMES if times[outcome]]
+    total = sum(times.values())
+    known = [f"{times[outcome]} {outcome}" for outcome in OUTCOMES if times.get(outcome)]
     return f"{total} shown" + (f": {', '.join(known)}" if known else "") if total else ""
 
 
@@ -96,10 +140,10 @@ def _outcome(line: ShownLine, calls: list[Attempt], checks: Mapping[str, Rule], 
 
 def _sessions(lake: Lake, wanted: Mapping[str, list[ShownLine]]) -> Iterator[tuple[str, list[Turn]]]:
     """The turns of the sessions that were shown a line, without the words of the assistant."""
-    if not wanted:
+    near = {line.at.date() + timedelta(days=n) for own in wanted.values() for line in own for n in (-1, 0, 1)}
+    days = [day for day in lake.days("messages") if day in near]
+    if not days:
         return
-    first = min(line.at for own in wanted.values() for line in own).date()
-    days = [day for day in lake.days("messages") if day >= date.fromordinal(first.toordinal() - 1)]
     columns = ("session_id", "message_id", "day", "role", "said_at", "text", "tool_name", "is_error", "answer_to")
     rows = lake.read("messages", days, columns).filter(
         pl.col("session_id").is_in(list(wanted)) & (pl.col("role") != ASSISTANT)

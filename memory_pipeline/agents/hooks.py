@@ -58,11 +58,6 @@ def hooked(settings: Settings) -> dict[str, Hooked]:
     return {entry.agent: entry for entry in found}
 
 
-def actions_dir(settings: Settings) -> Path:
-    """The folder of the files that the hook of tool calls reads and writes."""
-    return settings.workspace / "connections" / "actions"
-
-
 def hooks_file(agent: Agent) -> Path:
     """The file that lists or contains the hooks."""
     path = agent.home / agent.hooks

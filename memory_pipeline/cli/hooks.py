@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.actions.files import has_hooks, remove_files, write_files
+from memory_pipeline.actions.files import has_hooks, remove_files
 from memory_pipeline.actions.outcomes import describe as describe_outcomes
 from memory_pipeline.actions.outcomes import outcomes, unheeded
 from memory_pipeline.actions.rules import RuleError
@@ -20,7 +20,7 @@ from memory_pipeline.cli.connect import AgentName, Yes
 from memory_pipeline.cli.console import MISUSED, one_sentence, print_json, say, say_pair
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.proposals.shown_to_agents import approved_rules
+from memory_pipeline.proposals.shown_to_agents import approved_rules, write_hints
 
 SHOWN = 5
 """Number of last lines shown of the hooks' log."""
@@ -69,7 +69,7 @@ def install(
             write_hooks(settings, named, actions=wanted)
             lake = Lake.from_settings(settings)
             if has_hooks(settings):
-                write_files(settings, lake, approved_rules(settings, lake))
+                write_hints(settings, lake)
             else:
                 remove_files(settings)
     say(f"{named.title} calls the hooks from its next session on; `memory agents hooks remove {named.name}` undoes it.")
@@ -121,7 +121,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         shown = outcomes(settings, lake, approved_rules(settings, lake))
     except RuleError as error:
         shown, lines = [], [*lines, f"{error}"]
-    times, again = Counter(seen.outcome for seen in shown), {i: len(own) for i, own in unheeded(shown).items()}
+    times, again = Counter[str](seen.outcome for seen in shown), {i: len(own) for i, own in unheeded(shown).items()}
     if as_json:
         data = {"agents": state, "log": str(log), "last_problems": lines, "hints": times, "unheeded": again}
         print_json(data)
@@ -129,7 +129,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
     for name, how in state.items():
         say_pair(name, how)
     if shown:
-        say_pair("hints on tool calls", describe_outcomes(shown))
+        say_pair("hints on tool calls", describe_outcomes(times))
     for line_id, number in again.items():
         say_pair("not heeded", f"{line_id}, {number} times; `memory why {line_id}` shows it, to change or strike it")
     for line in lines:

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 import polars as pl
 import typer
 
+from memory_pipeline.actions.outcomes import describe as describe_outcomes
+from memory_pipeline.actions.outcomes import stored_times
 from memory_pipeline.agents.agents import AGENTS, CannotConnectError
 from memory_pipeline.agents.connecting import describe as describe_connections
 from memory_pipeline.agents.hooks import describe as describe_hooks
@@ -100,6 +102,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "auto_promotion": report(Workspace(settings, lake), log),
         **_usage(settings, lake),
         "agents": _agents(settings),
+        "hints": dict(stored_times(settings)),
         **dagster_state(settings, days),
         "report": str(page) if (page := settings.report_dir / "quality.html").exists() else None,
         "review_left": None if (attended := judge_attention(log, datetime.now(UTC))).passed else attended.sentence,
@@ -322,6 +325,8 @@ def _print(data: dict[str, Any]) -> None:
         say_pair("auto-fix", one_line(sentence))
     agents = "; ".join(f"{name}: {how}" if name else how for name, how in data["agents"].items())
     say_pair("agents shown it", agents or "none; `memory agents connect` lists them")
+    if data["hints"]:
+        say_pair("hints on tool calls", describe_outcomes(data["hints"]))
     for sentence in data["auto_promotion"]:
         say_pair("auto-promotion", sentence)
     used = ", ".join(f"{n} {kind}" for kind, n in data["uses"].items())

@@ -9,7 +9,7 @@ import dagster as dg
 import polars as pl
 from dagster_duckdb import DuckDBResource
 
-from memory_pipeline.actions.outcomes import OUTCOMES, outcomes
+from memory_pipeline.actions.outcomes import OUTCOMES, outcomes, repeated_failures
 from memory_pipeline.days import day_of
 from memory_pipeline.defs.check_results import check_by_day
 from memory_pipeline.defs.orchestration import LOOKS_BACK, MODEL_RETRY, markdown_table, run_stage, table_spec
@@ -87,16 +87,20 @@ def describe(workspace: Workspace, day: date) -> Mapping[str, Any]:
 
 
 def _hints(workspace: Workspace, day: date) -> dict[str, int]:
-    """The hints that agents were shown at tool calls on the day, by what became of them, and violations of rules."""
-    zone = workspace.settings.zone
-    rules = approved_rules(workspace.settings, workspace.lake)
-    of_day = [line for line in shown_lines(workspace.settings) if day_of(line.at, zone) == day]
-    if not of_day:
+    """The hints that agents were shown at tool calls on the day, by what became of them, the calls that rules held or
+    would have held, and known failures that occurred again; empty before the first hint."""
+    settings, lake = workspace.settings, workspace.lake
+    shown = [(day_of(line.at, settings.zone), line) for line in shown_lines(settings)]
+    if not shown or day < min(of for of, _ in shown):
         return {}
-    found = outcomes(workspace.settings, workspace.lake, rules)
-    times = Counter(seen.outcome for seen in found if day_of(seen.line.at, zone) == day)
-    violations = sum(line.shown_as != "hint" for line in of_day)
-    return {f"hints_{outcome}": times[outcome] for outcome in OUTCOMES} | {"rule_violations": violations}
+    found = outcomes(settings, lake, approved_rules(settings, lake), day)
+    times, again = Counter(seen.outcome for seen in found), repeated_failures(settings, lake, day)
+    return {f"hints_{outcome}": times[outcome] for outcome in OUTCOMES} | {
+        "hints_shown": len(found),
+        "rule_violations": sum(of == day and line.shown_as != "hint" for of, line in shown),
+        "failures_repeated_with_hint": again["with"],
+        "failures_repeated_without_hint": again["without"],
+    }
 
 
 def _table(patterns: Sequence[Pattern], day: date) -> dg.MarkdownMetadataValue:

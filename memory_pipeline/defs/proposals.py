@@ -8,6 +8,7 @@ from typing import Any
 import dagster as dg
 import polars as pl
 
+from memory_pipeline.actions.outcomes import OUTCOMES, stored_times
 from memory_pipeline.days import today
 from memory_pipeline.defs.check_results import verdict_metadata
 from memory_pipeline.defs.orchestration import GROUP, LOOKS_BACK, MODEL_RETRY, markdown_table, run_stage, table_spec
@@ -98,6 +99,7 @@ def memory_file(context: dg.AssetExecutionContext, workspace: WorkspaceResource)
             "invalid_now": len(reconciled.invalid),
             "pending": reconciled.pending,
             "lines": len(lines),
+            **_hints(opened.settings),
             "preview": dg.MetadataValue.md(
                 "\n".join(f"* {escaped(f'{line.section}: {line.text}')}" for line in lines[-PREVIEWED:])
             ),
@@ -105,6 +107,12 @@ def memory_file(context: dg.AssetExecutionContext, workspace: WorkspaceResource)
             **({"auto_promotion": dg.MetadataValue.md(shadow)} if shadow else {}),
         }
     )
+
+
+def _hints(settings: Settings) -> dict[str, int]:
+    """The lines that agents were shown at tool calls so far, by what became of them; empty without hooks."""
+    times = stored_times(settings)
+    return {f"hints_{name}": times[name] for name in OUTCOMES} | {"hints_shown": times.total()} if times else {}
 
 
 def describe(stage: ProposalsStage, day: date, decided: dict[str, str]) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from memory_pipeline.agents.hooks import actions_dir
 from memory_pipeline.settings import Settings
 
 SHOWN = "shown.jsonl"
@@ -32,7 +31,7 @@ def shown_lines(settings: Settings) -> Iterator[ShownLine]:
     """The record of the hooks, oldest first. Unreadable entries are skipped."""
     for name in (f"{SHOWN}.1", SHOWN):
         with suppress(OSError):
-            for line in (actions_dir(settings) / name).read_bytes().splitlines():
+            for line in (settings.actions_dir / name).read_bytes().splitlines():
                 with suppress(ValueError, TypeError, KeyError):
                     entry = json.loads(line)
                     at = datetime.fromisoformat(entry["at"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memory_pipeline.actions.files import has_hooks, write_files
+from memory_pipeline.actions.outcomes import by_line, outcomes
 from memory_pipeline.actions.rules import ApprovedLine, Rule, rules_of
 from memory_pipeline.agents.connecting import refresh
 from memory_pipeline.agents.lines import Line
@@ -33,13 +34,18 @@ def refresh_agents(settings: Settings) -> list[str]:
     """
     try:
         if has_hooks(settings):
-            lake = Lake.from_settings(settings)
-            write_files(settings, lake, approved_rules(settings, lake))
+            write_hints(settings, Lake.from_settings(settings))
         return refresh(settings, lines_for_agents(settings))
     except FileNotFoundError:
         return []
     except Exception as error:
         return [f"What connected agents are shown was not brought up to date: {error}"]
+
+
+def write_hints(settings: Settings, lake: Lake) -> None:
+    """Write what the hooks of tool calls read, and the outcomes of what they showed. Raises `RuleError` and OSError."""
+    rules = approved_rules(settings, lake)
+    write_files(settings, lake, rules, by_line(outcomes(settings, lake, rules)))
 
 
 def approved_rules(settings: Settings, lake: Lake) -> list[Rule]:

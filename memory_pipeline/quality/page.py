@@ -12,6 +12,7 @@ import orjson
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from memory_pipeline.actions.outcomes import describe
 from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.proposals.events import APPROVED, DECISIONS, PENDING, REJECTED
 from memory_pipeline.quality.charts import draw
@@ -64,6 +65,7 @@ def _shown(report: Report, linked: Callable[[str], str]) -> dict[str, Any]:
         "ends": [PENDING, *DECISIONS],
         "days_of": _days_of,
         "accepted": _accepted,
+        "describe_hints": describe,
         "draw": draw,
         "linked": linked,
     }

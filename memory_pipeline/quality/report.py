@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
+from memory_pipeline.actions.outcomes import stored_times
 from memory_pipeline.quality.evidence import WorstDay, worst_days, worst_sessions
 from memory_pipeline.quality.figures import Figure, acceptance, costs, figures_of, seconds_figures
 from memory_pipeline.quality.results import Checked, Result, by_check, changes
@@ -32,6 +33,8 @@ class Report:
     changes: tuple[str, ...]
     sections: tuple[Mapping[str, str | int], ...]
     costs: tuple[Mapping[str, str | int | float], ...]
+    hints: Mapping[str, int]
+    """The lines shown at tool calls, by what became of them."""
 
     @property
     def last(self) -> date | None:
@@ -88,6 +91,7 @@ def make_report(
         tuple([*changed, *_notable_changes(figures, days[-1])] if days else ()),
         tuple(acceptance(lake)),
         tuple(costs(lake)),
+        stored_times(workspace.settings),
     )
 
 
@@ -144,6 +148,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "changes": list(report.changes),
         "sections": list(report.sections),
         "costs": list(report.costs),
+        "hints": dict(report.hints),
     }
 
 

@@ -29,6 +29,7 @@ from memory_pipeline.proposals.memory_file import normalised
 from memory_pipeline.proposals.score import USER
 from memory_pipeline.recall.assembly import Briefing, Line, Section, choose
 from memory_pipeline.recall.folders import place_of_folder, project_of_place
+from memory_pipeline.recall.json_cache import read_json
 from memory_pipeline.recall.remembered import OTHER, memory_bytes, nearness, remembered, safe, settled
 from memory_pipeline.redaction.spoken import names_password
 from memory_pipeline.sessions.projects import Place
@@ -137,6 +138,8 @@ class _Sources:
     def __init__(self, settings: Settings, lake: Lake, project: str | None, problems: list[str]) -> None:
         self.settings, self.lake, self.project = settings, lake, project
         self.memory = memory_bytes(settings)
+        stored = read_json(settings.outcomes_file)
+        self.outcomes: dict[str, dict[str, int]] = stored if isinstance(stored, dict) else {}
         self.log = ProposalLog(lake)
         self.sessions: pl.DataFrame = _try_part(problems, "sessions", self._own_sessions, pl.DataFrame())
         self.days: list[date] = sorted(set(self.sessions["day"])) if self.sessions.width else []
@@ -154,14 +157,15 @@ class _Sources:
 
     def approved(self) -> Section:
         """The approved lines: those of this project first, then those of several projects or none. Of other projects
-        only the section about the user is shown."""
+        only the section about the user is shown. Within a section, lines that sessions followed at tool calls come
+        before the others, and lines that they did not heed after them."""
         projects = {row["proposal_id"]: row["projects"] or [] for row in self.rows}
         lines = remembered(self.memory, projects, self.project, self.settings.sections)
         person = self.settings.user_name.casefold()
         lines = [line for line in lines if line.nearness != OTHER or line.section.casefold() == person]
         sections = list(dict.fromkeys(line.section for line in lines))
         order = sorted(sections, key=lambda name: (_rank_of(name, self.settings), sections.index(name)))
-        lines.sort(key=lambda line: (line.nearness, order.index(line.section), -_ordinal(line.day)))
+        lines.sort(key=lambda x: (x.nearness, order.index(x.section), -self._heed(x.id), -_ordinal(x.day)))
         shown = sorted(lines, key=lambda line: order.index(line.section))
         told = [
             _line(
@@ -172,6 +176,12 @@ class _Sources:
             for x in shown
         ]
         return Section("## What the user approved (MEMORY.md)", told, 0.5, is_reviewed=True)
+
+    def _heed(self, line_id: str) -> int:
+        """1 for a line that was followed more often than not when sessions were shown it, -1 for one that was not."""
+        times = self.outcomes.get(line_id, {})
+        followed, unheeded = times.get("followed", 0), times.get("ignored", 0) + times.get("contradicted", 0)
+        return (followed > unheeded) - (followed < unheeded)
 
     def last_session(self) -> Section:
         names = {(r["session_id"], r["day"]): r for r in self.sessions.to_dicts()}

@@ -119,8 +119,9 @@ def _state(settings: Settings, place: Place) -> str:
 
 def _sources(settings: Settings) -> Iterator[tuple[str, int]]:
     """The sources of a briefing with their last change; sources that do not exist are left out."""
-    with contextlib.suppress(OSError):
-        yield settings.memory_file.name, settings.memory_file.stat().st_mtime_ns
+    for path in (settings.memory_file, settings.outcomes_file):
+        with contextlib.suppress(OSError):
+            yield path.name, path.stat().st_mtime_ns
     storage = storage_of(settings)
     for table in TABLES:
         if changed := storage.changed_at(table):

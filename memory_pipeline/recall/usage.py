@@ -102,10 +102,11 @@ def approved_lines(settings: Settings) -> list[MemoryLine]:
 
 
 def unused_lines(settings: Settings, lake: Lake, today: date) -> list[MemoryLine]:
-    """The approved lines that were not shown or cited for `UNUSED_DAYS` days.
+    """The approved lines that were not shown or cited for `UNUSED_DAYS` days, also not at a tool call.
 
     Lines that are newer than that, and all lines while the log is younger, are left out.
     """
+    from memory_pipeline.friction.shown import shown_lines
     from memory_pipeline.proposals.events import PROMOTED, ProposalLog
 
     first = next((day for day, _ in uses(settings)), None)
@@ -113,6 +114,8 @@ def unused_lines(settings: Settings, lake: Lake, today: date) -> list[MemoryLine
         return []
     promoted = dict(ProposalLog(lake).events(PROMOTED).select("proposal_id", "day").iter_rows())
     seen, limit = last_seen(settings), today - timedelta(days=UNUSED_DAYS)
+    for shown in shown_lines(settings):
+        seen[shown.line_id] = max(seen.get(shown.line_id, date.min), day_of(shown.at, settings.zone))
     lines = approved_lines(settings)
     return [line for line in lines if max(first, *_day_of(line, promoted), *_day_of(line, seen)) < limit]
 

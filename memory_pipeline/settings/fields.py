@@ -264,6 +264,16 @@ class Settings(BaseModel):
         return self.backups / "REVIEW.md.shown"
 
     @property
+    def actions_dir(self) -> Path:
+        """The files that the hook of tool calls reads and writes."""
+        return self.workspace / "connections" / "actions"
+
+    @property
+    def outcomes_file(self) -> Path:
+        """The outcomes of the lines that sessions were shown at tool calls, as of the last run."""
+        return self.actions_dir / "outcomes.json"
+
+    @property
     def report_dir(self) -> Path:
         return self.workspace / "reports"
 

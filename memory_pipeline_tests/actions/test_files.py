@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from memory_pipeline.actions.backtest import PastCall, back_test, describe, past_calls
-from memory_pipeline.actions.files import remove_files, write_files
+from memory_pipeline.actions.files import remove_files
 from memory_pipeline.actions.rules import RuleError, set_mode
 from memory_pipeline.agents.agents import BY_NAME
-from memory_pipeline.agents.hooks import actions_dir, install
+from memory_pipeline.agents.hooks import install
 from memory_pipeline.agents.kit.tool_calls import signature
 from memory_pipeline.friction.checks import Check, check_for
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.proposals.shown_to_agents import approved_rules, refresh_agents
+from memory_pipeline.proposals.shown_to_agents import approved_rules, refresh_agents, write_hints
 from memory_pipeline.settings import Settings
 from memory_pipeline_tests.rows import DAY, decision, pattern, put, read_from, say, workspace
 
@@ -62,8 +62,8 @@ def failed(lake: Lake, **other: Any) -> None:
 
 
 def known(settings: Settings, cwd: str = CWD) -> dict[str, Any]:
-    write_files(settings, lake_of(settings), approved_rules(settings, lake_of(settings)))
-    folder = actions_dir(settings)
+    write_hints(settings, lake_of(settings))
+    folder = settings.actions_dir
     named = json.loads((folder / f"{zlib.crc32(cwd.encode()):08x}.json").read_text())["folders"][cwd]
     return dict(json.loads((folder / named).read_text()))
 
@@ -114,20 +114,20 @@ def test_a_replaced_command_is_known_before_it_runs(settings: Settings) -> None:
 
 def test_files_are_there_while_an_agent_has_the_hook(settings: Settings) -> None:
     assert refresh_agents(settings) == []
-    assert not actions_dir(settings).exists()
+    assert not settings.actions_dir.exists()
     BY_NAME["pi"].home.mkdir(parents=True, exist_ok=True)
     install(settings, BY_NAME["pi"], actions=True)
     assert refresh_agents(settings) == []
-    assert {path.name for path in actions_dir(settings).iterdir()} == {*_names(settings)}
+    assert {path.name for path in settings.actions_dir.iterdir()} == {*_names(settings)}
     settings.memory_file.write_text("# Memory\n")
     assert refresh_agents(settings) == []
-    assert [*actions_dir(settings).iterdir()] == []
+    assert [*settings.actions_dir.iterdir()] == []
     remove_files(settings)
-    assert not actions_dir(settings).exists()
+    assert not settings.actions_dir.exists()
 
 
 def _names(settings: Settings) -> list[str]:
-    files = sorted(path.name for path in actions_dir(settings).iterdir())
+    files = sorted(path.name for path in settings.actions_dir.iterdir())
     assert [name[:2] == "p-" for name in files].count(True) == 1 and len(files) == 3
     return files
 

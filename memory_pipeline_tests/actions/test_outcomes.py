@@ -8,12 +8,24 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.actions.outcomes import Outcome, describe, outcomes, unheeded
-from memory_pipeline.agents.hooks import actions_dir
+from memory_pipeline.actions.outcomes import (
+    Outcome,
+    by_line,
+    describe,
+    outcomes,
+    repeated_failures,
+    stored_times,
+    unheeded,
+)
 from memory_pipeline.friction.shown import shown_lines
-from memory_pipeline.proposals.shown_to_agents import approved_rules
+from memory_pipeline.proposals.shown_to_agents import approved_rules, write_hints
+from memory_pipeline.quality.page import rendered
+from memory_pipeline.quality.report import as_json, make_report
 from memory_pipeline.settings import Settings
-from memory_pipeline_tests.rows import at, say, workspace
+from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
+from memory_pipeline_tests.cli.command import memory
+from memory_pipeline_tests.rows import DAY, at, day_after, pattern, put, say, workspace
 
 RULE, HINT = "p-20250301-001", "f-20250301-001"
 PUSH, TEST = "tool: Bash(command=git push --force)", "tool: Bash(command=npm test)"
@@ -23,7 +35,7 @@ OTHER, DONE, FAILED = "tool: Bash(command=git status)", "tool: done", "tool!: no
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     made, _ = workspace(tmp_path / "workspace")
-    folder = actions_dir(made)
+    folder = made.actions_dir
     folder.mkdir(parents=True)
     made.memory_file.write_text(f"## Hard Rules\n\n- Never run `git push --force`. <!-- {RULE} -->\n")
     hint = {"id": HINT, "words": ["npm", "test"], "line": "`npm test` fails", "evidence": "2 sessions"}
@@ -31,11 +43,11 @@ def settings(tmp_path: Path) -> Settings:
     return made
 
 
-def show(settings: Settings, line_id: str, minute: int, shown_as: str = "hint", event: str = "before") -> None:
+def show(settings: Settings, line_id: str, minute: float, shown_as: str = "hint", event: str = "before") -> None:
     moment = at() + timedelta(minutes=minute)
     entry = {"at": f"{moment:%Y-%m-%dT%H:%M:%SZ}", "agent": "pi", "session": "s1", "id": line_id, "as": shown_as}
     entry["event"] = event
-    with (actions_dir(settings) / "shown.jsonl").open("a") as file:
+    with (settings.actions_dir / "shown.jsonl").open("a") as file:
         file.write(json.dumps(entry) + "\n")
 
 
@@ -92,11 +104,56 @@ def test_a_line_that_is_never_heeded_deserves_another_look(settings: Settings) -
     say(lake, "s1", "user: Go.", TEST, DONE)
     found = outcomes(settings, lake, [])
     assert list(unheeded(found)) == [HINT] and len(unheeded(found)[HINT]) == 3
-    assert describe(found) == "3 shown: 3 contradicted"
+    assert by_line(found) == {HINT: {"contradicted": 3}}
+    assert describe(by_line(found)[HINT]) == "3 shown: 3 contradicted"
     assert len(list(shown_lines(settings))) == 4
 
 
 def test_damaged_entries_are_skipped(settings: Settings) -> None:
-    (actions_dir(settings) / "shown.jsonl").write_bytes(b"\xff\n{}\n[]\n")
+    (settings.actions_dir / "shown.jsonl").write_bytes(b"\xff\n{}\n[]\n")
     show(settings, HINT, 1)
     assert outcomes_of(settings) == ["open"]
+
+
+def test_outcomes_are_stored_for_the_brief_the_status_and_the_report(settings: Settings) -> None:
+    _, lake = workspace(settings.workspace)
+    say(lake, "s1", "user: Go.", PUSH, DONE, OTHER, DONE)
+    show(settings, RULE, 1)
+    assert stored_times(settings) == {}
+    write_hints(settings, lake)
+    assert stored_times(settings) == {"followed": 1}
+    report = make_report(Workspace(settings, lake), [], {}, {}, at())
+    assert "Hints on tool calls: 1 shown: 1 followed." in rendered(report) and as_json(report)["hints"] == {
+        "followed": 1
+    }
+    home = settings.workspace.parent
+    env = {"MEMORY_WORKSPACE": f"{settings.workspace}", "MEMORY_TIMEZONE": "UTC"}
+    assert "1 shown: 1 followed" in memory(home, "status", env=env).stdout
+    settings.outcomes_file.write_text("[]")
+    assert stored_times(settings) == {}
+
+
+@each(
+    ("shown", "event", "again"),
+    [
+        (None, "before", {"without": 1}),
+        (0.5, "before", {"with": 1}),
+        (2, "after", {"without": 1}),  # it was shown because of this failure
+        (0.5, "after", {"with": 1}),
+        (5, "before", {"without": 1}),
+    ],
+)
+def test_known_failures_that_occur_again(
+    shown: float | None, event: str, again: dict[str, int], tmp_path: Path
+) -> None:
+    settings, lake = workspace(tmp_path)
+    (first,) = say(lake, "s0", FAILED, day=day_after(-1))
+    *_, failed = say(lake, "s1", "user: Go.", TEST, FAILED)
+    if shown is not None:
+        settings.actions_dir.mkdir(parents=True)
+        show(settings, HINT, shown, event=event)
+    evidence = [{"message_id": m["message_id"], "start": 0, "end": 5} for m in (first, failed)]
+    known = {"kind": "recurring_failure", "evidence": evidence, "first_day": day_after(-1), "pattern_id": HINT}
+    new, words = {"first_day": DAY, "pattern_id": "f-2"}, {"kind": "repeated_correction", "pattern_id": "f-3"}
+    put(lake, "friction_clusters", *(pattern(n, "x", **known | other) for n, other in enumerate(({}, new, words))))
+    assert repeated_failures(settings, lake, DAY) == again

@@ -46,6 +46,15 @@ def test_a_rule_is_tested_on_the_past_before_it_stops_anything(home: Path) -> No
     assert memory(home, "agents", "rules", "set", BROAD, "observe", "--yes").returncode == 0
 
 
+def test_a_line_that_changes_is_a_hint_again_with_a_new_test(home: Path) -> None:
+    assert memory(home, "agents", "rules", "set", RULE, "deny", "--yes").returncode == 0
+    path = home / ".memory-pipeline/MEMORY.md"
+    path.write_text(path.read_text().replace("Never run `rm`.", "Never run `git log -1`."))
+    listed = memory(home, "agents", "rules").stdout
+    assert "hint: `git log -1` is never run; would have stopped 1 of 20 past calls" in listed
+    assert "git log -1\n" in memory(home, "agents", "rules", "show", RULE).stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

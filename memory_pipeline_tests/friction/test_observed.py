@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.actions.rules import ApprovedLine, rules_of
-from memory_pipeline.agents.hooks import actions_dir
 from memory_pipeline.friction.observed import violations_in, with_violations
 from memory_pipeline.friction.rules import Rule, memory_lines
 from memory_pipeline.friction.shown import SHOWN, ShownLine
@@ -111,7 +110,7 @@ def opened(tmp_path: Path) -> Opened:
 
 
 def record(opened: Opened, session: str, day: date, shown_as: str) -> None:
-    folder = actions_dir(opened.settings)
+    folder = opened.settings.actions_dir
     folder.mkdir(parents=True, exist_ok=True)
     moment = f"{at('09:01', day):%Y-%m-%dT%H:%M:%SZ}"
     with (folder / SHOWN).open("a") as file:
@@ -142,6 +141,6 @@ def test_hints_about_other_lines_change_no_day(opened: Opened) -> None:
     before = FrictionStage(opened.workspace).fingerprint(DAY)
     record(opened, "s1", DAY, "observe")
     after = FrictionStage(opened.workspace).fingerprint(DAY)
-    file = actions_dir(opened.settings) / SHOWN
+    file = opened.settings.actions_dir / SHOWN
     file.write_text(file.read_text() + file.read_text().replace(P, "f-20250301-001"))
     assert before != after == FrictionStage(opened.workspace).fingerprint(DAY)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.agents.hooks import actions_dir
 from memory_pipeline.friction.shown import SHOWN
 from memory_pipeline.proposals.cards import cards_of
 from memory_pipeline.proposals.events import PENDING, ProposalLog
@@ -30,7 +29,7 @@ def opened(tmp_path: Path) -> Opened:
 
 def tell(opened: Opened, sessions: int, *, breaks_again: bool = True) -> None:
     """Sessions in which a hook told the rule at the first push, and that pushed again if they did not heed it."""
-    folder = actions_dir(opened.settings)
+    folder = opened.settings.actions_dir
     folder.mkdir(parents=True)
     lines = []
     for n in range(sessions):

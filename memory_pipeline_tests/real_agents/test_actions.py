@@ -13,7 +13,6 @@ import pytest
 
 from memory_pipeline.agents import hooks
 from memory_pipeline.agents.agents import BY_NAME
-from memory_pipeline.agents.hooks import actions_dir
 from memory_pipeline.agents.kit.tool_calls import signature
 from memory_pipeline_tests.real_agents.model_server import Say
 from memory_pipeline_tests.real_agents.test_connections import Connected, connected  # noqa: F401 - a fixture
@@ -26,7 +25,7 @@ RULE = "Never run `touch`."
 
 
 def know(connected: Connected) -> None:  # noqa: F811
-    folder = actions_dir(connected.settings)
+    folder = connected.settings.actions_dir
     folder.mkdir(parents=True)
     cwd = str(connected.harness.cwd)
     named = {"folders": {cwd: "p-1.json"}}
@@ -58,7 +57,7 @@ def test_a_failure_is_told_its_cure_and_a_denied_command_is_not_run(connected: C
     fired = connected.harness.cwd / "fired"
     assert RULE in requests_after(connected, f"touch {fired}")
     assert not fired.exists()
-    (actions_dir(connected.settings) / "p-1.json").write_text("{")  # damaged: the call goes on
+    (connected.settings.actions_dir / "p-1.json").write_text("{")  # damaged: the call goes on
     requests_after(connected, f"touch {fired}")
     assert fired.exists()
     hooks.remove(connected.settings, agent)

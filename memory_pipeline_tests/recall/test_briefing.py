@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import re
 import threading
 from dataclasses import replace
 from datetime import date
@@ -98,6 +100,19 @@ def test_the_own_projects_lines_first_and_no_rule_of_another(opened: tuple[Setti
     assert "- (2025-03-02) Fire at noon. [p-20250302-001]" in text
     assert text.index("Bricks are red") < text.index("Answer in English") < text.index("Fire at noon")
     assert "Sails are white" in briefed(settings, Place("/home/ada/sloop", "main")).text
+
+
+def test_lines_that_sessions_followed_come_first_and_those_they_ignored_last(opened: tuple[Settings, Lake]) -> None:
+    settings, _ = opened
+    ids = [f"p-2025030{n}-001" for n in range(1, 5)]
+    remember(settings, "## Hard Rules", *(f"- ({i[2:6]}-03-0{i[9]}) Never do {i}. <!-- {i} -->" for i in ids))
+    assert re.findall(r"Never do (\S+)\.", briefed(settings).text) == ids[::-1]  # the newest first
+    settings.actions_dir.mkdir(parents=True)
+    seen = {ids[0]: {"followed": 2, "ignored": 1}, ids[3]: {"ignored": 1, "open": 9}, ids[2]: {"open": 1}}
+    settings.outcomes_file.write_text(json.dumps(seen))
+    assert re.findall(r"Never do (\S+)\.", briefed(settings).text) == [ids[0], ids[2], ids[1], ids[3]]
+    settings.outcomes_file.write_text("[")
+    assert re.findall(r"Never do (\S+)\.", briefed(settings).text) == ids[::-1]
 
 
 def test_who_the_user_is_holds_in_every_project(opened: tuple[Settings, Lake]) -> None:

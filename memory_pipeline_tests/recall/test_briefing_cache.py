@@ -45,7 +45,7 @@ def test_it_is_rendered_once_and_then_read(settings: Settings, monkeypatch: pyte
     assert len(kept(settings)) == 1
 
 
-@pytest.mark.parametrize("change", ["memory", "table", "gone", "setting", "damaged"])
+@pytest.mark.parametrize("change", ["memory", "table", "gone", "setting", "damaged", "outcomes"])
 def test_what_it_came_from_changes(settings: Settings, change: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rendered: list[Place] = []
     brief_at = briefing.brief_at
@@ -57,6 +57,9 @@ def test_what_it_came_from_changes(settings: Settings, change: str, monkeypatch:
         put(workspace(settings.workspace)[1], "proposals", proposal(2, "Sails."))
     elif change == "gone":
         settings.memory_file.unlink()
+    elif change == "outcomes":
+        settings.actions_dir.mkdir(parents=True)
+        settings.outcomes_file.write_text("{}")
     elif change == "setting":
         settings, _ = workspace(settings.workspace, brief_tokens=201)
     else:

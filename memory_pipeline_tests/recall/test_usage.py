@@ -13,7 +13,7 @@ from memory_pipeline.days import today
 from memory_pipeline.recall import usage
 from memory_pipeline.recall.usage import KEPT_DAYS, UNUSED_DAYS, last_cited, last_seen, log_use, unused_lines, uses
 from memory_pipeline.settings import Settings
-from memory_pipeline_tests.rows import DAY, day_after, put, workspace
+from memory_pipeline_tests.rows import DAY, at, day_after, put, workspace
 
 SECRET = "AKIAIOSFODNN7EXAMPLE"
 
@@ -154,3 +154,7 @@ def test_lines_that_nobody_was_shown_for_long(tmp_path: Path) -> None:
     write(settings, day_after(20), shown=[ids[1]], cited=[ids[1]])
     assert [line.proposal_id for line in unused_lines(settings, lake, now)] == [ids[0], ids[2]]
     assert unused_lines(settings, lake, day_after(20)) == []
+    settings.actions_dir.mkdir(parents=True)  # shown at a tool call
+    shown = {"at": f"{at(day=day_after(20)):%Y-%m-%dT%H:%M:%SZ}", "session": "s1", "id": ids[0], "as": "hint"}
+    (settings.actions_dir / "shown.jsonl").write_text(json.dumps(shown))
+    assert [line.proposal_id for line in unused_lines(settings, lake, now)] == [ids[2]]

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from memory_pipeline.agents.hooks import actions_dir
 from memory_pipeline.embeddings.health import set_aside_files
 from memory_pipeline.llm.cache import AnswerCache, answers_dir
 from memory_pipeline.markdown.safe_write import write_atomically
@@ -29,7 +28,7 @@ def file_changes(settings: Settings, request: ForgetRequest) -> Iterator[Change]
         "answers": cache.directory,
         "briefings": workspace / "briefings",
         "packs": workspace / "packs",
-        "hints": actions_dir(settings),
+        "hints": settings.actions_dir,
         "quality report": settings.report_dir,
     }
     for place, folder in folders.items():
