@@ -66,7 +66,6 @@ def test_the_image_runs_as_nobody_special_and_holds_no_secret() -> None:
     set_there = {part.partition("=")[0] for word, rest in instructions() if word == "ENV" for part in shlex.split(rest)}
     assert {name for name in set_there if OURS.match(name)} <= SETTINGS
     assert ("ENTRYPOINT", '["memory"]') in instructions()
-    assert "pip install ${TORCH} -c constraints.txt torch" in DOCKERFILE
 
 
 def test_compose_publishes_on_loopback_alone_and_calls_what_there_is() -> None:

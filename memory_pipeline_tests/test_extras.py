@@ -20,7 +20,7 @@ from memory_pipeline_tests.cases import each
 ROOT = Path(memory_pipeline.__file__).parent
 REFUSED = (
     *("pydantic_ai", "genai_prices", "openai", "anthropic", "google.genai", "todoist_api_python", "qdrant_client"),
-    *("dagster_postgres", "psycopg2"),
+    *("dagster_postgres", "psycopg2", "torch", "transformers", "sentence_transformers"),
 )
 """What the extras install and nothing of the core brings along."""
 WITHOUT = f"""
@@ -84,6 +84,7 @@ def test_only_what_needs_an_extra_imports_its_packages() -> None:
         "llm/ledger.py",
         "proposals/todoist/client.py",
         "embeddings/server.py",
+        "text/encoder.py",
     }
 
 
@@ -94,6 +95,7 @@ def test_only_what_needs_an_extra_imports_its_packages() -> None:
         ("REFLECTOR_MODEL", "anthropic:claude-haiku-4-5", "models"),
         ("MEMORY_TODOIST", "true", "todoist"),
         ("QDRANT_URL", "http://127.0.0.1:9", "server"),
+        ("EMBEDDING_MODEL", "intfloat/e5-small-v2", "encoders"),
     ],
 )
 @each("command", ["run", "ui"])
@@ -107,6 +109,15 @@ def test_a_missing_extra_is_one_sentence_and_nothing_is_written(
     assert [*tmp_path.iterdir()] == []
 
 
+def test_only_other_models_need_their_libraries(tmp_path: Path) -> None:
+    code = f"{WITHOUT}\nimport sys; from memory_pipeline.text.encoder import Encoder; e = Encoder(*sys.argv[1:])"
+    code += "; print(len(e.encode(['Port 8080.'])[0]), len(e.encode_query('which port?')))"
+    done = python(code, home=tmp_path)
+    assert done.stdout.split() == ["384", "384"], done.stderr
+    refused = python(code, "intfloat/e5-small-v2", home=tmp_path).stderr.splitlines()[-1]
+    assert refused.endswith("needs packages that are not installed: `pip install 'memory-pipeline[encoders]'`.")
+
+
 def test_a_command_as_model_needs_no_extra(tmp_path: Path) -> None:
     done = python(COMMAND, "status", home=tmp_path, OBSERVER_MODEL="claude -p --model haiku")
     assert done.returncode == 0, done.stderr
@@ -117,4 +128,5 @@ def test_here_all_extras_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OBSERVER_MODEL", "openai:gpt-5-mini")
     monkeypatch.setenv("QDRANT_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("MEMORY_TODOIST", "true")
+    monkeypatch.setenv("EMBEDDING_MODEL", "intfloat/e5-small-v2")
     assert missing_extras(Settings()) == []

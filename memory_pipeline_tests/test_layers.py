@@ -21,7 +21,6 @@ HEAVY = {
 }
 WRAPPERS = {
     *("memory_pipeline.embeddings.edge", "memory_pipeline.embeddings.server"),
-    "memory_pipeline.text.minilm_batches",
 }
 """They are the wrappers of heavy libraries, and themselves loaded when they are needed."""
 

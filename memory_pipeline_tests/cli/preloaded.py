@@ -15,8 +15,6 @@ import dagster  # noqa: F401
 import dagster_duckdb  # noqa: F401
 import pydantic_ai.models.openai  # noqa: F401
 import rich.progress  # noqa: F401
-import sentence_transformers  # noqa: F401
-import torch
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from dagster._core.storage.runs import sqlite as runs
@@ -28,7 +26,6 @@ from memory_pipeline.text import phrases
 from memory_pipeline.text.languages.identify import language_of
 
 NOT_HERE = ("defs", "definitions", "cli", "web", "examples")
-torch.set_num_threads(1)  # the other cores have tests of their own
 
 
 def _import_the_library() -> None:

@@ -1,4 +1,4 @@
-"""Vectors of the bundled model are those that sentence-transformers makes, sooner: of one query, and of many texts."""
+"""The bundled model computes the vectors of sentence-transformers, sooner, for one query and for many texts."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_info
 
 from memory_pipeline.text import encoder as encoders
-from memory_pipeline.text import minilm_batches
+from memory_pipeline.text import minilm
 from memory_pipeline.text.encoder import (
     SAMPLE_SHA256,
     Encoder,
@@ -27,7 +27,6 @@ from memory_pipeline.text.encoder import (
     bundled_folder,
 )
 from memory_pipeline.text.minilm import MAX_TOKENS, MiniLM
-from memory_pipeline.text.minilm_batches import MiniLMBatches
 from memory_pipeline_tests.cases import each
 
 Vectors = NDArray[np.float32]
@@ -70,45 +69,33 @@ def test_queries_have_the_vectors_of_sentence_transformers(reference: Vectors) -
     assert worst_cosine([encoder.encode_query(text) for text in texts()], reference) > 0.9999
 
 
-@pytest.mark.parametrize(("dtype", "least"), [(torch.float32, 0.999999), (torch.bfloat16, 0.9995)])
-def test_so_have_documents(dtype: torch.dtype, least: float, reference: Vectors) -> None:
-    """Also where the processor has no bfloat16: it is emulated there, which no machine would choose."""
-    assert worst_cosine(MiniLMBatches(bundled_folder(), dtype).encode(list(texts())), reference) > least
-
-
-def test_documents_are_encoded_in_the_faster_type(monkeypatch: pytest.MonkeyPatch) -> None:
-    for able, expected in (
-        ({"avx2": True, "avx512_f": True}, torch.float32),
-        ({"avx512_f": True, "avx512_bf16": True}, torch.bfloat16),
-        ({"amx_bf16": True}, torch.bfloat16),
-        ({"bf16": True, "neon": True}, torch.float32),
-    ):
-        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda able=able: able)
-        assert MiniLMBatches(bundled_folder()).dtype == expected
+def test_so_have_documents(reference: Vectors) -> None:
+    assert worst_cosine(Encoder().encode(list(texts())), reference) > 0.999999
 
 
 def test_documents_do_not_depend_on_those_beside_them(monkeypatch: pytest.MonkeyPatch) -> None:
     some = list(texts())[4:64]
-    model = MiniLMBatches(bundled_folder(), torch.float32)
+    model = MiniLM(bundled_folder())
     together = np.array(model.encode(some))
     alone = np.array([model.encode([text])[0] for text in some])
     assert np.abs(together - alone).max() < 1e-5
-    monkeypatch.setattr(minilm_batches, "_SORTED_AT_ONCE", 7)
-    monkeypatch.setattr(minilm_batches, "_BATCH_TOKENS", 50)
+    monkeypatch.setattr(minilm, "_SORTED_AT_ONCE", 7)
+    monkeypatch.setattr(minilm, "_BATCH_TOKENS", 50)
+    monkeypatch.setattr(minilm, "_SCORES_AT_ONCE", 5_000)
     assert np.abs(together - np.array(model.encode(some[::-1]))[::-1]).max() < 1e-5
 
 
 def test_the_same_documents_have_the_same_bytes() -> None:
     some = list(texts())[:40]
-    assert MiniLMBatches(bundled_folder()).encode(some) == MiniLMBatches(bundled_folder()).encode(some)
+    assert MiniLM(bundled_folder()).encode(some) == MiniLM(bundled_folder()).encode(some)
 
 
 def test_batches_are_of_like_lengths_and_lose_no_text() -> None:
-    lengths = [256, 3, 2_000, 7, 3, 2_049, 40, 5]
-    batches = list(minilm_batches._batches(lengths))
+    lengths = [256, 3, 1_000, 7, 3, 1_025, 40, 5]
+    batches = list(minilm._batches(lengths))
     assert sorted(number for batch in batches for number in batch) == list(range(len(lengths)))
-    assert [[lengths[n] for n in batch] for batch in batches] == [[3, 3, 5, 7, 40, 256], [2_000], [2_049]]
-    assert list(minilm_batches._batches([])) == []
+    assert [[lengths[n] for n in batch] for batch in batches] == [[3, 3, 5, 7, 40, 256], [1_000], [1_025]]
+    assert list(minilm._batches([])) == []
 
 
 def test_what_no_utf8_has_is_read_as_a_question_mark() -> None:
@@ -126,25 +113,21 @@ def test_the_same_query_has_the_same_bytes_also_from_threads() -> None:
         assert list(pool.map(encoder.encode_query, asked)) == alone
 
 
-def test_a_query_imports_no_heavy_library() -> None:
+def test_multiplications_elsewhere_keep_their_threads() -> None:
+    before = threadpool_info()
+    MiniLM(bundled_folder()).encode(["Port 8080."])
+    assert threadpool_info() == before
+
+
+def test_the_bundled_model_imports_no_heavy_library() -> None:
     code = (
         "import sys; from memory_pipeline.text.encoder import Encoder\n"
-        "assert len(Encoder().encode_query('which port?')) == 384\n"
+        "assert len(Encoder().encode_query('which port?')) == len(Encoder().encode(['Port 8080.'])[0]) == 384\n"
         "heavy = {'torch', 'transformers', 'sentence_transformers', 'huggingface_hub', 'scipy', 'sklearn', 'polars'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
     assert done.stdout.strip() == "[]"
-
-
-def test_nor_do_documents_import_more_than_torch() -> None:
-    code = (
-        "import sys; from memory_pipeline.text.encoder import Encoder\n"
-        "assert len(Encoder().encode(['Port 8080.'])[0]) == 384\n"
-        "print(sorted({'torch', 'transformers', 'sentence_transformers', 'huggingface_hub'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
-    assert done.stdout.strip() == "['torch']"
 
 
 def test_a_query_reads_a_sample_of_the_weights_and_documents_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,5 +188,5 @@ def test_the_model_is_built_as_the_forward_pass_takes_for_granted() -> None:
     assert (config["hidden_act"], config["layer_norm_eps"]) == ("gelu", 1e-12)
     assert json.loads((folder / "sentence_bert_config.json").read_text())["max_seq_length"] == MAX_TOKENS
     assert json.loads((folder / "1_Pooling" / "config.json").read_text())["pooling_mode_mean_tokens"]
-    assert len(MiniLM(folder).encode("which port?")) == 384
+    assert len(MiniLM(folder).encode(["which port?"])[0]) == 384
     assert len(SAMPLE_SHA256) == 2 * hashlib.sha256().digest_size
