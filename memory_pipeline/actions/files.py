@@ -1,7 +1,8 @@
 """The files that the hook of tool calls reads: for each project its rules and live patterns of failures.
 
-Only approved lines and active friction patterns that nobody has rejected speak, and of the patterns only those that
-name a cure or a replacement. The files are written when MEMORY.md or the patterns change, if an agent has the hook.
+Only approved lines and active friction patterns speak, and of the patterns only those that name a cure or a
+replacement, whose fix no user rejected, and that calls did not contradict. The files are written when MEMORY.md or the
+patterns change, if an agent has the hook.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import re
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
 from typing import Any
@@ -34,6 +35,8 @@ MAX_LINE = 150
 """Maximum characters of a line without its evidence."""
 MAX_SIGNATURES = 20
 """Maximum errors by which one pattern is recognised."""
+MIN_CONTRADICTED = 3
+"""Number of calls that succeeded although a pattern warned of them, from which it is silent."""
 _HEAD = re.compile(r"`([^`]+)`")
 _CURE = re.compile(r"(?:run `(?P<run>[^`]+)` first|[Uu]se `(?P<use>[^`]+)`|`(?P<helped>[^`]+)` helped)")
 """The forms in which `friction.failures` names a cure or a replacement."""
@@ -44,12 +47,15 @@ def has_hooks(settings: Settings) -> bool:
     return any(entry.actions for entry in hooked(settings).values())
 
 
-def write_files(settings: Settings, lake: Lake, rules: Iterable[Rule], outcomes: Mapping[str, Any]) -> None:
+def write_files(
+    settings: Settings, lake: Lake, rules: Iterable[Rule], outcomes: Mapping[str, Mapping[str, int]]
+) -> None:
     """Write the files that have changed, and remove those of projects without any line. ``outcomes`` are those of the
-    lines shown so far, by id. Raises OSError."""
+    lines shown so far, by id: a pattern that calls have contradicted becomes silent. Raises OSError."""
     folder = settings.actions_dir
     folder.mkdir(parents=True, exist_ok=True)
-    wanted = _files(settings, lake, [rule for rule in rules if rule.check is not None])
+    silent = {line_id for line_id, times in outcomes.items() if times.get("contradicted", 0) >= MIN_CONTRADICTED}
+    wanted = _files(settings, lake, [rule for rule in rules if rule.check is not None], silent)
     if outcomes:
         wanted[settings.outcomes_file.name] = dict(outcomes)
     for path in folder.glob("*.json"):
@@ -63,13 +69,11 @@ def write_files(settings: Settings, lake: Lake, rules: Iterable[Rule], outcomes:
             write_atomically(path, data, expected=old, backups=None)
 
 
-def known_hints(settings: Settings) -> Iterator[dict[str, Any]]:
-    """The hints of all projects about commands and errors, as they are stored now."""
-    for path in sorted(settings.actions_dir.glob("p-*.json")):
-        with suppress(OSError, ValueError, KeyError):
-            known = json.loads(path.read_bytes())
-            yield from known["before"]
-            yield from (hint for hints in known["after"].values() for hint in hints)
+def commands_of_hints(lake: Lake, pattern_ids: Collection[str]) -> dict[str, list[str]]:
+    """The words of the command that each of these patterns is about, also of those that have ended."""
+    rows = lake.read("friction_clusters", columns=("pattern_id", "kind", "adds"))
+    rows = rows.filter(pl.col("pattern_id").is_in(list(pattern_ids)))
+    return {pattern_id: _words(kind, adds or "") for pattern_id, kind, adds in rows.iter_rows()}
 
 
 def remove_files(settings: Settings) -> None:
@@ -80,11 +84,12 @@ def remove_files(settings: Settings) -> None:
         settings.actions_dir.rmdir()
 
 
-def _files(settings: Settings, lake: Lake, rules: Sequence[Rule]) -> dict[str, dict[str, Any]]:
+def _files(settings: Settings, lake: Lake, rules: Sequence[Rule], silent: Collection[str]) -> dict[str, dict[str, Any]]:
     """The contents by file name: one for each project that has lines, one for each folder of its sessions, which names
     the former, and in `everywhere.json` the rules for every project. Folders with the same checksum share a file."""
     day = last_day_looked_at(lake)
-    patterns = list(patterns_with_cure(settings, lake, day)) if day else []
+    live = patterns_with_cure(settings, lake, day) if day else ()
+    patterns = [row for row in live if row["pattern_id"] not in silent]
     folders: defaultdict[str, set[str]] = defaultdict(set)
     for cwd, project in lake.read("sessions", columns=("cwd", "project")).unique().iter_rows():
         if cwd and project:
@@ -121,18 +126,21 @@ def hints_of(patterns: Iterable[FrictionRow], lake: Lake) -> dict[str, Any]:
     before, after = list[dict[str, Any]](), defaultdict[str, list[dict[str, Any]]](list)
     for row in patterns:
         adds = row["adds"] or ""
-        head = _HEAD.search(adds)
-        words = next((list(command.words) for command in commands_in(head[1] if head else "")), [])
+        words = _words(row["kind"], adds)
         evidence = f"{row['sessions']} sessions, last {row['last_day'] or row['day']}"
         hint = {"id": row["pattern_id"], "line": clip(adds, MAX_LINE), "evidence": evidence, "words": words}
         cure = _CURE.search(adds)
         if row["kind"] == TOOL_MISUSE and cure and cure["use"] and words:
             before.append(hint)
-        if row["kind"] == CONFIGURATION_DRIFT:  # the same part of the machine stops many programs
-            hint = {**hint, "words": []}
         for error in _errors(row, lake):
             after[error].append(hint)
     return {"before": before, "after": dict(after)}
+
+
+def _words(kind: str, adds: str) -> list[str]:
+    """The words of the command; empty for the environment, as the same part of the machine stops many programs."""
+    head = _HEAD.search(adds) if kind != CONFIGURATION_DRIFT else None
+    return next((list(command.words) for command in commands_in(head[1] if head else "")), [])
 
 
 def _errors(row: FrictionRow, lake: Lake) -> list[str]:

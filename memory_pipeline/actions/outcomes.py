@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, get_args
 
 import polars as pl
 
-from memory_pipeline.actions.files import KINDS, known_hints
+from memory_pipeline.actions.files import KINDS, commands_of_hints
 from memory_pipeline.actions.rules import Rule
 from memory_pipeline.agents.kit.tool_calls import runs
 from memory_pipeline.days import day_of
@@ -49,7 +49,7 @@ def outcomes(settings: Settings, lake: Lake, rules: Iterable[Rule], day: date | 
     for line in hints:
         by_session[line.session_id].append(line)
     checks = {rule.rule_id: rule for rule in rules if rule.check}
-    words = {hint["id"]: hint["words"] for hint in known_hints(settings)}
+    words = commands_of_hints(lake, {line.line_id for line in hints})
     found: dict[ShownLine, Seen] = {}
     for session_id, turns in _sessions(lake, by_session):
         calls = attempts(turns)

@@ -59,8 +59,12 @@ def patterns_of(
     that hooks observed."""
     found = by_model or by_words(events, rules)
     seen = [violation for violation in observed if violation.rule not in found.over]
+    held = {violation.rule for violation in seen if violation.stopped}
     of_lines = [
-        *(_violation_pattern(rule, members) for rule, members in with_violations(found.broken, seen).items()),
+        *(
+            _violation_pattern(rule, members, is_held=rule in held)
+            for rule, members in with_violations(found.broken, seen).items()
+        ),
         *(over_since(rule, members) for rule, members in found.over.items()),
     ]
     claimed = {m.event_id for p in of_lines for m in p.members}
@@ -135,13 +139,14 @@ def _line(members: Sequence[FrictionEvent]) -> str:
     return max(alone or texts, key=lambda t: (not t.endswith("?"), min(len(t), 80)))
 
 
-def _violation_pattern(rule: Rule, members: Sequence[FrictionEvent]) -> Pattern:
-    """The pattern of a broken rule: it is proposed for MEMORY.md, or as a guard if it is already there."""
+def _violation_pattern(rule: Rule, members: Sequence[FrictionEvent], *, is_held: bool = False) -> Pattern:
+    """The pattern of a broken rule: it is proposed for MEMORY.md, or as a guard if it is already there. ``is_held``
+    says whether hooks stopped calls that break it."""
     times = len({m.session_id for m in members})
     title = f"A rule of {rule.name} is still broken, in {times} sessions since: “{clip(rule.text, 90)}”"
     quote = clip(rule.text, MAX_LINE)
     if rule.name == MEMORY_FILE:
-        is_checked = isinstance(check_for(rule.text), Check)
+        is_checked = not is_held and isinstance(check_for(rule.text), Check)
         note = f"or let code hold it: `memory agents rules set {rule.line_id} deny`" if is_checked else ""
         return Pattern(RULE_VIOLATED, title, AGENTS_FILE, tuple(members), adds=quote, note=note)
     said = (rule.text, *(m.text for m in members))

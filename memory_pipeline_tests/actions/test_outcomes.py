@@ -25,7 +25,7 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.cli.command import memory
-from memory_pipeline_tests.rows import DAY, at, day_after, pattern, put, say, workspace
+from memory_pipeline_tests.rows import DAY, at, day_after, pattern, put, read_from, say, workspace
 
 RULE, HINT = "p-20250301-001", "f-20250301-001"
 PUSH, TEST = "tool: Bash(command=git push --force)", "tool: Bash(command=npm test)"
@@ -34,12 +34,11 @@ OTHER, DONE, FAILED = "tool: Bash(command=git status)", "tool: done", "tool!: no
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    made, _ = workspace(tmp_path / "workspace")
-    folder = made.actions_dir
-    folder.mkdir(parents=True)
+    made, lake = workspace(tmp_path / "workspace")
+    made.actions_dir.mkdir(parents=True)
     made.memory_file.write_text(f"## Hard Rules\n\n- Never run `git push --force`. <!-- {RULE} -->\n")
-    hint = {"id": HINT, "words": ["npm", "test"], "line": "`npm test` fails", "evidence": "2 sessions"}
-    (folder / "p-1.json").write_text(json.dumps({"rules": [], "before": [hint], "after": {}}))
+    misuse = {"kind": "tool_misuse", "adds": "`npm test` fails here with “no tests”; use `pnpm test`."}
+    put(lake, "friction_clusters", pattern(1, "npm test", **misuse, pattern_id=HINT))
     return made
 
 
@@ -107,6 +106,20 @@ def test_a_line_that_is_never_heeded_deserves_another_look(settings: Settings) -
     assert by_line(found) == {HINT: {"contradicted": 3}}
     assert describe(by_line(found)[HINT]) == "3 shown: 3 contradicted"
     assert len(list(shown_lines(settings))) == 4
+
+
+@pytest.mark.parametrize("times", [2, 3])
+def test_a_pattern_that_calls_contradict_becomes_silent(settings: Settings, times: int) -> None:
+    _, lake = workspace(settings.workspace)
+    say(lake, "s1", "user: Go.", TEST, DONE)
+    read_from(lake, "/kiln.jsonl", "kiln", "/src/kiln")
+    for _ in range(times):
+        show(settings, HINT, 1)
+    for _ in range(2):  # and stays so
+        write_hints(settings, lake)
+        (path,) = settings.actions_dir.glob("p-*.json")
+        assert [hint["id"] for hint in json.loads(path.read_bytes())["before"]] == [HINT] * (times < 3)
+        assert stored_times(settings) == {"contradicted": times}
 
 
 def test_damaged_entries_are_skipped(settings: Settings) -> None:

@@ -122,16 +122,20 @@ def found(opened: Opened) -> list[Row]:
     return opened.lake.read("friction_clusters", [DAY]).to_dicts()
 
 
-def test_observed_violations_count_by_week_and_a_call_that_was_denied_is_no_failure(opened: Opened) -> None:
+@pytest.mark.parametrize(("shown_as", "is_held"), [("deny", True), ("observe", False)])
+def test_observed_violations_count_by_week_and_a_call_that_was_denied_is_no_failure(
+    opened: Opened, shown_as: str, is_held: bool
+) -> None:
     (before,) = found(opened)
     assert before["kind"] in ("recurring_failure", "tool_misuse")
-    record(opened, "s1", day_after(-1), "deny")
-    record(opened, "s2", DAY, "deny")
+    record(opened, "s1", day_after(-1), shown_as)
+    record(opened, "s2", DAY, shown_as)
     assert not is_current(FrictionStage(opened.workspace), opened.lake, DAY)
-    (row,) = [row for row in found(opened) if row["ended_on"] is None]
+    row, *failures = sorted(found(opened), key=lambda row: row["kind"], reverse=True)
+    assert all(failure["ended_on"] == DAY for failure in failures) is is_held
     assert (row["kind"], row["occurrences"], row["sessions"]) == ("rule_violated", 2, 2)
     assert row["by_week"] == [{"week": DAY - timedelta(days=DAY.weekday()), "occurrences": 2}]
-    assert f"memory agents rules set {P} deny" in row["change"]
+    assert (f"memory agents rules set {P} deny" in row["change"]) is not is_held
     assert is_current(FrictionStage(opened.workspace), opened.lake, DAY)
     (rule,) = approved_rules(opened.settings, opened.lake)
     assert rule.rule_id == P
