@@ -62,13 +62,13 @@ setup-dev: $(VENV)/.dev
 $(VENV)/.run: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed and $(PYTHON) is older; call make with PYTHON=/path/to/python3.11." >&2; exit 1; }
-	@echo "Setting up $(VENV) from constraints.txt; the first time takes a minute or two."
+	@echo "Setting up $(VENV) from constraints.txt; the first time takes a minute or so."
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all]'
+	@$(BIN)/python deploy/install.py '.[all]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.run
-	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(BIN)/python deploy/install.py '.[dev]'
 	@touch $@
 
 # One at a time, since apt-get does not wait for another that fetches its lists.
