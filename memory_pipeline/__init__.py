@@ -15,6 +15,7 @@ __version__ = "0.3.0"
 
 _HOME = {
     "Lake": "memory_pipeline.lake.store",
+    "MemoryPipeline": "memory_pipeline.defs.component",  # by this name `dg` finds it
     "Settings": "memory_pipeline.settings",
     "Workspace": "memory_pipeline.workspace.workspace",
     "search": "memory_pipeline.recall.search",
@@ -31,4 +32,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_HOME, *__all__})

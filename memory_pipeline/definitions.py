@@ -1,12 +1,14 @@
-"""The code location that Dagster loads; its parts are in `defs/`."""
+"""The code location that Dagster loads: the component instances in `defs/instances/`."""
+
+from pathlib import Path
 
 import dagster as dg
 
-from memory_pipeline.defs.graph import build_definitions
-from memory_pipeline.settings import load_settings
+import memory_pipeline
+from memory_pipeline.defs import instances
 
 
 @dg.definitions
 def defs() -> dg.Definitions:
-    """The definitions of the workspace that the environment names."""
-    return build_definitions(load_settings())
+    """The definitions of the workspace that the environment names, and of other instances that were scaffolded."""
+    return dg.ComponentTree.from_module(instances, Path(memory_pipeline.__file__).parent.parent).build_defs()

@@ -15,7 +15,7 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 
 from memory_pipeline.defs.orchestration import DayOfKey, days_of, on_progress
 from memory_pipeline.defs.partitions import daily_partitions
-from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.defs.placement import OURS, Placement
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.markdown.escaping import escaped
 from memory_pipeline.settings import Settings
@@ -33,6 +33,7 @@ def check_by_day(
     name: str,
     judge: Callable[[Workspace, date], Verdict],
     settings: Settings,
+    placement: Placement = OURS,
     *,
     severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.ERROR,
     blocking: bool = False,
@@ -44,16 +45,17 @@ def check_by_day(
     partitions = partitions_def or daily_partitions(settings)
 
     @dg.asset_check(
-        asset=asset,
+        asset=placement.key(asset),
         name=name,
         description=description_of(judge),
         partitions_def=partitions,
         blocking=blocking,
+        required_resource_keys=placement.needs,
     )
-    def check(context: dg.AssetCheckExecutionContext, workspace: WorkspaceResource) -> Judged:
-        opened = workspace.open()
+    def check(context: dg.AssetCheckExecutionContext) -> Judged:
+        opened = placement.open(context)
         days = days_to_judge(context, opened.lake, asset, partitions, day_of_key)
-        yield from report_by_day(context, asset, name, lambda day: judge(opened, day), severity, days, blocking)
+        yield from report_by_day(context, lambda day: judge(opened, day), severity, days, blocking)
 
     return check
 
@@ -82,16 +84,15 @@ def days_to_judge(
 
 def report_by_day(
     context: dg.AssetCheckExecutionContext,
-    asset: str,
-    check: str,
     judge: Callable[[date], Verdict],
     severity: dg.AssetCheckSeverity,
     days: Mapping[date, str],
     blocking: bool = False,
 ) -> Iterator[dg.AssetCheckResult | dg.Output[None] | dg.AssetCheckEvaluation]:
     """Judge these days, store a result for each, and yield the result of the run."""
+    (spec,) = context.check_specs
     if report := on_progress.get():
-        report(f"checks of {asset}", 0)
+        report(f"checks of {spec.asset_key.path[-1]}", 0)
     verdicts = {day: judge(day) for day in days}
     if context.has_partition_key:
         (verdict,) = verdicts.values()
@@ -99,21 +100,20 @@ def report_by_day(
             passed=verdict.passed, severity=severity, description=verdict.sentence, metadata=verdict_metadata(verdict)
         )
         return
-    targets = latest_materializations(context.instance, asset, list(days.values()))
+    targets = latest_materializations(context.instance, spec.asset_key, list(days.values()))
     for day, verdict in verdicts.items():
-        evaluation = evaluation_of(asset, check, verdict, severity, days[day], targets.get(days[day]))
+        evaluation = evaluation_of(spec.key, verdict, severity, days[day], targets.get(days[day]))
         # log_event accepts results of checks
         context.op_execution_context.log_event(evaluation)  # type: ignore[arg-type]
     # for an AssetCheckResult without a partition, Dagster 1.13 reads the versions of all partitions of the run, and
     # fails if the run has none
     yield dg.Output(None)
     newest = max(targets.values(), key=lambda target: target.storage_id, default=None)
-    yield evaluation_of(asset, check, over_days(verdicts), severity, target=newest, blocking=blocking)
+    yield evaluation_of(spec.key, over_days(verdicts), severity, target=newest, blocking=blocking)
 
 
 def evaluation_of(
-    asset: str,
-    check: str,
+    check: dg.AssetCheckKey,
     verdict: Verdict,
     severity: dg.AssetCheckSeverity,
     partition: str | None = None,
@@ -124,8 +124,8 @@ def evaluation_of(
     """The result as Dagster stores it; that of a partition must name the checked materialization. If it is `blocking`
     and failed, the step fails."""
     return dg.AssetCheckEvaluation(
-        asset_key=dg.AssetKey(asset),
-        check_name=check,
+        asset_key=check.asset_key,
+        check_name=check.name,
         passed=verdict.passed,
         partition=partition,
         description=verdict.sentence,
@@ -152,9 +152,11 @@ def verdict_metadata(verdict: Verdict, offenders_as: str = "first_offenders") ->
     return verdict.numbers | ({offenders_as: dg.MetadataValue.md(offenders)} if offenders else {})
 
 
-def latest_materializations(instance: dg.DagsterInstance, asset: str, partitions: Sequence[str]) -> dict[str, Target]:
+def latest_materializations(
+    instance: dg.DagsterInstance, key: dg.AssetKey, partitions: Sequence[str]
+) -> dict[str, Target]:
     """The latest materialization by partition; Dagster treats a result as current only if it names it."""
-    storage, key = instance.event_log_storage, dg.AssetKey(asset)
+    storage = instance.event_log_storage
     kind = dg.DagsterEventType.ASSET_MATERIALIZATION
     numbers = storage.get_latest_storage_id_by_partition(key, kind, partitions=set(partitions)) if partitions else {}
     if not numbers:

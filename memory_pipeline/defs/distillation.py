@@ -9,7 +9,7 @@ import dagster as dg
 from memory_pipeline.defs.check_results import check_by_day
 from memory_pipeline.defs.orchestration import LOOKS_BACK, markdown_table, run_stage, table_spec
 from memory_pipeline.defs.partitions import daily_partitions, monthly_partitions, weekly_partitions
-from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.defs.placement import OURS, Placement
 from memory_pipeline.distillation.facts import facts_of
 from memory_pipeline.distillation.lines import count_words
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, NAMES, TABLE_OF, WEEK, Period
@@ -43,13 +43,14 @@ def last_day_in(level: int) -> Callable[[str], date]:
     return lambda key: Period.from_key(level, date.fromisoformat(key)).last
 
 
-def distillation_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
+def distillation_checks(settings: Settings, placement: Placement = OURS) -> list[dg.AssetChecksDefinition]:
     return [
         check_by_day(
             TABLE_OF[level],
             name,
             _for_level(judge, level),
             settings,
+            placement,
             partitions_def=partitions_of(settings, level),
             day_of_key=last_day_in(level),
         )
@@ -120,23 +121,32 @@ OVERLAPPING = dg.TimeWindowPartitionMapping(allow_nonexistent_upstream_partition
 a month it also includes the week that begins in it and ends in the next one, to which that week belongs."""
 
 
-def distillation_assets(settings: Settings) -> list[dg.AssetsDefinition]:
+def distillation_assets(settings: Settings, placement: Placement = OURS) -> list[dg.AssetsDefinition]:
     """One asset per level, each with its own partitions."""
-    return [_asset_of(settings, level) for level in LEVELS]
+    return [_asset_of(settings, placement, level) for level in LEVELS]
 
 
-def _asset_of(settings: Settings, level: int) -> dg.AssetsDefinition:
+def _asset_of(settings: Settings, placement: Placement, level: int) -> dg.AssetsDefinition:
     deps = ["windows", "segments", "observations"]
-    below = [dg.AssetDep(TABLE_OF[level - 1], partition_mapping=OVERLAPPING)] if level != DAY else deps
+    below = [dg.AssetDep(placement.key(TABLE_OF[level - 1]), partition_mapping=OVERLAPPING)] if level != DAY else deps
 
     @dg.multi_asset(
-        name=f"distil_{NAMES[level]}s",
-        specs=[table_spec(TABLE_OF[level], deps=below, version=VERSIONS[level], description=DESCRIPTIONS[level])],
+        name=placement.name(f"distil_{NAMES[level]}s"),
+        specs=[
+            table_spec(
+                TABLE_OF[level],
+                deps=below,
+                version=VERSIONS[level],
+                description=DESCRIPTIONS[level],
+                placement=placement,
+            )
+        ],
         partitions_def=partitions_of(settings, level),
         **LOOKS_BACK,
+        required_resource_keys=placement.needs,
     )
-    def distil(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> Iterator[dg.MaterializeResult[Any]]:
-        opened = workspace.open()
+    def distil(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
+        opened = placement.open(context)
         stage = DistillationStage.from_workspace(opened, level)
         yield from run_stage(context, opened, stage, lambda _, day: describe(stage, day), last_day_in(level))
 

@@ -11,7 +11,7 @@ import dagster as dg
 from memory_pipeline.defs.check_results import Judged, days_to_judge, report_by_day
 from memory_pipeline.defs.orchestration import LOOKS_BACK, MODEL_RETRY, OWN_DAY, run_stage, table_spec
 from memory_pipeline.defs.partitions import daily_partitions
-from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.defs.placement import OURS, Placement
 from memory_pipeline.embeddings import messages
 from memory_pipeline.embeddings.index import COLLECTION, MESSAGES, IndexUnavailableError
 from memory_pipeline.embeddings.index_pool import indexes_kept_open
@@ -95,24 +95,31 @@ EMBEDDINGS: Mapping[str, _Embedding] = {
 }
 
 
-def embedding_assets(settings: Settings) -> list[dg.AssetsDefinition]:
+def embedding_assets(settings: Settings, placement: Placement = OURS) -> list[dg.AssetsDefinition]:
     """The assets `embeddings`, `summary_embeddings` and `message_embeddings`."""
-    return [_asset(settings, table, embedding) for table, embedding in EMBEDDINGS.items()]
+    return [_asset(settings, placement, table, embedding) for table, embedding in EMBEDDINGS.items()]
 
 
-def _asset(settings: Settings, table: str, embedding: _Embedding) -> dg.AssetsDefinition:
-    spec = table_spec(table, deps=embedding.deps, version=embedding.version, description=embedding.description)
+def _asset(settings: Settings, placement: Placement, table: str, embedding: _Embedding) -> dg.AssetsDefinition:
+    spec = table_spec(
+        table,
+        deps=embedding.deps,
+        version=embedding.version,
+        description=embedding.description,
+        placement=placement,
+    )
 
     @dg.multi_asset(
-        name=embedding.op,
+        name=placement.name(embedding.op),
         specs=[spec],
         partitions_def=daily_partitions(settings),
         **(LOOKS_BACK if "reflections" in embedding.deps else OWN_DAY),
         retry_policy=MODEL_RETRY,
         op_tags=LAST if embedding.is_for_recall else None,
+        required_resource_keys=placement.needs,
     )
-    def embed(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> Iterator[dg.MaterializeResult[Any]]:
-        opened = workspace.open()
+    def embed(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
+        opened = placement.open(context)
         stage = embedding.stage(opened)
         with indexes_kept_open():
             made = run_stage(
@@ -136,21 +143,27 @@ def describe(workspace: Workspace, stage: Stage, day: date) -> dict[str, str]:
     return {"model": workspace.settings.embedding_model, "mode": mode}
 
 
-def embedding_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
+def embedding_checks(settings: Settings, placement: Placement = OURS) -> list[dg.AssetChecksDefinition]:
     """The check `index_matches_tables` of each asset."""
-    return [_check(settings, table, embedding) for table, embedding in EMBEDDINGS.items()]
+    return [_check(settings, placement, table, embedding) for table, embedding in EMBEDDINGS.items()]
 
 
-def _check(settings: Settings, table: str, embedding: _Embedding) -> dg.AssetChecksDefinition:
+def _check(settings: Settings, placement: Placement, table: str, embedding: _Embedding) -> dg.AssetChecksDefinition:
     description = (
         f"Every {embedding.checked} its row and its point in the index, and no point is left over.\n\n"
         "Fails when the embedding model is missing, and when the index was deleted, quarantined as damaged, or "
         "restored from another copy than the tables."
     )
 
-    @dg.asset_check(asset=table, name=PARITY, description=description, partitions_def=daily_partitions(settings))
-    def check(context: dg.AssetCheckExecutionContext, workspace: WorkspaceResource) -> Judged:
-        opened = workspace.open()
+    @dg.asset_check(
+        asset=placement.key(table),
+        name=PARITY,
+        description=description,
+        partitions_def=daily_partitions(settings),
+        required_resource_keys=placement.needs,
+    )
+    def check(context: dg.AssetCheckExecutionContext) -> Judged:
+        opened = placement.open(context)
         stage = embedding.stage(opened)
         days = days_to_judge(context, opened.lake, table, daily_partitions(opened.settings))
         points: dict[date, set[str]] = {}
@@ -173,7 +186,7 @@ def _check(settings: Settings, table: str, embedding: _Embedding) -> dg.AssetChe
             number = len(stage.points(day) if isinstance(stage, MessageEmbeddingsStage) else stage.items(day))
             return judge_parity(number, rows, points.get(day, set()), embedding.sources)
 
-        yield from report_by_day(context, table, PARITY, judge, dg.AssetCheckSeverity.WARN, days)
+        yield from report_by_day(context, judge, dg.AssetCheckSeverity.WARN, days)
 
     return check
 

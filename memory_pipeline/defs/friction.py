@@ -7,14 +7,13 @@ from typing import Any
 
 import dagster as dg
 import polars as pl
-from dagster_duckdb import DuckDBResource
 
 from memory_pipeline.actions.outcomes import OUTCOMES, outcomes, repeated_failures
 from memory_pipeline.days import day_of
 from memory_pipeline.defs.check_results import check_by_day
 from memory_pipeline.defs.orchestration import LOOKS_BACK, MODEL_RETRY, markdown_table, run_stage, table_spec
 from memory_pipeline.defs.partitions import daily_partitions, lookback_dep
-from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.defs.placement import OURS, Placement
 from memory_pipeline.friction.active import Pattern, Window, active_patterns, why_none
 from memory_pipeline.friction.evaluation import judge_evidence
 from memory_pipeline.friction.shown import shown_lines
@@ -31,16 +30,17 @@ MAX_TITLE = 120
 """Maximum characters of a title in the table."""
 
 
-def friction_assets(settings: Settings) -> dg.AssetsDefinition:
+def friction_assets(settings: Settings, placement: Placement = OURS) -> dg.AssetsDefinition:
     """`friction_clusters`."""
 
     @dg.multi_asset(
-        name="find_friction",
+        name=placement.name("find_friction"),
         specs=[
             table_spec(
                 "friction_clusters",
-                deps=[lookback_dep(table, settings) for table in INPUTS],
+                deps=[lookback_dep(table, settings, placement) for table in INPUTS],
                 version=VERSION,
+                placement=placement,
                 description=(
                     "Problems that recur over sessions, of seven kinds: corrections, failures, misused "
                     "tools, environment drift, missing skills, stale lines and broken rules, each with all "
@@ -52,11 +52,11 @@ def friction_assets(settings: Settings) -> dg.AssetsDefinition:
         partitions_def=daily_partitions(settings),
         **LOOKS_BACK,
         retry_policy=MODEL_RETRY,
+        required_resource_keys=placement.needs | {placement.name("duckdb")},
     )
-    def find_friction(
-        context: dg.AssetExecutionContext, workspace: WorkspaceResource, duckdb: DuckDBResource
-    ) -> Iterator[dg.MaterializeResult[Any]]:
-        opened = workspace.open()
+    def find_friction(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
+        opened = placement.open(context)
+        duckdb = getattr(context.resources, placement.name("duckdb"))
         stage = FrictionStage.from_workspace(opened, duckdb.get_connection)
         yield from run_stage(context, opened, stage, lambda _, day: describe(opened, day))
         for problem in refresh_agents(opened.settings):
@@ -125,6 +125,6 @@ def _table(patterns: Sequence[Pattern], day: date) -> dg.MarkdownMetadataValue:
     )
 
 
-def friction_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
+def friction_checks(settings: Settings, placement: Placement = OURS) -> list[dg.AssetChecksDefinition]:
     warn = dg.AssetCheckSeverity.WARN
-    return [check_by_day("friction_clusters", "evidence_is_stored", judge_evidence, settings, severity=warn)]
+    return [check_by_day("friction_clusters", "evidence_is_stored", judge_evidence, settings, placement, severity=warn)]

@@ -22,62 +22,54 @@ weeks and months that contain it; assets without days come last.
 """
 
 import dagster as dg
-from dagster_duckdb import DuckDBResource
 
 from memory_pipeline.defs.distillation import distillation_assets, distillation_checks
 from memory_pipeline.defs.embeddings import embedding_assets, embedding_checks
 from memory_pipeline.defs.friction import friction_assets, friction_checks
-from memory_pipeline.defs.jobs import JOBS
+from memory_pipeline.defs.jobs import jobs
 from memory_pipeline.defs.observations import observation_assets, observation_checks
-from memory_pipeline.defs.proposals import (
-    identity_files,
-    memory_file,
-    one_decision_each,
-    proposal_assets,
-    review_backlog,
-)
+from memory_pipeline.defs.placement import OURS, Placement
+from memory_pipeline.defs.proposals import memory_file_asset, memory_file_checks, proposal_assets
 from memory_pipeline.defs.quality import quality_assets
-from memory_pipeline.defs.reflections import pool_reflections, reflection_assets, reflection_checks
-from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.defs.reflections import pool_asset, reflection_assets, reflection_checks
 from memory_pipeline.defs.schedules import schedules, with_deadline
 from memory_pipeline.defs.sensors import sensors
 from memory_pipeline.defs.sessions import session_assets, session_checks
 from memory_pipeline.settings import Settings
 
 
-def build_definitions(settings: Settings) -> dg.Definitions:
+def build_definitions(settings: Settings, placement: Placement = OURS) -> dg.Definitions:
     """All definitions from one Settings: the first day and time zone of the partitions, versions, schedules."""
-    return dg.Definitions(
-        assets=with_deadline(
-            [
-                session_assets(settings),
-                observation_assets(settings),
-                *embedding_assets(settings),
-                reflection_assets(settings),
-                pool_reflections,
-                *distillation_assets(settings),
-                friction_assets(settings),
-                proposal_assets(settings),
-                memory_file,
-                quality_assets(lambda: build_definitions(settings)),
-            ],
-            settings,
-        ),
-        asset_checks=[
-            *session_checks(settings),
-            *observation_checks(settings),
-            *embedding_checks(settings),
-            *friction_checks(settings),
-            *reflection_checks(settings),
-            *distillation_checks(settings),
-            one_decision_each,
-            review_backlog,
-            identity_files,
+    assets = with_deadline(
+        [
+            session_assets(settings, placement),
+            observation_assets(settings, placement),
+            *embedding_assets(settings, placement),
+            reflection_assets(settings, placement),
+            pool_asset(placement),
+            *distillation_assets(settings, placement),
+            friction_assets(settings, placement),
+            proposal_assets(settings, placement),
+            memory_file_asset(placement),
+            quality_assets(lambda: build_definitions(settings, placement), placement),
         ],
-        jobs=JOBS,
-        schedules=schedules(settings),
-        sensors=sensors(settings),
-        resources={"workspace": WorkspaceResource(), "duckdb": DuckDBResource(database=":memory:")},
-        # a process per step would load torch for each of them
-        executor=dg.in_process_executor,
+        settings,
+    )
+    return dg.Definitions(
+        assets=assets,
+        asset_checks=[
+            *session_checks(settings, placement),
+            *observation_checks(settings, placement),
+            *embedding_checks(settings, placement),
+            *friction_checks(settings, placement),
+            *reflection_checks(settings, placement),
+            *distillation_checks(settings, placement),
+            *memory_file_checks(placement),
+        ],
+        jobs=jobs({key.path[-1] for asset in assets for key in asset.keys}, placement),
+        schedules=schedules(settings, placement),
+        sensors=sensors(settings, placement),
+        resources=placement.resources,
+        # a process per step would load torch for each of them; in a project, only our jobs can ask for that
+        executor=None if placement.prefix else dg.in_process_executor,
     )

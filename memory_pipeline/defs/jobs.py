@@ -1,20 +1,21 @@
 """The jobs, each with the assets that it updates or with its own ops."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence, Set
 from datetime import UTC, date, datetime
 from typing import Any
 
 import dagster as dg
 
 from memory_pipeline.days import today
+from memory_pipeline.defs.placement import OURS, Placement
 from memory_pipeline.defs.pruning import prune
-from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, TABLE_OF, WEEK
 from memory_pipeline.operations.retention import retire
 from memory_pipeline.proposals.todoist.client import TodoistBusyError, TodoistRefusedError, open_todoist
 from memory_pipeline.proposals.todoist.review import Reviewed, sync
 from memory_pipeline.reflections.stage import ReflectionsStage, why_not_reflected
 from memory_pipeline.workspace.daily_log.archive import archive_logs
+from memory_pipeline.workspace.workspace import Workspace
 
 DAY_JOB, REFLECT_JOB, POOL_REFLECT_JOB, DISTIL_JOB = "day_job", "reflect_job", "pool_reflect_job", "distil_job"
 DISTIL_WEEKS_JOB, DISTIL_MONTHS_JOB = "distil_weeks_job", "distil_months_job"
@@ -29,45 +30,43 @@ RECALL = ("summary_embeddings", "message_embeddings")
 DISTILLATIONS = tuple(TABLE_OF[level] for level in LEVELS)
 TODOIST_IS_OFF = "Todoist is off; MEMORY_TODOIST=true and TODOIST_API_TOKEN switch it on."
 ARCHIVING_IS_OFF = "Archiving is off; MEMORY_ARCHIVE_AFTER_DAYS=30 archives logs that are 30 days old."
-ALL, ONLY = dg.AssetSelection.all(), dg.AssetSelection.assets
-SELECTIONS: Sequence[tuple[str, dg.AssetSelection, str]] = (
+SELECTIONS: Sequence[tuple[str, Callable[[Set[str]], Set[str]], str]] = (
     # the others have their own jobs: they look back over weeks, and a failing one must not stop a day
     (
         DAY_JOB,
-        ALL - ONLY("pool_reflections", "quality_report", *DISTILLATIONS),
+        lambda known: known - {"pool_reflections", "quality_report", *DISTILLATIONS},
         "Process a day from its session files to MEMORY.md and friction.",
     ),
     (
         REFLECT_JOB,
-        ALL - ONLY("friction_clusters", "pool_reflections", "quality_report", *RECALL, *DISTILLATIONS),
+        lambda known: known - {"friction_clusters", "pool_reflections", "quality_report", *RECALL, *DISTILLATIONS},
         "Process a day from its session files to its proposals, and write these to REVIEW.md.",
     ),
     (
         POOL_REFLECT_JOB,
-        ONLY("pool_reflections"),
+        lambda _: {"pool_reflections"},
         "Condense the reflections of all days but the last three for good; launched by hand, about weekly.",
     ),
-    (DISTIL_JOB, ONLY(TABLE_OF[DAY]), "Distil days."),
+    (DISTIL_JOB, lambda _: {TABLE_OF[DAY]}, "Distil days."),
     (
         DISTIL_WEEKS_JOB,
-        ONLY(TABLE_OF[WEEK]),
+        lambda _: {TABLE_OF[WEEK]},
         "Distil weeks, after updating their days.",
     ),
     (
         DISTIL_MONTHS_JOB,
-        ONLY(TABLE_OF[MONTH]),
+        lambda _: {TABLE_OF[MONTH]},
         "Distil months, after updating their weeks and days.",
     ),
-    (FRICTION_JOB, ONLY("friction_clusters"), "Find friction in the days up to the partition."),
-    (REVIEW_JOB, ONLY("memory_file"), "Apply the decisions in REVIEW.md to MEMORY.md."),
-    (QUALITY_JOB, ONLY("quality_report"), "Write the quality report: results of checks and quality over time."),
+    (FRICTION_JOB, lambda _: {"friction_clusters"}, "Find friction in the days up to the partition."),
+    (REVIEW_JOB, lambda _: {"memory_file"}, "Apply the decisions in REVIEW.md to MEMORY.md."),
+    (QUALITY_JOB, lambda _: {"quality_report"}, "Write the quality report: results of checks and quality over time."),
 )
-ASSET_JOBS = [dg.define_asset_job(name, chosen, description=description) for name, chosen, description in SELECTIONS]
+"""Jobs over assets, each with its choice among the names of all assets."""
 
 
-@dg.op(name="sync_todoist", description="Read decisions from Todoist and write proposals to it.")
-def sync_todoist(context: dg.OpExecutionContext, workspace: WorkspaceResource) -> None:
-    opened = workspace.open()
+def sync_todoist(context: dg.OpExecutionContext, opened: Workspace) -> None:
+    """Read decisions from Todoist and write proposals to it."""
     if not opened.settings.todoist.enabled:
         raise dg.Failure(TODOIST_IS_OFF, allow_retries=False)
     try:
@@ -79,22 +78,12 @@ def sync_todoist(context: dg.OpExecutionContext, workspace: WorkspaceResource) -
     context.log.info(_summary(done))
 
 
-@dg.job(
-    name=TODOIST_JOB,
-    description="Read decisions from Todoist and write proposals to it.",
-    executor_def=dg.in_process_executor,
-)
-def todoist_job() -> None:
-    sync_todoist()
-
-
 def _summary(done: Reviewed) -> str:
     return "; ".join(f"{name}: {', '.join(ids) or 'none'}" for name, ids in vars(done).items())
 
 
-@dg.op(description="Move old daily logs to memory/archive/ once they are reflected on.")
-def archive_daily_logs(context: dg.OpExecutionContext, workspace: WorkspaceResource) -> None:
-    opened = workspace.open()
+def archive_daily_logs(context: dg.OpExecutionContext, opened: Workspace) -> None:
+    """Move old daily logs to memory/archive/ once they are reflected on."""
     settings = opened.settings
     if not settings.archive_after_days:
         raise dg.Failure(ARCHIVING_IS_OFF, allow_retries=False)
@@ -109,25 +98,16 @@ def archive_daily_logs(context: dg.OpExecutionContext, workspace: WorkspaceResou
         raise dg.Failure(f"{len(done.stuck)} logs could not be moved, first {first}: {reason}", allow_retries=False)
 
 
-@dg.job(
-    name=ARCHIVE_JOB,
-    description="Move old daily logs to memory/archive/ once they are reflected on.",
-    executor_def=dg.in_process_executor,
-)
-def archive_job() -> None:
-    archive_daily_logs()
-
-
-@dg.op(description="Delete old runs whose results were all replaced from Dagster's record.")
-def prune_runs(context: dg.OpExecutionContext, workspace: WorkspaceResource) -> None:
-    runs = prune(context.instance, workspace.open().settings.dagster_home, datetime.now(UTC))
+def prune_runs(context: dg.OpExecutionContext, opened: Workspace) -> None:
+    """Delete old runs whose results were all replaced from Dagster's record."""
+    runs = prune(context.instance, opened.settings.dagster_home, datetime.now(UTC))
     context.add_output_metadata({"runs": runs})
     context.log.info(f"{runs} runs were deleted.")
 
 
-@dg.op(name="retire_rows", description="Delete rows that are older than `[retention]` in settings.toml allows.")
-def retire_old_rows(context: dg.OpExecutionContext, workspace: WorkspaceResource) -> None:
-    settings = workspace.open().settings
+def retire_rows(context: dg.OpExecutionContext, opened: Workspace) -> None:
+    """Delete rows that are older than `[retention]` in settings.toml allows."""
+    settings = opened.settings
     done = retire(settings, today(settings.zone))
     context.add_output_metadata({f"days of {table}": len(retired.days) for table, retired in done.items()})
     for table, retired in done.items():
@@ -143,17 +123,54 @@ def _list_days(days: Sequence[date]) -> str:
     return ", ".join(map(str, days)) if len(days) <= SHOWN else f"from {days[0]} to {days[-1]}"
 
 
-@dg.job(
-    name=PRUNE_JOB,
-    description=(
-        "Delete old runs that were replaced from Dagster's record, and rows that are older than "
-        "`[retention]` in settings.toml allows; rows behind your decisions are kept."
-    ),
-    executor_def=dg.in_process_executor,
-)
-def prune_job() -> None:
-    prune_runs()
-    retire_old_rows()
+def jobs(tables: Set[str], placement: Placement = OURS) -> list[Any]:
+    """All jobs. The runs of another project are not ours to delete, so there `prune_job` deletes rows only."""
+    chosen = [
+        dg.define_asset_job(
+            placement.name(name),
+            dg.AssetSelection.assets(*sorted(map(placement.key, choose(tables)))),
+            description=description,
+            executor_def=dg.in_process_executor,
+        )
+        for name, choose, description in SELECTIONS
+    ]
+    prune_works, prune_description = [retire_rows], retire_rows.__doc__ or ""
+    if not placement.prefix:
+        prune_works.insert(0, prune_runs)
+        prune_description = (
+            "Delete old runs that were replaced from Dagster's record, and rows that are older than "
+            "`[retention]` in settings.toml allows; rows behind your decisions are kept."
+        )
+    return [
+        *chosen,
+        _job_of(placement, TODOIST_JOB, [sync_todoist]),
+        _job_of(placement, ARCHIVE_JOB, [archive_daily_logs]),
+        _job_of(placement, PRUNE_JOB, prune_works, prune_description),
+    ]
 
 
-JOBS: tuple[Any, ...] = (*ASSET_JOBS, todoist_job, archive_job, prune_job)
+Work = Callable[[dg.OpExecutionContext, Workspace], None]
+
+
+def _job_of(placement: Placement, name: str, works: Sequence[Work], description: str = "") -> dg.JobDefinition:
+    """A job with an op for each of these functions, which do not depend on each other."""
+    ops = [_op_of(placement, work) for work in works]
+
+    @dg.job(
+        name=placement.name(name),
+        description=description or works[0].__doc__,
+        executor_def=dg.in_process_executor,
+    )
+    def job() -> None:
+        for op in ops:
+            op()
+
+    return job
+
+
+def _op_of(placement: Placement, work: Work) -> dg.OpDefinition:
+    @dg.op(name=placement.name(work.__name__), description=work.__doc__, required_resource_keys=placement.needs)
+    def op(context: dg.OpExecutionContext) -> None:
+        work(context, placement.open(context))
+
+    return op

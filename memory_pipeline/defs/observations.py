@@ -12,7 +12,7 @@ from memory_pipeline.days import today
 from memory_pipeline.defs.check_results import check_by_day
 from memory_pipeline.defs.orchestration import MODEL_RETRY, OWN_DAY, markdown_table, run_stage, table_spec
 from memory_pipeline.defs.partitions import daily_partitions
-from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.defs.placement import OURS, Placement
 from memory_pipeline.markdown.escaping import escaped
 from memory_pipeline.observations import evaluation
 from memory_pipeline.observations.evaluation import condensed
@@ -27,7 +27,7 @@ from memory_pipeline.workspace.workspace import Workspace
 PREVIEWED = 40
 
 
-def observation_assets(settings: Settings) -> dg.AssetsDefinition:
+def observation_assets(settings: Settings, placement: Placement = OURS) -> dg.AssetsDefinition:
     """`segments` and `observations`.
 
     Model and prompts are part of the version, so that after an edited prompt they are shown as stale once the code
@@ -36,12 +36,13 @@ def observation_assets(settings: Settings) -> dg.AssetsDefinition:
     version = f"{VERSION} {observer_of(Workspace.open(settings)).version}"
 
     @dg.multi_asset(
-        name="observe",
+        name=placement.name("observe"),
         specs=[
             table_spec(
                 "segments",
                 deps=["messages", "windows"],
                 version=version,
+                placement=placement,
                 description=(
                     "A topic ends when the user continues after finished work, when the vocabulary changes, "
                     "or after a pause. The narrative states the request, the work and its outcome."
@@ -51,6 +52,7 @@ def observation_assets(settings: Settings) -> dg.AssetsDefinition:
                 "observations",
                 deps=["messages", "windows"],
                 version=version,
+                placement=placement,
                 description="Facts with priority, time and supporting spans: quotes, or lines of the model of "
                 "OBSERVER_MODEL that the session supports. Only windows marked `observed` have rows, and "
                 "windows marked `rules_only` in which the user said something. Also written to the day's "
@@ -63,9 +65,10 @@ def observation_assets(settings: Settings) -> dg.AssetsDefinition:
         retry_policy=MODEL_RETRY,
         # without it, Dagster 1.13 sometimes rejects a backfill, as it compares the output of each key
         can_subset=True,
+        required_resource_keys=placement.needs,
     )
-    def observe(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> Iterator[dg.MaterializeResult[Any]]:
-        opened = workspace.open()
+    def observe(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
+        opened = placement.open(context)
         stage, calls_for = ObservationsStage.from_workspace(opened), calls_by_day(opened)
         write_markers(opened.settings)  # for all days: a change of the markers alone does not make days out of date
         yield from run_stage(context, opened, stage, lambda table, day: describe(opened, table, day, calls_for))
@@ -145,10 +148,10 @@ WARNING = {
 }
 
 
-def observation_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
+def observation_checks(settings: Settings, placement: Placement = OURS) -> list[dg.AssetChecksDefinition]:
     warn, on = dg.AssetCheckSeverity.WARN, "observations"
     return [
-        *(check_by_day(on, name, judge, settings, blocking=True) for name, judge in BLOCKING.items()),
-        *(check_by_day(on, name, judge, settings) for name, judge in FAILING.items()),
-        *(check_by_day(on, name, judge, settings, severity=warn) for name, judge in WARNING.items()),
+        *(check_by_day(on, name, judge, settings, placement, blocking=True) for name, judge in BLOCKING.items()),
+        *(check_by_day(on, name, judge, settings, placement) for name, judge in FAILING.items()),
+        *(check_by_day(on, name, judge, settings, placement, severity=warn) for name, judge in WARNING.items()),
     ]

@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 import dagster as dg
 import polars as pl
 
+from memory_pipeline.defs.placement import Placement
 from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
 from memory_pipeline.lake.tables import TABLES, duckdb_type
 from memory_pipeline.llm.errors import SetAsideError
@@ -40,8 +41,6 @@ OWN_DAY: _BackfillOptions = {
 """Policy of an asset whose day depends on that day alone: a backfill may be several concurrent runs."""
 LOOKS_BACK: _BackfillOptions = {"pool": LOOK_BACK_POOL, "backfill_policy": dg.BackfillPolicy.single_run()}
 """Policy of an asset whose day depends on earlier days: a single run, oldest day first."""
-GROUP = "memory"
-"""The only asset group: the UI collapses several groups, and the assets should be visible at once."""
 MODEL_RETRY = dg.RetryPolicy(max_retries=2, delay=5, backoff=dg.Backoff.EXPONENTIAL, jitter=dg.Jitter.PLUS_MINUS)
 """Retries of steps that wait for the index's lock or a server; bad data is not retried."""
 FAILED_DAYS = "failed_days"
@@ -63,13 +62,15 @@ on_progress: ContextVar[Callable[[str, int], None] | None] = ContextVar("on_prog
 its last call; the command line sets it to draw a progress bar."""
 
 
-def table_spec(table: str, *, deps: Sequence[Any] = (), description: str, version: str) -> dg.AssetSpec:
-    """An asset that is a table of the lake."""
+def table_spec(
+    table: str, *, deps: Sequence[Any] = (), description: str, version: str, placement: Placement
+) -> dg.AssetSpec:
+    """An asset that is a table of the lake; dependencies are names of tables, or have a mapping of partitions."""
     return dg.AssetSpec(
-        table,
-        deps=list(deps),
+        placement.key(table),
+        deps=[placement.key(dep) if isinstance(dep, str) else dep for dep in deps],
         description=f"One row is {TABLES[table].description}.\n\n{description}",
-        group_name=GROUP,
+        group_name=placement.group,
         code_version=version,
         kinds={"parquet", "polars"},
         metadata={"dagster/column_schema": table_schema(table)},
@@ -103,7 +104,8 @@ def run_stage(
     A failed day does not stop the others; the step fails at the end and names it. Finished days are stored, so the next
     run skips them. All tables of a stage are built together, whichever are selected.
     """
-    selected = [table for table in stage.tables if dg.AssetKey(table) in context.selected_asset_keys]
+    keys = {key.path[-1]: key for key in context.selected_asset_keys}
+    selected = [table for table in stage.tables if table in keys]
     failed: dict[date, Exception] = {}
     untried = 0
     lake, rebuilt, days = workspace.lake, 0, days_of(context, day_of_key)
@@ -133,7 +135,7 @@ def run_stage(
                 rows = lake.read(table, [day]).height
                 metadata = {"dagster/row_count": rows, REBUILT: built is not None} | dict(describe(table, day))
                 metadata |= built.notes if built else {}
-                context.add_asset_metadata(metadata, asset_key=table, partition_key=days[day])
+                context.add_asset_metadata(metadata, asset_key=keys[table], partition_key=days[day])
             if report:
                 report(f"{stage.tables[-1]} {day}", 1)
     if failed:
@@ -148,7 +150,7 @@ def run_stage(
         ) from error
     context.log.info(f"{', '.join(stage.tables)}: {rebuilt} of {len(days)} days were out of date")
     schema = {table: {"dagster/column_schema": table_schema(table)} for table in stage.tables}
-    return [dg.MaterializeResult(asset_key=table, metadata=schema[table]) for table in selected]
+    return [dg.MaterializeResult(asset_key=keys[table], metadata=schema[table]) for table in selected]
 
 
 def markdown_table(frame: pl.DataFrame, limit: int = 20) -> dg.MarkdownMetadataValue:

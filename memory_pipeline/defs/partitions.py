@@ -4,6 +4,7 @@ from datetime import date
 
 import dagster as dg
 
+from memory_pipeline.defs.placement import OURS, Placement
 from memory_pipeline.settings import Settings
 
 RANGE_START_TAG, RANGE_END_TAG = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
@@ -35,10 +36,10 @@ def monthly_partitions(settings: Settings, first: date) -> dg.MonthlyPartitionsD
     return dg.MonthlyPartitionsDefinition(start_date=f"{first}", timezone=settings.timezone)
 
 
-def lookback_dep(asset: str, settings: Settings) -> dg.AssetDep:
+def lookback_dep(asset: str, settings: Settings, placement: Placement = OURS) -> dg.AssetDep:
     """A dependency on the days of the lookback; days before the first partition are no error."""
     return dg.AssetDep(
-        asset,
+        placement.key(asset),
         partition_mapping=dg.TimeWindowPartitionMapping(
             start_offset=1 - settings.lookback_days, allow_nonexistent_upstream_partitions=True
         ),

@@ -1,7 +1,7 @@
 """The assets `proposals` and `memory_file`, and their checks: one decision per proposal, a reviewed backlog, and
 identity files."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -10,10 +10,10 @@ import polars as pl
 
 from memory_pipeline.actions.outcomes import OUTCOMES, stored_times
 from memory_pipeline.days import today
-from memory_pipeline.defs.check_results import verdict_metadata
-from memory_pipeline.defs.orchestration import GROUP, LOOKS_BACK, MODEL_RETRY, markdown_table, run_stage, table_spec
+from memory_pipeline.defs.check_results import description_of, verdict_metadata
+from memory_pipeline.defs.orchestration import LOOKS_BACK, MODEL_RETRY, markdown_table, run_stage, table_spec
 from memory_pipeline.defs.partitions import daily_partitions
-from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.defs.placement import OURS, Placement
 from memory_pipeline.embeddings.index_pool import indexes_kept_open
 from memory_pipeline.markdown.escaping import escaped
 from memory_pipeline.operations.identity import NOT_SET, look_at_identity
@@ -27,20 +27,22 @@ from memory_pipeline.proposals.review import Reconciled, reconcile
 from memory_pipeline.proposals.stage import VERSION, ProposalsStage
 from memory_pipeline.settings import Settings
 from memory_pipeline.verdict import Verdict
+from memory_pipeline.workspace.workspace import Workspace
 
 PREVIEWED = 40
 
 
-def proposal_assets(settings: Settings) -> dg.AssetsDefinition:
+def proposal_assets(settings: Settings, placement: Placement = OURS) -> dg.AssetsDefinition:
     """`proposals`."""
 
     @dg.multi_asset(
-        name="propose",
+        name=placement.name("propose"),
         specs=[
             table_spec(
                 "proposals",
                 deps=["reflections"],
                 version=VERSION,
+                placement=placement,
                 description=(
                     "High lines and notable medium ones, each offered once; a repetition of a line of "
                     "MEMORY.md or of an earlier proposal is merged into it (`supports`). Questions, "
@@ -53,9 +55,10 @@ def proposal_assets(settings: Settings) -> dg.AssetsDefinition:
         partitions_def=daily_partitions(settings),
         **LOOKS_BACK,
         retry_policy=MODEL_RETRY,
+        required_resource_keys=placement.needs,
     )
-    def propose(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> Iterator[dg.MaterializeResult[Any]]:
-        opened = workspace.open()
+    def propose(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
+        opened = placement.open(context)
         stage = ProposalsStage(opened)
         decided = dict(ProposalLog(opened.lake).decisions.select("proposal_id", "decision").iter_rows())
         with indexes_kept_open():
@@ -65,48 +68,55 @@ def proposal_assets(settings: Settings) -> dg.AssetsDefinition:
     return propose
 
 
-@dg.asset(
-    deps=["proposals"],
-    group_name=GROUP,
-    kinds={"markdown"},
-)
-def memory_file(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> dg.MaterializeResult[Any]:
-    """MEMORY.md: the lines that a user approved, each under its section, once.
+def memory_file_asset(placement: Placement = OURS) -> dg.AssetsDefinition:
+    """`memory_file`."""
 
-    One file for all days, so it has no partitions. Decisions are read from REVIEW.md and stored in the lake's table
-    `events`, and approved lines are added to MEMORY.md (`memory sql` offers `decisions` and `promotions`). Nothing that
-    a user wrote is changed, and a line that a user removed is not added again.
-    """
-    opened = workspace.open()
-    reconciled = reconcile(opened, datetime.now(UTC))
-    _report(context, reconciled)
-    log, path = ProposalLog(opened.lake), opened.settings.memory_file
-    lines = lines_of(path.read_bytes()) if path.exists() else []
-    for why in in_shadow(opened, log):
-        context.log.warning(f"MEMORY_AUTO_PROMOTE=on: {why}.")
-    shadow = "\n".join(f"* {sentence}" for sentence in report(opened, log))
-    return dg.MaterializeResult(
-        metadata={
-            "promoted": len(reconciled.promoted),
-            "promoted_automatically": len(reconciled.automatic),
-            "fixes_applied": len(reconciled.applied),
-            "fixes_offered_now": len(reconciled.offered),
-            "approved_now": len(reconciled.approved),
-            "rejected_now": len(reconciled.rejected),
-            "expired_now": len(reconciled.expired),
-            "superseded_now": len(reconciled.superseded),
-            "fixes_withdrawn_now": len(reconciled.withdrawn),
-            "invalid_now": len(reconciled.invalid),
-            "pending": reconciled.pending,
-            "lines": len(lines),
-            **_hints(opened.settings),
-            "preview": dg.MetadataValue.md(
-                "\n".join(f"* {escaped(f'{line.section}: {line.text}')}" for line in lines[-PREVIEWED:])
-            ),
-            "path": dg.MetadataValue.path(path),
-            **({"auto_promotion": dg.MetadataValue.md(shadow)} if shadow else {}),
-        }
+    @dg.asset(
+        key=placement.key("memory_file"),
+        deps=[placement.key("proposals")],
+        group_name=placement.group,
+        kinds={"markdown"},
+        required_resource_keys=placement.needs,
     )
+    def memory_file(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
+        """MEMORY.md: the lines that a user approved, each under its section, once.
+
+        One file for all days, so it has no partitions. Decisions are read from REVIEW.md and stored in the lake's
+        table `events`, and approved lines are added to MEMORY.md (`memory sql` offers `decisions` and `promotions`).
+        Nothing that a user wrote is changed, and a line that a user removed is not added again.
+        """
+        opened = placement.open(context)
+        reconciled = reconcile(opened, datetime.now(UTC))
+        _report(context, reconciled)
+        log, path = ProposalLog(opened.lake), opened.settings.memory_file
+        lines = lines_of(path.read_bytes()) if path.exists() else []
+        for why in in_shadow(opened, log):
+            context.log.warning(f"MEMORY_AUTO_PROMOTE=on: {why}.")
+        shadow = "\n".join(f"* {sentence}" for sentence in report(opened, log))
+        return dg.MaterializeResult(
+            metadata={
+                "promoted": len(reconciled.promoted),
+                "promoted_automatically": len(reconciled.automatic),
+                "fixes_applied": len(reconciled.applied),
+                "fixes_offered_now": len(reconciled.offered),
+                "approved_now": len(reconciled.approved),
+                "rejected_now": len(reconciled.rejected),
+                "expired_now": len(reconciled.expired),
+                "superseded_now": len(reconciled.superseded),
+                "fixes_withdrawn_now": len(reconciled.withdrawn),
+                "invalid_now": len(reconciled.invalid),
+                "pending": reconciled.pending,
+                "lines": len(lines),
+                **_hints(opened.settings),
+                "preview": dg.MetadataValue.md(
+                    "\n".join(f"* {escaped(f'{line.section}: {line.text}')}" for line in lines[-PREVIEWED:])
+                ),
+                "path": dg.MetadataValue.path(path),
+                **({"auto_promotion": dg.MetadataValue.md(shadow)} if shadow else {}),
+            }
+        )
+
+    return memory_file
 
 
 def _hints(settings: Settings) -> dict[str, int]:
@@ -158,11 +168,45 @@ def _report(context: dg.AssetExecutionContext, reconciled: Reconciled) -> None:
         )
 
 
-ONE_END, ATTENTION = "one_decision_each", "review_backlog"
+ONE_END, ATTENTION, IDENTITY = "one_decision_each", "review_backlog", "identity_files"
 
 
-@dg.asset_check(asset="memory_file", name=ONE_END)
-def one_decision_each(workspace: WorkspaceResource) -> dg.AssetCheckResult:
+def memory_file_checks(placement: Placement = OURS) -> list[dg.AssetChecksDefinition]:
+    """The checks of `memory_file`. They are about files and all proposals, not days, so they have no partitions."""
+    warn = dg.AssetCheckSeverity.WARN
+    return [
+        _check(placement, ONE_END, _judge_decisions, dg.AssetCheckSeverity.ERROR),
+        _check(placement, ATTENTION, _judge_backlog, warn),
+        _check(placement, IDENTITY, _judge_files, warn, "broken"),
+    ]
+
+
+def _check(
+    placement: Placement,
+    name: str,
+    judge: Callable[[Workspace], Verdict],
+    severity: dg.AssetCheckSeverity,
+    offenders_as: str = "first_offenders",
+) -> dg.AssetChecksDefinition:
+    @dg.asset_check(
+        asset=placement.key("memory_file"),
+        name=name,
+        description=description_of(judge),
+        required_resource_keys=placement.needs,
+    )
+    def check(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
+        verdict = judge(placement.open(context))
+        return dg.AssetCheckResult(
+            passed=verdict.passed,
+            severity=severity,
+            description=verdict.sentence,
+            metadata=verdict_metadata(verdict, offenders_as),
+        )
+
+    return check
+
+
+def _judge_decisions(workspace: Workspace) -> Verdict:
     """Every proposal is pending or has exactly one decision; exactly the approved ones are promoted.
 
     Promoted lines that a user removed from MEMORY.md are counted. A MEMORY.md without any of them is an error, and the
@@ -171,47 +215,27 @@ def one_decision_each(workspace: WorkspaceResource) -> dg.AssetCheckResult:
     Fails when MEMORY.md is missing, empty or has none of many promoted lines, and when files of `proposals` or `events`
     were changed or restored from different copies.
     """
-    opened = workspace.open()
-    verdict = ProposalIntegrity.from_lake(opened.lake, opened.settings.memory_file).judge()
-    return dg.AssetCheckResult(passed=verdict.passed, description=verdict.sentence, metadata=verdict_metadata(verdict))
+    return ProposalIntegrity.from_lake(workspace.lake, workspace.settings.memory_file).judge()
 
 
-@dg.asset_check(asset="memory_file", name=ATTENTION)
-def review_backlog(workspace: WorkspaceResource) -> dg.AssetCheckResult:
+def _judge_backlog(workspace: Workspace) -> Verdict:
     """While proposals are pending, a user decides on one at least every two weeks; otherwise the memory stays as it is.
 
     It is about all proposals, so it has no partitions.
 
     Fails when proposals are pending and nobody has decided on any of those shown in the last 14 days.
     """
-    verdict = judge_attention(ProposalLog(workspace.open().lake), datetime.now(UTC))
-    return dg.AssetCheckResult(
-        passed=verdict.passed,
-        severity=dg.AssetCheckSeverity.WARN,
-        description=verdict.sentence,
-        metadata=verdict_metadata(verdict),
-    )
+    return judge_attention(ProposalLog(workspace.lake), datetime.now(UTC))
 
 
-IDENTITY = "identity_files"
-
-
-@dg.asset_check(asset="memory_file", name=IDENTITY)
-def identity_files(workspace: WorkspaceResource) -> dg.AssetCheckResult:
+def _judge_files(workspace: Workspace) -> Verdict:
     """The files that agents read before MEMORY.md exist, and every link to them is valid.
 
     It is about files, not days, so it has no partitions. `memory admin identity` shows the same.
 
     Fails when a file of the list is missing or empty, or a link is broken or points elsewhere.
     """
-    settings = workspace.open().settings
-    verdict = judge_identity(settings, today(settings.zone))
-    return dg.AssetCheckResult(
-        passed=verdict.passed,
-        severity=dg.AssetCheckSeverity.WARN,
-        description=verdict.sentence,
-        metadata=verdict_metadata(verdict, "broken"),
-    )
+    return judge_identity(workspace.settings, today(workspace.settings.zone))
 
 
 def judge_identity(settings: Settings, day: date) -> Verdict:

@@ -6,9 +6,8 @@ from typing import Any
 
 import dagster as dg
 
-from memory_pipeline.defs.orchestration import GROUP
+from memory_pipeline.defs.placement import OURS, Placement
 from memory_pipeline.defs.quality_history import checks_of, results_of, seconds_by_stage
-from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.markdown.escaping import escaped
 from memory_pipeline.quality.page import write_report
 from memory_pipeline.quality.report import Report, make_report
@@ -19,17 +18,23 @@ SECONDS_DAYS = 92
 DAYS_SHOWN, FAILURES_SHOWN = 31, 40
 
 
-def quality_assets(definitions: Callable[[], dg.Definitions]) -> dg.AssetsDefinition:
+def quality_assets(definitions: Callable[[], dg.Definitions], placement: Placement = OURS) -> dg.AssetsDefinition:
     """The asset `quality_report`. The definitions contain every check; they are built when the asset is materialized,
     as they contain the asset itself."""
 
-    @dg.asset(deps=["memory_file", "friction_clusters"], group_name=GROUP, kinds={"html"})
-    def quality_report(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> dg.MaterializeResult[Any]:
+    @dg.asset(
+        key=placement.key("quality_report"),
+        deps=[placement.key("memory_file"), placement.key("friction_clusters")],
+        group_name=placement.group,
+        kinds={"html"},
+        required_resource_keys=placement.needs,
+    )
+    def quality_report(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
         """One page with the results of every check by day, quality figures over time, and fixes of failures.
 
         It runs no checks: the results are those of their last runs. `memory admin report` writes the same report.
         """
-        opened = workspace.open()
+        opened = placement.open(context)
         report = report_of(opened, context.instance, definitions())
         page = write_report(report, opened.settings.report_dir)
         context.log.info(report.sentence)
@@ -44,7 +49,7 @@ def report_of(workspace: Workspace, instance: dg.DagsterInstance, definitions: d
         workspace,
         results_of(instance, definitions),
         checks_of(definitions),
-        seconds_by_stage(instance, workspace.settings.zone, SECONDS_DAYS),
+        seconds_by_stage(instance, definitions, workspace.settings.zone, SECONDS_DAYS),
         datetime.now(UTC).astimezone(workspace.settings.zone),
     )
 

@@ -26,10 +26,10 @@ NOTHING_SAID = "nothing_said"
 def checks_of(definitions: dg.Definitions) -> dict[str, str]:
     """The first sentence of each check's description by its name, in the order of the assets."""
     graph = definitions.resolve_asset_graph()
-    order = [key.to_user_string() for key in graph.toposorted_asset_keys]
-    keys = sorted(graph.asset_check_keys, key=lambda key: order.index(key.asset_key.to_user_string()))
+    order = list(graph.toposorted_asset_keys)
+    keys = sorted(graph.asset_check_keys, key=lambda key: order.index(key.asset_key))
     told = {key: (graph.get_check_spec(key).description or "").strip().split("\n\n")[0] for key in keys}
-    return {f"{key.asset_key.to_user_string()}/{key.name}": " ".join(text.split()) for key, text in told.items()}
+    return {f"{key.asset_key.path[-1]}/{key.name}": " ".join(text.split()) for key, text in told.items()}
 
 
 def results_of(instance: dg.DagsterInstance, definitions: dg.Definitions) -> list[Result]:
@@ -50,8 +50,11 @@ def results_of(instance: dg.DagsterInstance, definitions: dg.Definitions) -> lis
     return sorted(found, key=lambda r: (r.day or date.min, r.name))
 
 
-def seconds_by_stage(instance: dg.DagsterInstance, zone: ZoneInfo, days: int) -> dict[str, dict[date, float]]:
-    """The seconds of successful steps, by step and the local day of the run."""
+def seconds_by_stage(
+    instance: dg.DagsterInstance, definitions: dg.Definitions, zone: ZoneInfo, days: int
+) -> dict[str, dict[date, float]]:
+    """The seconds of successful steps of these definitions, by step and the local day of the run."""
+    steps = {node.name for job in definitions.resolve_all_job_defs() for node in job.all_node_defs}
     since = datetime.now(UTC) - timedelta(days=days)
     ended = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE]
     found: dict[str, dict[date, float]] = defaultdict(lambda: defaultdict(float))
@@ -60,7 +63,7 @@ def seconds_by_stage(instance: dg.DagsterInstance, zone: ZoneInfo, days: int) ->
         run = record.dagster_run.run_id
         for entry in instance.event_log_storage.get_logs_for_run(run, of_type=dg.DagsterEventType.STEP_SUCCESS):
             event = entry.dagster_event
-            if event and event.step_key:
+            if event and event.step_key in steps:
                 found[event.step_key][day] += event.step_success_data.duration_ms / 1000
     return found
 
@@ -97,7 +100,7 @@ def _result(key: dg.AssetCheckKey, partition: str | None, evaluation: dg.AssetCh
         elif isinstance(value, dg.MarkdownMetadataValue):
             offenders += [unescaped(line[2:]) for line in value.value.splitlines() if line.startswith("- ")]
     return Result(
-        key.asset_key.to_user_string(),
+        key.asset_key.path[-1],
         key.name,
         date.fromisoformat(partition) if partition else None,
         evaluation.passed,

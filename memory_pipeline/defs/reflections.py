@@ -10,7 +10,6 @@ import polars as pl
 from memory_pipeline.days import today
 from memory_pipeline.defs.check_results import check_by_day
 from memory_pipeline.defs.orchestration import (
-    GROUP,
     LOOKS_BACK,
     MODEL_RETRY,
     STOPPED,
@@ -20,7 +19,7 @@ from memory_pipeline.defs.orchestration import (
     table_spec,
 )
 from memory_pipeline.defs.partitions import daily_partitions, lookback_dep
-from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.defs.placement import OURS, Placement
 from memory_pipeline.embeddings.index_pool import indexes_kept_open
 from memory_pipeline.errors import CannotGoOnError
 from memory_pipeline.lake.store import Lake
@@ -40,17 +39,18 @@ NOT_ALONE = (
 )
 
 
-def reflection_assets(settings: Settings) -> dg.AssetsDefinition:
+def reflection_assets(settings: Settings, placement: Placement = OURS) -> dg.AssetsDefinition:
     """`reflections`. Model and prompts are part of its version, so that an edited prompt shows it as stale."""
     version = f"{VERSION} {reflector_of(Workspace.open(settings)).version}"
 
     @dg.multi_asset(
-        name="reflect",
+        name=placement.name("reflect"),
         specs=[
             table_spec(
                 "reflections",
-                deps=[lookback_dep(table, settings) for table in ("segments", "observations", "embeddings")],
+                deps=[lookback_dep(table, settings, placement) for table in ("segments", "observations", "embeddings")],
                 version=version,
+                placement=placement,
                 description="Over a lookback of days that ends with the partition, observations that say the same "
                 "become one line with its support. Lines older than a day are condensed; after three "
                 "days only explicit or repeated ones remain. Newer state replaces older. With "
@@ -63,9 +63,10 @@ def reflection_assets(settings: Settings) -> dg.AssetsDefinition:
         partitions_def=daily_partitions(settings),
         **LOOKS_BACK,
         retry_policy=MODEL_RETRY,
+        required_resource_keys=placement.needs,
     )
-    def reflect(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> Iterator[dg.MaterializeResult[Any]]:
-        opened = workspace.open()
+    def reflect(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
+        opened = placement.open(context)
         with indexes_kept_open():
             made = run_stage(
                 context, opened, ReflectionsStage.from_workspace(opened), lambda _, day: describe(opened, day)
@@ -75,46 +76,53 @@ def reflection_assets(settings: Settings) -> dg.AssetsDefinition:
     return reflect
 
 
-@dg.asset(
-    deps=["reflections"],
-    group_name=GROUP,
-    kinds={"parquet", "polars"},
-    metadata={"dagster/column_schema": table_schema("pool_reflections")},
-    retry_policy=MODEL_RETRY,
-)
-def pool_reflections(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> dg.MaterializeResult[Any]:
-    """The reflections of all days but the last three, condensed, in rows of 150 to 600 tokens.
+def pool_asset(placement: Placement = OURS) -> dg.AssetsDefinition:
+    """`pool_reflections`."""
 
-    Materialize it by hand and alone, about once a week, or launch `pool_reflect_job`: together with other assets and in
-    a backfill it does nothing and says so, as a model may have to be paid. Each run adds the reflections since the last
-    one, all of them or, if a model fails, none. Existing rows are never reflected on again, and `reflections` stays
-    unchanged. A section with few lines waits for more.
-    """
-    opened = workspace.open()
-    if not is_alone(context):
-        context.log.info(NOT_ALONE)
-        return dg.MaterializeResult(metadata=pool_of(opened.lake) | {"added": 0, "left_alone": NOT_ALONE})
-    encoder = encoder_of(opened.settings.embedding_model)
-    try:
-        done = reflect_pool(opened, reflector_of(opened), encoder, datetime.now(UTC))
-    except (KeyboardInterrupt, dg.DagsterExecutionInterruptedError):
-        # the retry policy would count it as a failure and restart the step
-        raise dg.Failure(STOPPED, allow_retries=False) from None
-    except (UnusableAnswerError, BudgetReachedError, CannotGoOnError) as error:
-        raise dg.Failure(f"Nothing was added: {error}", allow_retries=False) from error
-    context.log.info(f"{done.rows} rows of {done.lines} lines were added; {done.waiting} lines wait")
-    return dg.MaterializeResult(
-        metadata={
-            "added": done.rows,
-            "lines": done.lines,
-            "waiting": done.waiting,
-            "dropped_lines": done.dropped,
-            "input_tokens": done.input_tokens,
-            "output_tokens": done.output_tokens,
-            "compression_ratio": round(done.output_tokens / done.input_tokens, 4) if done.input_tokens else 0.0,
-        }
-        | pool_of(opened.lake)
+    @dg.asset(
+        key=placement.key("pool_reflections"),
+        deps=[placement.key("reflections")],
+        group_name=placement.group,
+        kinds={"parquet", "polars"},
+        metadata={"dagster/column_schema": table_schema("pool_reflections")},
+        retry_policy=MODEL_RETRY,
+        required_resource_keys=placement.needs,
     )
+    def pool_reflections(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
+        """The reflections of all days but the last three, condensed, in rows of 150 to 600 tokens.
+
+        Materialize it by hand and alone, about once a week, or launch `pool_reflect_job`: together with other assets
+        and in a backfill it does nothing and says so, as a model may have to be paid. Each run adds the reflections
+        since the last one, all of them or, if a model fails, none. Existing rows are never reflected on again, and
+        `reflections` stays unchanged. A section with few lines waits for more.
+        """
+        opened = placement.open(context)
+        if not is_alone(context):
+            context.log.info(NOT_ALONE)
+            return dg.MaterializeResult(metadata=pool_of(opened.lake) | {"added": 0, "left_alone": NOT_ALONE})
+        encoder = encoder_of(opened.settings.embedding_model)
+        try:
+            done = reflect_pool(opened, reflector_of(opened), encoder, datetime.now(UTC))
+        except (KeyboardInterrupt, dg.DagsterExecutionInterruptedError):
+            # the retry policy would count it as a failure and restart the step
+            raise dg.Failure(STOPPED, allow_retries=False) from None
+        except (UnusableAnswerError, BudgetReachedError, CannotGoOnError) as error:
+            raise dg.Failure(f"Nothing was added: {error}", allow_retries=False) from error
+        context.log.info(f"{done.rows} rows of {done.lines} lines were added; {done.waiting} lines wait")
+        return dg.MaterializeResult(
+            metadata={
+                "added": done.rows,
+                "lines": done.lines,
+                "waiting": done.waiting,
+                "dropped_lines": done.dropped,
+                "input_tokens": done.input_tokens,
+                "output_tokens": done.output_tokens,
+                "compression_ratio": round(done.output_tokens / done.input_tokens, 4) if done.input_tokens else 0.0,
+            }
+            | pool_of(opened.lake)
+        )
+
+    return pool_reflections
 
 
 def is_alone(context: dg.AssetExecutionContext) -> bool:
@@ -151,9 +159,9 @@ def describe(workspace: Workspace, day: date) -> dict[str, Any]:
     }
 
 
-def reflection_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
+def reflection_checks(settings: Settings, placement: Placement = OURS) -> list[dg.AssetChecksDefinition]:
     warn, on = dg.AssetCheckSeverity.WARN, "reflections"
     return [
-        check_by_day(on, "no_silent_zero", evaluation.judge_silent_zero, settings),
-        check_by_day(on, "compression_ratio", evaluation.judge_compression, settings, severity=warn),
+        check_by_day(on, "no_silent_zero", evaluation.judge_silent_zero, settings, placement),
+        check_by_day(on, "compression_ratio", evaluation.judge_compression, settings, placement, severity=warn),
     ]

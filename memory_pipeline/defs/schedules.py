@@ -10,7 +10,7 @@ import dagster as dg
 from memory_pipeline.days import day_of
 from memory_pipeline.defs.jobs import ARCHIVE_JOB, DISTIL_JOBS, FRICTION_JOB, PRUNE_JOB, QUALITY_JOB, REFLECT_JOB
 from memory_pipeline.defs.partitions import range_tags
-from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.defs.placement import OURS, Placement
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, NAMES, WEEK, consecutive
 from memory_pipeline.distillation.stage import DistillationStage, due_periods, state_of
 from memory_pipeline.settings import Settings
@@ -23,7 +23,6 @@ EVERY_MORNING = {
 """The assets that the schedules of six and seven materialize."""
 DEADLINE, MADE_WITHIN = "0 8 * * *", timedelta(hours=2)
 """The UI shows these assets as overdue at eight if they were not materialized since six."""
-RUNNING, STOPPED = dg.DefaultScheduleStatus.RUNNING, dg.DefaultScheduleStatus.STOPPED
 
 
 def with_deadline(assets: Iterable[dg.AssetsDefinition], settings: Settings) -> list[dg.AssetsDefinition]:
@@ -31,13 +30,13 @@ def with_deadline(assets: Iterable[dg.AssetsDefinition], settings: Settings) -> 
     fresh = dg.FreshnessPolicy.cron(DEADLINE, MADE_WITHIN, settings.timezone)
 
     def dated(spec: dg.AssetSpec) -> dg.AssetSpec:
-        is_due = spec.key.to_user_string() in EVERY_MORNING
+        is_due = spec.key.path[-1] in EVERY_MORNING
         return spec.replace_attributes(freshness_policy=fresh) if is_due else spec
 
     return [asset for asset in dg.map_asset_specs(dated, assets) if isinstance(asset, dg.AssetsDefinition)]
 
 
-def schedules(settings: Settings) -> list[dg.ScheduleDefinition]:
+def schedules(settings: Settings, placement: Placement = OURS) -> list[dg.ScheduleDefinition]:
     """All schedules. Each requests the same day only once."""
 
     def day_that_ended(context: dg.ScheduleEvaluationContext) -> str:
@@ -46,10 +45,11 @@ def schedules(settings: Settings) -> list[dg.ScheduleDefinition]:
         return f"{local.date() - timedelta(days=1)}"
 
     @dg.schedule(
-        job_name=REFLECT_JOB,
+        name=placement.name("reflect_at_six"),
+        job_name=placement.name(REFLECT_JOB),
         cron_schedule="0 6 * * *",
         execution_timezone=settings.timezone,
-        default_status=RUNNING,
+        default_status=_status(placement),
         description="Reflect on the past day and offer its lines in REVIEW.md.",
     )
     def reflect_at_six(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
@@ -59,18 +59,17 @@ def schedules(settings: Settings) -> list[dg.ScheduleDefinition]:
         return dg.RunRequest(run_key=f"reflect:{day}", partition_key=day)
 
     @dg.schedule(
-        job_name=FRICTION_JOB,
+        name=placement.name("friction_at_seven"),
+        job_name=placement.name(FRICTION_JOB),
         cron_schedule="0 7 * * *",
         execution_timezone=settings.timezone,
-        default_status=RUNNING,
+        default_status=_status(placement),
         description="Find friction in the days up to yesterday, once these have been reflected on.",
     )
-    def friction_at_seven(
-        context: dg.ScheduleEvaluationContext, workspace: WorkspaceResource
-    ) -> dg.RunRequest | dg.SkipReason:
+    def friction_at_seven(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         day = day_that_ended(context)
         # from the lake: Dagster also counts days that were reported without messages
-        if date.fromisoformat(day) not in workspace.open().lake.days("reflections"):
+        if date.fromisoformat(day) not in placement.workspace.open().lake.days("reflections"):
             return dg.SkipReason(f"{day} has not been reflected on; materialize `reflections` of that day first.")
         return dg.RunRequest(run_key=f"friction:{day}", partition_key=day)
 
@@ -78,11 +77,11 @@ def schedules(settings: Settings) -> list[dg.ScheduleDefinition]:
         """A schedule of a job without days."""
 
         @dg.schedule(
-            name=name,
-            job_name=job,
+            name=placement.name(name),
+            job_name=placement.name(job),
             cron_schedule=cron,
             execution_timezone=settings.timezone,
-            default_status=RUNNING if is_on else STOPPED,
+            default_status=_status(placement, is_on),
             description=description,
         )
         def once(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
@@ -91,7 +90,7 @@ def schedules(settings: Settings) -> list[dg.ScheduleDefinition]:
         return once
 
     return [
-        *(_distil_schedule(settings, level) for level in LEVELS),
+        *(_distil_schedule(settings, level, placement) for level in LEVELS),
         reflect_at_six,
         friction_at_seven,
         whole("report_at_half_past_seven", QUALITY_JOB, "30 7 * * *", "Write the quality report of all days."),
@@ -113,22 +112,24 @@ def schedules(settings: Settings) -> list[dg.ScheduleDefinition]:
     ]
 
 
-def _distil_schedule(settings: Settings, level: int) -> dg.ScheduleDefinition:
+def _status(placement: Placement, is_on: bool = True) -> dg.DefaultScheduleStatus:
+    return dg.DefaultScheduleStatus.RUNNING if placement.starts(is_on) else dg.DefaultScheduleStatus.STOPPED
+
+
+def _distil_schedule(settings: Settings, level: int, placement: Placement) -> dg.ScheduleDefinition:
     """The schedule of a level: runs over exactly the due periods. The order of the levels does not matter, as each
     updates its parts."""
 
     @dg.schedule(
-        name=DISTIL_SCHEDULES[level],
-        job_name=DISTIL_JOBS[level],
+        name=placement.name(DISTIL_SCHEDULES[level]),
+        job_name=placement.name(DISTIL_JOBS[level]),
         cron_schedule="0 5 * * *",
         execution_timezone=settings.timezone,
-        default_status=RUNNING,
+        default_status=_status(placement),
         description=f"Distil the {NAMES[level]}s that are old enough or have changed.",
     )
-    def distil(
-        context: dg.ScheduleEvaluationContext, workspace: WorkspaceResource
-    ) -> list[dg.RunRequest] | dg.SkipReason:
-        opened = workspace.open()
+    def distil(context: dg.ScheduleEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
+        opened = placement.workspace.open()
         stage = DistillationStage(opened, level, day_of(context.scheduled_execution_time, opened.settings.zone))
         due = due_periods(stage)
         if not due:

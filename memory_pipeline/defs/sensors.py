@@ -14,7 +14,7 @@ import dagster as dg
 from memory_pipeline.days import day_of, today
 from memory_pipeline.defs.jobs import DAY_JOB, REFLECT_JOB, REVIEW_JOB, TODOIST_IS_OFF, TODOIST_JOB
 from memory_pipeline.defs.notifications import failure_sensor
-from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.defs.placement import OURS, Placement
 from memory_pipeline.defs.under_way import work_under_way
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.own_sessions import is_inside
@@ -43,21 +43,20 @@ INPUT_TAG, SAVED_TAG, WORK_TAG = "memory/input", "memory/review", "memory/todois
 each hour."""
 
 
-def session_sensor_from(first_day: date) -> dg.SensorDefinition:
+def session_sensor_from(first_day: date, placement: Placement = OURS) -> dg.SensorDefinition:
     """The sensor on the session directories; it requests no day before the first loaded partition."""
 
     @dg.sensor(
-        job_name=DAY_JOB,
+        name=placement.name("session_sensor"),
+        job_name=placement.name(DAY_JOB),
         minimum_interval_seconds=60,
-        default_status=dg.DefaultSensorStatus.RUNNING,
+        default_status=_status(placement),
         description="Materialize the days of session files that are new or have grown and are idle.",
     )
-    def session_sensor(
-        context: dg.SensorEvaluationContext, workspace: WorkspaceResource
-    ) -> dg.SensorResult | dg.SkipReason:
+    def session_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         if is_inside():
             return dg.SkipReason("This process was started by a model command of the pipeline itself.")
-        opened, now = workspace.open(), datetime.now(UTC)
+        opened, now = placement.workspace.open(), datetime.now(UTC)
         settings = opened.settings
         catalogue = Catalogue(opened.lake, settings)
         seen = catalogue.refresh(find_sources(roots(settings)), seconds=REFRESH_SECONDS)
@@ -67,7 +66,7 @@ def session_sensor_from(first_day: date) -> dg.SensorDefinition:
             for day in settled_days(catalogue, now)
             if not stages.is_current(day)
         }
-        failed = failed_runs(context.instance)
+        failed = failed_runs(context.instance, placement.name(DAY_JOB))
         hopeless = [day for day, fingerprint in due.items() if failed[fingerprint] >= MAX_ATTEMPTS]
         summary = f"{seen.files} session files, {seen.changed} changed, {seen.left} still to be read"
         if hopeless:
@@ -90,7 +89,7 @@ def session_sensor_from(first_day: date) -> dg.SensorDefinition:
             for day, key in due.items()
             if day not in history
         ]
-        if requests and (busy := work_under_way(context.instance)):
+        if requests and (busy := work_under_way(context.instance, placement)):
             others = f" and {len(busy) - 1} more" if len(busy) > 1 else ""
             return dg.SkipReason(f"{summary}; {len(requests)} days are due and wait for the end of {busy[0]}{others}.")
         context.log.info(summary)
@@ -125,9 +124,9 @@ def settled_days(catalogue: Catalogue, now: datetime) -> list[date]:
     ]
 
 
-def failed_runs(instance: dg.DagsterInstance) -> Counter[str]:
+def failed_runs(instance: dg.DagsterInstance, job: str) -> Counter[str]:
     """The number of this sensor's latest failed runs without a later success, by fingerprint."""
-    runs = instance.get_runs(dg.RunsFilter(job_name=DAY_JOB), limit=RUNS_LOOKED_AT)  # newest first
+    runs = instance.get_runs(dg.RunsFilter(job_name=job), limit=RUNS_LOOKED_AT)  # newest first
     failed: Counter[str] = Counter()
     done: set[str] = set()
     for run in runs:
@@ -139,19 +138,6 @@ def failed_runs(instance: dg.DagsterInstance) -> Counter[str]:
     return failed
 
 
-@dg.sensor(
-    job_name=REFLECT_JOB,
-    minimum_interval_seconds=300,
-    default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Reflect on today, once, when its observations exceed MEMORY_REFLECT_EARLY_TOKENS.",
-)
-def reflect_early(context: dg.SensorEvaluationContext, workspace: WorkspaceResource) -> dg.RunRequest | dg.SkipReason:
-    if is_inside():
-        return dg.SkipReason("This process was started by a model command of the pipeline itself.")
-    opened = workspace.open()
-    return early_request(opened.lake, today(opened.settings.zone), opened.settings.reflect_early_tokens)
-
-
 def early_request(lake: Lake, day: date, threshold: int) -> dg.RunRequest | dg.SkipReason:
     """A run request for the day if its observations have ``threshold`` tokens; its key is the day, so it is requested
     once."""
@@ -161,47 +147,65 @@ def early_request(lake: Lake, day: date, threshold: int) -> dg.RunRequest | dg.S
     return dg.RunRequest(run_key=f"reflect_early:{day}", partition_key=f"{day}")
 
 
-@dg.sensor(
-    job_name=REVIEW_JOB,
-    minimum_interval_seconds=30,
-    default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Read the decisions and update MEMORY.md when a user has saved REVIEW.md.",
-)
-def review_sensor(context: dg.SensorEvaluationContext, workspace: WorkspaceResource) -> dg.SensorResult | dg.SkipReason:
-    settings = workspace.open().settings
-    path, shown = settings.review_file, settings.review_shown
-    if not path.exists():
-        return dg.SkipReason("There is no REVIEW.md yet.")
-    if time.time() - path.stat().st_mtime < SETTLED_SECONDS:
-        return dg.SkipReason("REVIEW.md was saved just now; an editor may still be writing.")
-    data = path.read_bytes()
-    if shown.exists() and shown.read_bytes() == data:
-        return dg.SkipReason("REVIEW.md is unchanged.")
-    saved = f"{hashlib.sha256(data).hexdigest()}:{path.stat().st_mtime_ns}"
-    filters = dg.RunsFilter(job_name=REVIEW_JOB, tags={SAVED_TAG: saved}, statuses=[dg.DagsterRunStatus.FAILURE])
-    failed = context.instance.get_runs_count(filters)
-    if failed >= MAX_ATTEMPTS:
-        return dg.SkipReason(f"{failed} runs failed for this REVIEW.md; check their logs, then save it again.")
-    request = dg.RunRequest(run_key=f"review:{saved}:{failed}", tags={SAVED_TAG: saved})
-    return dg.SensorResult(run_requests=[request])
+def _status(placement: Placement, is_on: bool = True) -> dg.DefaultSensorStatus:
+    return dg.DefaultSensorStatus.RUNNING if placement.starts(is_on) else dg.DefaultSensorStatus.STOPPED
 
 
-def sensors(settings: Settings) -> list[dg.SensorDefinition]:
+def sensors(settings: Settings, placement: Placement = OURS) -> list[dg.SensorDefinition]:
     """All sensors; the one for Todoist is off unless it is switched on."""
 
     @dg.sensor(
-        job_name=TODOIST_JOB,
+        name=placement.name("reflect_early"),
+        job_name=placement.name(REFLECT_JOB),
+        minimum_interval_seconds=300,
+        default_status=_status(placement),
+        description="Reflect on today, once, when its observations exceed MEMORY_REFLECT_EARLY_TOKENS.",
+    )
+    def reflect_early(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+        if is_inside():
+            return dg.SkipReason("This process was started by a model command of the pipeline itself.")
+        opened = placement.workspace.open()
+        return early_request(opened.lake, today(opened.settings.zone), opened.settings.reflect_early_tokens)
+
+    @dg.sensor(
+        name=placement.name("review_sensor"),
+        job_name=placement.name(REVIEW_JOB),
+        minimum_interval_seconds=30,
+        default_status=_status(placement),
+        description="Read the decisions and update MEMORY.md when a user has saved REVIEW.md.",
+    )
+    def review_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        settings = placement.workspace.open().settings
+        path, shown = settings.review_file, settings.review_shown
+        if not path.exists():
+            return dg.SkipReason("There is no REVIEW.md yet.")
+        if time.time() - path.stat().st_mtime < SETTLED_SECONDS:
+            return dg.SkipReason("REVIEW.md was saved just now; an editor may still be writing.")
+        data = path.read_bytes()
+        if shown.exists() and shown.read_bytes() == data:
+            return dg.SkipReason("REVIEW.md is unchanged.")
+        saved = f"{hashlib.sha256(data).hexdigest()}:{path.stat().st_mtime_ns}"
+        filters = dg.RunsFilter(
+            job_name=placement.name(REVIEW_JOB), tags={SAVED_TAG: saved}, statuses=[dg.DagsterRunStatus.FAILURE]
+        )
+        failed = context.instance.get_runs_count(filters)
+        if failed >= MAX_ATTEMPTS:
+            return dg.SkipReason(f"{failed} runs failed for this REVIEW.md; check their logs, then save it again.")
+        request = dg.RunRequest(run_key=f"review:{saved}:{failed}", tags={SAVED_TAG: saved})
+        return dg.SensorResult(run_requests=[request])
+
+    @dg.sensor(
+        name=placement.name("todoist_sensor"),
+        job_name=placement.name(TODOIST_JOB),
         minimum_interval_seconds=120,
-        default_status=dg.DefaultSensorStatus.RUNNING if settings.todoist.enabled else dg.DefaultSensorStatus.STOPPED,
+        default_status=_status(placement, settings.todoist.enabled),
         description=(
             "Synchronize with Todoist when a task was completed, deleted, edited or labelled, or a proposal "
             "has no task yet."
         ),
     )
-    def todoist_sensor(
-        context: dg.SensorEvaluationContext, workspace: WorkspaceResource
-    ) -> dg.SensorResult | dg.SkipReason:
-        opened, now = workspace.open(), datetime.now(UTC)
+    def todoist_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        opened, now = placement.workspace.open(), datetime.now(UTC)
         if not opened.settings.todoist.enabled:
             return dg.SkipReason(TODOIST_IS_OFF)
         if context.cursor and now < datetime.fromisoformat(context.cursor):
@@ -217,7 +221,9 @@ def sensors(settings: Settings) -> list[dg.SensorDefinition]:
         if not due:
             return dg.SkipReason("Every proposal in review has a task, and none of them was decided.")
         work = f"{hashlib.sha256(' '.join(due).encode()).hexdigest()[:16]}:{now:%Y-%m-%dT%H}"
-        filters = dg.RunsFilter(job_name=TODOIST_JOB, tags={WORK_TAG: work}, statuses=[dg.DagsterRunStatus.FAILURE])
+        filters = dg.RunsFilter(
+            job_name=placement.name(TODOIST_JOB), tags={WORK_TAG: work}, statuses=[dg.DagsterRunStatus.FAILURE]
+        )
         failed = context.instance.get_runs_count(filters)
         if failed >= MAX_ATTEMPTS:
             return dg.SkipReason(
@@ -227,9 +233,9 @@ def sensors(settings: Settings) -> list[dg.SensorDefinition]:
         return dg.SensorResult(run_requests=[dg.RunRequest(run_key=f"todoist:{work}:{failed}", tags={WORK_TAG: work})])
 
     return [
-        session_sensor_from(settings.start_date),
+        session_sensor_from(settings.start_date, placement),
         reflect_early,
         review_sensor,
         todoist_sensor,
-        failure_sensor(settings),
+        failure_sensor(settings, placement),
     ]

@@ -11,7 +11,7 @@ import polars as pl
 from memory_pipeline.defs.check_results import check_by_day
 from memory_pipeline.defs.orchestration import OWN_DAY, markdown_table, run_stage, table_spec
 from memory_pipeline.defs.partitions import daily_partitions
-from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.defs.placement import OURS, Placement
 from memory_pipeline.harnesses.compressed import where_it_lies
 from memory_pipeline.lake.rows import FileDayRow, typed_rows
 from memory_pipeline.lake.store import Lake
@@ -23,15 +23,16 @@ from memory_pipeline.verdict import Verdict
 from memory_pipeline.workspace.workspace import Workspace
 
 
-def session_assets(settings: Settings) -> dg.AssetsDefinition:
+def session_assets(settings: Settings, placement: Placement = OURS) -> dg.AssetsDefinition:
     """`sessions`, `messages` and `windows`."""
 
     @dg.multi_asset(
-        name="read_sessions",
+        name=placement.name("read_sessions"),
         specs=[
             table_spec(
                 "sessions",
                 version=READER_VERSION,
+                placement=placement,
                 description="Read from the sessions of the agents in docs/agents.md, which are never written to. A "
                 "session over midnight has a row on each of its days. Rows are missing when a file of the day could "
                 "not be read: `memory status` names such files.",
@@ -40,6 +41,7 @@ def session_assets(settings: Settings) -> dg.AssetsDefinition:
                 "messages",
                 deps=["sessions"],
                 version=READER_VERSION,
+                placement=placement,
                 description="Roles are user (what a person typed), assistant, tool (calls and results, clipped) and "
                 "injected (text that no person typed). Secrets are replaced by marks before anything is stored.",
             ),
@@ -47,6 +49,7 @@ def session_assets(settings: Settings) -> dg.AssetsDefinition:
                 "windows",
                 deps=["messages"],
                 version=READER_VERSION,
+                placement=placement,
                 description="Trigger `compaction`: the messages that a compaction replaced by a summary; `shutdown`: "
                 "the rest once the "
                 "session is idle. `reason` says why a window is stored but not observed.",
@@ -56,11 +59,10 @@ def session_assets(settings: Settings) -> dg.AssetsDefinition:
         **OWN_DAY,
         # without it, Dagster 1.13 sometimes rejects a backfill, as it compares the output of each key
         can_subset=True,
+        required_resource_keys=placement.needs,
     )
-    def read_sessions(
-        context: dg.AssetExecutionContext, workspace: WorkspaceResource
-    ) -> Iterator[dg.MaterializeResult[Any]]:
-        opened = workspace.open()
+    def read_sessions(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
+        opened = placement.open(context)
         stage = SessionsStage.from_workspace(opened)
         seen = stage.look()
         context.log.info(f"{seen.files} session files, {seen.changed} new or changed")
@@ -122,8 +124,8 @@ def describe(lake: Lake, table: str, day: date) -> Mapping[str, Any]:
 EVERY_MESSAGE = "every_message_in_one_window"
 
 
-def session_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
-    return [check_by_day("windows", EVERY_MESSAGE, _judge_messages, settings, blocking=True)]
+def session_checks(settings: Settings, placement: Placement = OURS) -> list[dg.AssetChecksDefinition]:
+    return [check_by_day("windows", EVERY_MESSAGE, _judge_messages, settings, placement, blocking=True)]
 
 
 def _judge_messages(workspace: Workspace, day: date) -> Verdict:

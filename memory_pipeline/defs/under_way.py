@@ -8,18 +8,24 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import dagster as dg
 
+    from memory_pipeline.defs.placement import Placement
+
 PROCESS_TAG = ".dagster/memory_process"
 """The tag with the process of a run of the command line; the UI hides tags that begin with `.dagster/`."""
 BACKFILLS_SEEN = 20
 """Number of newest backfills that are searched for unfinished ones."""
 
 
-def work_under_way(instance: dg.DagsterInstance) -> list[str]:
-    """The queued and running backfills and runs, by id and by job."""
+def work_under_way(instance: dg.DagsterInstance, placement: Placement) -> list[str]:
+    """The queued and running backfills and runs of this pipeline, by id and by job."""
     close_dead_runs(instance)
     backfills = instance.get_backfills(limit=BACKFILLS_SEEN)
-    asked = [f"backfill {backfill.backfill_id}" for backfill in backfills if backfill.status.value == "REQUESTED"]
-    return asked + [run.job_name for run in unfinished_runs(instance)]
+    asked = [
+        f"backfill {backfill.backfill_id}"
+        for backfill in backfills
+        if backfill.status.value == "REQUESTED" and placement.includes(backfill.asset_selection or ())
+    ]
+    return asked + [run.job_name for run in unfinished_runs(instance) if placement.owns(run)]
 
 
 def unfinished_runs(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:

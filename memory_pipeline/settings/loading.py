@@ -33,8 +33,8 @@ class SettingError(MemoryPipelineError):
     """A setting is invalid. The message names it, its value, and what was expected."""
 
 
-def load_settings() -> Settings:
-    """The settings from the environment of this process and the files.
+def load_settings(workspace: Path | None = None) -> Settings:
+    """The settings from the environment of this process and the files, of this workspace or the one that it names.
 
     Raises `SettingError` with a sentence per invalid value, unknown name and missing extra; if a newer version has
     written to the workspace; and if the time zone differs from the workspace's, whose tables are split by days of that
@@ -42,17 +42,18 @@ def load_settings() -> Settings:
     """
     if unknown := unknown_variables(Settings):
         raise SettingError(" ".join(unknown))
+    named = {"workspace": workspace} if workspace else {}
     try:
-        settings = Settings()
+        settings = Settings(**named)
     except ValidationError as error:
-        raise SettingError(sentences(Settings, error, given(Settings, named_workspace()))) from None
+        raise SettingError(sentences(Settings, error, given(Settings, workspace or named_workspace()))) from None
     except memory_json.WrongFileError as error:
         raise SettingError(str(error)) from None
     if missing := missing_extras(settings):
         raise SettingError(" ".join(missing))
     _refuse_newer_format(settings.workspace)
     if settings.lake and shared_marks().take_over(settings):
-        settings = Settings()
+        settings = Settings(**named)
     _refuse_other_zone(settings, lambda: given(Settings, settings.workspace))
     tokens.estimate_by(settings.token_estimate)
     return settings

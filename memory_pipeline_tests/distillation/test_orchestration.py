@@ -10,7 +10,6 @@ import pytest
 from memory_pipeline.days import lookback
 from memory_pipeline.defs.distillation import partitions_of
 from memory_pipeline.defs.jobs import DISTIL_JOBS
-from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.defs.schedules import DISTIL_SCHEDULES
 from memory_pipeline.distillation import stage as stage_module
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, NAMES, TABLE_OF, WEEK, Period, periods_of
@@ -163,7 +162,7 @@ def tick(instance: dg.DagsterInstance, level: int, day: date) -> Any:
     """What the level's schedule asks for, or why it does not."""
     moment = at("05:00", day)
     context = dg.build_schedule_context(instance=instance, scheduled_execution_time=moment, repository_def=REPOSITORY)
-    asked = SCHEDULES[DISTIL_SCHEDULES[level]](context, workspace=WorkspaceResource())
+    asked = SCHEDULES[DISTIL_SCHEDULES[level]](context)
     if isinstance(asked, dg.SkipReason):
         return asked.skip_message
     return asked

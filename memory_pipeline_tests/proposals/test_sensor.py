@@ -10,9 +10,9 @@ import pytest
 
 from memory_pipeline.defs.jobs import REVIEW_JOB
 from memory_pipeline.defs.resources import WorkspaceResource
-from memory_pipeline.defs.sensors import review_sensor
 from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.loaded import review_sensor
 from memory_pipeline_tests.rows import at, proposal, put, workspace
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from memory_pipeline.defs.jobs import TODOIST_JOB, todoist_job
+from memory_pipeline.defs.jobs import TODOIST_JOB
 from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cases import each
-from memory_pipeline_tests.loaded import todoist_sensor
+from memory_pipeline_tests.loaded import defs, todoist_sensor
 from memory_pipeline_tests.proposals.todoist_server import TOKEN, Refuse, TodoistServer, todoist_server
 from memory_pipeline_tests.rows import bytes_of, proposal, put, workspace
 from memory_pipeline_tests.test_definitions import in_a_new_process
@@ -54,7 +54,7 @@ class Watch:
         return result.skip_message or ""
 
     def run(self, *, succeeds: bool = True) -> None:
-        result = todoist_job.execute_in_process(
+        result = defs.resolve_job_def(TODOIST_JOB).execute_in_process(
             instance=self.instance, resources={"workspace": WorkspaceResource()}, raise_on_error=False
         )
         assert result.success is succeeds

@@ -7,12 +7,12 @@ import dagster as dg
 import pytest
 
 from memory_pipeline.defs.resources import WorkspaceResource
-from memory_pipeline.defs.sensors import early_request, reflect_early
+from memory_pipeline.defs.sensors import early_request
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.own_sessions import VARIABLE
 from memory_pipeline.settings import load_settings
 from memory_pipeline_tests.cases import each
-from memory_pipeline_tests.loaded import defs
+from memory_pipeline_tests.loaded import defs, reflect_early
 from memory_pipeline_tests.rows import DAY, day_after, observation, put, workspace
 
 

@@ -8,7 +8,7 @@ import dagster as dg
 import pytest
 
 from memory_pipeline.days import today
-from memory_pipeline.defs.jobs import archive_job
+from memory_pipeline.defs.jobs import ARCHIVE_JOB
 from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.events import APPROVED
@@ -25,6 +25,7 @@ from memory_pipeline.workspace.daily_log.render import write_log_blocks
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cli.command import memory, memory_json
 from memory_pipeline_tests.conftest import conversation, write_session
+from memory_pipeline_tests.loaded import defs
 from memory_pipeline_tests.rows import DAY, FakeEncoder, Opened, at, bytes_of, day_after, observation, put, workspace
 
 FRIDAY, UV = "Never deploy on a Friday.", "Always use uv for Python."
@@ -335,9 +336,11 @@ def test_the_command_archives_and_says_what_stays(tmp_path: Path) -> None:
 
 def test_the_job_archives_and_is_red_where_something_is_in_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
     def run() -> bool:
-        return archive_job.execute_in_process(
-            resources={"workspace": WorkspaceResource()}, raise_on_error=False
-        ).success
+        return (
+            defs.resolve_job_def(ARCHIVE_JOB)
+            .execute_in_process(resources={"workspace": WorkspaceResource()}, raise_on_error=False)
+            .success
+        )
 
     assert not run()  # it is off
     monkeypatch.setenv("MEMORY_ARCHIVE_AFTER_DAYS", "7")

@@ -1,0 +1,65 @@
+"""The names under which a code location loads the pipeline, so that it can be part of somebody else's project."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import dagster as dg
+from dagster_duckdb import DuckDBResource
+
+from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.workspace.workspace import Workspace
+
+GROUP = "memory"
+"""The only asset group: the UI collapses several groups, and the assets should be visible at once."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A pipeline's place in a code location; without a prefix it has the location to itself."""
+
+    prefix: tuple[str, ...] = ()
+    """The first parts of every asset key, and the first words of the names of ops, jobs, schedules, sensors and
+    resources."""
+    group: str = GROUP
+    workspace: WorkspaceResource = field(default_factory=WorkspaceResource)
+    automation: bool = True
+    """Whether schedules and sensors that are on by default start switched on."""
+
+    def name(self, name: str) -> str:
+        return "_".join((*self.prefix, name))
+
+    def key(self, table: str) -> dg.AssetKey:
+        return dg.AssetKey([*self.prefix, table])
+
+    @property
+    def needs(self) -> set[str]:
+        """The key of the resource that `open` needs."""
+        return {self.name("workspace")}
+
+    def open(self, context: Any) -> Workspace:
+        """The workspace of the run with this context."""
+        resource: WorkspaceResource = getattr(context.resources, self.name("workspace"))
+        return resource.open()
+
+    @property
+    def resources(self) -> Mapping[str, Any]:
+        return {self.name("workspace"): self.workspace, self.name("duckdb"): DuckDBResource(database=":memory:")}
+
+    def starts(self, is_on: bool = True) -> bool:
+        """Whether a schedule or sensor starts switched on if it is on by default."""
+        return is_on and self.automation
+
+    def owns(self, run: dg.DagsterRun) -> bool:
+        """Whether the run is one of this pipeline's jobs or includes one of its assets; others share the instance."""
+        return run.job_name.startswith(self.name("")) or self.includes(run.asset_selection or ())
+
+    def includes(self, keys: Iterable[dg.AssetKey]) -> bool:
+        """Whether one of these assets is this pipeline's; without a prefix all are."""
+        return not self.prefix or any(key.has_prefix(list(self.prefix)) for key in keys)
+
+
+OURS = Placement()
+"""The placement of our own code location."""
