@@ -186,6 +186,14 @@ def test_the_same_words_elsewhere_are_no_failure(hook: Hook) -> None:
     assert hook.call("after", {"file_path": "x"}, tool="Read", error=error) == ""
 
 
+def test_a_sub_agent_is_told_what_its_parent_knows(hook: Hook) -> None:
+    contexts: tuple[dict[str, str], ...] = ({}, {"agent_id": "a1b2"})
+    for more in contexts:
+        assert "pnpm" in hook.call("before", {"command": "npm test"}, **more)
+        assert hook.call("before", {"command": "npm test"}, **more) == ""
+    assert [entry["session"] for entry in hook.shown] == ["s", "s/a1b2"]
+
+
 def test_a_session_is_shown_three_lines(hook: Hook) -> None:
     hints = [{**REPLACED, "id": f"f-{n}", "words": ["tool", str(n)]} for n in range(9)]
     hook.know("hint", before=hints)

@@ -71,6 +71,8 @@ def _answer(folder: str, agent: str, event: str, payload: dict[str, Any]) -> str
     if not known or not isinstance(tool, str):
         return ""
     session = str(payload.get("session_id") or "")
+    if agent == "claude" and payload.get("agent_id"):  # a sub-agent, whose context and transcript are its own
+        session += f"/{payload['agent_id']}"
     shown = os.path.join(folder, "shown.jsonl")
     if event == "before":
         broken = [r for r in known["rules"] if r["mode"] != "hint" and violates(r["check"], tool, arguments)]
