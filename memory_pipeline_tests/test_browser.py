@@ -25,7 +25,7 @@ SHOTS = PACKAGE.parent / "test-output"
 ASSETS = ["sessions", "messages", "windows", "segments", "observations", "embeddings", "reflections"]
 ASSETS += ["proposals", "memory_file", "friction_clusters", "message_embeddings", "summary_embeddings"]
 WITH_JOBS_OF_THEIR_OWN = ["pool_reflections", "day_distillations", "week_distillations", "month_distillations"]
-WITH_JOBS_OF_THEIR_OWN += ["quality_report"]
+WITH_JOBS_OF_THEIR_OWN += ["memory_effect", "quality_report"]
 """They stand at the edge of the graph, outside of the window at first."""
 ALL = len(ASSETS) + len(WITH_JOBS_OF_THEIR_OWN)
 AUTOMATIONS = ("session_sensor", "review_sensor", "reflect_at_six", "friction_at_seven")

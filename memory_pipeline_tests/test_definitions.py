@@ -34,6 +34,7 @@ ASSETS = {
     "proposals",
     "memory_file",
     "friction_clusters",
+    "memory_effect",
     "quality_report",
 }
 DISTILLED = {"day_distillations", "week_distillations", "month_distillations"}
@@ -80,16 +81,18 @@ OF_A_DAY_ALONE = {
     *("embeddings", "message_embeddings"),
 }
 JOBS = {
-    "day_job": ASSETS - DISTILLED - {"pool_reflections", "quality_report"},
+    "day_job": ASSETS - DISTILLED - {"memory_effect", "pool_reflections", "quality_report"},
     "reflect_job": ASSETS
     - DISTILLED
-    - {"friction_clusters", "pool_reflections", "quality_report", "summary_embeddings", "message_embeddings"},
+    - {"friction_clusters", "memory_effect", "pool_reflections", "quality_report"}
+    - {"summary_embeddings", "message_embeddings"},
     "pool_reflect_job": {"pool_reflections"},
     "distil_job": {"day_distillations"},
     "distil_weeks_job": {"week_distillations"},
     "distil_months_job": {"month_distillations"},
     "friction_job": {"friction_clusters"},
     "review_job": {"memory_file"},
+    "effect_job": {"memory_effect"},
     "quality_job": {"quality_report"},
     "todoist_job": set(),
     "archive_job": set(),
@@ -108,7 +111,7 @@ def test_the_assets_are_in_one_group_that_the_ui_opens_unfolded() -> None:
 def test_every_asset_says_what_it_is(name: str) -> None:
     node = GRAPH.get(dg.AssetKey(name))
     assert len(node.description or "") > 100
-    if name not in UNPARTITIONED:
+    if name in TABLES and name not in UNPARTITIONED:
         schema = node.metadata["dagster/column_schema"]
         assert schema.columns[0].name == "day"
         assert all(c.type for c in schema.columns)
@@ -157,6 +160,7 @@ def test_the_arrows_between_the_assets() -> None:
         "proposals": {"reflections"},
         "memory_file": {"proposals"},
         "friction_clusters": {"sessions", "messages", "observations"},
+        "memory_effect": {"messages", "proposals", "memory_file", "friction_clusters"},
         "quality_report": {"memory_file", "friction_clusters"},
     }
 
@@ -213,6 +217,7 @@ def test_the_schedules() -> None:
         "distil_months_at_five": ("distil_months_job", "0 5 * * *", "RUNNING"),
         "reflect_at_six": ("reflect_job", "0 6 * * *", "RUNNING"),
         "friction_at_seven": ("friction_job", "0 7 * * *", "RUNNING"),
+        "effect_at_twenty_past_seven": ("effect_job", "20 7 * * *", "RUNNING"),
         "report_at_half_past_seven": ("quality_job", "30 7 * * *", "RUNNING"),
         "prune_on_sunday": ("prune_job", "0 4 * * 0", "RUNNING"),
         "archive_at_eight": ("archive_job", "0 8 * * *", "STOPPED"),  # it runs where MEMORY_ARCHIVE_AFTER_DAYS is set

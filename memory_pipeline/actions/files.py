@@ -132,7 +132,7 @@ def hints_of(patterns: Iterable[FrictionRow], lake: Lake) -> dict[str, Any]:
         cure = _CURE.search(adds)
         if row["kind"] == TOOL_MISUSE and cure and cure["use"] and words:
             before.append(hint)
-        for error in _errors(row, lake):
+        for error in error_signatures(row, lake):
             after[error].append(hint)
     return {"before": before, "after": dict(after)}
 
@@ -143,7 +143,7 @@ def _words(kind: str, adds: str) -> list[str]:
     return next((list(command.words) for command in commands_in(head[1] if head else "")), [])
 
 
-def _errors(row: FrictionRow, lake: Lake) -> list[str]:
+def error_signatures(row: FrictionRow, lake: Lake) -> list[str]:
     """The signatures of the errors that are the evidence of a pattern."""
     spans = {span["message_id"]: span for span in row["evidence"]}
     days = [day for day in lake.days("messages") if (row["first_day"] or row["day"]) <= day <= row["day"]]

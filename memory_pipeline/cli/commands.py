@@ -22,6 +22,7 @@ SECTIONS = {
         "review": "Decide on the pending proposals, key by key.",
         "remember": "Propose a line for MEMORY.md in your own words.",
         "friction": "List recurring problems and the changes that would end them.",
+        "proof": "Show how often you had to repeat what the memory already held.",
     },
     "Ask": {
         "recall": "Answer a question from past sessions, with citations.",

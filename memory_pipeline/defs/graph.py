@@ -13,6 +13,7 @@
                                                │         └─ memory_file ──> REVIEW.md <── a user decides
                                                │                        ──> MEMORY.md
                                                └─ friction_clusters (over 7 days, 07:00)
+                                                    └─ memory_effect (07:20)
 
 Every asset except `memory_file`, `pool_reflections` and `quality_report` (07:30) is partitioned by local day,
 `week_distillations` by week and `month_distillations` by month. On the command line a range of days is one run of
@@ -24,6 +25,7 @@ weeks and months that contain it; assets without days come last.
 import dagster as dg
 
 from memory_pipeline.defs.distillation import distillation_assets, distillation_checks
+from memory_pipeline.defs.effect import effect_assets
 from memory_pipeline.defs.embeddings import embedding_assets, embedding_checks
 from memory_pipeline.defs.friction import friction_assets, friction_checks
 from memory_pipeline.defs.jobs import jobs
@@ -51,6 +53,7 @@ def build_definitions(settings: Settings, placement: Placement = OURS) -> dg.Def
             friction_assets(settings, placement),
             proposal_assets(settings, placement),
             memory_file_asset(placement),
+            effect_assets(settings, placement),
             quality_assets(lambda: build_definitions(settings, placement), placement),
         ],
         settings,

@@ -20,7 +20,7 @@ from memory_pipeline.workspace.workspace import Workspace
 DAY_JOB, REFLECT_JOB, POOL_REFLECT_JOB, DISTIL_JOB = "day_job", "reflect_job", "pool_reflect_job", "distil_job"
 DISTIL_WEEKS_JOB, DISTIL_MONTHS_JOB = "distil_weeks_job", "distil_months_job"
 FRICTION_JOB, REVIEW_JOB, TODOIST_JOB, ARCHIVE_JOB = "friction_job", "review_job", "todoist_job", "archive_job"
-QUALITY_JOB, PRUNE_JOB = "quality_job", "prune_job"
+QUALITY_JOB, PRUNE_JOB, EFFECT_JOB = "quality_job", "prune_job", "effect_job"
 DISTIL_JOBS = {DAY: DISTIL_JOB, WEEK: DISTIL_WEEKS_JOB, MONTH: DISTIL_MONTHS_JOB}
 """One job per level: Dagster does not allow assets with different partitions in a job."""
 SHOWN = 10
@@ -28,18 +28,22 @@ SHOWN = 10
 RECALL = ("summary_embeddings", "message_embeddings")
 """Assets that only recall reads."""
 DISTILLATIONS = tuple(TABLE_OF[level] for level in LEVELS)
+WITH_A_JOB_OF_THEIR_OWN = ("memory_effect", "pool_reflections", "quality_report", *DISTILLATIONS)
 TODOIST_IS_OFF = "Todoist is off; MEMORY_TODOIST=true and TODOIST_API_TOKEN switch it on."
 ARCHIVING_IS_OFF = "Archiving is off; MEMORY_ARCHIVE_AFTER_DAYS=30 archives logs that are 30 days old."
 SELECTIONS: Sequence[tuple[str, Callable[[Set[str]], Set[str]], str]] = (
     # the others have their own jobs: they look back over weeks, and a failing one must not stop a day
     (
         DAY_JOB,
-        lambda known: known - {"pool_reflections", "quality_report", *DISTILLATIONS},
+        lambda known: known - {*WITH_A_JOB_OF_THEIR_OWN},
         "Process a day from its session files to MEMORY.md and friction.",
     ),
     (
         REFLECT_JOB,
-        lambda known: known - {"friction_clusters", "pool_reflections", "quality_report", *RECALL, *DISTILLATIONS},
+        lambda known: (
+            known
+            - {"friction_clusters", "memory_effect", "pool_reflections", "quality_report", *RECALL, *DISTILLATIONS}
+        ),
         "Process a day from its session files to its proposals, and write these to REVIEW.md.",
     ),
     (
@@ -60,6 +64,7 @@ SELECTIONS: Sequence[tuple[str, Callable[[Set[str]], Set[str]], str]] = (
     ),
     (FRICTION_JOB, lambda _: {"friction_clusters"}, "Find friction in the days up to the partition."),
     (REVIEW_JOB, lambda _: {"memory_file"}, "Apply the decisions in REVIEW.md to MEMORY.md."),
+    (EFFECT_JOB, lambda _: {"memory_effect"}, "Count what users repeated although the memory held it."),
     (QUALITY_JOB, lambda _: {"quality_report"}, "Write the quality report: results of checks and quality over time."),
 )
 """Jobs over assets, each with its choice among the names of all assets."""

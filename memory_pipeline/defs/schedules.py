@@ -1,5 +1,5 @@
-"""Schedules in the workspace's time zone: distilling at five, reflecting at six, friction at seven, the quality report
-half an hour later."""
+"""Schedules in the workspace's time zone: distilling at five, reflecting at six, friction at seven, the effect and the
+quality report half an hour later."""
 
 from collections.abc import Iterable
 from datetime import date, timedelta
@@ -8,7 +8,15 @@ from zoneinfo import ZoneInfo
 import dagster as dg
 
 from memory_pipeline.days import day_of
-from memory_pipeline.defs.jobs import ARCHIVE_JOB, DISTIL_JOBS, FRICTION_JOB, PRUNE_JOB, QUALITY_JOB, REFLECT_JOB
+from memory_pipeline.defs.jobs import (
+    ARCHIVE_JOB,
+    DISTIL_JOBS,
+    EFFECT_JOB,
+    FRICTION_JOB,
+    PRUNE_JOB,
+    QUALITY_JOB,
+    REFLECT_JOB,
+)
 from memory_pipeline.defs.partitions import range_tags
 from memory_pipeline.defs.placement import OURS, Placement
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, NAMES, WEEK, consecutive
@@ -73,6 +81,20 @@ def schedules(settings: Settings, placement: Placement = OURS) -> list[dg.Schedu
             return dg.SkipReason(f"{day} has not been reflected on; materialize `reflections` of that day first.")
         return dg.RunRequest(run_key=f"friction:{day}", partition_key=day)
 
+    @dg.schedule(
+        name=placement.name("effect_at_twenty_past_seven"),
+        job_name=placement.name(EFFECT_JOB),
+        cron_schedule="20 7 * * *",
+        execution_timezone=settings.timezone,
+        default_status=_status(placement),
+        description="Count what users repeated yesterday although the memory held it the day before.",
+    )
+    def effect_at_twenty_past_seven(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+        day = day_that_ended(context)
+        if date.fromisoformat(day) not in placement.workspace.open().lake.days("messages"):
+            return dg.SkipReason(f"No session of {day} was read.")
+        return dg.RunRequest(run_key=f"effect:{day}", partition_key=day)
+
     def whole(name: str, job: str, cron: str, description: str, *, is_on: bool = True) -> dg.ScheduleDefinition:
         """A schedule of a job without days."""
 
@@ -93,6 +115,7 @@ def schedules(settings: Settings, placement: Placement = OURS) -> list[dg.Schedu
         *(_distil_schedule(settings, level, placement) for level in LEVELS),
         reflect_at_six,
         friction_at_seven,
+        effect_at_twenty_past_seven,
         whole("report_at_half_past_seven", QUALITY_JOB, "30 7 * * *", "Write the quality report of all days."),
         whole(
             "archive_at_eight",

@@ -1,4 +1,4 @@
-"""Requests to the reflector's model about friction: grouping of remarks, and the text of a pattern."""
+"""Requests to the reflector's model about remarks of users: their grouping, the text of a pattern, repetitions."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ class Asking:
     """A connection to the model, opened at the first question; a permanent failure is not retried."""
 
     workspace: Workspace
+    stage: str = "friction"
+    """The stage to which the ledger books the calls."""
     _client: Client | None = None
     refused: Counter[str] = field(default_factory=Counter)
     """The reasons why the model was not used, each with its number."""
@@ -72,5 +74,5 @@ class Asking:
             settings, config = self.workspace.settings, reflector_model(self.workspace.settings)
             assert config is not None
             redact = redactor_of(settings).redact
-            self._client = client_of(config, settings.reflector, self.workspace, redact, "friction")
+            self._client = client_of(config, settings.reflector, self.workspace, redact, self.stage)
         return self._client

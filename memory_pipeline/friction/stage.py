@@ -140,7 +140,7 @@ class FrictionStage:
 
         found = FrictionInput()
         given: dict[str, Rule] = {rule.rule_id: rule for rule in self.rules.before(day)}
-        observed = _by_session(self.lake.read("observations", days))
+        observed = by_session(self.lake.read("observations", days))
         recorded: dict[str, list[ShownLine]] = {}
         for line in self._recorded:
             recorded.setdefault(line.session_id, []).append(line)
@@ -284,7 +284,8 @@ def _is_mostly_within(ids: frozenset[str], patterns: Sequence[Pattern]) -> bool:
     return any(2 * len(ids & (p.messages | p.requests)) > len(ids) for p in patterns)
 
 
-def _by_session(observations: pl.DataFrame) -> dict[str, list[ObservationRow]]:
+def by_session(observations: pl.DataFrame) -> dict[str, list[ObservationRow]]:
+    """The observations of each session."""
     found: dict[str, list[ObservationRow]] = {}
     for row in typed_rows(observations.filter(pl.col("trust") == USER), ObservationRow):
         found.setdefault(row["session_id"], []).append(row)

@@ -15,6 +15,8 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from memory_pipeline.days import day_of
+from memory_pipeline.effect.cases import DayEffect
+from memory_pipeline.effect.history import STATES
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.events import PENDING, REJECTED, ProposalLog, is_fix
 from memory_pipeline.quality.results import WEEK, Result
@@ -66,9 +68,13 @@ class Figure:
         return (means[0] > means[1]) == self.lower_is_better
 
 
-def figures_of(lake: Lake, results: Iterable[Result], zone: ZoneInfo) -> list[Figure]:
-    """All figures, those of the checks first; a decision counts on its local day in this zone."""
+def figures_of(
+    lake: Lake, results: Iterable[Result], zone: ZoneInfo, effects: Sequence[DayEffect] = ()
+) -> list[Figure]:
+    """All figures, those of the checks first; a decision counts on its local day in this zone. ``effects`` are those of
+    the latest days, as they read the messages."""
     values = _check_values(results) | _table_values(lake) | _review_values(lake, zone) | _model_values(lake)
+    values |= _effect_values(effects)
     return [replace(figure, by_day=values[figure.key]) for figure in FIGURES]
 
 
@@ -96,6 +102,20 @@ FIGURES = (
     Figure("redactions", "Secrets redacted", "Marks that replace secrets in the stored messages.", {}),
     Figure("offered", "Lines offered", "Proposals of the day.", {}),
     _share("rejected", "Rejected", "Share of the proposals decided on the day that a user rejected."),
+    Figure(
+        "said_again",
+        "Said again",
+        "Instructions and corrections that repeat a line approved or offered before the day, in nearly the same words.",
+        {},
+        lower_is_better=True,
+    ),
+    Figure(
+        "failed_again",
+        "Failed again",
+        "Failed calls with an error that was known before the day.",
+        {},
+        lower_is_better=True,
+    ),
     Figure("money", "Money", "Cost of models.", {}, unit="$"),
     Figure("tokens", "Tokens of models", "Sent and received.", {}),
 )
@@ -175,6 +195,13 @@ def _review_values(lake: Lake, zone: ZoneInfo) -> _Values:
 
 def _shares(by_day: Mapping[date, Sequence[bool]]) -> dict[date, float]:
     return {day: sum(found) / len(found) for day, found in by_day.items()}
+
+
+def _effect_values(effects: Sequence[DayEffect]) -> _Values:
+    return {
+        "said_again": {effect.day: float(effect.count("approved", "offered")) for effect in effects},
+        "failed_again": {effect.day: float(effect.count(*STATES, kinds=("failure",))) for effect in effects},
+    }
 
 
 def _model_values(lake: Lake) -> _Values:

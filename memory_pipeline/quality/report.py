@@ -8,12 +8,15 @@ from datetime import date, datetime
 from typing import Any
 
 from memory_pipeline.actions.outcomes import stored_times
+from memory_pipeline.effect.cases import effect_on
 from memory_pipeline.quality.evidence import WorstDay, worst_days, worst_sessions
 from memory_pipeline.quality.figures import Figure, acceptance, costs, figures_of, seconds_figures
 from memory_pipeline.quality.results import Checked, Result, by_check, changes
 from memory_pipeline.workspace.workspace import Workspace
 
 MOST_DAYS, MOST_SESSIONS = 10, 10
+EFFECT_DAYS = 28
+"""Number of latest days whose messages are compared with the memory before them."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,8 @@ def make_report(
     """The report. ``about`` maps each check to its description; ``seconds`` are by stage and day."""
     lake = workspace.lake
     days = tuple(lake.read("sessions", columns=["day"])["day"].unique().sort())
-    figures = figures_of(lake, results, workspace.settings.zone)
+    effects = effect_on(workspace, days[-EFFECT_DAYS:], with_model=False, with_shown=False)
+    figures = figures_of(lake, results, workspace.settings.zone, effects)
     checked = by_check(results, about, has_model=bool(workspace.settings.observer.model))
     worst = worst_days(lake, results, MOST_DAYS)
     changed = changes(checked, days[-1]) if days else []

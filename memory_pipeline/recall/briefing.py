@@ -77,10 +77,16 @@ def brief_of_folder(settings: Settings, folder: Path) -> Briefing:
 
 def brief_at(settings: Settings, place: Place) -> Briefing:
     """The brief for a session at this place. It only reads, waits for no lock, and leaves out unreadable parts."""
-    problems: list[str] = []
-    lake = Lake.from_settings(settings)
+    lake, problems = Lake.from_settings(settings), list[str]()
     project = _try_part(problems, "the project", lambda: project_of_place(lake, place), None)
-    sources = _Sources(settings, lake, project, problems)
+    brief = brief_from(settings, lake, memory_bytes(settings), project)
+    return replace(brief, problems=[*problems, *brief.problems])
+
+
+def brief_from(settings: Settings, lake: Lake, memory: bytes | None, project: str | None) -> Briefing:
+    """The brief for a session of the project, from these tables and these bytes of MEMORY.md."""
+    problems: list[str] = []
+    sources = _Sources(settings, lake, memory, project, problems)
     parts = (sources.approved, sources.last_session, sources.pending, sources.recent, sources.earlier)
     none = Section("", [])
     sections = [_try_part(problems, part.__name__.replace("_", " "), part, none) for part in parts]
@@ -135,9 +141,11 @@ def _try_part(problems: list[str], name: str, part: Callable[[], Any], otherwise
 class _Sources:
     """The rows of the lake, and the sections of the brief that are built from them."""
 
-    def __init__(self, settings: Settings, lake: Lake, project: str | None, problems: list[str]) -> None:
+    def __init__(
+        self, settings: Settings, lake: Lake, memory: bytes | None, project: str | None, problems: list[str]
+    ) -> None:
         self.settings, self.lake, self.project = settings, lake, project
-        self.memory = memory_bytes(settings)
+        self.memory = memory
         stored = read_json(settings.outcomes_file)
         self.outcomes: dict[str, dict[str, int]] = stored if isinstance(stored, dict) else {}
         self.log = ProposalLog(lake)
