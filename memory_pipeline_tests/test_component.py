@@ -120,8 +120,12 @@ def test_every_name_begins_with_the_prefix(embedded: dg.Definitions) -> None:
 
 def test_the_rest_of_the_project_is_left_alone(embedded: dg.Definitions) -> None:
     graph = embedded.resolve_asset_graph()
-    groups = {graph.get(key).group_name for key in graph.executable_asset_keys if key.path[:-1]}
-    assert groups == {"remembered"}
+    mine = [graph.get(key) for key in graph.executable_asset_keys if key.path[:-1]]
+    assert {node.group_name for node in mine} == {"remembered"}
+    for node in mine:
+        shown = [Path(at.file_path) for at in node.metadata["dagster/code_references"].code_references]
+        assert [path.name for path in shown if path.exists()][1:] == ["defs.yaml"]
+        assert shown[0].parent.name == "defs"
     day_job = embedded.resolve_job_def("bakery_memory_day_job")
     assert dg.AssetKey("observations") not in day_job.asset_layer.executable_asset_keys
     automatic = [*embedded.get_repository_def().schedule_defs, *embedded.get_repository_def().sensor_defs]
@@ -158,6 +162,9 @@ def test_a_day_is_made_in_the_workspace_of_the_attribute(
             dg.AssetCheckKey(dg.AssetKey(["bakery", "memory", "observations"]), "no_secrets"), limit=5
         )
     assert made and made.asset_materialization and made.asset_materialization.partition == f"{DAY}"
+    assert (
+        Path(f"{made.asset_materialization.metadata['path'].value}") == tmp_path / f"theirs/lake/messages/{DAY}.parquet"
+    )
     assert [record.status.value for record in checked] == ["SUCCEEDED"]
     (written,) = report.get_asset_materialization_events()
     assert written.step_materialization_data.materialization.metadata["results"].value

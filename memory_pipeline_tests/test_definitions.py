@@ -111,6 +111,7 @@ def test_the_assets_are_in_one_group_that_the_ui_opens_unfolded() -> None:
 def test_every_asset_says_what_it_is(name: str) -> None:
     node = GRAPH.get(dg.AssetKey(name))
     assert len(node.description or "") > 100
+    assert "{" not in (node.description or "")
     if name in TABLES and name not in UNPARTITIONED:
         schema = node.metadata["dagster/column_schema"]
         assert schema.columns[0].name == "day"

@@ -41,4 +41,4 @@ class MemoryPipeline(dg.Component, dg.Resolvable, dg.Model):
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         resource = WorkspaceResource(path=self.workspace)
         placement = Placement(tuple(self.key_prefix), self.group, resource, self.automation)
-        return build_definitions(resource.settings(), placement)
+        return build_definitions(resource.settings(), placement, with_sources=True)

@@ -104,16 +104,16 @@ KEPT = "Rows of the level below are not changed, and each line names its sources
 DESCRIPTIONS = {
     DAY: (
         "The unshortened facts and narratives of a day, once it is MEMORY_DISTIL_AFTER_DAYS old: all high ones and "
-        "the best of the others, up to 85 % of the observed words. {KEPT}"
+        f"the best of the others, up to 85 % of the observed words. {KEPT}"
     ),
     WEEK: (
         "Lines of the days of a week from Monday to Sunday: all high ones and the best of the others, up to 55 % "
         "of the words observed in the week. The partition is the Monday; the rows have the day of the Sunday. "
-        "{KEPT}"
+        f"{KEPT}"
     ),
     MONTH: (
         "Lines of the weeks that end in a month: all high ones and the best of the others, up to 35 % of the "
-        "words observed in them. The rows have the month's last day. {KEPT}"
+        f"words observed in them. The rows have the month's last day. {KEPT}"
     ),
 }
 OVERLAPPING = dg.TimeWindowPartitionMapping(allow_nonexistent_upstream_partitions=True)

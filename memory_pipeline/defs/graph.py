@@ -40,8 +40,11 @@ from memory_pipeline.defs.sessions import session_assets, session_checks
 from memory_pipeline.settings import Settings
 
 
-def build_definitions(settings: Settings, placement: Placement = OURS) -> dg.Definitions:
-    """All definitions from one Settings: the first day and time zone of the partitions, versions, schedules."""
+def build_definitions(settings: Settings, placement: Placement = OURS, *, with_sources: bool = False) -> dg.Definitions:
+    """All definitions from one Settings: the first day and time zone of the partitions, versions, schedules.
+
+    With sources, the UI shows the file and line of each asset; the command line saves the time to find them.
+    """
     assets = with_deadline(
         [
             session_assets(settings, placement),
@@ -59,7 +62,7 @@ def build_definitions(settings: Settings, placement: Placement = OURS) -> dg.Def
         settings,
     )
     return dg.Definitions(
-        assets=assets,
+        assets=dg.with_source_code_references(assets) if with_sources else assets,
         asset_checks=[
             *session_checks(settings, placement),
             *observation_checks(settings, placement),

@@ -133,7 +133,8 @@ def run_stage(
                 context.log.warning(warning)
             for table in selected:
                 rows = lake.read(table, [day]).height
-                metadata = {"dagster/row_count": rows, REBUILT: built is not None} | dict(describe(table, day))
+                metadata = {"dagster/row_count": rows, "path": dg.MetadataValue.path(lake.place(table, day))}
+                metadata |= {REBUILT: built is not None} | dict(describe(table, day))
                 metadata |= built.notes if built else {}
                 context.add_asset_metadata(metadata, asset_key=keys[table], partition_key=days[day])
             if report:

@@ -95,6 +95,10 @@ def memory_file_asset(placement: Placement = OURS) -> dg.AssetsDefinition:
         shadow = "\n".join(f"* {sentence}" for sentence in report(opened, log))
         return dg.MaterializeResult(
             metadata={
+                "pending": reconciled.pending,
+                "review": dg.MetadataValue.path(opened.settings.review_file),
+                "lines": len(lines),
+                "path": dg.MetadataValue.path(path),
                 "promoted": len(reconciled.promoted),
                 "promoted_automatically": len(reconciled.automatic),
                 "fixes_applied": len(reconciled.applied),
@@ -105,13 +109,11 @@ def memory_file_asset(placement: Placement = OURS) -> dg.AssetsDefinition:
                 "superseded_now": len(reconciled.superseded),
                 "fixes_withdrawn_now": len(reconciled.withdrawn),
                 "invalid_now": len(reconciled.invalid),
-                "pending": reconciled.pending,
-                "lines": len(lines),
                 **_hints(opened.settings),
                 "preview": dg.MetadataValue.md(
                     "\n".join(f"* {escaped(f'{line.section}: {line.text}')}" for line in lines[-PREVIEWED:])
+                    or "No line is approved yet; `memory review` shows what is offered."
                 ),
-                "path": dg.MetadataValue.path(path),
                 **({"auto_promotion": dg.MetadataValue.md(shadow)} if shadow else {}),
             }
         )
