@@ -18,8 +18,8 @@
 Every asset except `memory_file`, `pool_reflections` and `quality_report` (07:30) is partitioned by local day,
 `week_distillations` by week and `month_distillations` by month. On the command line a range of days is one run of
 `day_job`. A materialization from the graph is a backfill: assets that only depend on their own day run in batches of
-ten days, then those with a lookback in a single run; Dagster adds the days whose lookback includes the range, and the
-weeks and months that contain it; assets without days come last.
+ten days, and those with a lookback follow, oldest first; Dagster adds the days whose lookback includes the range, and
+the weeks and months that contain it; assets without days come last.
 """
 
 import dagster as dg

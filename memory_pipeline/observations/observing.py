@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from memory_pipeline.lake.rows import MessageRow, ObservationRow, SegmentRow, SpanRow, WindowRow, typed_rows
-from memory_pipeline.lake.store import Lake
+from memory_pipeline.lake.store import DamagedTableError, Lake
 from memory_pipeline.llm.errors import BudgetReachedError, ModelMisconfiguredError, ModelUnavailableError
 from memory_pipeline.observations.incremental import AlreadyObserved, already_observed
 from memory_pipeline.observations.rows import Rows
@@ -92,9 +92,13 @@ def _jobs(lake: Lake, day: date, chosen: pl.Expr) -> list[list[Job]]:
         if session not in before:
             of_session = (typed_rows(stored[name].get((session,), empty[name]), kind) for name, kind in KINDS.items())
             before[session] = Rows(*of_session)
-        job = Job(
-            window, window_messages(messages[(window["dedupe_key"],)]), projects.get(session, ""), before[session]
-        )
+        found = messages.get((window["dedupe_key"],))
+        if found is None:
+            raise DamagedTableError(
+                f"`messages` of {day} lacks a window that `windows` has. Materialize `sessions`, `messages` and "
+                f"`windows` of the day again, or use `memory run --from {day} --to {day}`."
+            )
+        job = Job(window, window_messages(found), projects.get(session, ""), before[session])
         sessions.setdefault(session, []).append(job)
     return list(sessions.values())
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from memory_pipeline.lake.store import DamagedTableError
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
 from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.stages import bring_up_to_date, is_current
@@ -69,6 +70,12 @@ def test_only_windows_that_are_to_be_observed_are(work: Work) -> None:
     assert set(work.lake.read("observations")["session_id"]) == {"s1"}
     assert set(work.lake.read("segments")["session_id"]) == {"s1"}
     assert "session short" not in work.log()
+
+
+def test_a_day_whose_messages_were_lost_says_what_to_do(work: Work) -> None:
+    work.lake.path("messages", DAY).unlink()
+    with pytest.raises(DamagedTableError, match=f"lacks a window.*memory run --from {DAY} --to {DAY}"):
+        work.run()
 
 
 def test_a_day_without_windows_becomes_an_empty_day_without_a_log(work: Work) -> None:
