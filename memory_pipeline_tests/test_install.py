@@ -1,4 +1,5 @@
-"""`deploy/install.py` hands pip's settings to uv, leaves torch out where no extra asks for it, and ends with pip."""
+"""`deploy/install.py` hands pip's settings to uv, leaves torch out where no extra asks for it, and ends with pip;
+`deploy/licences.csv` lists what it installs."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from pathlib import Path
 
 from memory_pipeline_tests.cases import each
 
-SCRIPT = Path(__file__).resolve().parents[1] / "deploy" / "install.py"
+DEPLOY = Path(__file__).resolve().parents[1] / "deploy"
+SCRIPT = DEPLOY / "install.py"
 FAKE = """#!/bin/sh
 echo "$(basename "$0") $* ${UV_INDEX:-} ${UV_OVERRIDE:-} ${UV_TORCH_BACKEND:-}" >> "$LOG"
 case "$*" in *config*) echo "global.extra-index-url='https://a/simple https://b/simple'";; esac
@@ -64,3 +66,11 @@ def test_the_settings_of_pip_are_those_of_uv() -> None:
     )
     told = names["variables_of_uv"](listed, {"SSL_CERT_FILE": "/mine.pem"})  # type: ignore[operator]
     assert told == {"UV_DEFAULT_INDEX": "https://files/simple", "UV_FIND_LINKS": "/a,/b"}
+
+
+def test_the_licence_of_every_installed_package_is_listed() -> None:
+    """Without versions, so that a new lock seldom changes the list; markers may leave out some of it."""
+    command = [sys.executable, f"{DEPLOY / 'licences.py'}"]
+    here = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout.splitlines()
+    assert len(here) > 100 and not any(line.startswith(("torch,", "transformers,")) for line in here)
+    assert set(here) <= set((DEPLOY / "licences.csv").read_text("utf-8").splitlines())
