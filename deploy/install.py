@@ -51,6 +51,8 @@ def install_by_uv(wanted: list[str]) -> bool:
     """Whether uv could be installed and has installed everything."""
     listed = subprocess.run([*PIP, "config", "list"], capture_output=True, text=True, check=False).stdout
     environment = dict(os.environ) | variables_of_uv(listed, os.environ)
+    if os.environ.get("PYTHONDONTWRITEBYTECODE"):  # else every command would compile all that it imports
+        environment["UV_COMPILE_BYTECODE"] = "true"
     if subprocess.run([*PIP, "install", "--quiet", "-c", "constraints.txt", "uv"], cwd=ROOT, check=False).returncode:
         return False
     if not any(f"[{extra}]" in requirement for requirement in wanted for extra in WITH_TORCH):
