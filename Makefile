@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PARALLEL := -n auto --maxprocesses 4 --dist worksteal
 ALL_PARALLEL := -n 3 --dist worksteal --durations 40 --durations-min 10
 
-.PHONY: run test test-all test-nightly ui check docs check-docs bench bench-all setup setup-dev chromium postgres redis harnesses clean
+.PHONY: run test test-all test-nightly ui check docs check-docs pictures bench bench-all setup setup-dev chromium postgres redis harnesses clean
 
 run: setup
 	@$(BIN)/memory run
@@ -47,6 +47,10 @@ docs: setup-dev
 
 check-docs:
 	@$(COG) --check --diff $(DOCS) || { echo "The documentation is not what the code says; \`make docs\` writes it anew." >&2; exit 1; }
+
+# The pictures of README.md, from the bundled examples.
+pictures: setup-dev chromium
+	@PYTHONPATH=. $(BIN)/python docs/pictures.py
 
 # Figures beside their baselines, those that take minutes in all; see benchmarks/README.md.
 bench: setup-dev

@@ -70,6 +70,13 @@ def test_the_readme_is_a_page_that_people_read() -> None:
     assert len((TOP / "README.md").read_text("utf-8").splitlines()) <= 150
 
 
+def test_the_pictures_of_the_readme_are_small_and_described() -> None:
+    shown = dict(re.findall(r"!\[([^\]]+)\]\(docs/pictures/([^)]+)\)", (TOP / "README.md").read_text("utf-8")))
+    pictures = {path.name: path for path in (TOP / "docs/pictures").iterdir()}
+    assert sorted(shown.values()) == sorted(pictures) and min(map(len, shown)) > 40
+    assert [name for name, path in pictures.items() if path.stat().st_size > 150_000] == []
+
+
 def prose(page: Path) -> str:
     """A page without its blocks of code and without comments."""
     text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.M | re.S)
