@@ -1,0 +1,1 @@
+"""What memory would have shown when it was needed: decisions, real history and changing preferences."""

@@ -1,0 +1,116 @@
+"""Real history: what users had to say again, by two blind readers, and whether the memory of the day before held it."""
+
+import csv
+import itertools
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from benchmarks.common import FIXTURES, MORE, ROOT, run_everything
+from benchmarks.proof.measuring import Memory, Span, Words, keep, name_of, print_counts
+from memory_pipeline.recall.fusion import Filters
+from memory_pipeline.recall.search import QueryError, Searcher
+
+LABELS = Path(__file__).with_name("repeats.csv")
+BRIEF, BRIEF_APPROVED = "the brief, nothing approved", "the brief, had everything offered been approved"
+FILE, OBSERVED = "MEMORY.md, had everything offered been approved", "anything observed (a ceiling)"
+ASKED, OWN = "recall, asked with the first prompt", "recall, asked with the user's own words"
+WORDS, WORDS_OWN = (
+    "BM25, asked with the first prompt, tokens of the brief",
+    "BM25, asked with the user's own words, likewise",
+)
+SYSTEMS = (BRIEF, BRIEF_APPROVED, FILE, OBSERVED, ASKED, WORDS, OWN, WORDS_OWN)
+MAX_PROMPT = 1_000
+
+
+def run(workspace: Path, out: Path | None) -> None:
+    """Without a model, over all recorded sessions of the labelled projects."""
+    if not (workspace / "workspace").exists():
+        run_everything(ROOT, [MORE, FIXTURES], workspace / "workspace", workspace / "home")
+    report(Memory(workspace / "workspace"), "2. real history, no model", out)
+
+
+def report(memory: Memory, title: str, out: Path | None) -> None:
+    """Print the shares over the needs that both readers found, and over those of which both are sure."""
+    rows = list(csv.DictReader(LABELS.open(encoding="utf-8")))
+    there = set(memory.names.values())
+    cases = [case for row in rows if row["message"] in there and (case := _case(memory, row))]
+    both = [case for case in cases if case["readers"] == "ab"]
+    keep(out, title.split(",")[0].split(". ")[-1].replace(" ", "_"), cases)
+    agreed = sum(row["readers"] == "ab" for row in rows)
+    print(f"\nreaders: {agreed} needs found by both, {len(rows) - agreed} by one of them")
+    print_counts(f"{title}: found by both", both, SYSTEMS)
+    print_counts("   both are sure", [case for case in both if case["sure"] == "2"], SYSTEMS)
+    tokens, answered = sum(case["tokens"] for case in both), sum(case[BRIEF_APPROVED] for case in both)
+    cost = f"{tokens / answered:,.0f}" if answered else "no need was answered"
+    print(f"  tokens of the brief: {tokens / max(len(both), 1):.0f} a session; per answered need: {cost}")
+
+
+def _case(memory: Memory, row: dict[str, str]) -> dict[str, Any] | None:
+    day, name = date.fromisoformat(row["day"]), row["message"]
+    wanted = [_span(part) for part in row["earlier"].split()]
+    if not {span.message for span in wanted} <= set(memory.names.values()):
+        return None
+    message = _message(memory, name)
+    said = message["text"][int(row["start"]) : int(row["end"])]
+    first, project = _first_prompt(memory, message["session_id"]), _project(memory, message["session_id"])
+    brief = memory.brief(day, project)
+    approved = memory.brief(day, project, "approved", "offered")
+    names = {span.message for span in wanted}
+    words = Words(memory.lake, project, day)
+    return {
+        **{key: row[key] for key in ("project", "day", "message", "readers", "sure")},
+        "said": said,
+        "tokens": approved.tokens,
+        BRIEF: memory.rests_on(brief.shown, wanted),
+        BRIEF_APPROVED: memory.rests_on(approved.shown, wanted),
+        FILE: memory.rests_on(memory.lines(day, "approved", "offered"), wanted),
+        OBSERVED: memory.rests_on(memory.lines(day, "approved", "offered", "observed"), wanted),
+        ASKED: _recalled(memory, first, day, project, wanted),
+        OWN: _recalled(memory, said, day, project, wanted),
+        WORDS: bool(names & words.within(first, memory.settings.brief.tokens)),
+        WORDS_OWN: bool(names & words.within(said, memory.settings.brief.tokens)),
+    }
+
+
+def _span(part: str) -> Span:
+    name, _, places = part.rpartition(":")
+    start, end = map(int, places.split("-"))
+    return Span(name, start, end)
+
+
+def _message(memory: Memory, name: str) -> dict[str, Any]:
+    day = date.fromisoformat(name.partition("@")[2][:10])
+    days = [day + timedelta(days=n) for n in (-1, 0, 1)]
+    rows = memory.lake.read("messages", days, ["session_id", "said_at", "role", "text"]).filter(
+        pl.col("role") == "user"
+    )
+    return next(row for row in rows.to_dicts() if name_of(row["session_id"], row["said_at"]) == name)
+
+
+def _first_prompt(memory: Memory, session_id: str) -> str:
+    rows = memory.lake.read("messages", columns=["session_id", "said_at", "role", "text"])
+    rows = rows.filter(pl.col("session_id") == session_id, pl.col("role") == "user").sort("said_at")
+    return str(rows["text"][0])[:MAX_PROMPT]
+
+
+def _project(memory: Memory, session_id: str) -> str | None:
+    rows = memory.lake.read("sessions", columns=["session_id", "project"]).filter(pl.col("session_id") == session_id)
+    return next(iter(rows["project"]), None)
+
+
+def _recalled(memory: Memory, query: str, day: date, project: str | None, wanted: list[Span]) -> bool:
+    searcher = Searcher(memory.settings)
+    try:
+        found = searcher.search(
+            query, Filters(None, day - timedelta(days=1), {"project": [project]} if project else {})
+        )
+    except QueryError:
+        return False
+    finally:
+        searcher.close()
+    names = {span.message for span in wanted}
+    ids = [hit.source_id for hit in found.hits] if found.is_likely else []
+    return any(memory.names.get(i) in names for i in ids) or memory.rests_on(itertools.chain(ids), wanted)
