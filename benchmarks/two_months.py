@@ -49,11 +49,11 @@ _OBSERVATION = re.compile(
 
 
 class CarefulReader:
-    """The recorded answers to the observer's and the reflector's requests."""
+    """The recorded answers in a folder to the observer's and the reflector's requests."""
 
-    def __init__(self) -> None:
-        self._observed = json.loads((FOLDER / "observed.json").read_text("utf-8"))
-        self._lines: list[dict[str, Any]] = json.loads((FOLDER / "lines.json").read_text("utf-8"))
+    def __init__(self, folder: Path) -> None:
+        self._observed = json.loads((folder / "observed.json").read_text("utf-8"))
+        self._lines: list[dict[str, Any]] = json.loads((folder / "lines.json").read_text("utf-8"))
         self.missing: list[str] = []
 
     def __call__(self, asked: Asked) -> Turn:
@@ -104,7 +104,16 @@ def play(folder: Path) -> list[tuple[str, str]]:
     for session in SESSIONS:
         for file in (MORE / "claude").glob(f"entireio-cli__{session}*.jsonl"):
             shutil.copy(file, sessions)
-    reader = CarefulReader()
+    requests = run_with(CarefulReader(FOLDER), sessions.parent, folder / "workspace")
+    settings = Settings(workspace=folder / "workspace")
+    pending = ProposalLog(Lake.from_settings(settings)).pending()
+    print(f"{len(SESSIONS)} sessions, {requests} requests, {len(pending)} lines offered\n")
+    return [(f"## {p['section']}: {with_note(p['text'], p['projects'])}", p["text"]) for p in pending[:FIRST]]
+
+
+def run_with(reader: CarefulReader, sessions: Path, workspace: Path) -> int:
+    """`memory run --all` with the reader in place of a model; returns the number of requests. Ends the program if one
+    had no answer."""
     with openai_server(reader) as server:
         models = {
             f"{stage}_{name}": value
@@ -112,16 +121,13 @@ def play(folder: Path) -> list[tuple[str, str]]:
             for name, value in (("MODEL", "openai:careful"), ("BASE_URL", server.url), ("PRICE", "0/0"))
         }
         limits = {"MEMORY_DAILY_BUDGET_TOKENS": "100000000", "MEMORY_MODEL_RETRIES": "0", "OPENAI_API_KEY": "none"}
-        done = memory(["run", "--all"], sessions.parent, folder / "workspace", **models, **limits)
+        done = memory(["run", "--all"], sessions, workspace, **models, **limits)
         requests = len(server.requests)
     if reader.missing or done.returncode:
         sys.exit(
             f"The run did not finish; without an answer: {reader.missing}\n{done.stdout[-2000:]}{done.stderr[-500:]}"
         )
-    settings = Settings(workspace=folder / "workspace")
-    pending = ProposalLog(Lake.from_settings(settings)).pending()
-    print(f"{len(SESSIONS)} sessions, {requests} requests, {len(pending)} lines offered\n")
-    return [(f"## {p['section']}: {with_note(p['text'], p['projects'])}", p["text"]) for p in pending[:FIRST]]
+    return requests
 
 
 def sums(marks: Counter[str]) -> str:

@@ -4,8 +4,8 @@
 
 1. `decisions`: sde-bench's tasks; the decision as of the task.
 2. `history`: what the users of three projects had to say again, as two readers found who saw nothing but what was
-   typed (`repeats.csv`: places only); the memory of the day before. `careful` is the same with the recorded careful
-   answers of `two_months`, which cover sixteen sessions.
+   typed (`repeats.csv`: places only); the memory of the day before. `careful` is the same with recorded answers of
+   careful readers in place of a model, for all sessions of agentv and sixteen of the cli's.
 3. `preferences`: dialogues of MemoryCode in which rules change; `--memorycode` is the folder `dataset` of a checkout.
 
 Shares have an interval of 95 %. `--folder` keeps the workspaces, which take minutes, for the next run; `--out` keeps
@@ -17,8 +17,6 @@ from pathlib import Path
 
 from benchmarks.common import BENCH, MORE, parser
 from benchmarks.proof import decisions, preferences, real_history
-from benchmarks.proof.measuring import Memory
-from benchmarks.two_months import play
 
 PARTS = ("decisions", "history", "careful", "preferences")
 
@@ -38,10 +36,7 @@ def main() -> None:
         if "history" in parts and _is_there(MORE):
             real_history.run(folder / "history", asked.out)
         if "careful" in parts and _is_there(MORE):
-            if not (folder / "careful").exists():
-                play(folder / "careful")
-            careful = Memory(folder / "careful" / "workspace")
-            real_history.report(careful, "2b. recorded careful answers, sixteen sessions", asked.out)
+            real_history.run_careful(folder / "careful", asked.out)
         if "preferences" in parts:
             if asked.memorycode and asked.memorycode.is_dir():
                 preferences.run(asked.memorycode, folder / "preferences", asked.out)

@@ -13,6 +13,7 @@ from memory_pipeline.recall.search import Searcher
 BRIEF, FIRST, HITS = "the brief", "the first hit of recall", "the hits of recall"
 FILE = "MEMORY.md, had everything offered been approved"
 WORDS, WORDS_HITS = "BM25 over messages, the first", "BM25 over messages, the first eight"
+SESSION, WORDS_SESSION = "the conversation is the first of recall", "the conversation is the first of BM25"
 STALE = "the amended decision still in MEMORY.md"
 SHOWN = 8
 
@@ -31,7 +32,11 @@ def run(workspace: Path, out: Path | None) -> None:
         for task in data["tasks"]
     ]
     keep(out, "decisions", cases)
-    print_counts("1. sde-bench, visible half, no model", cases, (BRIEF, FIRST, HITS, FILE, WORDS, WORDS_HITS))
+    print_counts(
+        "1. sde-bench, visible half, no model",
+        cases,
+        (BRIEF, FILE, FIRST, WORDS, HITS, WORDS_HITS, SESSION, WORDS_SESSION),
+    )
     print_counts("   amended decisions", [case for case in cases if STALE in case], (BRIEF, FIRST, FILE, WORDS, STALE))
     tokens = [case["tokens"] for case in cases]
     print(f"  no memory: 0. The brief has {sum(tokens) / len(tokens):.0f} tokens on average.")
@@ -44,7 +49,8 @@ def _case(memory: Memory, task: dict[str, Any], chats: list[Conversation], after
     brief = memory.brief(after, project)
     offered = memory.lines(after, "approved", "offered")
     searcher = Searcher(memory.settings)
-    hits = searcher.search(task["bug_report"]).hits[:SHOWN]
+    found = searcher.search(task["bug_report"])
+    hits = found.hits[:SHOWN]
     searcher.close()
     shown = [_is_of(memory, hit.source_id, wanted) for hit in hits]
     ranked = [name for name, _ in Words(memory.lake, None, after).ranked(task["bug_report"])][:SHOWN]
@@ -58,6 +64,8 @@ def _case(memory: Memory, task: dict[str, Any], chats: list[Conversation], after
         FILE: memory.rests_on(offered, wanted),
         WORDS: bool(ranked and ranked[0] in names),
         WORDS_HITS: bool(names & set(ranked)),
+        SESSION: bool(found.sessions) and found.sessions[0] == chats[-1].session,
+        WORDS_SESSION: bool(ranked) and ranked[0].partition("@")[2][:13] == f"{chats[-1].at:%Y-%m-%dT%H}",
     }
     if len(decided) > 1:
         case[STALE] = memory.rests_on(offered, decided[:-1])

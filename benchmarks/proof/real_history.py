@@ -2,6 +2,8 @@
 
 import csv
 import itertools
+import shutil
+from collections.abc import Sequence
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,9 +12,12 @@ import polars as pl
 
 from benchmarks.common import FIXTURES, MORE, ROOT, run_everything
 from benchmarks.proof.measuring import Memory, Span, Words, keep, name_of, print_counts
+from benchmarks.two_months import CarefulReader, play, run_with
 from memory_pipeline.recall.fusion import Filters
 from memory_pipeline.recall.search import QueryError, Searcher
 
+AGENTV = Path(__file__).with_name("agentv")
+"""A careful reader's answers to the requests about agentv's sessions, in the reader's words."""
 LABELS = Path(__file__).with_name("repeats.csv")
 BRIEF, BRIEF_APPROVED = "the brief, nothing approved", "the brief, had everything offered been approved"
 FILE, OBSERVED = "MEMORY.md, had everything offered been approved", "anything observed (a ceiling)"
@@ -29,14 +34,32 @@ def run(workspace: Path, out: Path | None) -> None:
     """Without a model, over all recorded sessions of the labelled projects."""
     if not (workspace / "workspace").exists():
         run_everything(ROOT, [MORE, FIXTURES], workspace / "workspace", workspace / "home")
-    report(Memory(workspace / "workspace"), "2. real history, no model", out)
+    _report([Memory(workspace / "workspace")], "2. real history, no model", out)
 
 
-def report(memory: Memory, title: str, out: Path | None) -> None:
+def run_careful(folder: Path, out: Path | None) -> None:
+    """With the recorded careful answers, over the sessions that these cover: all of agentv, sixteen of the cli's."""
+    if not (folder / "cli").exists():
+        play(folder / "cli")
+    if not (folder / "agentv").exists():
+        sessions = folder / "agentv" / "sessions"
+        sessions.mkdir(parents=True)
+        for file in (file for place in (MORE, FIXTURES) for file in place.rglob("EntityProcess-agentv*")):
+            shutil.copy(file, sessions)
+        run_with(CarefulReader(AGENTV), sessions, folder / "agentv" / "workspace")
+    memories = [Memory(folder / name / "workspace") for name in ("agentv", "cli")]
+    _report(memories, "2b. real history, recorded careful answers", out)
+
+
+def _report(memories: Sequence[Memory], title: str, out: Path | None) -> None:
     """Print the shares over the needs that both readers found, and over those of which both are sure."""
     rows = list(csv.DictReader(LABELS.open(encoding="utf-8")))
-    there = set(memory.names.values())
-    cases = [case for row in rows if row["message"] in there and (case := _case(memory, row))]
+    cases = [
+        case
+        for memory in memories
+        for row in rows
+        if row["message"] in set(memory.names.values()) and (case := _case(memory, row))
+    ]
     both = [case for case in cases if case["readers"] == "ab"]
     keep(out, title.split(",")[0].split(". ")[-1].replace(" ", "_"), cases)
     agreed = sum(row["readers"] == "ab" for row in rows)

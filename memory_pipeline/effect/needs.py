@@ -18,7 +18,7 @@ from memory_pipeline.workspace.workspace import Workspace
 
 Kind = Literal["instruction", "correction", "failure"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-MAX_DAYS = 31
+MAX_DAYS = 7
 """Maximum number of days whose messages are read at once."""
 
 
@@ -56,8 +56,8 @@ class Session:
 
 
 def sessions_on(workspace: Workspace, days: Sequence[date]) -> Iterator[Session]:
-    """The sessions of these days, a month at a time. A session that goes on in the next month is yielded twice, each
-    time with the needs of that month."""
+    """The sessions of these days, a week at a time. A session that goes on in the next week is yielded again, with the
+    needs of that week."""
     stage = FrictionStage(workspace)
     for first in range(0, len(days), MAX_DAYS):
         chosen = days[first : first + MAX_DAYS]
