@@ -15,7 +15,7 @@ from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import DAY, at, observation, put, workspace
 
 MODULES = sorted(module.name for module in pkgutil.iter_modules(benchmarks.__path__) if module.name != "__main__")
-HELPERS = {"common", "copied_sessions", "fitting", "peers", "planted_friction", "recorded"}
+HELPERS = {"common", "copied_sessions", "fitting", "peers", "planted_friction", "proof_parts", "recorded"}
 README = Path(benchmarks.__path__[0], "README.md").read_text("utf-8")
 
 

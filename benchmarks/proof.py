@@ -4,8 +4,8 @@
 
 1. `decisions`: sde-bench's tasks; the decision as of the task.
 2. `history`: what the users of three projects had to say again, as two readers found who saw nothing but what was
-   typed (`repeats.csv`: places only); the memory of the day before. `careful` is the same with recorded answers of
-   careful readers in place of a model, for all sessions of agentv and sixteen of the cli's.
+   typed (`proof_parts/repeats.csv`: places only); the memory of the day before. `careful` is the same with recorded
+   answers of careful readers in place of a model, for all sessions of agentv and sixteen of the cli's.
 3. `preferences`: dialogues of MemoryCode in which rules change; `--memorycode` is the folder `dataset` of a checkout.
 
 Shares have an interval of 95 %. `--folder` keeps the workspaces, which take minutes, for the next run; `--out` keeps
@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.common import BENCH, MORE, parser
-from benchmarks.proof import decisions, preferences, real_history
+from benchmarks.proof_parts import decisions, preferences, real_history
 
 PARTS = ("decisions", "history", "careful", "preferences")
 

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from benchmarks.common import FIXTURES, MORE, ROOT, run_everything
-from benchmarks.proof.measuring import Memory, Span, Words, keep, name_of, print_counts
+from benchmarks.proof_parts.measuring import Memory, Span, Words, keep, name_of, print_counts
 from benchmarks.two_months import CarefulReader, play, run_with
 from memory_pipeline.recall.fusion import Filters
 from memory_pipeline.recall.search import QueryError, Searcher

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common import ROOT, run_everything
-from benchmarks.proof.measuring import Memory, Span, Words, keep, name_of, print_counts
+from benchmarks.proof_parts.measuring import Memory, Span, Words, keep, name_of, print_counts
 from benchmarks.sde import DATA, Conversation, conversations, write
 from memory_pipeline.recall.search import Searcher
 

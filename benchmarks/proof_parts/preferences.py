@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common import ROOT, run_everything
-from benchmarks.proof.measuring import Memory, keep, print_counts
+from benchmarks.proof_parts.measuring import Memory, keep, print_counts
 from memory_pipeline.recall.assembly import Briefing
 
 COMMIT, LICENCE = "1ab87e119b2f9a498de8075219e1c07f6041b394", "Apache-2.0"
