@@ -61,7 +61,7 @@ class ThreeWeeks:
         self.now = datetime.combine(FIRST_DAY, time(8), UTC)
         self.kept = Kept(self.settings, self.lake)
         use_encoder(monkeypatch, WordEncoder())
-        monkeypatch.setattr("memory_pipeline.defs.resources.load_settings", lambda: self.settings)
+        monkeypatch.setattr("memory_pipeline.defs.resources.load_settings", lambda folder: self.settings)
         self._said: dict[Path, list[Entry]] = {}
         clock = type("Clock", (datetime,), {"now": lambda zone=None: self.now})
         for module in CLOCKS:
