@@ -147,10 +147,10 @@ class _Before:
             and (state in ("approved", "offered") or line.line_id in near)
             and not are_apart(projects, line.projects)
         ]
-        lines = {
-            line.words: line for *_, line in sorted(stated, key=lambda each: each[:3], reverse=True)
-        }  # of equal words the best
-        for need, line in judge.pairs(needs, list(lines.values())[::-1], self.day):
+        lines: dict[str, KnownLine] = {}
+        for *_, line in sorted(stated, key=lambda each: each[:3]):
+            lines.setdefault(line.words, line)
+        for need, line in judge.pairs(needs, list(lines.values()), self.day):
             state = line.state_before(self.day)
             assert state is not None
             yield _case(need, state, line, by_model=True)
@@ -164,9 +164,9 @@ class _Before:
                     yield _case(need, "approved", line)
 
     def _lines_for(self, need: Need) -> Iterator[KnownLine]:
-        """The lines near a need from other sessions, without those of other projects."""
+        """The lines near a need, without those that come from its session alone and those of other projects."""
         for line in self.history.near(bare(need.text)):
-            if line.sessions - {need.session_id} and not are_apart(need.projects, line.projects):
+            if line.sessions != {need.session_id} and not are_apart(need.projects, line.projects):
                 yield line
 
     def with_places(self, case: Case, session: Session, search: Searcher) -> Case:

@@ -111,9 +111,6 @@ class MemoryHistory:
         stems = statement(text).stems
         return list({id(line): line for stem in sorted(stems) for line in self._having.get(stem, ())}.values())
 
-    def approved_before(self, day: date) -> list[KnownLine]:
-        return [line for line in self.lines if line.state_before(day) == "approved"]
-
     def memory_file_before(self, day: date, *states: State) -> bytes | None:
         """MEMORY.md with the lines that were in one of these states before the day, in the order of their approval."""
         lines = [line for line in self.lines if line.is_proposal and line.state_before(day) in states]

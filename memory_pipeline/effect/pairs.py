@@ -71,7 +71,7 @@ class PairJudge:
             if 1 <= n <= len(needs) and 1 <= m <= len(lines) and n not in taken:
                 need, line = needs[n - 1], lines[m - 1]
                 is_other = relation(need.text, line.words, cautious=True) in (REPLACES, CONTRADICTS)
-                if not is_other and line.sessions - {need.session_id}:
+                if not is_other and line.sessions != {need.session_id}:
                     taken.add(n)
                     yield need, line
 

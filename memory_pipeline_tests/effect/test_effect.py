@@ -227,3 +227,10 @@ def test_the_schedule_asks_for_days_with_sessions(opened: Workspace) -> None:
         schedule = definitions.get_schedule_def("effect_at_twenty_past_seven")
         requests = schedule.evaluate_tick(context).run_requests or []
         assert [request.partition_key for request in requests] == asked
+
+
+def test_a_line_without_a_session_counts_too(opened: Workspace) -> None:
+    """One from `memory remember` or from another tool's memory has none."""
+    rows = opened.lake.read("proposals").with_columns(session_ids=pl.lit([], pl.List(pl.String)))
+    opened.lake.replace("proposals", rows, [DAY])
+    assert [case.line_id for case in effect(opened).cases] == [LINE]
