@@ -39,7 +39,7 @@ def test_the_name_of_a_model(written: str, monkeypatch: pytest.MonkeyPatch) -> N
     [
         ("meta-llama/Llama-3.1-8B", ("openrouter:meta-llama/Llama-3.1-8B", "openai:meta-llama/Llama-3.1-8B")),
         ("meta-llama/llama-3:free", ("openrouter:meta-llama/llama-3:free", "openai:meta-llama/llama-3:free")),
-        ("anthropc/claude-haiku-4-5", ("'anthropc' is no provider", "provider/model")),
+        ("anthropc/claude-haiku-4-5", ("'anthropc' is not a known provider", "provider/model")),
         ("claude-haiku-4-5", ("provider:model", "a command with its arguments")),
         ("/usr/bin/ask", ("a command with its arguments",)),
         ("anthropic/", ("provider/model",)),
@@ -76,7 +76,7 @@ def test_settings_toml_has_the_same_names() -> None:
     assert check_file(workspace, '[observer]\nmodel = "google/gemini-2.5-flash"').observer.model == (
         "google:gemini-2.5-flash"
     )
-    with pytest.raises(SettingError, match=r"settings\.toml:2: observer\.model='a/b': 'a' is no provider"):
+    with pytest.raises(SettingError, match=r"settings\.toml:2: observer\.model='a/b': 'a' is not a known provider"):
         check_file(workspace, '[observer]\nmodel = "a/b"')
     with pytest.raises(SettingError, match="can mean two models"):
         check_file(workspace, '[observer]\nmodel = "openai/b"\nbase_url = "http://localhost/v1"')

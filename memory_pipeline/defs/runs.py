@@ -157,9 +157,9 @@ def automation_of(settings: Settings, instance: Any) -> Automation:
     newest = max((beat.timestamp for beat in beats), default=0.0)
     is_on = datetime.now(UTC).timestamp() - newest < DAEMON_SECONDS
     graph = repository.asset_graph
-    # others are materialized by hand
+    # others are materialized by hand or, as memory_effect, by a schedule alone
     by_day = [key for key in graph.executable_asset_keys if graph.get(key).partitions_def]
-    keys = [key for key in graph.toposorted_asset_keys if key in by_day]
+    keys = [key for key in graph.toposorted_asset_keys if key in by_day and key.path[-1] != "memory_effect"]
     made = {key.to_user_string(): instance.get_latest_materialization_event(key) for key in keys}
     return Automation(
         is_on=is_on,
