@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from memory_pipeline.agents.kit.hook_output import append_line, log_problem, marked
-    from memory_pipeline.agents.kit.tool_calls import command_of_call, runs, signatures_in, violates
+    from memory_pipeline.agents.kit.tool_calls import command_of_call, commands_in, runs, signatures_in, violates
 else:
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # which `-I` leaves out
     from hook_output import append_line, log_problem, marked
-    from tool_calls import command_of_call, runs, signatures_in, violates
+    from tool_calls import command_of_call, commands_in, runs, signatures_in, violates
 
 SECONDS = 0.5
 MAX_PAYLOAD = 4_000_000
@@ -117,8 +117,9 @@ def _about_call(known: dict[str, Any], tool: str, arguments: Any) -> dict[str, A
     for rule in known["rules"]:
         if rule["mode"] == "hint" and violates(rule["check"], tool, arguments):
             return dict(rule)
-    command = command_of_call(tool, arguments)
-    return next((dict(hint) for hint in known["before"] if command and runs(command, hint["words"])), None)
+    commands = list(commands_in(command_of_call(tool, arguments) or ""))
+    called = (hint for hint in known["before"] if any(part.is_call_of(hint["words"]) for part in commands))
+    return next(map(dict, called), None)
 
 
 def _about_failure(known: dict[str, Any], tool: str, arguments: Any, payload: dict[str, Any]) -> dict[str, Any] | None:

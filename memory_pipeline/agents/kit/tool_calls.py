@@ -106,8 +106,10 @@ class Command(namedtuple("Command", ["words", "writes"])):
         Before the first subcommand only flags and their values may stand: `git -C DIR push` is a `git push`, and `git
         stash push` is none.
         """
+        if self.words[0] != wanted[0]:
+            return False
         subcommands = [word for word in wanted[1:] if not word.startswith("-")]
-        if self.words[0] != wanted[0] or not all(word in self.flags for word in wanted[1:] if word not in subcommands):
+        if not all(word in self.flags for word in wanted[1:] if word not in subcommands):
             return False
         left = iter(self.words[1:])
         before = self.words[0]
