@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from functools import cache
 from pathlib import Path
@@ -18,7 +18,7 @@ from memory_pipeline.lake.tables import TABLES, duckdb_type
 from memory_pipeline.settings import Settings
 from memory_pipeline.settings.sources import Setting, settings_of
 
-OTHER_SOURCES = {"notes": "daily logs", "supports": "session files and the proposals before it"}
+OTHER_SOURCES = {"notes": "the daily logs", "supports": "the session files and the proposals before it"}
 """The sources of tables that are not rebuilt from the session files alone."""
 SHARED_BY = 4
 """Minimum number of tables with the same column for which it is described only once."""
@@ -44,15 +44,14 @@ def graph() -> str:
 
 
 def commands() -> str:
-    """Every command, by section of `memory --help`, with those of `memory agents` and `memory admin`."""
+    """Every command in the order of `memory --help`, with those of `memory agents` and `memory admin`."""
     below = {"agents": AGENTS, "admin": ADMIN}
     rows = []
-    for section, found in SECTIONS.items():
+    for found in SECTIONS.values():
         for name, does in found.items():
-            rows.append((section, f"`memory {name}`", does))
-            rows += [("", f"`memory {name} {inner}`", text) for inner, text in below.get(name, {}).items()]
-            section = ""
-    return _table(("", "command", "does"), rows)
+            rows.append((f"`memory {name}`", does))
+            rows += [(f"`memory {name} {inner}`", text) for inner, text in below.get(name, {}).items()]
+    return _table(("command", "does"), rows)
 
 
 def assets() -> str:
@@ -60,23 +59,23 @@ def assets() -> str:
     found = _repository().asset_graph
     rows = []
     for key in found.toposorted_asset_keys:
-        node, name = found.get(key), key.to_user_string()
-        about = TABLES[name].description if name in TABLES else _first_sentence(node.description)
+        node = found.get(key)
         parents = sorted(f"`{parent.to_user_string()}`" for parent in node.parent_keys)
-        rows.append((f"`{name}`", about, _partition(node.partitions_def), ", ".join(parents)))
-    return _table(("asset", "one row is", "partition", "made from"), rows)
+        rows.append((f"`{key.to_user_string()}`", _partition(node.partitions_def), ", ".join(parents)))
+    return _table(("asset", "partition", "made from"), rows)
 
 
 def checks() -> str:
     """Every check, with the assets that have it."""
     found = _repository().asset_graph
-    assets: dict[tuple[str, str, str], list[str]] = {}
+    assets: dict[tuple[str, str], list[str]] = {}
     for key in sorted(found.asset_check_keys, key=lambda key: (key.name, key.asset_key)):
         node = found.get(key)
-        row = (f"`{key.name}`", fails_when(node.description), "stops the run" if node.blocking else "")
-        assets.setdefault(row, []).append(f"`{key.asset_key.to_user_string()}`")
-    rows = [(check, ", ".join(names), *about) for (check, *about), names in assets.items()]
-    return _table(("check", "assets", "fails when", "then"), rows)
+        about = fails_when(node.description) + (" **Stops the run.**" if node.blocking else "")
+        assets.setdefault((f"`{key.name}`", about), []).append(f"`{key.asset_key.to_user_string()}`")
+    return _table(
+        ("check", "assets", "fails when"), [(name, ", ".join(of), about) for (name, about), of in assets.items()]
+    )
 
 
 def fails_when(description: str | None) -> str:
@@ -85,39 +84,29 @@ def fails_when(description: str | None) -> str:
     return text[start + len("Fails when ") :] if (start := text.find("Fails when ")) >= 0 else ""
 
 
-def jobs() -> str:
-    """Every job with its schedules and sensors."""
-    repository = _repository()
-    started: dict[str, list[str]] = {}
-    for schedule in repository.schedule_defs:
-        started.setdefault(schedule.job_name, []).append(f"`{schedule.name}`")
-    for sensor in repository.sensor_defs:
-        started.setdefault(_job(sensor), []).append(f"`{sensor.name}`")
-    rows = [
-        (f"`{job.name}`", ", ".join(started.get(job.name, ["you"])), job.description or "")
-        for job in sorted(repository.get_all_jobs(), key=lambda job: job.name)
-        if not job.name.startswith("__")
-    ]
-    return _table(("job", "started by", "does"), rows)
-
-
 def automation() -> str:
-    """Every schedule and sensor."""
+    """Every schedule and sensor with its job, then the jobs that nothing starts."""
     repository = _repository()
     rows = [
-        (f"`{s.name}`", f"schedule, {_clock(f'{s.cron_schedule}')}", f"`{s.job_name}`", s.description or "")
-        for s in sorted(repository.schedule_defs, key=lambda s: f"{s.cron_schedule}".split()[1])
+        (f"`{s.name}`", _clock(f"{s.cron_schedule}"), f"`{s.job_name}`", s.description or "")
+        for s in sorted(repository.schedule_defs, key=lambda s: _clock(f"{s.cron_schedule}"))
     ]
     rows += [
         (
             f"`{s.name}`",
-            f"sensor, every {s.minimum_interval_seconds} s",
-            f"`{job}`" if (job := _job(s)) else "none",
+            f"every {s.minimum_interval_seconds} s",
+            f"`{job}`" if (job := _job(s)) else "",
             s.description or "",
         )
         for s in sorted(repository.sensor_defs, key=lambda s: s.name)
     ]
-    return _table(("name", "trigger", "starts", "what it does"), rows)
+    started = {row[2] for row in rows}
+    rows += [
+        ("you", "", f"`{job.name}`", job.description or "")
+        for job in sorted(repository.get_all_jobs(), key=lambda job: job.name)
+        if not job.name.startswith("__") and f"`{job.name}`" not in started
+    ]
+    return _table(("started by", "when", "job", "what it does"), rows)
 
 
 def tables() -> str:
@@ -125,23 +114,35 @@ def tables() -> str:
     shared = _shared_columns()
     parts = ["### Shared columns\n\n" + _column_list(sorted(shared))]
     first: dict[_Column, str] = {}
+    alike: dict[tuple[_Column, ...], str] = {}
     for name, table in TABLES.items():
         own: list[_Column] = []
         elsewhere: dict[str, list[str]] = {}
-        for column in _columns(name):
+        columns = [column for column in _columns(name) if column[0] != "day" or not table.daily]
+        twin = alike.setdefault(tuple(columns), name)
+        for column in columns if twin == name else ():
             place = "Shared columns" if column in shared else first.setdefault(column, name)
             if place == name:
                 own.append(column)
             else:
                 elsewhere.setdefault(place, []).append(column[0])
-        files = "One file per day" if table.daily else "One file"
-        source = OTHER_SOURCES.get(name, "session files")
-        made = f"rebuilt from the {source}" if table.is_derived else "**cannot be rebuilt**"
-        lines = [f"### `{name}`\n", f"One row is {table.description}. {files}; {made}."]
+        lines = [f"### `{name}`\n", " ".join([f"One row is {table.description}.", *_exceptions(name)])]
         lines += [_named_elsewhere(place, names) for place, names in elsewhere.items()]
+        if twin != name:
+            lines.append(f"Columns as in [`{twin}`](#{twin}).")
         text = "\n".join(lines) + "\n"
         parts.append(text + ("\n" + _column_list(own) if own else ""))
     return "\n".join(parts)
+
+
+def _exceptions(table: str) -> Iterator[str]:
+    """What is not true of most tables: the files, and what the rows are rebuilt from."""
+    if not TABLES[table].daily:
+        yield "One file."
+    if not TABLES[table].is_derived:
+        yield "**Cannot be rebuilt.**"
+    elif table in OTHER_SOURCES:
+        yield f"Rebuilt from {OTHER_SOURCES[table]}."
 
 
 _Column = tuple[str, str, str]
@@ -149,7 +150,8 @@ _Column = tuple[str, str, str]
 
 
 def _column_list(columns: Iterable[_Column]) -> str:
-    return "".join(f"- `{name}` ({column_type}): {note}\n" for name, column_type, note in columns)
+    typed = ((name, "" if kind == "VARCHAR" else f" ({kind})", note) for name, kind, note in columns)
+    return "".join(f"- `{name}`{kind}: {note}\n" for name, kind, note in typed)
 
 
 def _columns(table: str) -> list[_Column]:
@@ -182,10 +184,13 @@ def settings() -> str:
 
 
 def _settings_table(members: Iterable[Setting]) -> str:
-    rows = []
+    alike: dict[tuple[str, str], list[Setting]] = {}
     for s in members:
-        secret = " Secret: never printed." if s.is_secret else ""
-        rows.append((f"`{s.key}`", f"`{s.variable}`", _default(s), s.meaning + secret))
+        alike.setdefault((_default(s), s.meaning + (" Secret: never printed." if s.is_secret else "")), []).append(s)
+    rows = [
+        (", ".join(f"`{s.key}`" for s in found), ", ".join(f"`{s.variable}`" for s in found), default, meaning)
+        for (default, meaning), found in alike.items()
+    ]
     return _table(("key in settings.toml", "variable", "default", "meaning"), rows)
 
 
@@ -208,14 +213,7 @@ def _clock(cron: str) -> str:
     return f"{int(hour):02}:{int(minute):02}{' on Sundays' if weekday == '0' else ''}"
 
 
-def _first_paragraph(text: str | None) -> str:
-    return " ".join((text or "").partition("\n\n")[0].split())
-
-
-def _first_sentence(text: str | None) -> str:
-    return _first_paragraph(text).partition(". ")[0].rstrip(".")
-
-
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
-    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+    lines = [head, *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    first, *rest = ("| " + " | ".join(line) + " |\n" for line in lines)
+    return "".join([first, "|---" * len(head) + "|\n", *rest])

@@ -105,8 +105,8 @@ SessionId = Annotated[Name, "the harness's own id of the session"]
 Cwd = Annotated[str, "working directory of the session"]
 Day = Annotated[date, "local calendar day"]
 SourceFile = Annotated[Name, "path of the source file"]
-StartedAt = Annotated[datetime, "time of the first message, UTC; only its day is known where no time was recorded"]
-EndedAt = Annotated[datetime, "time of the last message, UTC"]
+StartedAt = Annotated[datetime, "time of the first message; only its day is known where no time was recorded"]
+EndedAt = Annotated[datetime, "time of the last message"]
 UserMessages = Annotated[int, "number of messages that a user typed or sent through a tool"]
 FilesRead = Annotated[list[str], "paths that the agent read"]
 FilesModified = Annotated[list[str], "paths that the agent wrote to"]
@@ -144,8 +144,8 @@ Section = Annotated[Name, "section of MEMORY.md; `Reflected` if none fits"]
 Support = Annotated[int, "number of supporting observations"]
 Sessions = Annotated[int, "number of sessions that support it"]
 Sources = Annotated[list[Name], "ids of the source rows"]
-FirstSeen = Annotated[datetime, "first time it was said, UTC"]
-LastSeen = Annotated[datetime, "last time it was said, UTC"]
+FirstSeen = Annotated[datetime, "first time it was said"]
+LastSeen = Annotated[datetime, "last time it was said"]
 Reflector = Annotated[Name, "the reflector that created the row"]
 Cwds = Annotated[list[str], "working directories of the source sessions"]
 Projects = Annotated[list[str], "names of the source projects"]
@@ -157,7 +157,7 @@ Worth = Annotated[
     float,
     "score of the line, from about -3 to 3.1, or severity of a friction fix: the highest are shown first",
 ]
-SaidAt = Annotated[datetime, "time of the message, UTC"]
+SaidAt = Annotated[datetime, "time of the message"]
 Surface = Annotated[
     Name,
     "where it was shown or decided: REVIEW.md, command, page or todoist; without a user: expiry, supersession, "
@@ -174,7 +174,7 @@ FirstDay = Annotated[date, "day of its first occurrence"]
 LastDay = Annotated[date, "day of its last occurrence"]
 Place = Annotated[Name, "path in the workspace of the file that approval changes; empty if the user makes the change"]
 ObservationId = Annotated[Name, "id of the observation"]
-ObservedAt = Annotated[datetime, "time of the message, UTC; see `untimed`"]
+ObservedAt = Annotated[datetime, "time of the message; see `untimed`"]
 Flags = Annotated[list[Name], "flags of the fact, such as `ungrounded`"]
 
 
@@ -188,8 +188,8 @@ class FileRow(TypedDict):
     size: Annotated[int, "bytes"]
     modified_ns: Annotated[int | None, "modification time in nanoseconds since 1970"]
     reader: Annotated[Name, "version of the reader that read it"]
-    last_said_at: Annotated[datetime | None, "time of its last message, UTC"]
-    began_at: Annotated[datetime | None, "start of the session, UTC"]
+    last_said_at: Annotated[datetime | None, "time of its last message"]
+    began_at: Annotated[datetime | None, "start of the session"]
     messages: Annotated[int, "number of messages in the file"]
     records: Annotated[int, "number of records in the file"]
     unknown_records: Annotated[list[UnknownRecordRow], "record types unknown to the reader, with their counts"]
@@ -250,9 +250,9 @@ class MessageRow(TypedDict):
     role: Annotated[Name, "user, assistant, tool or injected"]
     said_at: Annotated[
         datetime,
-        "time of the message, UTC; with `untimed` set, only its day and order are known",
+        "time of the message; with `untimed` set, only its day and order are known",
     ]
-    written_at: Annotated[datetime, "when the harness recorded it, UTC"]
+    written_at: Annotated[datetime, "when the harness recorded it"]
     text: Text
     tool_name: Annotated[str | None, "the tool that was called or answered"]
     is_error: Annotated[bool, "whether the tool failed; a call that the user refused did not"]
@@ -362,7 +362,7 @@ class ObservationRow(TypedDict):
     priority: Priority
     kind: FactKind
     observed_at: ObservedAt
-    referenced_at: Annotated[datetime | None, "start of the day that the text refers to, if any, UTC"]
+    referenced_at: Annotated[datetime | None, "start of the day that the text refers to, if any"]
     text: Text
     evidence: Evidence
     observer: Observer
@@ -465,7 +465,7 @@ class PoolReflectionRow(TypedDict):
     last_seen: LastSeen
     tokens: Tokens
     reflector: Reflector
-    reflected_at: Annotated[datetime, "when it was condensed, UTC"]
+    reflected_at: Annotated[datetime, "when it was condensed"]
     cwds: Cwds | None
     projects: Projects | None
     owner: Owner | None
@@ -580,7 +580,7 @@ class EventRow(TypedDict):
     """An event of a proposal, on the day it happened; the kind determines which columns are empty."""
 
     day: Day
-    happened_at: Annotated[datetime | None, "time of the event, UTC; empty for a shown_day of an earlier version"]
+    happened_at: Annotated[datetime | None, "time of the event; empty for a shown_day of an earlier version"]
     proposal_id: ProposalId
     kind: Annotated[
         Name,
@@ -685,7 +685,7 @@ class ForgottenRow(TypedDict):
     kind: Annotated[Name, "session, message or words"]
     digest: Annotated[Name, "hash of the id or of the words, with the salt of the workspace"]
     words: Annotated[int | None, "number of words in the sequence"]
-    forgotten_at: Annotated[datetime, "time of the request, UTC"]
+    forgotten_at: Annotated[datetime, "time of the request"]
 
 
 class LedgerRow(TypedDict):
@@ -701,6 +701,6 @@ class LedgerRow(TypedDict):
     seconds: Annotated[float | None, "duration of the call"]
     cached: Annotated[bool, "whether a cached answer was used, which costs nothing"]
     for_day: Annotated[date | None, "day for which the call was made"]
-    asked_at: Annotated[datetime, "time of the call, UTC"]
+    asked_at: Annotated[datetime, "time of the call"]
     state: Annotated[Name, "reserved (in progress or killed; counts in full), done or failed"]
     error: Annotated[str | None, "why the call failed"]
