@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import dagster as dg
 
@@ -52,17 +51,6 @@ def commands() -> str:
             rows.append((f"`memory {name}`", does))
             rows += [(f"`memory {name} {inner}`", text) for inner, text in below.get(name, {}).items()]
     return _table(("command", "does"), rows)
-
-
-def assets() -> str:
-    """Every asset, in the order of the graph."""
-    found = _repository().asset_graph
-    rows = []
-    for key in found.toposorted_asset_keys:
-        node = found.get(key)
-        parents = sorted(f"`{parent.to_user_string()}`" for parent in node.parent_keys)
-        rows.append((f"`{key.to_user_string()}`", _partition(node.partitions_def), ", ".join(parents)))
-    return _table(("asset", "partition", "made from"), rows)
 
 
 def checks() -> str:
@@ -197,10 +185,6 @@ def _settings_table(members: Iterable[Setting]) -> str:
 def _default(setting: Setting) -> str:
     """The default, formatted as code unless it is a description."""
     return f"`{setting.default}`" if setting.default and " " not in setting.default else setting.default
-
-
-def _partition(partitions: Any) -> str:
-    return {"DAILY": "day", "WEEKLY": "week", "MONTHLY": "month"}[partitions.schedule_type.name] if partitions else "-"
 
 
 def _job(sensor: dg.SensorDefinition) -> str:
