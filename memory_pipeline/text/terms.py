@@ -83,6 +83,6 @@ def _stem(word: str, language: str) -> str:
 
 @cache
 def _stemmer(language: str) -> Any:
-    import snowballstemmer  # type: ignore[import-untyped]
+    import Stemmer  # type: ignore[import-not-found]
 
-    return snowballstemmer.stemmer(_STEMMERS[language])
+    return Stemmer.Stemmer(_STEMMERS[language])
