@@ -43,14 +43,16 @@ def graph() -> str:
 
 
 def commands() -> str:
-    """Every command in the order of `memory --help`, with those of `memory agents` and `memory admin`."""
+    """Every command by section of `memory --help`, with those of `memory agents` and `memory admin`."""
     below = {"agents": AGENTS, "admin": ADMIN}
-    rows = []
-    for found in SECTIONS.values():
+    parts = []
+    for section, found in SECTIONS.items():
+        lines = [f"{section}:\n"]
         for name, does in found.items():
-            rows.append((f"`memory {name}`", does))
-            rows += [(f"`memory {name} {inner}`", text) for inner, text in below.get(name, {}).items()]
-    return _table(("command", "does"), rows)
+            lines.append(f"- `memory {name}`: {does}")
+            lines += [f"- `memory {name} {inner}`: {text}" for inner, text in below.get(name, {}).items()]
+        parts.append("\n".join(lines) + "\n")
+    return "\n".join(parts)
 
 
 def checks() -> str:
@@ -168,18 +170,18 @@ def settings() -> str:
         title = setting.key.partition(".")[0].capitalize()
         if not setting.is_hidden:
             groups["Most used" if setting.is_front else title if title in groups else "Others"].append(setting)
-    return "\n".join(f"### {title}\n\n" + _settings_table(members) for title, members in groups.items())
+    return "\n".join(f"### {title}\n\n" + _setting_list(members) for title, members in groups.items())
 
 
-def _settings_table(members: Iterable[Setting]) -> str:
+def _setting_list(members: Iterable[Setting]) -> str:
     alike: dict[tuple[str, str], list[Setting]] = {}
     for s in members:
         alike.setdefault((_default(s), s.meaning + (" Secret: never printed." if s.is_secret else "")), []).append(s)
-    rows = [
-        (", ".join(f"`{s.key}`" for s in found), ", ".join(f"`{s.variable}`" for s in found), default, meaning)
-        for (default, meaning), found in alike.items()
-    ]
-    return _table(("key in settings.toml", "variable", "default", "meaning"), rows)
+    lines = []
+    for (default, meaning), found in alike.items():
+        variables = [f"`{s.variable}`" for s in found] + ([default] if default else [])
+        lines.append(f"- {', '.join(f'`{s.key}`' for s in found)} ({', '.join(variables)}): {meaning}\n")
+    return "".join(lines)
 
 
 def _default(setting: Setting) -> str:
