@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -74,6 +76,34 @@ def vector_problems(workspace: Workspace, *, before_a_run: bool = False) -> list
     if unsound:
         said += f", {len(unsound)} of them because they were zero or not numbers"
     return [f"{said}; `memory run --all` rebuilds them.", *_lost_message_vectors(workspace, marks)]
+
+
+def vector_problems_if_changed(workspace: Workspace) -> list[str]:
+    """`vector_problems`, but none as long as the files of the index and of its tables are those of a check that found
+    none. Opening the index takes longer than the rest of `memory status`."""
+    settings = workspace.settings
+    if settings.qdrant.url or workspace.lake.storage.is_far or not settings.index_dir.is_dir():
+        return vector_problems(workspace)
+    sound = settings.index_dir / "sound.txt"
+    with suppress(OSError):
+        if sound.read_text("utf-8") == _files(workspace, sound):
+            return []
+    problems = vector_problems(workspace)
+    if not problems:
+        with suppress(OSError):
+            sound.write_text(_files(workspace, sound), "utf-8")  # as opening has changed files
+    return problems
+
+
+def _files(workspace: Workspace, but: Path) -> str:
+    """A hash of the names, sizes and times of the files on which a check of the vectors depends."""
+    settings, storage = workspace.settings, workspace.lake.storage
+    found = [f"{file}" for table in ("embeddings", "message_embeddings") for file in storage.files(table)]
+    for path in sorted(settings.index_dir.rglob("*")):
+        if path != but and path.suffix != ".lock":
+            status = path.stat()
+            found.append(f"{path} {status.st_size} {status.st_mtime_ns}")
+    return hashlib.sha256("\n".join([settings.embedding_model, *found]).encode("utf-8", "replace")).hexdigest()
 
 
 def _mark(lake: Lake, table: str, lost: pl.DataFrame) -> None:

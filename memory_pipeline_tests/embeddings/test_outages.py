@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.embeddings import opening
-from memory_pipeline.embeddings.health import days_by_words, lexical_only, set_aside_files, vector_problems
+from memory_pipeline.embeddings.health import (
+    days_by_words,
+    lexical_only,
+    set_aside_files,
+    vector_problems,
+    vector_problems_if_changed,
+)
 from memory_pipeline.embeddings.index import IndexUnavailableError, Point, is_sound
 from memory_pipeline.embeddings.opening import generation, index_folder, open_index
 from memory_pipeline.embeddings.stage import EmbeddingsStage, point_id, vectors_of
@@ -150,6 +156,21 @@ def test_vectors_that_the_index_lost_without_a_word_are_made_again(opened: Works
     embed(opened)
     assert opened.lake.fingerprint("embeddings", DAY) == whole  # no other day was put out of date
     assert vector_problems(opened) == []
+
+
+def test_an_index_that_was_sound_is_opened_again_once_it_has_changed(
+    opened: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = embed(opened)
+    assert vector_problems_if_changed(opened) == []
+    with monkeypatch.context() as patched:
+        patched.delattr("memory_pipeline.embeddings.health.open_index")
+        assert vector_problems_if_changed(opened) == []
+    with open_index(opened.settings, stage.encoder) as index:
+        index.delete(list(opened.lake.read("embeddings")["point_id"][:1]))
+    for _ in range(2):
+        (problem,) = vector_problems_if_changed(opened)
+        assert problem.startswith("1 of 2 vectors are not in the index")
 
 
 def test_vectors_of_zeros_are_told_and_made_again(opened: Workspace) -> None:
