@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -63,9 +64,7 @@ def checks() -> str:
         node = found.get(key)
         about = fails_when(node.description) + (" **Stops the run.**" if node.blocking else "")
         assets.setdefault((f"`{key.name}`", about), []).append(f"`{key.asset_key.to_user_string()}`")
-    return _table(
-        ("check", "assets", "fails when"), [(name, ", ".join(of), about) for (name, about), of in assets.items()]
-    )
+    return "".join(f"- {name} of {', '.join(of)}: {about}\n" for (name, about), of in assets.items())
 
 
 def fails_when(description: str | None) -> str:
@@ -77,26 +76,24 @@ def fails_when(description: str | None) -> str:
 def automation() -> str:
     """Every schedule and sensor with its job, then the jobs that nothing starts."""
     repository = _repository()
-    rows = [
-        (f"`{s.name}`", _clock(f"{s.cron_schedule}"), f"`{s.job_name}`", s.description or "")
+    found = [
+        (s.name, s.job_name, _clock(f"{s.cron_schedule}"), s.description or "")
         for s in sorted(repository.schedule_defs, key=lambda s: _clock(f"{s.cron_schedule}"))
     ]
-    rows += [
-        (
-            f"`{s.name}`",
-            f"every {s.minimum_interval_seconds} s",
-            f"`{job}`" if (job := _job(s)) else "",
-            s.description or "",
-        )
+    found += [
+        (s.name, _job(s), f"every {s.minimum_interval_seconds} s", s.description or "")
         for s in sorted(repository.sensor_defs, key=lambda s: s.name)
     ]
-    started = {row[2] for row in rows}
-    rows += [
-        ("you", "", f"`{job.name}`", job.description or "")
-        for job in sorted(repository.get_all_jobs(), key=lambda job: job.name)
-        if not job.name.startswith("__") and f"`{job.name}`" not in started
+    lines = [
+        f"- {when}: `{name}`" + (f" starts `{job}`" if job else "") + f". {about}\n" for name, job, when, about in found
     ]
-    return _table(("started by", "when", "job", "what it does"), rows)
+    started = {job for _, job, _, _ in found}
+    lines += [
+        f"- by hand: `{job.name}`. {job.description}\n"
+        for job in sorted(repository.get_all_jobs(), key=lambda job: job.name)
+        if not job.name.startswith("__") and job.name not in started
+    ]
+    return "".join(lines)
 
 
 def tables() -> str:
@@ -140,8 +137,13 @@ _Column = tuple[str, str, str]
 
 
 def _column_list(columns: Iterable[_Column]) -> str:
-    typed = ((name, "" if kind == "VARCHAR" else f" ({kind})", note) for name, kind, note in columns)
+    typed = ((name, "" if kind == "VARCHAR" else f" ({_fields(kind)})", note) for name, kind, note in columns)
     return "".join(f"- `{name}`{kind}: {note}\n" for name, kind, note in typed)
+
+
+def _fields(kind: str) -> str:
+    """A type with the names of its fields alone: `STRUCT(start, end)[]`."""
+    return re.sub(r'"(\w+)" \w+(?:\[\])?', r"\1", kind)
 
 
 def _columns(table: str) -> list[_Column]:
@@ -197,9 +199,3 @@ def _job(sensor: dg.SensorDefinition) -> str:
 def _clock(cron: str) -> str:
     minute, hour, *_, weekday = cron.split()
     return f"{int(hour):02}:{int(minute):02}{' on Sundays' if weekday == '0' else ''}"
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, *([cell.replace("|", "\\|") for cell in row] for row in rows)]
-    first, *rest = ("| " + " | ".join(line) + " |\n" for line in lines)
-    return "".join([first, "|---" * len(head) + "|\n", *rest])

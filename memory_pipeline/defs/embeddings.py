@@ -151,7 +151,7 @@ def embedding_checks(settings: Settings, placement: Placement = OURS) -> list[dg
 def _check(settings: Settings, placement: Placement, table: str, embedding: _Embedding) -> dg.AssetChecksDefinition:
     description = (
         f"Every {embedding.checked} its row and its point in the index, and no point is left over.\n\n"
-        "Fails when the embedding model is missing, and when the index was deleted, quarantined as damaged, or "
+        "Fails when the embedding model is missing, or the index was deleted, quarantined as damaged, or "
         "restored from another copy than the tables."
     )
 

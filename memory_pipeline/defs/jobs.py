@@ -49,7 +49,7 @@ SELECTIONS: Sequence[tuple[str, Callable[[Set[str]], Set[str]], str]] = (
     (
         POOL_REFLECT_JOB,
         lambda _: {"pool_reflections"},
-        "Condense the reflections of all days but the last three for good; launched by hand, about weekly.",
+        "Condense the reflections of all days but the last three for good.",
     ),
     (DISTIL_JOB, lambda _: {TABLE_OF[DAY]}, "Distil days."),
     (

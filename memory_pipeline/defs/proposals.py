@@ -214,7 +214,7 @@ def _judge_decisions(workspace: Workspace) -> Verdict:
     Promoted lines that a user removed from MEMORY.md are counted. A MEMORY.md without any of them is an error, and the
     result says how to restore it.
 
-    Fails when MEMORY.md is missing, empty or has none of many promoted lines, and when files of `proposals` or `events`
+    Fails when MEMORY.md is missing, empty or has none of many promoted lines, or files of `proposals` or `events`
     were changed or restored from different copies.
     """
     return ProposalIntegrity.from_lake(workspace.lake, workspace.settings.memory_file).judge()

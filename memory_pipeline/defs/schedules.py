@@ -121,15 +121,15 @@ def schedules(settings: Settings, placement: Placement = OURS) -> list[dg.Schedu
             "archive_at_eight",
             ARCHIVE_JOB,
             "0 8 * * *",
-            "Archive the daily logs that have become old enough. Off unless MEMORY_ARCHIVE_AFTER_DAYS is set.",
+            "Archive the daily logs that are old enough. Off unless MEMORY_ARCHIVE_AFTER_DAYS is set.",
             is_on=settings.archive_after_days > 0,
         ),
         whole(
             "prune_on_sunday",
             PRUNE_JOB,
             "0 4 * * 0",
-            "Remove runs that are 90 days old and were replaced from Dagster's record, and rows that `[retention]` of "
-            "settings.toml no longer keeps.",
+            "Remove runs that are 90 days old and were replaced from Dagster's record, and rows that `[retention]` no "
+            "longer keeps.",
             is_on=True,
         ),
     ]

@@ -131,8 +131,8 @@ def session_checks(settings: Settings, placement: Placement = OURS) -> list[dg.A
 def _judge_messages(workspace: Workspace, day: date) -> Verdict:
     """Every message of the day is in exactly one window, and no message is stored twice.
 
-    Fails when a file of `messages` or `windows` was changed or restored from a different copy than the other one, and
-    when a session file has messages of the day but none is stored.
+    Fails when a file of `messages` or `windows` was changed or restored from a different copy than the other one, or a
+    session file has messages of the day but none is stored.
     """
     return judge_windows(workspace.lake, day)
 

@@ -105,31 +105,31 @@ SessionId = Annotated[Name, "the harness's own id of the session"]
 Cwd = Annotated[str, "working directory of the session"]
 Day = Annotated[date, "local calendar day"]
 SourceFile = Annotated[Name, "path of the source file"]
-StartedAt = Annotated[datetime, "time of the first message; only its day is known where no time was recorded"]
+StartedAt = Annotated[datetime, "time of the first message, or only its day if no time was recorded"]
 EndedAt = Annotated[datetime, "time of the last message"]
-UserMessages = Annotated[int, "number of messages that a user typed or sent through a tool"]
+UserMessages = Annotated[int, "messages that a user typed or sent through a tool"]
 FilesRead = Annotated[list[str], "paths that the agent read"]
 FilesModified = Annotated[list[str], "paths that the agent wrote to"]
-Project = Annotated[str, "name of the session's repository or folder; empty without one"]
+Project = Annotated[str, "name of the session's repository or folder"]
 Text = Annotated[str, "the text"]
-SourceLine = Annotated[int, "line of the file, from 1; for a database, the row number"]
+SourceLine = Annotated[int, "line of the file, from 1, or row of a database"]
 DedupeKey = Annotated[Name, "id of the window: sha256 of session, trigger and time of its first entry"]
-Untimed = Annotated[Name, "position in the session, used instead of a time where none was recorded"]
+Untimed = Annotated[Name, "position in the session, if no time was recorded"]
 Tokens = Annotated[int, "estimated tokens"]
 CurrentTask = Annotated[
     str,
-    "task at the end: for a window, the user's last words about it; for a segment, as reported by a model",
+    "task at the end: of a window, in the user's last words about it; of a segment, in those of a model",
 ]
 SuggestedResponse = Annotated[
     str,
-    "how to continue: the unanswered question or request, or that the session was completed",
+    "how to continue: the unanswered question or request, or that all is done",
 ]
 SegmentId = Annotated[Name, "id of the segment"]
 Title = Annotated[str, "its topic in a few words"]
 Observer = Annotated[Name, "the observer that created the row"]
 Priority = Annotated[Name, "high (matters for weeks or months), medium (days) or low (hours)"]
 FactKind = Annotated[Name, "kind of fact, such as rule, decision or root_cause"]
-Evidence = Annotated[list[EvidenceRow], "supporting spans: characters start to end of messages.text"]
+Evidence = Annotated[list[EvidenceRow], "supporting spans of messages"]
 Trust = Annotated[
     Name, "the speaker: user, assistant, tool, paste, injected, model or team; `imported` for an imported line"
 ]
@@ -141,8 +141,8 @@ Dimension = Annotated[int, "dimensions of the vector"]
 ContentHash = Annotated[Name, "sha256 of the embedded content"]
 ReflectionId = Annotated[Name, "id of the reflection"]
 Section = Annotated[Name, "section of MEMORY.md; `Reflected` if none fits"]
-Support = Annotated[int, "number of supporting observations"]
-Sessions = Annotated[int, "number of sessions that support it"]
+Support = Annotated[int, "supporting observations"]
+Sessions = Annotated[int, "supporting sessions"]
 Sources = Annotated[list[Name], "ids of the source rows"]
 FirstSeen = Annotated[datetime, "first time it was said"]
 LastSeen = Annotated[datetime, "last time it was said"]
@@ -152,10 +152,10 @@ Projects = Annotated[list[str], "names of the source projects"]
 DistillationId = Annotated[Name, "id of the distilled line"]
 ProposalId = Annotated[Name, "id of the proposal; for a friction fix, of its pattern"]
 SessionIds = Annotated[list[Name], "ids of the supporting sessions"]
-Supersedes = Annotated[list[Name], "ids of the proposals whose lines this one replaces once approved"]
+Supersedes = Annotated[list[Name], "proposals whose lines this one replaces once approved"]
 Worth = Annotated[
     float,
-    "score of the line, from about -3 to 3.1, or severity of a friction fix: the highest are shown first",
+    "score of a line, from about -3 to 3.1, or severity of a friction fix; the highest are shown first",
 ]
 SaidAt = Annotated[datetime, "time of the message"]
 Surface = Annotated[
@@ -168,11 +168,11 @@ Adds = Annotated[str, "line to add to the target file, without its bullet; empty
 Replaces = Annotated[str, "existing line of the target file that is removed or replaced by `adds`"]
 Change = Annotated[str, "the change that would end it"]
 LowRisk = Annotated[bool, "whether the fix may be applied without asking, if enabled"]
-Occurrences = Annotated[int, "number of occurrences"]
-Minutes = Annotated[float, "minutes between the problem and further progress, over all occurrences"]
+Occurrences = Annotated[int, "occurrences"]
+Minutes = Annotated[float, "minutes between the problem and progress, in all occurrences"]
 FirstDay = Annotated[date, "day of its first occurrence"]
 LastDay = Annotated[date, "day of its last occurrence"]
-Place = Annotated[Name, "path in the workspace of the file that approval changes; empty if the user makes the change"]
+Place = Annotated[Name, "file in the workspace that approval changes; empty if the user makes the change"]
 ObservationId = Annotated[Name, "id of the observation"]
 ObservedAt = Annotated[datetime, "time of the message; see `untimed`"]
 Flags = Annotated[list[Name], "flags of the fact, such as `ungrounded`"]
@@ -181,7 +181,7 @@ Flags = Annotated[list[Name], "flags of the fact, such as `ungrounded`"]
 class FileRow(TypedDict):
     """A session file as of the last scan, read or not."""
 
-    path: Annotated[Name, "path of the file, with `#` and the session if it contains several"]
+    path: Annotated[Name, "path, with `#` and the session if the file contains several"]
     member: Annotated[Name | None, "the session, if the file contains several"]
     harness: Harness | None
     session_id: SessionId | None
@@ -190,13 +190,13 @@ class FileRow(TypedDict):
     reader: Annotated[Name, "version of the reader that read it"]
     last_said_at: Annotated[datetime | None, "time of its last message"]
     began_at: Annotated[datetime | None, "start of the session"]
-    messages: Annotated[int, "number of messages in the file"]
-    records: Annotated[int, "number of records in the file"]
+    messages: Annotated[int, "messages in the file"]
+    records: Annotated[int, "records in the file"]
     unknown_records: Annotated[list[UnknownRecordRow], "record types unknown to the reader, with their counts"]
     problems: Annotated[list[ProblemRow], "first unreadable lines, with the reason"]
     days: Annotated[
         list[FileDayRow],
-        "days with messages in the file, each with a digest, counts and the ids of the messages that the user typed",
+        "days with messages, each with a digest, counts and the ids of what the user typed",
     ]
     parent_id: Annotated[Name | None, "the session that this one continues or forks"]
     reason: Annotated[str | None, "why the file was not read"]
@@ -207,18 +207,17 @@ class FileRow(TypedDict):
     begins_with_plan: Annotated[bool | None, "whether it begins with a plan that the user approved"]
     hidden_characters: Annotated[
         int | None,
-        "number of invisible characters removed from its messages: zero-width characters, direction marks and tags",
+        "invisible characters removed from its messages",
     ]
     side_file_of: Annotated[str | None, "the agent whose auxiliary file this is; empty for a session"]
     repository_dir: Annotated[
         str | None,
-        "folder of the git repository that contained `cwd` when the file was read; for a worktree, of its "
-        "main repository; empty without one",
+        "folder of the git repository of `cwd` when the file was read; for a worktree, of the main repository",
     ]
     part: Annotated[
         FilePartRow | None,
-        "part of a session that the harness continues in another file: name, start, the part that it continues and up "
-        "to which record, and the number after its last record",
+        "part of a session in several files: name, start, the part that it continues and up to which record, and the "
+        "number after its last record",
     ]
     withdrawn_from: Annotated[int | None, "first record of the file that a later part withdrew from the session"]
 
@@ -234,7 +233,7 @@ class SessionRow(TypedDict):
     source_file: SourceFile
     started_at: StartedAt
     ended_at: EndedAt
-    messages: Annotated[int, "number of messages on the day"]
+    messages: Annotated[int, "messages on the day"]
     user_messages: UserMessages
     files_read: FilesRead
     files_modified: FilesModified
@@ -246,7 +245,7 @@ class MessageRow(TypedDict):
 
     day: Day
     session_id: SessionId
-    message_id: Annotated[Name, "id of the message, the same in every copy of its session"]
+    message_id: Annotated[Name, "id, the same in every copy of the session"]
     role: Annotated[Name, "user, assistant, tool or injected"]
     said_at: Annotated[
         datetime,
@@ -261,15 +260,14 @@ class MessageRow(TypedDict):
     dedupe_key: DedupeKey
     voided: Annotated[
         bool,
-        "whether the turn was removed from the session (rewind, rollback, abandoned branch); stored but not observed",
+        "whether the turn was removed from the session (rewind, rollback, abandoned branch) and is not observed",
     ]
     quoted: Annotated[list[SpanRow], "spans of a user's message that were pasted, not typed"]
-    images: Annotated[list[ImageRow], "images in the message: line and number within the record, for the source file"]
+    images: Annotated[list[ImageRow], "images: line of the source file and number within the record"]
     untimed: Untimed | None
     answer_to: Annotated[
         Name | None,
-        "what the user answers through a tool: a question, or a plan or call that they approve or refuse; for a "
-        "tool result, that they refused it",
+        "what the user answers through a tool: a question, plan or call; for a tool result, that they refused it",
     ]
     answered: Annotated[str | None, "the question, plan or call (clipped), if known"]
 
@@ -282,17 +280,17 @@ class WindowRow(TypedDict):
     session_id: SessionId
     trigger: Annotated[Name, "compaction or shutdown"]
     started_at: StartedAt
-    messages: Annotated[int, "number of messages in the window"]
+    messages: Annotated[int, "messages in the window"]
     user_messages: UserMessages
     tokens: Tokens
     tokens_said: Annotated[int, "estimated tokens of people and the model, without tools"]
-    observed: Annotated[bool, "whether the window is observed; if not, `reason` says why"]
+    observed: Annotated[bool, "whether the window is observed"]
     reason: Annotated[str | None, "why the window is not observed"]
     current_task: CurrentTask | None
     suggested_response: SuggestedResponse | None
     ended_at: EndedAt
-    captured_at: Annotated[datetime, "when the window was complete: at its compaction, or with its last message"]
-    tokens_before: Annotated[int | None, "size of the context when it was compacted, as the harness counted it"]
+    captured_at: Annotated[datetime, "time of its compaction or last message"]
+    tokens_before: Annotated[int | None, "size of the compacted context, as the harness counted it"]
     files_read: FilesRead
     files_modified: FilesModified
     schema_version: Annotated[int, "version of the window's columns"]
@@ -317,7 +315,7 @@ class SegmentRow(TypedDict):
     observer: Observer
     parsed: Annotated[
         bool,
-        "whether the answer kept to the format; if not, the row contains what was readable and `problem` the reason",
+        "whether the answer kept to the format; if not, the row has what was readable, and `problem` the reason",
     ]
     problem: Annotated[str | None, "problem of the model's answer"]
     answer: Annotated[Name | None, "key of the model's answer, a file below answers/"]
@@ -326,10 +324,10 @@ class SegmentRow(TypedDict):
     used: Annotated[list[Name], "ids of earlier observations that it builds on"]
     basis: Annotated[
         Name | None,
-        "hash of the messages and settings of the request; while it is unchanged, they are not observed again",
+        "hash of the messages and settings of the request, which is not repeated while they are unchanged",
     ]
-    times_written: Annotated[int | None, "number of clock times in the model's answer"]
-    times_invented: Annotated[int | None, "number of those that occur nowhere in the transcript; they were removed"]
+    times_written: Annotated[int | None, "clock times in the model's answer"]
+    times_invented: Annotated[int | None, "those that occur nowhere in the transcript, and were removed"]
 
 
 class SourceRow(TypedDict):
@@ -442,9 +440,7 @@ class ReflectionRow(TypedDict):
     superseded: Annotated[list[Name], "ids of the observations it replaced"]
     tags: Annotated[list[str], "topics assigned by a model"]
     contradicts: Annotated[list[str], "lines of MEMORY.md that contradict it"]
-    summary: Annotated[
-        str | None, "the model's summary of what was new, one or two sentences; the same in all rows of a day"
-    ]
+    summary: Annotated[str | None, "the model's summary of what was new on the day"]
     cwds: Cwds | None
     projects: Projects | None
     owner: Owner | None
@@ -460,7 +456,7 @@ class PoolReflectionRow(TypedDict):
     support: Support
     sources: Sources
     observations: Annotated[list[Name], "ids of the observations behind these lines"]
-    left_out: Annotated[list[Name], "ids of observations considered but not kept"]
+    left_out: Annotated[list[Name], "ids of observations that were not kept"]
     first_seen: FirstSeen
     last_seen: LastSeen
     tokens: Tokens
@@ -522,9 +518,7 @@ class ProposalRow(TypedDict):
 
 
 class RememberedRow(TypedDict):
-    """One line that a user, or an agent for them, asked to be remembered, or that was imported from another tool's
-    memory: a proposal that no stage made.
-    """
+    """One line that a user or an agent asked to be remembered, or that was imported from another tool's memory."""
 
     day: Day
     proposal_id: ProposalId
@@ -534,8 +528,7 @@ class RememberedRow(TypedDict):
     trust: Trust
     client: Annotated[
         str | None,
-        "name of the client through which an agent requested it, or the memory that it was imported "
-        "from; empty if a user requested it",
+        "client of the agent that requested it, or the memory that it was imported from",
     ]
     said_at: SaidAt
     content_hash: ContentHash
@@ -562,7 +555,7 @@ class ProposalState(ProposalRow):
 
 
 class SupportRow(TypedDict):
-    """A line of a later reflection with the meaning of a proposal, merged into it instead of being offered again."""
+    """A line of a later reflection that says what a proposal says, and is not offered again."""
 
     day: Day
     proposal_id: ProposalId
@@ -580,14 +573,13 @@ class EventRow(TypedDict):
     """An event of a proposal, on the day it happened; the kind determines which columns are empty."""
 
     day: Day
-    happened_at: Annotated[datetime | None, "time of the event; empty for a shown_day of an earlier version"]
+    happened_at: Annotated[datetime | None, "time of the event"]
     proposal_id: ProposalId
     kind: Annotated[
         Name,
-        "kind of event: decided; shown (added to a surface), displaced (replaced there by a better proposal) or "
-        "shown_day (on display during a run that day); reoffered (offered again, once); promoted (written to "
-        "MEMORY.md) or applied (a fix was written to a file); would_promote or would_apply (first qualified to be "
-        "promoted or applied without asking)",
+        "kind of event: decided; shown, displaced (by a better proposal) or shown_day (on display during a run that "
+        "day); reoffered (offered again, once); promoted (written to MEMORY.md) or applied (a fix was written); "
+        "would_promote or would_apply (first qualified for that without asking)",
     ]
     surface: Surface | None
     decision: Annotated[Name | None, "approved, rejected, expired, invalid, superseded or withdrawn"]
@@ -597,8 +589,8 @@ class EventRow(TypedDict):
     content_hash: ContentHash | None
     external_id: Annotated[Name | None, "id on the surface, such as of a Todoist task"]
     lines: Annotated[str | None, "its lines in REVIEW.md at that time, to detect edits by the user"]
-    again: Annotated[bool | None, "true for a decision after it was offered again, which cancels the earlier expiry"]
-    already_there: Annotated[bool | None, "for a promoted line: whether MEMORY.md already contained it"]
+    again: Annotated[bool | None, "whether it was decided after it was offered again, which cancels the expiry"]
+    already_there: Annotated[bool | None, "whether MEMORY.md already contained the promoted line"]
 
 
 class FrictionRow(TypedDict):
@@ -614,22 +606,22 @@ class FrictionRow(TypedDict):
     replaces: Replaces | None
     change: Change
     low_risk: LowRisk | None
-    sessions: Annotated[int, "number of sessions in which it happened"]
+    sessions: Annotated[int, "sessions in which it happened"]
     occurrences: Occurrences
-    turns: Annotated[int | None, "messages between the problem and further progress, over all occurrences"]
+    turns: Annotated[int | None, "messages between the problem and progress, in all occurrences"]
     minutes: Minutes | None
     severity: Annotated[float, "sessions times the minutes that one occurrence costs"]
     confidence: Annotated[float, "confidence that it is a pattern and not a coincidence, 0 to 1"]
     first_day: FirstDay | None
     last_day: LastDay | None
-    ended_on: Annotated[date | None, "day on which it had not occurred for a whole lookback; empty while it is active"]
+    ended_on: Annotated[date | None, "day on which it had not occurred for a lookback; empty while it is active"]
     by_week: Annotated[list[WeekRow] | None, "occurrences by week, by Monday"]
     evidence: Evidence
     session_ids: SessionIds | None
     cwds: Cwds | None
     projects: Projects | None
     owner: Owner | None
-    written_by: Annotated[str | None, "the model that wrote the title and change; empty if they come from a template"]
+    written_by: Annotated[str | None, "the model that wrote title and change, if any"]
     template: Annotated[str | None, "the template's title, if a model wrote another"]
 
 
@@ -648,7 +640,7 @@ class NewFix(TypedDict):
     change: Change
     low_risk: LowRisk
     supersedes: Supersedes
-    sessions: Annotated[int, "number of sessions in which it happened"]
+    sessions: Annotated[int, "sessions in which it happened"]
     session_ids: SessionIds
     occurrences: Occurrences
     minutes: Minutes | None
@@ -664,7 +656,7 @@ class NewFix(TypedDict):
 
 
 class FixRow(NewFix):
-    """A friction pattern as it was offered: the user decides on it as on a proposal; never changed afterwards."""
+    """A friction pattern as it was offered; never changed afterwards."""
 
     day: Day
 
@@ -684,7 +676,7 @@ class ForgottenRow(TypedDict):
 
     kind: Annotated[Name, "session, message or words"]
     digest: Annotated[Name, "hash of the id or of the words, with the salt of the workspace"]
-    words: Annotated[int | None, "number of words in the sequence"]
+    words: Annotated[int | None, "length of the sequence"]
     forgotten_at: Annotated[datetime, "time of the request"]
 
 
@@ -702,5 +694,5 @@ class LedgerRow(TypedDict):
     cached: Annotated[bool, "whether a cached answer was used, which costs nothing"]
     for_day: Annotated[date | None, "day for which the call was made"]
     asked_at: Annotated[datetime, "time of the call"]
-    state: Annotated[Name, "reserved (in progress or killed; counts in full), done or failed"]
+    state: Annotated[Name, "reserved (in progress or killed, counts in full), done or failed"]
     error: Annotated[str | None, "why the call failed"]

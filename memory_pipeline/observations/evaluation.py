@@ -96,8 +96,8 @@ def judge_timestamps(workspace: Workspace, day: date) -> Verdict:
 def judge_evidence(workspace: Workspace, day: date) -> Verdict:
     """Every observation's evidence spans lie in their messages and contain its words.
 
-    Fails when a quoted message is gone or shorter, when a quote differs from its spans, or when an observation without
-    evidence is not low and flagged: rows were changed after they were written.
+    Fails when a quoted message is gone or shorter, a quote differs from its spans, or an observation without evidence is
+    not low and flagged: rows were changed after they were written.
     """
     messages = workspace.lake.read("messages", [day])
     texts = dict(messages.select("message_id", "text").iter_rows())
@@ -116,8 +116,8 @@ def judge_compression(workspace: Workspace, day: date) -> Verdict:
     """Tokens of the observations per token said are within the allowed range.
 
     Windows for which a model answered that nothing is worth keeping do not count. Fails when the observations of a day
-    take less than .002 or more than .45 of the tokens said: a model keeps one line of a long day, or copies a short
-    one.
+    take less than 0.2 % or more than 45 % of the tokens said: a model keeps one line of a long day, or copies a
+    short one.
     """
     return judge_ratio(*condensed(workspace, day), BAND, MIN_TOKENS_SAID)
 
@@ -148,8 +148,8 @@ def _fully_parsed(segments: pl.DataFrame) -> set[str]:
 def judge_silent_zero(workspace: Workspace, day: date) -> Verdict:
     """A day with windows to observe has observations, or the model answered that nothing is worth keeping.
 
-    Fails when a model refuses or its answer is empty or unusable, when the day waits for the model or its budget, or
-    when nothing was found in windows with 200 or more tokens said.
+    Fails when a model refuses or its answer is empty or unusable, the day waits for the model or its budget, or nothing
+    was found in windows with 200 or more tokens said.
     """
     windows = workspace.lake.read("windows", [day]).filter(pl.col("observed"))
     segments = workspace.lake.read("segments", [day])
@@ -231,7 +231,7 @@ def judge_regurgitation(workspace: Workspace, day: date) -> Verdict:
 def judge_highs(workspace: Workspace, day: date) -> Verdict:
     """At most two thirds of a day's observations are high, though four are always allowed.
 
-    Fails when a model marks nearly everything as high. Explicit statements of a user do not count.
+    Fails when a model marks nearly everything as high; explicit statements of a user do not count.
     """
     observations = workspace.lake.read("observations", [day]).filter(~LAID_DOWN)
     high = int((observations["priority"] == HIGH).sum())

@@ -49,7 +49,7 @@ NO_FACT = "question"
 def judge_compression(workspace: Workspace, day: date) -> Verdict:
     """The reflection is shorter than its observations, but not by too much.
 
-    Fails when the reflection of observations of 500 tokens or more has less than .02 or more than .95 of their length:
+    Fails when the reflection of observations of 500 tokens or more has less than 2 % or more than 95 % of their length:
     a model keeps one line of many, or nothing on the day could be left out or merged.
     """
     frame = workspace.lake.read("reflections", [day])
@@ -61,7 +61,7 @@ def judge_silent_zero(workspace: Workspace, day: date) -> Verdict:
     """A day with high observations has reflections, and they come from the configured reflector.
 
     Fails when a model's lines are unusable or unsupported by observations, so that extractive ones are used instead,
-    and when the day waits for the model or its budget.
+    or the day waits for the model or its budget.
     """
     observed = workspace.lake.read("observations", [day], ["priority", "kind", "flags"]).filter(
         pl.col("priority") == HIGH
