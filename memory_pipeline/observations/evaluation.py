@@ -96,8 +96,8 @@ def judge_timestamps(workspace: Workspace, day: date) -> Verdict:
 def judge_evidence(workspace: Workspace, day: date) -> Verdict:
     """Every observation's evidence spans lie in their messages and contain its words.
 
-    Fails when a quoted message is gone or shorter, a quote differs from its spans, or an observation without evidence is
-    not low and flagged: rows were changed after they were written.
+    Fails when a quoted message is gone or shorter, a quote differs from its spans, or an observation without evidence
+    is not low and flagged: rows were changed after they were written.
     """
     messages = workspace.lake.read("messages", [day])
     texts = dict(messages.select("message_id", "text").iter_rows())
