@@ -241,7 +241,7 @@ class _Sources:
         return Section("## Recent statements here, not reviewed", lines, 0.2)
 
     def pending(self) -> Section:
-        own = self._pending()[:MAX_PENDING]
+        own = [row for row in self._pending() if normalised(row["text"]) not in self.told][:MAX_PENDING]
         everything = sum(row["status"] == PENDING for row in self.rows)
         if not everything:
             return Section("", [])
