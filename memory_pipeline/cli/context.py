@@ -14,7 +14,13 @@ from typing import Annotated
 import typer
 
 from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, print_json
-from memory_pipeline.cli.workspace import migrated, settings_of_call
+from memory_pipeline.cli.workspace import (
+    EXAMPLE_PROJECT,
+    active_settings,
+    migrated,
+    settings_of_call,
+    shows_examples,
+)
 from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.recall.assembly import Briefing
 from memory_pipeline.recall.briefing_cache import briefing_for
@@ -69,6 +75,8 @@ def context(
     stderr says when and why. --compaction summarises one session from its file alone, without a model.
     """
     named = session or session_option
+    if not named and _may_be_examples(project) and shows_examples(active_settings()):
+        project = project or EXAMPLE_PROJECT
     if pack and compaction:
         raise fail("--pack and --compaction exclude each other.", MISUSED)
     if compaction:
@@ -81,6 +89,12 @@ def context(
         raise fail("SESSION is for --pack and --compaction; --project names the folder of a brief.", MISUSED)
     else:
         _brief(project, as_json)
+
+
+def _may_be_examples(project: str | None) -> bool:
+    """Whether the examples may stand in for sessions. Hooks name a folder, and programs have no terminal: an agent must
+    not follow the rules of the examples."""
+    return err.is_terminal if project is None else existing_folder(project) is None
 
 
 def _brief(project: str | None, as_json: bool) -> None:

@@ -118,14 +118,15 @@ def _print_list(found: dict[str, Any], ended: bool) -> None:
     for pattern in found["patterns"]:
         say(f"{pattern['id']}  {_line(pattern['title'], MAX_TITLE)}", "bold")
         say(f"      {' · '.join(_facts(pattern))}")
-        say(f"      {_line(pattern['target_file'])}: {_line(pattern['change'], MAX_CHANGE)}", "dim")
+        change, target = _line(pattern["change"], MAX_CHANGE), _line(pattern["target_file"])
+        say(f"      {change if target in change else f'{target}: {change}'}", "dim")
     if found["why"]:
         say(found["why"])
     for remark in found["remarks"] if not ended else ():
         say(_line(remark), "dim")
     if number := len(found["patterns"]):
         patterns = f"{number} pattern{'s' if number != 1 else ''}"
-        window = f"among {found['points']} points in the {found['lookback_days']} days to"
+        window = f"in {found['points']} indexed texts of the {found['lookback_days']} days to"
         looked = f"{patterns} that ended by" if ended else f"{patterns} {window}"
         say(f"\n{looked} {found['day']}; `memory friction ID` explains one.")
 
@@ -159,7 +160,8 @@ def _print_one(pattern: dict[str, Any]) -> None:
     for sign, name in (("-", "replaces"), ("+", "adds")):
         if pattern[name]:
             say(f"  {sign} {_line(pattern[name])}")
-    for line in pattern["change"].splitlines():
+    is_shown = pattern["adds"] and pattern["adds"] in pattern["change"] and not pattern["replaces"]
+    for line in () if is_shown else pattern["change"].splitlines():
         say(f"  {_visible(line)}")
     _print_history(pattern)
     say("\nEvidence:", "cyan")

@@ -31,6 +31,8 @@ from memory_pipeline.recall.briefing_cache import refresh_kept
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
 
+NOTHING_PENDING = "`memory run` reads new sessions, `memory remember` proposes a line in your own words."
+
 
 def review(
     approve: Annotated[
@@ -42,8 +44,8 @@ def review(
 ) -> None:
     """Decide on the pending proposals, key by key.
 
-    Marks in REVIEW.md are read first. With an option, or without a terminal, it decides the given proposals and lists
-    the others.
+    Marks in REVIEW.md are read first. With --approve or --reject it decides only these; without a terminal it lists the
+    pending ones.
     """
     settings = active_settings()
     lake, now = Lake.from_settings(settings), now_utc()
@@ -95,17 +97,20 @@ def review(
         return
     reconciled.rejected += reject or []
     _print_done(settings, reconciled.promoted, reconciled)
-    shown: dict[str, str | None] = {row["proposal_id"]: None for row in on_display(workspace, log)}
-    with OpenLog.open(workspace) as opened:
-        opened.record_shown(shown, now, surface=COMMAND_SURFACE)
+    lists = as_list or not decisions
+    if lists:
+        shown: dict[str, str | None] = {row["proposal_id"]: None for row in on_display(workspace, log)}
+        with OpenLog.open(workspace) as opened:
+            opened.record_shown(shown, now, surface=COMMAND_SURFACE)
     refresh_kept(settings)
-    for row in rows:
+    for row in rows if lists else ():
         say(f"\n{row['proposal_id']} {settings.marks[row['priority']]} {row['section']}", "bold")
         change = offered[row["proposal_id"]].change
         for shown_line in (change.headline, *change.lines) if change else (row["text"],):
             say(f"  {visible(shown_line)}")
         say(f"  {offered[row['proposal_id']].evidence_line}", "dim")
-    say(f"\n{len(rows)} pending. `memory review --approve ID`, `--reject ID`, or edit {settings.review_file}")
+    how = f"`memory review --approve ID`, `--reject ID`, or edit {settings.review_file}" if rows else NOTHING_PENDING
+    say(f"\n{len(rows)} pending. {how}")
 
 
 def _print_damaged(reconciled: Reconciled) -> None:
@@ -158,7 +163,7 @@ def _by_keys(workspace: Workspace, reconciled: Reconciled) -> None:
             stream.reconfigure(errors="replace")  # a character that the locale lacks must not end the review
     _print_done(workspace.settings, reconciled.promoted, reconciled)
     if not reconciled.pending:
-        say("Nothing is pending.")
+        say(f"Nothing is pending. {NOTHING_PENDING}")
         return
     with Keys() as keys:
         review = Review(workspace, keys)

@@ -10,7 +10,7 @@ from memory_pipeline.agents.agents import CannotConnectError
 from memory_pipeline.cli.agent_files import confirm
 from memory_pipeline.cli.connect import Yes
 from memory_pipeline.cli.console import MISUSED, fail, one_sentence, print_json, say
-from memory_pipeline.cli.workspace import settings_of_call
+from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.shown_to_agents import approved_rules, refresh_agents
 
@@ -39,7 +39,7 @@ def rules(
     """
     if context.invoked_subcommand is not None:
         return
-    settings = settings_of_call()
+    settings = active_settings()
     lake = Lake.from_settings(settings)
     with one_sentence(RuleError):
         found = approved_rules(settings, lake)
@@ -65,7 +65,7 @@ def rules(
 @app.command()
 def show(rule_id: RuleId) -> None:
     """Show a rule's check and the past calls that it would have stopped."""
-    settings = settings_of_call()
+    settings = active_settings()
     lake = Lake.from_settings(settings)
     with one_sentence(RuleError):
         rule = _rule(approved_rules(settings, lake), rule_id)
@@ -84,7 +84,7 @@ def set_rule(
     """
     if mode not in MODES:
         raise fail(f"{mode!r}: no such mode; expected one of {', '.join(MODES)}.", MISUSED)
-    settings = settings_of_call()
+    settings = active_settings()
     lake = Lake.from_settings(settings)
     with one_sentence(RuleError, CannotConnectError):
         rule = _rule(approved_rules(settings, lake), rule_id)

@@ -17,6 +17,14 @@ from memory_pipeline.settings.marks import FORMAT, stored_format
 EXAMPLES = Path(memory_pipeline.__file__).parent / "examples"
 """The installed examples. They are read from a copy, because an installation may be moved or removed while tables refer
 to its files."""
+EXAMPLE_PROJECT = "parcel-tracker"
+"""The project of the examples."""
+EXAMPLE_STORY = """
+Mira, of the examples, had to say “use uv add” on three days. Try what comes of it:
+  memory review --approve p-20260302-005                    approve that rule
+  memory context                                            see what her next session starts with
+  memory recall "how many days are tracking events kept"    ask; Thursday's answer amends Monday's
+"""
 
 
 def settings_of_call(sessions: Sequence[Path] = ()) -> Settings:
@@ -83,6 +91,11 @@ def examples_workspace(settings: Settings) -> Path:
 
 def _examples_lake(url: str) -> str:
     return f"{url.rstrip('/')}/examples"
+
+
+def shows_examples(settings: Settings) -> bool:
+    """Whether these are the settings of `use_examples`."""
+    return settings.session_dirs == (settings.workspace / "sessions",)
 
 
 def _has_been_run(settings: Settings) -> bool:

@@ -102,7 +102,7 @@ def why_none(workspace: Workspace, day: date | None = None) -> str:
     looked_at, needed = f"in the last {len(days)} days (to {day or last})", workspace.settings.friction_min_points
     points = points_in(workspace.lake, days)
     if points < needed:
-        return f"Not enough yet: {points} of {needed} points {looked_at}."
+        return f"Not enough yet: {points} of {needed} indexed texts {looked_at}."
     return f"Nothing recurs {looked_at}."
 
 

@@ -30,7 +30,7 @@ from memory_pipeline.friction.patterns import (
     TOOL_MISUSE,
     Pattern,
 )
-from memory_pipeline.scope import describe_projects
+from memory_pipeline.scope import only
 from memory_pipeline.text.regex import deferred
 from memory_pipeline.text.sentences import clip
 
@@ -221,7 +221,8 @@ def _pattern(key: tuple[str, ...], members: Sequence[Failure]) -> Pattern | None
     instead = _most_common(members, lambda m: m.instead) or _most_common(members, lambda m: m.then, share=ALWAYS)
     cure = _most_common(members, lambda m: m.cure)
     error = clip(newest.error, 160)
-    where = f" in {describe_projects([newest.event.project])}" if newest.event.project else ""
+    name = only(sorted({m.event.project for m in members if m.event.project}))
+    where = f" in {name}" if name else ""
     if key[0] == "refused":
         times = len({m.event.session_id for m in members})
         if head in _EDITORS or not head.strip() or head == "a tool" or (times < MIN_REFUSALS and not instead):
@@ -290,16 +291,15 @@ def _drift(
     cure: str | None,
     where: str,
 ) -> Pattern:
-    use = f" Use `{instead}`." if instead else f" `{clip(cure, 120)}` helped." if cure else ""
+    # before the error, as a hint shows only the start of the line
+    use = f"; use `{instead}`" if instead else f"; `{clip(cure, 120)}` helped" if cure else ""
     if thing.isdigit():  # errors rarely say whether a port is in use or nothing listens on it
-        title = f"Port {thing} is not as `{head}` needs it: “{clip(error, 90)}”"
-        line = f"Port {thing} is not as `{head}` needs it where agents work{where}: it fails with “{error}”.{use}"
+        problem = f"`{head}` fails on port {thing}"
     elif thing:
-        title = f"`{thing}` is missing or not as `{head}` needs it: “{clip(error, 90)}”"
-        line = f"`{thing}` is missing or different where agents work{where}: `{head}` fails with “{error}”.{use}"
+        problem = f"`{thing}` is missing or differs from what `{head}` needs"
     else:
-        title = f"`{head}` does not find its environment as it needs it: “{clip(error, 90)}”"
-        line = f"The environment where agents work{where} is not as `{head}` needs it: “{error}”.{use}"
+        problem = f"`{head}` fails because of its environment"
+    title, line = f"{problem}: “{clip(error, 90)}”", f"{problem}{where}{use}: “{error}”."
     return Pattern(CONFIGURATION_DRIFT, title, AGENTS_FILE, events, adds=line)
 
 

@@ -126,7 +126,7 @@ class FrictionStage:
         points = points_in(self.lake, days)
         least = self.settings.friction_min_points
         if points < least:
-            told = f"not enough yet: {points} of {least} points in {len(days)} days"
+            told = f"not enough yet: {points} of {least} indexed texts in {len(days)} days"
             return self._build_rows(day, [], {"points": points, "nothing_found": told})
         found, notes = self._patterns(day, days)
         notes = {"points": points, **notes}

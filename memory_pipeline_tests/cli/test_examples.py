@@ -4,6 +4,7 @@ One run in a process of its own; every test looks at what it left.
 """
 
 import re
+import shlex
 import shutil
 from pathlib import Path
 from typing import Any
@@ -187,8 +188,23 @@ def test_a_compaction_has_a_window_of_its_own(demo: tuple[Path, str, str]) -> No
 
 
 def test_the_port_of_two_sessions_is_one_friction_pattern(demo: tuple[Path, str, str]) -> None:
-    query = "select sessions, kind from friction_clusters where contains(title, 'Port 5433')"
-    assert rows(demo[0], query) == [{"sessions": 2, "kind": "configuration_drift"}]
+    query = "select sessions, kind, adds from friction_clusters where contains(title, 'port 5433')"
+    (found,) = rows(demo[0], query)
+    assert (found["sessions"], found["kind"]) == (2, "configuration_drift")
+    assert "`docker rm -f $(docker ps -q --filter publish=5433)` helped" in found["adds"]
+
+
+def test_the_run_ends_with_three_commands_that_tell_its_story(home: Path, demo: tuple[Path, str, str]) -> None:
+    """The rule of three days is approved and reaches the next session, and the newer of two decisions comes first."""
+    approve, context, recall = (shlex.split(line)[1:] for line in re.findall(r"^  (memory .+?)  ", demo[1], re.M))
+    assert memory(home, *approve).stdout.splitlines()[-1].startswith("31 pending.")  # with a fix of friction
+    assert memory(home, *context).stdout == ""  # an agent, which has no terminal, is not told examples
+    told = memory(home, *context, "--project", "parcel-tracker")
+    assert "Showing the bundled examples" in told.stderr
+    assert "no, don't run pip install, use uv add [p-20260302-005]" in told.stdout
+    assert "`pip install` is never run; `uv` is; would have stopped 3 of" in memory(home, "agents", "rules").stdout
+    first, _, rest = memory(home, *recall).stdout.partition("[2]")
+    assert "180 days instead of 90" in first and "keep tracking events for 90 days" in rest
 
 
 def test_an_image_leaves_a_mark_and_no_base64(demo: tuple[Path, str, str]) -> None:
@@ -241,7 +257,7 @@ def test_a_review_by_hand_and_by_command_ends_in_memory_md_once(home: Path) -> N
     run = memory(home, "run")
     assert run.returncode == 0
     assert "REVIEW.md: 2 approved, 1 of them edited (in MEMORY.md), 2 rejected\n" in run.stdout
-    decided = memory(home, "review", "--approve", by_command, "--reject", against)
+    decided = memory(home, "review", "--approve", by_command, "--reject", against, "--list")
     assert decided.returncode == 0, decided.stderr
 
     memory_md = (root / "MEMORY.md").read_text("utf-8")

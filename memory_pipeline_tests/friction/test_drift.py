@@ -137,5 +137,5 @@ def test_two_states_without_a_name_are_one_only_if_they_are_told_alike() -> None
     cpu, ownership = "zsh: bad CPU type in executable: kiln", "fatal: detected dubious ownership in repository"
     assert failing(run(cpu), run(ownership)) == []
     (pattern,) = failing(run(cpu), run(cpu))
-    assert pattern.title.startswith("`kiln` does not find its environment as it needs it")
+    assert pattern.title.startswith("`kiln` fails because of its environment: “")
     assert pattern.kind == "configuration_drift"

@@ -55,7 +55,7 @@ def test_a_program_is_missing_whatever_calls_it_and_whichever_shell_says_so() ->
         )
     )
     assert (pattern.sessions, pattern.target_file) == (2, "AGENTS.md")
-    assert "`rg` is missing or different where agents work" in (pattern.adds or "")
+    assert "`rg` is missing or differs from what `rg` needs: “" in (pattern.adds or "")
 
 
 def test_a_file_is_missing_in_one_project() -> None:

@@ -225,8 +225,8 @@ def test_what_is_no_failure(work: Work, text: str, mark: str) -> None:
 @each(
     ("points", "told"),
     [
-        (9, "not enough yet: 9 of 100 points in 7 days"),
-        (99, "not enough yet: 99 of 100 points in 7 days"),
+        (9, "not enough yet: 9 of 100 indexed texts in 7 days"),
+        (99, "not enough yet: 99 of 100 indexed texts in 7 days"),
         (100, None),
     ],
 )

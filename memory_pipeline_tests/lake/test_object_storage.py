@@ -343,4 +343,4 @@ def test_the_examples_come_out_with_the_same_bytes(server: ObjectServer, url: st
     for key in local:
         ours, theirs = (pl.read_parquet(BytesIO(found[key])).drop(CLOCKS, strict=False) for found in (local, far))
         assert_frame_equal(ours, theirs)
-    assert memory_json(tmp_path, "sql", "select count(*) as n from messages", env=env)[0]["n"] == 317
+    assert memory_json(tmp_path, "sql", "select count(*) as n from messages", env=env)[0]["n"] == 323
