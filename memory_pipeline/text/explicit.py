@@ -29,6 +29,8 @@ _CANCELLING = ("open", "doubt", "guess", "supposes", "for_now", "complaint", "of
 _CLAUSE_END = re.compile(r"[,;:](?=\s)|[，；：、]|\s[-–—]\s")
 _FIRST_CLAUSE = re.compile(rf"{_CLAUSE_END.pattern}|[.!…](?=\s|$)|[。！\n]")
 _QUOTED = re.compile(r'"[^"\n]+"|„[^“”"\n]+[“”"]|“[^”\n]+”|«[^»\n]+»|「[^」\n]+」|『[^』\n]+』')
+_JSON = re.compile(r'\{\s*"(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}')
+"""An object of JSON, as in a pasted error: with up to two levels of objects in it."""
 _FIGURES = re.compile(r"\d+")
 _ASKED_AFTER = re.compile(r"(?<=\w)\W+¿[^?]*\?+\s*$")
 """A question after a statement, where a mark shows where it begins."""
@@ -43,6 +45,8 @@ MAX_REQUEST = 160
 has."""
 MAX_TYPED = 2500
 """Maximum characters of a typed message; a longer one is a pasted prompt."""
+MAX_CAST = 200
+"""Maximum characters of a typed message that casts the model in a role; a longer one is a prompt for one task."""
 MAX_STATEMENT = 600
 """Maximum characters of a statement with the sentences that qualify it."""
 
@@ -73,7 +77,10 @@ def _kind(sentence: str, cues: Cues) -> str | None:
     if is_long_request or is_asked or cues.withdraws.search(sentence):
         return None
     found = [(match, kind) for role, kind in _SETS if (match := getattr(cues, role).search(sentence))]
+    accepts_work = cues.accepting.search(sentence) and cues.momentary.search(sentence)  # "yes please add ..."
     for match, kind in found:
+        if accepts_work and kind == "preference":
+            continue
         end = _CLAUSE_END.search(sentence, match.end())
         is_last = end is None or not sentence[end.end() :].strip()
         if not _leaves_open(sentence if is_last or end is None else sentence[: end.start()], cues):
@@ -93,8 +100,8 @@ def _before_question(sentence: str, cues: Cues) -> str:
 
 
 def without_quotes(text: str) -> str:
-    """The text with its quotations blanked, of the same length; a quoted name remains."""
-    return _QUOTED.sub(_blank, text)
+    """The text with its quotations and objects of JSON blanked, of the same length; a quoted name remains."""
+    return _QUOTED.sub(_blank, _JSON.sub(_blank, text))
 
 
 def _blank(quoted: re.Match[str]) -> str:
@@ -109,6 +116,8 @@ def statements(text: str, language: str = "") -> Iterator[Statement]:
     if len(text) > MAX_TYPED:
         return
     language = language or language_of(text)
+    if len(text) > MAX_CAST and any(cues.casts.search(text) for cues in (cues_of(text), cues_in(language))):
+        return
     found: Statement | None = None
     last: Sentence | None = None
     own = without_quotes(text)

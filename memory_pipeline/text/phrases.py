@@ -150,6 +150,8 @@ class Cues:
     """The beginning of a supposition; a question after it is about that case."""
     tag: re.Pattern[str]
     """Words with a question mark after a statement, which ask nothing: "..., ok?"."""
+    casts: re.Pattern[str]
+    """The beginning of a prompt that casts the model in a role: "You are a senior ..."."""
     withdraws: re.Pattern[str]
     """Words anywhere in a sentence that show it as hearsay or as untrue: "apparently", "or so I thought"."""
     qualifies: re.Pattern[str]

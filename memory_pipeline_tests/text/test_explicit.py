@@ -61,6 +61,10 @@ def test_what_lays_something_down(sentence: str, kind: str) -> None:
         "el scraper siempre devuelve la primera página",
         "パーサーが毎回nullを返してきます",
         "这个函数每次都返回第一个用户",
+        "confirm that the client can be changed to use grpc instead of rest",
+        "yes please add a fan and instead of the relay, rename the output",
+        "已經設定好了，寄一封信試試",
+        "維就行",
     ],
 )
 def test_what_lays_nothing_down(sentence: str) -> None:
@@ -93,6 +97,13 @@ def test_a_doubt_behind_a_statement_does_not_take_it_back() -> None:
 
 def test_a_pasted_prompt_lays_nothing_down() -> None:
     assert said("You must always answer in JSON. " * 100) == []
+    assert said("You are an examiner for chemistry. Every question must have an answer. " * 4) == []
+    assert said("You are a liar. Never push to main again.") == ["Never push to main again."]
+
+
+def test_a_pasted_error_lays_nothing_down() -> None:
+    error = '400 {"error": {"message": "ids were found. Each\n `tool_use` must have a `tool_result`."}, "id": "r1"}'
+    assert said(f"this results in {error}\n\nAlways check the ids first.") == ["Always check the ids first."]
 
 
 @each(
