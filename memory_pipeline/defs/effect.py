@@ -19,7 +19,7 @@ MAX_QUOTE = 160
 
 
 def effect_assets(settings: Settings, placement: Placement = OURS) -> dg.AssetsDefinition:
-    """`memory_effect`."""
+    """The asset `memory_effect`."""
 
     @dg.asset(
         key=placement.key("memory_effect"),

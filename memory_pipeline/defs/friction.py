@@ -31,7 +31,7 @@ MAX_TITLE = 120
 
 
 def friction_assets(settings: Settings, placement: Placement = OURS) -> dg.AssetsDefinition:
-    """`friction_clusters`."""
+    """The asset `friction_clusters`."""
 
     @dg.multi_asset(
         name=placement.name("find_friction"),

@@ -28,7 +28,7 @@ PREVIEWED = 40
 
 
 def observation_assets(settings: Settings, placement: Placement = OURS) -> dg.AssetsDefinition:
-    """`segments` and `observations`.
+    """The assets `segments` and `observations`.
 
     Model and prompts are part of the version, so that after an edited prompt they are shown as stale once the code
     location is reloaded. A run uses the settings and prompts at its start.

@@ -33,7 +33,7 @@ PREVIEWED = 40
 
 
 def proposal_assets(settings: Settings, placement: Placement = OURS) -> dg.AssetsDefinition:
-    """`proposals`."""
+    """The asset `proposals`."""
 
     @dg.multi_asset(
         name=placement.name("propose"),
@@ -69,7 +69,7 @@ def proposal_assets(settings: Settings, placement: Placement = OURS) -> dg.Asset
 
 
 def memory_file_asset(placement: Placement = OURS) -> dg.AssetsDefinition:
-    """`memory_file`."""
+    """The asset `memory_file`."""
 
     @dg.asset(
         key=placement.key("memory_file"),

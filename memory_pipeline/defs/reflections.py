@@ -40,7 +40,7 @@ NOT_ALONE = (
 
 
 def reflection_assets(settings: Settings, placement: Placement = OURS) -> dg.AssetsDefinition:
-    """`reflections`. Model and prompts are part of its version, so that an edited prompt shows it as stale."""
+    """The asset `reflections`. Model and prompts are part of its version: an edited prompt shows it as stale."""
     version = f"{VERSION} {reflector_of(Workspace.open(settings)).version}"
 
     @dg.multi_asset(
@@ -77,7 +77,7 @@ def reflection_assets(settings: Settings, placement: Placement = OURS) -> dg.Ass
 
 
 def pool_asset(placement: Placement = OURS) -> dg.AssetsDefinition:
-    """`pool_reflections`."""
+    """The asset `pool_reflections`."""
 
     @dg.asset(
         key=placement.key("pool_reflections"),

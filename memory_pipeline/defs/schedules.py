@@ -1,5 +1,5 @@
-"""Schedules in the workspace's time zone: distilling at five, reflecting at six, friction at seven, the effect and the
-quality report half an hour later."""
+"""Schedules in the workspace's time zone: distilling at five, reflecting at six, friction at seven, the effect at
+twenty past seven, the quality report at half past, archiving at eight."""
 
 from collections.abc import Iterable
 from datetime import date, timedelta

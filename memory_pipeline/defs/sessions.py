@@ -24,7 +24,7 @@ from memory_pipeline.workspace.workspace import Workspace
 
 
 def session_assets(settings: Settings, placement: Placement = OURS) -> dg.AssetsDefinition:
-    """`sessions`, `messages` and `windows`."""
+    """The assets `sessions`, `messages` and `windows`."""
 
     @dg.multi_asset(
         name=placement.name("read_sessions"),

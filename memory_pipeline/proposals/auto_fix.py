@@ -29,7 +29,7 @@ SHOWN = 60
 
 @dataclass(frozen=True)
 class AutoFixes:
-    """`qualified`: ids of the fixes that would be applied automatically. `decisions`: those that are applied."""
+    """The ids of the fixes that would be applied automatically (`qualified`), and the decisions to apply some."""
 
     qualified: list[str] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)

@@ -55,7 +55,7 @@ PEOPLE = (REVIEW_SURFACE, COMMAND_SURFACE, PAGE_SURFACE, TODOIST_SURFACE)
 TAKEN, EDITED, REFUSED, IGNORED, TAKEN_BACK = "approved", "edited", "rejected", "let expire", "took back"
 BY_PERSON = (TAKEN, EDITED, REFUSED, IGNORED, TAKEN_BACK)
 STANDING = "stands"
-"""Promoted automatically and not retracted, which is no evidence: maybe no user has seen it."""
+"""A line was promoted automatically and not retracted, which is no evidence: maybe no user has seen it."""
 _IS_FIX = pl.col("proposal_id").str.starts_with("f-")
 """Decisions on friction fixes do not count for a section's lines; see `auto_fix` for those."""
 
@@ -169,8 +169,8 @@ HOW_TO_TAKE_BACK = "promoted automatically; delete or strike out its line in MEM
 
 @dataclass(frozen=True)
 class AutoPromotions:
-    """`rows`: events of proposals that would be promoted automatically. `decisions`: those that are, with the setting
-    `on`."""
+    """Events of the proposals that would be promoted automatically (`rows`), and, with the setting `on`, the decisions
+    to promote them."""
 
     rows: list[dict[str, str]] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
@@ -232,7 +232,7 @@ def _candidates(
 
 
 def _with_user_evidence(workspace: Workspace, rows: Sequence[ProposalState]) -> list[ProposalState]:
-    """Those whose evidence is only unflagged words of the user; none if their observations are no longer stored."""
+    """The rows whose evidence is only unflagged words of the user; none if their observations are no longer stored."""
     days = {day for row in rows for day in lookback(row["day"], workspace.settings.lookback_days)}
     columns = ["observation_id", "trust", "flags"]
     observed = {o: (trust, flags) for o, trust, flags in workspace.lake.read("observations", days, columns).iter_rows()}
@@ -282,7 +282,7 @@ def _format_acceptance(rate: Rate) -> str:
 
 
 def _outcomes(standing: Standing) -> str:
-    """`would have promoted 12; you approved 11, rejected 1 (precision 0.92)`"""
+    """The outcomes as text: `would have promoted 12; you approved 11, rejected 1 (precision 0.92)`."""
     ends, precision = standing.outcomes, standing.precision
     person = [f"{end} {ends[end]}" for end in BY_PERSON if ends[end] or end == TAKEN]
     rate = f"precision {precision.share:.2f}, at least {precision.lower:.2f}" if precision.counted else "none decided"

@@ -25,7 +25,7 @@ QUOTES_SHOWN, QUOTE_LENGTH = 2, 300
 
 @dataclass(frozen=True)
 class Card:
-    """`quotes`: quoted texts, each with its file and line; `places` is the number of all, including those not shown.
+    """A proposal for display: `quotes` have a text and its file and line, `places` is the number of all quotes.
 
     No text has control characters, which could move the cursor, or hidden ones: users review what they see.
     """

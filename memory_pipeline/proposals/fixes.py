@@ -113,7 +113,7 @@ def change_of(fix: FixRow) -> Change:
 
 
 def where(fix: FixRow) -> str:
-    """`AGENTS.md, Hard Rules`"""
+    """The target of the fix, such as `AGENTS.md, Hard Rules`."""
     return ", ".join(one_line(part) for part in (fix["target_file"], fix["section"]) if part)
 
 

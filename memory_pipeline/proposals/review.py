@@ -82,7 +82,7 @@ class Reconciled:
     """The result of a reconciliation, as proposal ids."""
 
     approved: list[str] = field(default_factory=list)
-    """Approved in REVIEW.md; likewise `rejected`."""
+    """Proposals approved in REVIEW.md; `rejected` likewise."""
     rejected: list[str] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
     damaged: str | None = None
@@ -103,7 +103,7 @@ class Reconciled:
     already: dict[str, str] = field(default_factory=dict)
     """Lines of an older copy of REVIEW.md that the user approved or rejected before."""
     refused: str | None = None
-    """Why the decisions of the command line were refused."""
+    """The reason for refusing the decisions of the command line."""
     promoted: list[str] = field(default_factory=list)
     """Proposals that are new in MEMORY.md."""
     offered: list[str] = field(default_factory=list)
@@ -113,7 +113,7 @@ class Reconciled:
     to_make: dict[str, str] = field(default_factory=dict)
     """Fixes approved now that the user or their agent makes, with the instruction."""
     not_refreshed: list[str] = field(default_factory=list)
-    """Why a connected agent does not see the current lines."""
+    """The reasons why connected agents do not see the current lines."""
     pending: int = 0
 
 

@@ -80,7 +80,7 @@ def agreed_lines(workspace: Workspace, people: Mapping[str, Lake]) -> list[Agree
 
 
 def offer(workspace: Workspace, agreed: Agreed, now: datetime) -> Offered:
-    """Store it as a proposal of the team, unless one with the same meaning exists, also if the team rejected that."""
+    """Store the line as a proposal of the team, unless one with the same meaning exists, even a rejected one."""
     section = agreed.section if agreed.section in workspace.settings.sections else None
     try:
         made = remember(workspace, agreed.text, now, section=section, trust=TEAM, client=agreed.owner_names)

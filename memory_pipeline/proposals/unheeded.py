@@ -21,7 +21,7 @@ from memory_pipeline.proposals.shown_to_agents import approved_rules
 from memory_pipeline.workspace.workspace import Workspace
 
 FIRST_UNHEEDED = 901
-"""The first number of their ids: a day has at most ten new patterns of friction."""
+"""The first number of the ids of such lines: a day has at most ten new patterns of friction."""
 
 
 def unheeded_lines(workspace: Workspace, fixes: pl.DataFrame, day: date) -> list[FrictionRow]:

@@ -1,1 +1,1 @@
-"""Uses of the memory: search, answers, briefings. Independent of Dagster."""
+"""Uses of the memory: search, answers, briefings. They do not depend on Dagster."""

@@ -26,7 +26,7 @@ class Line:
     day: str | None = None
     said: str = ""
     note: str = ""
-    """With `day` and `said`, the fields of the line in the JSON of a brief."""
+    """A field of the line in the JSON of a brief, like `day` and `said`."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,11 @@ class Briefing:
     """The text that `memory context` prints, with what it logs."""
 
     text: str
-    """Empty if there is nothing to show."""
+    """The text; empty if there is nothing to show."""
     project: str | None
     tokens: int
     shown: list[str]
-    """Ids of the lines."""
+    """Ids of the lines in the text."""
     sections: list[dict[str, Any]]
     left_out: int
     """Number of lines that did not fit."""

@@ -186,7 +186,7 @@ class _Sources:
         return Section("## What the user approved (MEMORY.md)", told, 0.5, is_reviewed=True)
 
     def _heed(self, line_id: str) -> int:
-        """1 for a line that was followed more often than not when sessions were shown it, -1 for one that was not."""
+        """1 if sessions mostly followed the line when they were shown it, -1 if mostly not, 0 otherwise."""
         times = self.outcomes.get(line_id, {})
         followed, unheeded = times.get("followed", 0), times.get("ignored", 0) + times.get("contradicted", 0)
         return (followed > unheeded) - (followed < unheeded)

@@ -38,13 +38,13 @@ class Asked:
     """A filter of friction patterns."""
 
     projects: Collection[str | None] = ()
-    """Names of projects, with None for patterns of no project. Empty for all."""
+    """Names of projects, with None for patterns of no project; empty for all."""
     kinds: Collection[str] = ()
-    """Kinds as stored. Empty for all."""
+    """Kinds as stored; empty for all."""
     since: date | None = None
-    """Only patterns with an occurrence on this day or later."""
+    """The first day on which a pattern must have occurred."""
     ended: bool = False
-    """Ended patterns instead of active ones."""
+    """Whether to list ended patterns instead of active ones."""
 
     def takes(self, pattern: Pattern) -> bool:
         own: set[str | None] = {*(pattern.row["projects"] or ())} or {None}

@@ -125,7 +125,7 @@ class _Open:
     partly: str = ""
     """A note if this collection is used while a better one is being filled."""
     without_observations: str = ""
-    """Why the collection of observations is not available."""
+    """The reason why the collection of observations is unavailable."""
 
 
 def search(
