@@ -65,6 +65,9 @@ def test_what_lays_something_down(sentence: str, kind: str) -> None:
         "yes please add a fan and instead of the relay, rename the output",
         "已經設定好了，寄一封信試試",
         "維就行",
+        "this means the hook can never be removed",
+        "das führt dazu, dass der Wert immer null sein muss",
+        "build: error: the following argument is required: cmd",
     ],
 )
 def test_what_lays_nothing_down(sentence: str) -> None:
