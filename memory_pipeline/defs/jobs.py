@@ -104,7 +104,7 @@ def archive_daily_logs(context: dg.OpExecutionContext, opened: Workspace) -> Non
 
 
 def prune_runs(context: dg.OpExecutionContext, opened: Workspace) -> None:
-    """Delete old runs whose results were all replaced from Dagster's record."""
+    """Delete old runs from Dagster's record if all of their results were replaced."""
     runs = prune(context.instance, opened.settings.dagster_home, datetime.now(UTC))
     context.add_output_metadata({"runs": runs})
     context.log.info(f"{runs} runs were deleted.")
@@ -143,8 +143,8 @@ def jobs(tables: Set[str], placement: Placement = OURS) -> list[Any]:
     if not placement.prefix:
         prune_works.insert(0, prune_runs)
         prune_description = (
-            "Delete old runs that were replaced from Dagster's record, and rows that are older than "
-            "`[retention]` in settings.toml allows; rows behind your decisions are kept."
+            "Delete old, replaced runs from Dagster's record, and rows that are older than `[retention]` in "
+            "settings.toml allows; rows behind your decisions are kept."
         )
     return [
         *chosen,

@@ -128,8 +128,8 @@ def schedules(settings: Settings, placement: Placement = OURS) -> list[dg.Schedu
             "prune_on_sunday",
             PRUNE_JOB,
             "0 4 * * 0",
-            "Remove runs that are 90 days old and were replaced from Dagster's record, and rows that `[retention]` no "
-            "longer keeps.",
+            "Remove replaced runs that are 90 days old from Dagster's record, and rows that `[retention]` no longer "
+            "keeps.",
             is_on=True,
         ),
     ]
