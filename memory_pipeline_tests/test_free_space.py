@@ -12,8 +12,11 @@ import polars as pl
 import pytest
 
 from memory_pipeline.cli import main as command
+from memory_pipeline.embeddings.index import IndexUnavailableError
+from memory_pipeline.embeddings.opening import open_collection
 from memory_pipeline.workspace.free_space import MIN_FREE_BYTES, DiskFullError, disk_full, is_disk_full, require_space
 from memory_pipeline_tests.cases import each
+from memory_pipeline_tests.rows import workspace
 
 
 def with_free(monkeypatch: pytest.MonkeyPatch, free: int) -> None:
@@ -28,6 +31,15 @@ def test_too_little_room_is_said_before_anything_is_begun(tmp_path: Path, monkey
         DiskFullError, match=r"is full: 249 MB are free, and 250 are needed\. Make room and run it again"
     ):
         require_space(tmp_path / "not/there/yet")
+
+
+def test_the_index_is_not_opened_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The embedded engine would write into a hole of a mapped file, and the system would kill the process."""
+    settings, _ = workspace(tmp_path)
+    with_free(monkeypatch, MIN_FREE_BYTES - 1)
+    with pytest.raises(IndexUnavailableError, match="is full"):
+        open_collection(settings, "any", 4, wait=1)
+    assert not settings.index_dir.exists()
 
 
 def chained(cause: Exception) -> Exception:

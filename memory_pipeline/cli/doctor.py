@@ -4,10 +4,11 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.cli.console import FAILED, print_json, say
+from memory_pipeline.cli.console import FAILED, err, print_json, say
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.operations.doctor import OK, PROBLEM, WARNING, Automation, Finding, examine, mend
-from memory_pipeline.settings import Settings
+from memory_pipeline.settings import Settings, named_workspace
+from memory_pipeline.settings.marks import stored_format
 
 STYLES = {OK: "green", WARNING: "yellow", PROBLEM: "red"}
 
@@ -21,7 +22,12 @@ def doctor(
     Checks paths, permissions, disk, time zone, session files, locks, tables, index, models, agents and Dagster.
     The exit code is 1 if there is a problem, 0 if there are only warnings.
     """
+    named = named_workspace()
+    before = stored_format(named)
     settings = active_settings()
+    if settings.workspace == named and before < stored_format(named):
+        sentence = f"This workspace of an earlier version was converted; copies are in {settings.backups}."
+        err.print(sentence, style="dim", soft_wrap=True)
     found = _examined(settings)
     mended = mend(found) if fix else []
     if mended:

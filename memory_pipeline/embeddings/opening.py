@@ -20,6 +20,7 @@ from memory_pipeline.embeddings.index import COLLECTION, MESSAGES, IndexBusyErro
 from memory_pipeline.embeddings.index_pool import IndexPool, current_pool
 from memory_pipeline.markdown.safe_write import ChangedMeanwhileError, write_atomically
 from memory_pipeline.settings import Settings
+from memory_pipeline.workspace.free_space import DiskFullError, require_space
 
 WAIT_SECONDS = 30.0
 """Seconds to wait for an embedded index that another process has open."""
@@ -116,7 +117,8 @@ def _closing(index: Any, keeping: IndexPool | None) -> Iterator[None]:
 
 
 def open_collection(settings: Settings, name: str, dimension: int, wait: float) -> VectorIndex:
-    """A collection by name, created if needed; close it when done."""
+    """A collection by name, created if needed; close it when done. Raises `IndexUnavailableError`, also if the disk is
+    too full for the embedded engine, which would be killed by SIGBUS."""
     if settings.qdrant.url:
         from memory_pipeline.embeddings.server import ServerIndex
 
@@ -128,6 +130,10 @@ def open_collection(settings: Settings, name: str, dimension: int, wait: float) 
         )
     from memory_pipeline.embeddings.edge import EdgeIndex
 
+    try:
+        require_space(settings.index_dir)
+    except DiskFullError as error:
+        raise IndexUnavailableError(f"{error}") from None
     return EdgeIndex(settings.index_dir / name, dimension, lock_timeout=wait)
 
 

@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Literal
+from zoneinfo import ZoneInfo
 
 import polars as pl
 from filelock import Timeout
@@ -108,7 +109,9 @@ def examine(
     workspace private."""
     workspace = Workspace(settings, Lake.from_settings(settings))
     found = [*_places(settings), *_space(settings), *_marks(settings), *_sessions(settings, workspace.lake)]
-    found += [*_locks(settings), *_stray_files(settings), *_tables(workspace), *_vectors(workspace)]
+    found += [*_locks(settings), *_stray_files(settings), *_tables(workspace)]
+    if not any(finding.about == "disk" and finding.level == PROBLEM for finding in found):
+        found += _vectors(workspace)  # opening the index needs space
     found += [*_models(settings), *_agents(settings), *_review(workspace.lake)]
     try:
         return [*found, *_automation(automation(), close_dead)]
@@ -159,12 +162,20 @@ def _space(settings: Settings) -> Iterator[Finding]:
         return
     level: Level = PROBLEM if free < MIN_FREE_BYTES else WARNING
     needed = f"{said}; a run needs {MIN_FREE_BYTES / 1e9:.2f}"
-    yield Finding("disk", level, needed, f"make room; `du -sh {_quoted(place)}/*` says where")
+    yield Finding(
+        "disk", level, needed, f"free some space; du -xh {_quoted(place)} | sort -h | tail lists the largest folders"
+    )
 
 
 def _marks(settings: Settings) -> Iterator[Finding]:
     zone = stored_zone(settings.workspace)
-    yield _ok("time zone", f"{zone or settings.timezone}" + ("" if zone else ", kept by the first run"))
+    local = datetime.now().astimezone()
+    is_away = zone and local.utcoffset() != local.astimezone(ZoneInfo(zone)).utcoffset()
+    if is_away and "timezone" not in settings.model_fields_set:
+        said = f"days are those of {zone}, the zone of the first run, and this machine is in {local:%Z}"
+        yield _warning("time zone", said, "ignore it on a journey; else MEMORY_WORKSPACE=DIR memory run starts anew")
+    else:
+        yield _ok("time zone", f"{zone or settings.timezone}" + ("" if zone else ", to be fixed by the first run"))
     for name in (ZONE, FIRST_DAY, SALT):
         path = settings.lake_dir / name
         if (settings.backups / "marks" / name).exists() and not path.exists():
@@ -198,10 +209,17 @@ def _sessions(settings: Settings, lake: Lake) -> Iterator[Finding]:
     if settings.default_session_dirs:
         agents = default_roots()
         absent = sorted(set(agents.values()) - {agent for folder, agent in agents.items() if folder.exists()})
+        for folder, agent in agents.items():
+            read = known.filter(pl.col("path").str.starts_with(f"{folder}{os.sep}")).height if agent in absent else 0
+            if read:
+                files = "1 file was read" if read == 1 else f"{read} files were read"
+                said = f"{folder} is gone, from which {files}; what they said stays in the memory"
+                yield _warning(about, said, "move it back, or memory settings set session_dirs DIR with its new place")
         if absent:
             yield _ok(about, f"agents without a folder here: {', '.join(absent)}")
     if not folders:
-        yield _warning(about, "no folder of a coding agent was found", "memory settings set session_dirs DIR")
+        said = "no folder of a coding agent was found, so there is nothing to read"
+        yield _warning(about, said, "use an agent once, or memory settings set session_dirs DIR with its transcripts")
 
 
 def _locks(settings: Settings) -> Iterator[Finding]:
