@@ -70,7 +70,7 @@ def context(
 ) -> None:
     """Print the context of a new or compacted session.
 
-    By default the brief: approved lines, the last tasks of the project, what awaits review, and recent work. It stays
+    By default the brief: approved lines, the last task of the project, what awaits review, and recent statements. It stays
     the same until something changes. --pack prints a longer text that is the same to the byte until it is rebuilt;
     stderr says when and why. --compaction summarises one session from its file alone, without a model.
     """

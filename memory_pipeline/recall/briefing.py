@@ -1,5 +1,5 @@
-"""The brief of a new session: approved lines, the end of the project's last sessions, pending proposals, and earlier
-work, within a token budget.
+"""The brief of a new session: approved lines, the end of the project's last session, pending proposals and recent
+statements, within a token budget.
 
 It does not depend on the time: it stays byte-identical while nothing changes, so that a provider's cache holds.
 """
@@ -10,15 +10,12 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from memory_pipeline.distillation.lines import NARRATIVE
-from memory_pipeline.distillation.periods import DAY, MONTH, TABLE_OF, WEEK, Period, periods_of
-from memory_pipeline.lake.rows import DistillationRow, ObservationRow, ProposalState, typed_rows
+from memory_pipeline.lake.rows import ObservationRow, ProposalState, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.answering import words_of
 from memory_pipeline.observations.flags import COMPLETED, DOUBTED
@@ -39,7 +36,6 @@ from memory_pipeline.text.kinds import NORMATIVE, RULES
 from memory_pipeline.text.lines import is_list, points
 from memory_pipeline.text.priorities import HIGH
 from memory_pipeline.text.sentences import clip
-from memory_pipeline.text.tasks import words_about_a_task
 from memory_pipeline.text.tokens import estimate
 
 _ASKED = re.compile(r"^Asked: .*?(?=(?:Done|Ended with): |$)")
@@ -50,14 +46,10 @@ MAX_LINE = 400
 RECENT_DAYS = 7
 """Number of days up to the project's last day with sessions whose high observations are shown without approval."""
 LAST_DAYS = 10
-"""The number of days with sessions of the project that are searched for its last tasks."""
-TIMELINE = ((DAY, 5, 1, "{:%Y-%m-%d}"), (WEEK, 5, 2, "week to {:%Y-%m-%d}"), (MONTH, 6, 2, "{:%Y-%m}"))
-"""Levels, newest first, with the number of periods, the lines per period and the format of a period's name."""
+"""The number of days with sessions of the project that are searched for its last task."""
 MAX_TOLD = 220
-"""Maximum characters of a task, of its outcome and of a line of the timeline."""
-LAST_TASKS, MAX_PENDING = 3, 5
-ENOUGH = 8
-"""Number of content words at which the score reaches its maximum."""
+"""Maximum characters of a task and of its outcome."""
+MAX_PENDING = 5
 SPEAKERS = ("user", "assistant", "model")
 """Speakers whose words may be shown without review. Pasted text and output of tools may come from anybody."""
 OF_AGENTS = ("root_cause", "convention", "decision")
@@ -87,7 +79,7 @@ def brief_from(settings: Settings, lake: Lake, memory: bytes | None, project: st
     """The brief for a session of the project, from these tables and these bytes of MEMORY.md."""
     problems: list[str] = []
     sources = _Sources(settings, lake, memory, project, problems)
-    parts = (sources.approved, sources.last_session, sources.pending, sources.recent, sources.earlier)
+    parts = (sources.approved, sources.last_session, sources.pending, sources.recent)
     none = Section("", [])
     sections = [_try_part(problems, part.__name__.replace("_", " "), part, none) for part in parts]
     return replace(_assembled(sections, settings.brief.tokens, project), problems=problems)
@@ -192,31 +184,27 @@ class _Sources:
         return (followed > unheeded) - (followed < unheeded)
 
     def last_session(self) -> Section:
-        names = {(r["session_id"], r["day"]): r for r in self.sessions.to_dicts()}
+        """The task of the project's last session, with its outcome and what waits for an answer. Earlier tasks are
+        left out: in a blind reading of briefs they were over."""
+        harnesses = {(r["session_id"], r["day"]): r["harness"] for r in self.sessions.to_dicts()}
         columns = ["day", "dedupe_key", "session_id", "ended_at", "user_messages", "current_task", "suggested_response"]
         windows = self.lake.read("windows", self.days[-LAST_DAYS:], columns)
         windows = windows.filter(pl.col("user_messages") > 0, pl.col("current_task").is_not_null())
-        ended = [
-            w
-            for w in windows.sort("ended_at", "dedupe_key", descending=True).to_dicts()
-            if (w["session_id"], w["day"]) in names
-        ]
-        latest = list({w["session_id"]: w for w in reversed(ended)}.values())[::-1][:LAST_TASKS]
-        if not latest:
+        newest_first = windows.sort("ended_at", "dedupe_key", descending=True).to_dicts()
+        window = next((w for w in newest_first if (w["session_id"], w["day"]) in harnesses), None)
+        if not window:
             return Section("", [])
-        lines = []
-        for number, window in enumerate(latest):
-            harness = names[window["session_id"], window["day"]]["harness"]
-            last = self._last_segment(window)
-            task = safe(last.get("current_task") or window["current_task"])
-            then = safe(last.get("suggested_response") or window["suggested_response"] or "")
-            outcome = _done(safe(last.get("narrative") or ""))
-            self.told.add(normalised(outcome))
-            text = f"{harness}: “{clip(task, MAX_TOLD)}”" + (f" {clip(outcome, MAX_TOLD)}" if outcome else "")
-            if number == 0 and then not in ("", NOTHING_WAITS) and normalised(then) != normalised(task):
-                text += f" Waits for: “{then}”"
-            lines.append(_line(last.get("segment_id") or f"session {window['session_id']}", text, window["day"]))
-        return Section("## Last tasks here, newest first", lines, 0.2, intro=HINT)
+        last = self._last_segment(window)
+        task = safe(last.get("current_task") or window["current_task"])
+        then = safe(last.get("suggested_response") or window["suggested_response"] or "")
+        outcome = _ASKED.sub("", safe(last.get("narrative") or ""))
+        self.told.add(normalised(outcome))
+        text = f"{harnesses[window['session_id'], window['day']]}: “{clip(task, MAX_TOLD)}”"
+        text += f" {clip(outcome, MAX_TOLD)}" if outcome else ""
+        if then not in ("", NOTHING_WAITS) and normalised(then) != normalised(task):
+            text += f" Waits for: “{then}”"
+        name = last.get("segment_id") or f"session {window['session_id']}"
+        return Section("## Last task here", [_line(name, text, window["day"])], 0.2, intro=HINT)
 
     def _last_segment(self, window: dict[str, Any]) -> dict[str, Any]:
         """The last topic of the window; task and next step are in a model's words if one was asked."""
@@ -236,7 +224,10 @@ class _Sources:
         rows.sort(key=lambda row: (_kind_rank(row), -row["observed_at"].timestamp(), row["observation_id"]))
         pending = self._pending()
         shown_there = {source for row in pending for source in row["sources"]}
-        rows = [row for row in self._new(rows, lambda r: r["text"]) if row["observation_id"] not in shown_there]
+        first: dict[str, ObservationRow] = {}
+        for row in rows:
+            first.setdefault(normalised(row["text"]), row)
+        rows = [r for w, r in first.items() if w not in self.told and r["observation_id"] not in shown_there]
         lines = [_line(row["observation_id"], safe(row["text"]), row["day"], _speaker_label(row)) for row in rows]
         return Section("## Recent statements here, not reviewed", lines, 0.2)
 
@@ -257,21 +248,6 @@ class _Sources:
             f"{everything} proposals wait for the user in REVIEW.md (`memory review`){expire}. None of it is approved."
         )
         return Section("## Waiting for review", lines, 0.15, intro=intro)
-
-    def earlier(self) -> Section:
-        """The timeline of earlier days, weeks and months, each with its best lines, newest first."""
-        found: list[tuple[DistillationRow, str]] = []
-        limit = date.max
-        for level, count, most, when in TIMELINE:
-            ends = [period.last for period in periods_of(level, self.days) if period.days[-1] < limit][-count:]
-            rows = typed_rows(self._of_project(self.lake.read(TABLE_OF[level], ends), "projects"), DistillationRow)
-            for day in reversed(ends):
-                told = [row for row in rows if row["day"] == day and row["kind"] == NARRATIVE]
-                told.sort(key=lambda row: (-_content_length(row["text"]), row["distillation_id"]))
-                found += [(row, when.format(day)) for row in self._new(told, lambda r: _done(r["text"]))[:most]]
-            limit = min((day for period in map(partial(Period, level), ends) for day in period.days), default=limit)
-        lines = [_line(r["distillation_id"], f"{when}: {clip(safe(r['text']), MAX_TOLD)}") for r, when in found]
-        return Section("## What was done before", lines, 0.2)
 
     def _pending(self) -> list[ProposalState]:
         """The pending proposals of this project, of several or of none, best first. A line that an agent asked to
@@ -306,16 +282,6 @@ class _Sources:
         frame = self.lake.read("reflections", days[:RECENT_DAYS] or self.lake.days("reflections")[-1:], ["superseded"])
         return frame["superseded"].explode(empty_as_null=True).drop_nulls().to_list()
 
-    def _new(self, rows: Iterable[Any], text_of: Callable[[Any], str]) -> list[Any]:
-        """The rows whose text the brief does not show yet; they are marked as shown."""
-        found = []
-        for row in rows:
-            words = normalised(text_of(row))
-            if words not in self.told:
-                self.told.add(words)
-                found.append(row)
-        return found
-
 
 def _rank_of(section: str, settings: Settings) -> int:
     """The rank of a section of MEMORY.md: hard rules, who the user is, then the rest."""
@@ -348,19 +314,6 @@ def _is_showable(row: ObservationRow, judged: Collection[date]) -> bool:
     if row["trust"] == "user":
         return row["kind"] in NORMATIVE and row["day"] not in judged and words_of(words) == words
     return row["kind"] in OF_AGENTS and not (is_list(words) or points(words))
-
-
-def _done(narrative: str) -> str:
-    """The narrative without the user's words at its beginning."""
-    return _ASKED.sub("", narrative)
-
-
-def _content_length(narrative: str) -> int:
-    """The number of content words in the request and the outcome, each up to `ENOUGH`. A topic of "more comments" has
-    none."""
-    done = _done(narrative)
-    asked = narrative.removesuffix(done).removeprefix("Asked: ")
-    return min(words_about_a_task(asked), ENOUGH) + min(words_about_a_task(done), ENOUGH)
 
 
 def _speaker_label(row: ObservationRow) -> str:

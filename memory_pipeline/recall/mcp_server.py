@@ -88,7 +88,7 @@ def server(answers: _Answers) -> MCPServer:
     async def brief(
         folder: Annotated[str | None, Field(description="Folder of the project; by default the server's own.")] = None,
     ) -> str:
-        """Tell what a new session should know: approved rules, the last tasks here, and what was done before."""
+        """Tell what a new session should know: approved rules, the last task here, and recent statements."""
         return await answers.of("brief", folder)
 
     @made.tool(annotations=READS, structured_output=False)

@@ -62,22 +62,6 @@ def briefed(settings: Settings, place: Place = KILN) -> Briefing:
     return found
 
 
-def distilled(text: str, day: date, name: str, project: str = "kiln") -> dict[str, Any]:
-    return {
-        "day": day,
-        "distillation_id": name,
-        "level": 1,
-        "text": text,
-        "kind": "narrative",
-        "priority": "low",
-        "sources": ["s-1"],
-        "first_seen": at(day=day),
-        "last_seen": at(day=day),
-        "tokens": 10,
-        "projects": [project],
-    }
-
-
 def test_an_empty_workspace_has_no_briefing(opened: tuple[Settings, Lake]) -> None:
     assert briefed(opened[0]).text == ""
 
@@ -211,21 +195,6 @@ def test_pending_proposals_are_told_as_not_approved(opened: tuple[Settings, Lake
     assert "None of it is approved." in text
     assert "- (2025-03-05) Bricks are red. (expires 2025-03-12) [p-20250305-001]" in text
     assert "Sails" not in text
-
-
-def test_the_timeline_is_of_distillations_and_says_nothing_twice(opened: tuple[Settings, Lake]) -> None:
-    settings, lake = opened
-    for day in (day_after(-40), day_after(-8), DAY):
-        worked(lake, "kiln", "user: Please paint the kiln door in a dark green.", day=day)
-    put(lake, "day_distillations", distilled("Asked: Fix the latch. Ended with: It holds.", DAY, "d-1"))
-    put(lake, "day_distillations", distilled("Asked: Trim the sail.", DAY, "d-2", "sloop"))
-    put(lake, "week_distillations", distilled("Asked: Fix the latch. Ended with: It holds.", date(2025, 3, 9), "w-1"))
-    put(lake, "week_distillations", distilled("Asked: Build a shed. Ended with: Roof is on.", date(2025, 3, 2), "w-2"))
-    put(lake, "month_distillations", distilled("Asked: Buy bricks. Ended with: 400 came.", date(2025, 1, 31), "m-1"))
-    text = briefed(settings).text
-    assert "- 2025-03-05: Asked: Fix the latch. Ended with: It holds. [d-1]" in text
-    assert text.count("It holds.") == 1
-    assert "sail" not in text
 
 
 @pytest.mark.parametrize("budget", [200, 400, 2000])
