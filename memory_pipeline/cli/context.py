@@ -19,7 +19,6 @@ from memory_pipeline.cli.workspace import (
     active_settings,
     migrated,
     settings_of_call,
-    shows_examples,
 )
 from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.recall.assembly import Briefing
@@ -75,7 +74,7 @@ def context(
     stderr says when and why. --compaction summarises one session from its file alone, without a model.
     """
     named = session or session_option
-    if not named and _may_be_examples(project) and shows_examples(active_settings()):
+    if not named and _may_be_examples(project) and active_settings().shows_examples:
         project = project or EXAMPLE_PROJECT
     if pack and compaction:
         raise fail("--pack and --compaction exclude each other.", MISUSED)

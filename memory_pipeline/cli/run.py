@@ -22,7 +22,7 @@ from memory_pipeline.cli.estimate import print_estimate
 from memory_pipeline.cli.examining import examine_before_a_run
 from memory_pipeline.cli.model_offer import offer_model
 from memory_pipeline.cli.running import due_by_level, report_outcome, rerun_after_repair, running
-from memory_pipeline.cli.workspace import EXAMPLE_STORY, shows_examples
+from memory_pipeline.cli.workspace import EXAMPLE_STORY
 from memory_pipeline.defs.runs import interrupts, only_run
 from memory_pipeline.embeddings.health import vector_problems
 from memory_pipeline.lake.shared_marks import refuse_beside_a_server, serve
@@ -87,7 +87,7 @@ def run(
             serve(settings)
         failure = rerun_after_repair(Workspace(settings, catalogue.lake), work)
         report_outcome(settings, days, began, failure, as_json=as_json, reviews=review, has_run=has_run)
-    if shows_examples(settings) and not as_json:
+    if settings.shows_examples and not as_json:
         say(EXAMPLE_STORY)
     if has_run and not as_json:
         offer_model(settings, began.astimezone(settings.zone).date())

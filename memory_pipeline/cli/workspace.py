@@ -93,11 +93,6 @@ def _examples_lake(url: str) -> str:
     return f"{url.rstrip('/')}/examples"
 
 
-def shows_examples(settings: Settings) -> bool:
-    """Whether these are the settings of `use_examples`."""
-    return settings.session_dirs == (settings.workspace / "sessions",)
-
-
 def _has_been_run(settings: Settings) -> bool:
     from memory_pipeline.lake.opening import storage_of
 

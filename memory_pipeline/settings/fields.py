@@ -231,6 +231,11 @@ class Settings(BaseModel):
         return value
 
     @property
+    def shows_examples(self) -> bool:
+        """Whether the workspace is that of the bundled examples, whose sessions are copied into it."""
+        return self.session_dirs == (self.workspace / "sessions",)
+
+    @property
     def zone(self) -> ZoneInfo:
         return ZoneInfo(self.timezone)
 

@@ -82,6 +82,11 @@ def status(running: Served) -> dict[str, str]:
 
 def test_a_review_by_keys_alone(page: Page, running: Served) -> None:
     ids = [line(page, n) for n in range(6)]
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_contain_text("approve the line")
+    page.keyboard.press("a")  # it does nothing meanwhile
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
     assert page.locator(".card.current").get_attribute("id") == ids[0]
     page.keyboard.press("a")
     expect(page.locator("#status")).to_contain_text("Approved")
@@ -166,6 +171,8 @@ def test_everybody_can_use_it(browser: Browser, running: Served, scheme: str, wi
         if path == "/quality":
             expect(page.locator(".report")).to_be_visible(timeout=60_000)
         name = re.sub(r"\W.*", "", path[1:])
+        if name == "day":  # with the keys over it
+            page.keyboard.press("?")
         page.screenshot(path=SHOTS / f"page-{name}-{scheme}-{width}.png", full_page=True)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, path
         found = Axe().run(page)
@@ -176,12 +183,14 @@ def test_everybody_can_use_it(browser: Browser, running: Served, scheme: str, wi
 
 def test_a_first_visit_explains_itself(browser: Browser, tmp_path: Path) -> None:
     settings, _ = workspace(tmp_path)
+    SHOTS.mkdir(exist_ok=True)
     with served(settings) as running:
         context = browser.new_context(base_url=running.origin)
         page, problems = entered(context, running)
         for path in ("/review", "/memory", "/search", "/day", "/quality"):
             page.goto(path)
             expect(page.get_by_text("memory run")).to_be_visible()
+        page.screenshot(path=SHOTS / "page-first-visit.png")
         context.close()
     assert problems == []
     assert [path.name for path in tmp_path.rglob("*.md")] == []

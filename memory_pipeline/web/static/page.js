@@ -115,6 +115,9 @@ document.addEventListener("keydown", (event) => {
     return;
   }
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  const keys = document.getElementById("keys");
+  if (event.key === "?") return keys.open ? keys.close() : keys.showModal();
+  if (keys.open) return;
   if (!["a", "r", "l", "e", "s", "w", "u", "j", "k", "/"].includes(event.key)) return;
   event.preventDefault();
   work = work.then(() => take(event.key)).catch(() => location.reload());
