@@ -5,13 +5,14 @@ import itertools
 import shutil
 from collections.abc import Sequence
 from datetime import date, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from benchmarks.common import FIXTURES, MORE, ROOT, run_everything
-from benchmarks.proof_parts.measuring import Memory, Span, Words, keep, name_of, print_counts
+from benchmarks.proof_parts.measuring import Memory, Span, Words, keep, name_of, print_counts, share
 from benchmarks.two_months import CarefulReader, play, run_with
 from memory_pipeline.recall.fusion import Filters
 from memory_pipeline.recall.search import QueryError, Searcher
@@ -19,6 +20,11 @@ from memory_pipeline.recall.search import QueryError, Searcher
 AGENTV = Path(__file__).with_name("agentv")
 """A careful reader's answers to the requests about agentv's sessions, in the reader's words."""
 LABELS = Path(__file__).with_name("repeats.csv")
+"""The needs, found by two blind readers. In `stated` a third one says whether the repository's own CLAUDE.md or
+AGENTS.md, as far as the sessions before quote it, says the same; "unknown" if none does."""
+SHOWN = Path(__file__).with_name("shown.csv")
+"""The lines of the briefs with the careful answers, each with the verdict of a blind reader for its day."""
+HARMFUL = ("irrelevant", "stale", "wrong")
 BRIEF, BRIEF_APPROVED = "the brief, nothing approved", "the brief, had everything offered been approved"
 FILE, OBSERVED = "MEMORY.md, had everything offered been approved", "anything observed (a ceiling)"
 ASKED, OWN = "recall, asked with the first prompt", "recall, asked with the user's own words"
@@ -26,7 +32,8 @@ WORDS, WORDS_OWN = (
     "BM25, asked with the first prompt, tokens of the brief",
     "BM25, asked with the user's own words, likewise",
 )
-SYSTEMS = (BRIEF, BRIEF_APPROVED, FILE, OBSERVED, ASKED, WORDS, OWN, WORDS_OWN)
+INSTRUCTIONS = "the repository's own CLAUDE.md or AGENTS.md"
+SYSTEMS = (BRIEF, BRIEF_APPROVED, FILE, OBSERVED, INSTRUCTIONS, ASKED, WORDS, OWN, WORDS_OWN)
 MAX_PROMPT = 1_000
 
 
@@ -69,6 +76,13 @@ def _report(memories: Sequence[Memory], title: str, out: Path | None) -> None:
     tokens, answered = sum(case["tokens"] for case in both), sum(case[BRIEF_APPROVED] for case in both)
     cost = f"{tokens / answered:,.0f}" if answered else "no need was answered"
     print(f"  tokens of the brief: {tokens / max(len(both), 1):.0f} a session; per answered need: {cost}")
+    shown = {key: verdict for case in cases for key, verdict in case["verdicts"].items()}
+    if read := [verdict for verdict in shown.values() if verdict]:
+        harmful = sum(verdict in HARMFUL for verdict in read)
+        print(
+            f"  shown lines that are irrelevant, stale or wrong: {share(harmful, len(read))}, {len(shown) - len(read)} "
+            "not read"
+        )
 
 
 def _case(memory: Memory, row: dict[str, str]) -> dict[str, Any] | None:
@@ -93,9 +107,20 @@ def _case(memory: Memory, row: dict[str, str]) -> dict[str, Any] | None:
         OBSERVED: memory.rests_on(memory.lines(day, "approved", "offered", "observed"), wanted),
         ASKED: _recalled(memory, first, day, project, wanted),
         OWN: _recalled(memory, said, day, project, wanted),
+        INSTRUCTIONS: {"yes": True, "no": False}.get(row["stated"]),
+        "verdicts": {
+            key: _verdicts().get(key) for i in approved.shown for key in [f"{row['project']} {row['day']} {i}"]
+        },
         WORDS: bool(names & words.within(first, memory.settings.brief.tokens)),
         WORDS_OWN: bool(names & words.within(said, memory.settings.brief.tokens)),
     }
+
+
+@cache
+def _verdicts() -> dict[str, str]:
+    """The verdicts on shown lines, by project, day and id."""
+    with SHOWN.open(encoding="utf-8") as file:
+        return {f"{r['project']} {r['day']} {r['id']}": r["verdict"] for r in csv.DictReader(file)}
 
 
 def _span(part: str) -> Span:
