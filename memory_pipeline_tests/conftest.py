@@ -24,6 +24,7 @@ import pytest
 from hypothesis import settings
 
 from memory_pipeline.text import tokens
+from memory_pipeline_tests import disk  # noqa: F401 - for what its import does
 from memory_pipeline_tests.cli import command
 from memory_pipeline_tests.examples import THOROUGH
 from memory_pipeline_tests.prepared import shared_by_workers

@@ -6,10 +6,8 @@ No function of polars may run here either, as the threads that it starts do not 
 
 import gc
 import pkgutil
-import sqlite3
 import sys
 from importlib import import_module
-from typing import Any
 
 import dagster  # noqa: F401
 import dagster_duckdb  # noqa: F401
@@ -19,11 +17,11 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 from dagster._core.storage.runs import sqlite as runs
 from dagster._core.storage.sql import ALEMBIC_SCRIPTS_LOCATION, get_alembic_config
-from sqlalchemy import Engine, event
 
 import memory_pipeline
 from memory_pipeline.text import phrases
 from memory_pipeline.text.languages.identify import language_of
+from memory_pipeline_tests import disk  # noqa: F401 - for what its import does
 
 NOT_HERE = ("defs", "definitions", "cli", "web", "examples")
 
@@ -58,13 +56,6 @@ def _read_the_migrations_of_dagster_once() -> None:
         return scripts
 
     ScriptDirectory.from_config = from_config  # type: ignore[method-assign, assignment]
-
-
-@event.listens_for(Engine, "connect")
-def _without_waiting_for_the_disk(connection: Any, _: object) -> None:
-    """Dagster commits a thousand times in a run. What a killed process wrote stays; only a power cut could lose it."""
-    if isinstance(connection, sqlite3.Connection):
-        connection.execute("PRAGMA synchronous = OFF")
 
 
 _import_the_library()
