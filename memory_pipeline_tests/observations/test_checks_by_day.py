@@ -99,7 +99,8 @@ def test_a_run_of_one_day_stores_one_result_of_each_check_for_that_day(three_day
         assert {pair: stored(instance, *pair) for pair in CHECKS} == {pair: {f"{DAY}": True} for pair in CHECKS}
 
 
-def test_a_run_over_three_days_stores_a_result_per_day(three_days: Lake) -> None:
+def test_runs_over_three_days_store_results_per_day_under_their_own_ids(three_days: Lake) -> None:
+    """Also again with other rows, whose results must not collide with the first, and with a damaged table."""
     with dg.DagsterInstance.ephemeral() as instance:
         assert run(instance, tags=RANGE).success
         for pair in CHECKS:
@@ -108,27 +109,19 @@ def test_a_run_over_three_days_stores_a_result_per_day(three_days: Lake) -> None
         for table in ("sessions", "observations", "embeddings", "reflections", "proposals", "friction_clusters"):
             assert instance.get_materialized_partitions(dg.AssetKey(table)) == set(DAYS)
 
-
-def test_the_same_range_again_with_other_rows_stores_the_new_results(three_days: Lake) -> None:
-    """Each run's results stand under its own id: the second must not collide with the first."""
-    with dg.DagsterInstance.ephemeral() as instance:
-        assert run(instance, tags=RANGE).success
         say(three_days, "later", *TURNS, day=day_after(1), clock="15:00")
+        damaged = three_days.path("reflections", day_after(1))
+        damaged.write_bytes(b"")
         again = run(instance, tags=RANGE)
         assert again.success
+        assert three_days.read("reflections", [day_after(1)]).height  # it is made again
         records = instance.event_log_storage.get_asset_check_partition_info(
             [dg.AssetCheckKey(dg.AssetKey("observations"), "no_silent_zero")], partition_keys=DAYS
         )
         assert {r.partition_key: r.latest_planned_run_id for r in records} == dict.fromkeys(DAYS, again.run_id)
 
 
-def test_a_damaged_table_is_a_sentence_and_a_derived_one_can_be_deleted(three_days: Lake) -> None:
-    with dg.DagsterInstance.ephemeral() as instance:
-        assert run(instance, tags=RANGE).success
-        damaged = three_days.path("reflections", day_after(1))
-        damaged.write_bytes(b"")
-        assert run(instance, tags=RANGE).success  # it is made again
-        assert three_days.read("reflections", [day_after(1)]).height
+def test_a_damaged_table_that_cannot_be_made_again_is_a_sentence(three_days: Lake) -> None:
     three_days.path("events", day_after(0)).parent.mkdir(exist_ok=True)
     three_days.path("events", day_after(0)).write_bytes(b"")
     with pytest.raises(DamagedTableError, match=r"events/2025-03-05.parquet cannot be read .* Restore a copy of it"):

@@ -19,6 +19,8 @@ from memory_pipeline_tests.conftest import Entry, assistant, compaction, user
 from memory_pipeline_tests.llm.openai_server import Asked, OpenAIServer, Say, openai_server
 from memory_pipeline_tests.sessions.machine import Machine
 
+pytestmark = pytest.mark.usefixtures("only_two_stages")
+
 DAY = date(2025, 3, 3)
 SERVICES = ("parcels", "invoices", "ledger", "stock", "returns", "labels", "routes", "depots", "drivers", "claims")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -53,9 +54,11 @@ TODAY = NEW
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Where each test has its sessions and workspace in turn; tables name the paths of sessions."""
-    return tmp_path_factory.mktemp("retained") / "now"
+    folder = tmp_path_factory.mktemp("retained")
+    yield folder / "now"
+    shutil.rmtree(folder)
 
 
 @pytest.fixture

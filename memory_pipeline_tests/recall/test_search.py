@@ -24,6 +24,7 @@ from memory_pipeline.recall.fusion import Filters
 from memory_pipeline.recall.search import QueryError, search
 from memory_pipeline.stages import bring_up_to_date, is_current
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import (
     DAY,
     FakeEncoder,
@@ -45,24 +46,35 @@ CHINESE = "运行测试之前不要提交代码"
 CHATTER = "Sounds good, thank you very much for the explanation of all this."
 
 
+def fake_encoder() -> FakeEncoder:
+    return FakeEncoder("cart", "panel", "weather", name="all-MiniLM-L6-v2", dimension=384)
+
+
 @pytest.fixture
 def encoder(monkeypatch: pytest.MonkeyPatch) -> FakeEncoder:
-    made = FakeEncoder("cart", "panel", "weather", name="all-MiniLM-L6-v2", dimension=384)
+    made = fake_encoder()
     use_encoder(monkeypatch, made)
     return made
 
 
-@pytest.fixture
-def opened(tmp_path: Path, encoder: FakeEncoder) -> Workspace:
-    """Three sessions of two days, the last of them short and in other languages."""
-    settings, lake = new_workspace(tmp_path)
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Three sessions of two days, the last of them short and in other languages; made once by each worker."""
+    settings, lake = new_workspace(tmp_path_factory.mktemp("indexed"))
     say(lake, "s1", f"user: {TTL}", "tool: redis-cli TTL cart:1", "assistant: Done, the cart keeps them so long.")
     say(lake, "s2", f"user: {PORT}", f"assistant: {CHATTER}", clock="12:00")
     say(lake, "s3", f"user: {GERMAN}", f"user: {CHINESE}", day=day_after(1), observed=False)
     put(lake, "observations", observation(TTL, priority="high"))
-    made = Workspace(settings, lake)
-    index(made, encoder)
-    return made
+    index(Workspace(settings, lake), fake_encoder())
+    yield settings.workspace
+    shutil.rmtree(settings.workspace)
+
+
+@pytest.fixture
+def opened(tmp_path: Path, encoder: FakeEncoder, indexed: Path) -> Workspace:
+    """A copy of those sessions."""
+    subprocess.run(["cp", "-a", f"{indexed}/.", tmp_path], check=True)
+    return Workspace(*new_workspace(tmp_path))
 
 
 def index(opened: Workspace, encoder: FakeEncoder) -> MessageEmbeddingsStage:
@@ -78,7 +90,7 @@ def texts(opened: Workspace, query: str, filters: Filters = Filters()) -> list[s
     return [hit.text for hit in search(opened.settings, query, filters).hits]
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "wanted"),
     [
         ("when do redis keys expire?", TTL),
@@ -104,7 +116,7 @@ def test_an_observation_that_repeats_a_passage_adds_nothing(opened: Workspace) -
     assert texts(opened, "redis cart expire").count(TTL) == 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("filters", "found"),
     [
         (Filters(first_day=day_after(1)), {GERMAN, CHINESE}),
@@ -147,13 +159,13 @@ def test_an_observation_and_its_passage_are_one_hit_whichever_is_better(opened: 
     assert len(found) == 1
 
 
-@pytest.mark.parametrize("query", ["", "   ", "?!", "\x00\x01"])
+@each("query", ["", "   ", "?!", "\x00\x01"])
 def test_a_query_without_words_is_an_error(opened: Workspace, query: str) -> None:
     with pytest.raises(QueryError, match="at least one word"):
         search(opened.settings, query)
 
 
-@pytest.mark.parametrize("query", ["a\udc80\udcff\udc9c", "\x00\x01\x02b \x03", "r\ue000\ue001\ufffe"])
+@each("query", ["a\udc80\udcff\udc9c", "\x00\x01\x02b \x03", "r\ue000\ue001\ufffe"])
 def test_what_is_no_text_is_an_error(opened: Workspace, query: str) -> None:
     with pytest.raises(QueryError, match="not text"):
         search(opened.settings, query * 1_000)
@@ -164,9 +176,7 @@ def test_of_a_long_query_is_said_how_much_is_looked_for(opened: Workspace) -> No
     assert results.notes == ("Only the first 2,000 characters of the query are used.",)
 
 
-@pytest.mark.parametrize(
-    "query", ["redis " * 20_000, "redis \udce4\x00 keys", "redis" + "é" * 5_000, "redis\n\n> keys"]
-)
+@each("query", ["redis " * 20_000, "redis \udce4\x00 keys", "redis" + "é" * 5_000, "redis\n\n> keys"])
 def test_odd_queries_are_answered(opened: Workspace, query: str) -> None:
     assert TTL in texts(opened, query)
 
@@ -203,21 +213,18 @@ def test_without_an_index_the_tables_answer(opened: Workspace) -> None:
     assert not index_folder(opened.settings, 384, MESSAGES).exists()  # a search makes none
 
 
-@pytest.mark.parametrize(
-    ("query", "wanted"),
-    [
-        ("is a reply to an empty party stored in repositories?", "Replies of empty parties go to the repository."),
-        ("Läuft eine Prüfung vor dem Commit?", GERMAN),
-        ("提交代码", CHINESE),
-        ("config/admin.toml", PORT),
-    ],
-)
-def test_words_of_every_language_are_found_in_the_tables(opened: Workspace, query: str, wanted: str) -> None:
+def test_words_of_every_language_are_found_in_the_tables(opened: Workspace) -> None:
     say(opened.lake, "s5", "user: Replies of empty parties go to the repository.", day=day_after(2))
     shutil.rmtree(opened.settings.index_dir)
-    results = search(opened.settings, query)
-    assert results.hits[0].text == wanted and results.is_likely
-    assert "there is no index; `memory run --all` rebuilds it." in results.notes[0]
+    for query, wanted in {
+        "is a reply to an empty party stored in repositories?": "Replies of empty parties go to the repository.",
+        "Läuft eine Prüfung vor dem Commit?": GERMAN,
+        "提交代码": CHINESE,
+        "config/admin.toml": PORT,
+    }.items():
+        results = search(opened.settings, query)
+        assert results.hits[0].text == wanted and results.is_likely
+        assert "there is no index; `memory run --all` rebuilds it." in results.notes[0]
 
 
 def test_what_hardly_fits_in_words_is_unlikely(opened: Workspace) -> None:
@@ -306,9 +313,7 @@ def test_points_that_are_none_of_ours_are_told(opened: Workspace, encoder: FakeE
     assert results.notes[0].startswith("Answered by keywords from the tables: ")
 
 
-@pytest.mark.parametrize(
-    "mark", ["", "[", "[]", '{"name": 5}', '{"name": "memory_messages-x-384-v3", "model": "x", "dimension": 12}']
-)
+@each("mark", ["", "[", "[]", '{"name": 5}', '{"name": "memory_messages-x-384-v3", "model": "x", "dimension": 12}'])
 def test_a_mark_that_cannot_be_read_costs_no_index(opened: Workspace, mark: str) -> None:
     (opened.settings.index_dir / f"{MESSAGES}.searched.json").write_text(mark)
     results = search(opened.settings, "redis keys expire")

@@ -8,6 +8,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from memory_pipeline.planning import Stages
 from memory_pipeline_tests.sessions.machine import Machine
 
 
@@ -21,3 +22,15 @@ def instance() -> Iterator[dg.DagsterInstance]:
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, instance: dg.DagsterInstance) -> Machine:
     return Machine(tmp_path, monkeypatch, instance)
+
+
+@pytest.fixture
+def only_the_first_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Days are read and cut into windows, and nothing is made of these: for tests that look at no later table."""
+    monkeypatch.setattr(Stages, "all", lambda stages: (stages.sessions,))
+
+
+@pytest.fixture
+def only_two_stages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows are observed, and nothing is made of what was observed."""
+    monkeypatch.setattr(Stages, "all", lambda stages: (stages.sessions, stages.observations))

@@ -39,7 +39,7 @@ class Machine:
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch, instance: dg.DagsterInstance) -> None:
         self.root, self.instance = root, instance
         self.sessions = root / "sessions"
-        self.sessions.mkdir()
+        self.sessions.mkdir(exist_ok=True)
         monkeypatch.setenv("MEMORY_SESSION_DIRS", str(self.sessions))
         monkeypatch.setenv("MEMORY_WORKSPACE", str(root / "workspace"))
         monkeypatch.setenv("MEMORY_FRICTION_MIN_POINTS", "1")  # sessions of tests are short

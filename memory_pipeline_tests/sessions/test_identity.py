@@ -15,6 +15,8 @@ import pytest
 from memory_pipeline_tests.conftest import conversation, user, utc
 from memory_pipeline_tests.sessions.machine import Machine
 
+pytestmark = pytest.mark.usefixtures("only_the_first_stage")
+
 MONDAY, TUESDAY, WEDNESDAY = (date(2025, 3, 3) + timedelta(days=number) for number in range(3))
 TOLD = conversation("2025-03-03T23:56", topic="parcels")  # two turns on Monday, three on Tuesday
 MORE = conversation("2025-03-04T09:00", topic="invoices")

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +15,7 @@ import dagster as dg
 import pytest
 
 from memory_pipeline_tests.conftest import conversation, user
+from memory_pipeline_tests.prepared import copied
 from memory_pipeline_tests.sessions.machine import Machine, in_order
 
 SUNDAY, MONDAY, TUESDAY, WEDNESDAY = (date(2025, 3, 2) + timedelta(days=number) for number in range(4))
@@ -23,12 +24,27 @@ MORNING = conversation("2025-03-04T09:00", topic="invoices")
 LATER = [*MORNING, user("2025-03-05T09:00", "one more")]
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where each test has its machine in turn; tables name the paths of sessions."""
+    folder = tmp_path_factory.mktemp("late")
+    yield folder / "now"
+    shutil.rmtree(folder)
+
+
 @pytest.fixture
-def machine(machine: Machine) -> Machine:
-    """One session over midnight and one on Tuesday, read and up to date."""
+def machine(place: Path, monkeypatch: pytest.MonkeyPatch, instance: dg.DagsterInstance) -> Machine:
+    """One session over midnight and one on Tuesday, read and up to date; made once by each worker and copied."""
+    done = place.with_name("done")
+    shutil.rmtree(place, ignore_errors=True)
+    if done.exists():
+        return Machine(copied(done, place), monkeypatch, instance)
+    place.mkdir()
+    machine = Machine(place, monkeypatch, instance)
     machine.write("night.jsonl", *NIGHT)
     machine.write("morning.jsonl", *MORNING)
     machine.run()
+    copied(place, done)
     return machine
 
 

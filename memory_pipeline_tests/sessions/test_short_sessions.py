@@ -8,6 +8,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import polars as pl
+import pytest
 
 from memory_pipeline.cli.choosing import RECENT_DAYS, days_in
 from memory_pipeline.harnesses.model import Message, ParsedSession, Source
@@ -18,6 +19,8 @@ from memory_pipeline.sessions.forks import typed_in_all
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.conftest import Entry, assistant, compaction, conversation, user, utc
 from memory_pipeline_tests.sessions.machine import Machine
+
+pytestmark = pytest.mark.usefixtures("only_two_stages")
 
 MONDAY, TUESDAY = date(2025, 3, 3), date(2025, 3, 4)
 EVENING = conversation("2025-03-03T23:40", users=4, topic="the evening")

@@ -22,6 +22,8 @@ from memory_pipeline_tests.conftest import utc
 from memory_pipeline_tests.harnesses.kestrel import Kestrel
 from memory_pipeline_tests.sessions.machine import Machine
 
+pytestmark = pytest.mark.usefixtures("only_the_first_stage")
+
 NINE = int(utc("2025-03-05T09:00").timestamp() * 1000)
 HEAD = {"kestrel": 1, "talk": "t1", "folder": "/home/ada/books"}
 TALK = [

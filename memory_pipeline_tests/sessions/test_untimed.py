@@ -6,12 +6,16 @@ import json
 from datetime import date
 from pathlib import Path
 
+import pytest
+
 from memory_pipeline.harnesses.model import ParsedSession
 from memory_pipeline.harnesses.opencode.reader import OpenCode
 from memory_pipeline.sessions.reading import parse, source_of
 from memory_pipeline_tests.conftest import conversation, utc
 from memory_pipeline_tests.sessions.machine import Machine
 from memory_pipeline_tests.sessions.untimed import CHANGED, untimed_sessions
+
+pytestmark = pytest.mark.usefixtures("only_the_first_stage")
 
 NINE, DAY = "2025-03-05T09:00", date(2025, 3, 5)
 

@@ -12,6 +12,8 @@ from memory_pipeline.sessions.stage import WINDOW_VERSION
 from memory_pipeline_tests.conftest import Entry, assistant, compaction, user, utc
 from memory_pipeline_tests.sessions.machine import Machine
 
+pytestmark = pytest.mark.usefixtures("only_the_first_stage")
+
 DAY = date(2025, 3, 5)
 
 
