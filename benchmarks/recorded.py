@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 
 from benchmarks.common import FIXTURES
 from benchmarks.observing import CUT, UNCUT, Session, line, rows, score, sessions
-from memory_pipeline.llm.cache import NotRecordedError, RecordedAnswers
+from memory_pipeline.llm.cache import AnswerCache, NotRecordedError
 from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.request import Answer, Request
 from memory_pipeline.observations.model.observer import LanguageModelObserver
@@ -28,25 +28,26 @@ from memory_pipeline.observations.types import Context, Segment
 UTC_ZONE = ZoneInfo("UTC")
 
 
-class Recorder(RecordedAnswers):
-    """Writes down what it cannot answer."""
+class Recorder:
+    """A replacement for `Client` without a model, which writes down what it cannot answer."""
 
     def __init__(self, directory: Path, model: str) -> None:
-        super().__init__(directory)
+        self._cache = AnswerCache(directory)
         self.config = ModelConfig(model, temperature=0.3)
         self.model = model
         self.requests = directory / "requests"
 
     def complete(self, request: Request, for_day: date) -> Answer:
         path = self.requests / f"{request.key}.md"
-        try:
-            answer = super().complete(request, for_day)
-        except NotRecordedError:
-            self.requests.mkdir(parents=True, exist_ok=True)
-            path.write_text(f"# Instructions\n\n{request.system}\n\n# Request\n\n{request.prompt}\n", "utf-8")
-            raise
-        path.unlink(missing_ok=True)
-        return answer
+        if answer := self._cache.known(request):
+            path.unlink(missing_ok=True)
+            return answer
+        self.requests.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"# Instructions\n\n{request.system}\n\n# Request\n\n{request.prompt}\n", "utf-8")
+        raise NotRecordedError(request.key)
+
+    def is_cached(self, request: Request) -> bool:
+        return self._cache.known(request) is not None
 
 
 def observe(session: Session, observer: LanguageModelObserver) -> list[Segment] | None:

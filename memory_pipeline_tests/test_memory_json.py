@@ -28,27 +28,11 @@ def write(content: Any) -> Path:
 GOOGLE = {"provider": "google", "model": "gemini-2.5-flash", "temperature": 0.1, "maxOutputTokens": 9000}
 
 
-def test_without_a_file_no_model_is_asked() -> None:
-    assert load_settings().observer.model is None
-
-
-def test_the_global_file_names_the_model() -> None:
-    write({"observer": GOOGLE, "$schema": "…"})
-    settings = load_settings()
-    assert settings.observer.model == "google:gemini-2.5-flash"
-    assert (settings.observer.temperature, settings.observer.max_output_tokens) == (0.1, 9000)
-
-
 def test_what_the_environment_says_counts_most(monkeypatch: pytest.MonkeyPatch) -> None:
     write({"observer": GOOGLE})
     monkeypatch.setenv("OBSERVER_MODEL", "ollama:qwen2.5:7b")
     settings = load_settings()
     assert (settings.observer.model, settings.observer.temperature) == ("ollama:qwen2.5:7b", 0.1)
-
-
-def test_it_can_be_switched_off() -> None:
-    write({"enabled": False, "observer": GOOGLE})
-    assert load_settings().observer.model is None
 
 
 def test_a_command_and_a_provider_within_the_name() -> None:

@@ -75,9 +75,6 @@ class ObjectStorage:
         state = repr([(meta["path"], meta["e_tag"]) for meta in found]).encode()
         return last * 10**9 + int.from_bytes(hashlib.sha256(state).digest()[:4]) % 10**9 if found else 0
 
-    def all_files(self) -> Iterator[File]:
-        return self._listed("")
-
     def files(self, table: str, first: str = "", last: str = "", suffix: str = SUFFIX) -> list[File]:
         found = []
         for file in self._listed(table, f"{table}/{first}" if first else None):

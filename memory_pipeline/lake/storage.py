@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -69,9 +69,6 @@ class Storage(Hashable, Protocol):
 
     def changed_at(self, table: str) -> int:
         """The approximate time of the last write to the table, in nanoseconds; it differs after each write."""
-
-    def all_files(self) -> Iterable[File]:
-        """The files of every table."""
 
     def files(self, table: str, first: str = "", last: str = "", suffix: str = SUFFIX) -> list[File]:
         """The files of the table, in order, optionally only those within a range of days."""
@@ -138,14 +135,6 @@ class FolderStorage:
             return (self.root / table).stat().st_mtime_ns
         except OSError:  # missing; the reader reports one without permission
             return 0
-
-    def all_files(self) -> Iterator[File]:
-        for folder, _, names in os.walk(self.root):
-            for name in names:
-                with suppress(OSError):
-                    key = os.path.relpath(f"{folder}/{name}", self.root)
-                    found = os.stat(f"{folder}/{name}")  # noqa: PTH116 - of thousands of files
-                    yield File(key, found.st_size, found.st_mtime_ns)
 
     def files(self, table: str, first: str = "", last: str = "", suffix: str = SUFFIX) -> list[File]:
         found = []

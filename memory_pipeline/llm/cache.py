@@ -6,8 +6,7 @@ Each file has one JSON object::
      "truncated": …, "asked_at": …}
 
 Only `text` is required. `key` is `Request.key`, and `model` the model's name as reported by the provider. A file at a
-request's path counts as its recorded answer, whichever model wrote it: benchmarks read it as if the model had answered
-(`RecordedAnswers`).
+request's path counts as its recorded answer, whichever model wrote it: benchmarks read it as if the model had answered.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import json
 import os
 import secrets
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -91,21 +90,6 @@ class AnswerCache:
             with contextlib.suppress(OSError):
                 temporary.unlink()
             raise
-
-
-class RecordedAnswers:
-    """A replacement for `Client` without a model: an unrecorded request raises `NotRecordedError`."""
-
-    def __init__(self, directory: Path) -> None:
-        self._cache = AnswerCache(directory)
-
-    def complete(self, request: Request, for_day: date) -> Answer:
-        if answer := self._cache.known(request):
-            return answer
-        raise NotRecordedError(request.key)
-
-    def is_cached(self, request: Request) -> bool:
-        return self._cache.known(request) is not None
 
 
 def _answer(fields: Any) -> Answer | None:

@@ -153,9 +153,7 @@ class Ledger:
         self._update(day, with_reserved)
         return places
 
-    def settle(
-        self, place: Reservation, true: Usage, seconds: float, *, model: str = "", error: str | None = None
-    ) -> None:
+    def settle(self, place: Reservation, true: Usage, seconds: float, *, error: str | None = None) -> None:
         """Replace the maximum cost by the true cost; with an `error` the call failed."""
         self.settle_all([(place, true, error)], seconds)
 

@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, time
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -25,7 +24,7 @@ from memory_pipeline.proposals.expiry import expiring_on
 from memory_pipeline.proposals.memory_file import normalised
 from memory_pipeline.proposals.score import USER
 from memory_pipeline.recall.assembly import Briefing, Line, Section, choose
-from memory_pipeline.recall.folders import place_of_folder, project_of_place
+from memory_pipeline.recall.folders import project_of_place
 from memory_pipeline.recall.json_cache import read_json
 from memory_pipeline.recall.remembered import OTHER, memory_bytes, nearness, remembered, safe, settled
 from memory_pipeline.redaction.spoken import names_password
@@ -60,11 +59,6 @@ OPENING = (
     "in this session, and may be out of date: check what you act on. `memory why ID` shows the words behind a line."
 )
 HINT = "If the user continues this work, resume it there. Do not greet them with these notes."
-
-
-def brief_of_folder(settings: Settings, folder: Path) -> Briefing:
-    """The briefing for a session that begins in the folder."""
-    return brief_at(settings, place_of_folder(folder))
 
 
 def brief_at(settings: Settings, place: Place) -> Briefing:

@@ -34,11 +34,6 @@ CODE_PLACE = deferred(
 """A name or a location in code; a pasted review has many of them."""
 CAPITALISED = deferred(r"(?<=[\w,;:&)’'] )[A-Z][\w’'-]*|\b\w+[a-z][A-Z]\w*")
 """A capitalised word within a sentence, or capitals within a word: names of people, places and things."""
-VARYING = deferred(
-    r"0x[0-9a-f]+|[0-9a-f]{8,}|\d+(?:[.:]\d+)*|(?:/|\b[A-Za-z]:\\)[^\s:'\"]+|['\"`][^'\"`]{1,80}['\"`]",
-    re.I,
-)
-"""Parts of an error message that differ each time it is printed."""
 _NUMBERED = deferred(r"[\w./@:+-]*\d[\w./@:+-]*")
 """Words with a digit."""
 _VERSION = deferred(r"v\d+(?:\.\d+)*")

@@ -38,7 +38,7 @@ def sessions(folder: Path, first: int = 0) -> Path:
 
 def made(storage: ObjectStorage) -> dict[str, bytes]:
     """Every file of a table in the bucket."""
-    files = [file for file in storage.all_files() if not file.key.startswith(("backups/", "marks/"))]
+    files = [file for file in storage._listed("") if not file.key.startswith(("backups/", "marks/"))]
     return {file.key: storage.read(file) for file in files}
 
 

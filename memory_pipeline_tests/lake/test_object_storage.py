@@ -47,7 +47,7 @@ def fresh(url: str, kept: Path | None = None) -> Lake:
 def stored(url: str) -> dict[str, bytes]:
     """Every object of the lake but versions and marks."""
     storage = ObjectStorage(url)
-    return {f.key: storage.read(f) for f in storage.all_files() if not f.key.startswith(("backups/", "marks/"))}
+    return {f.key: storage.read(f) for f in storage._listed("") if not f.key.startswith(("backups/", "marks/"))}
 
 
 def ids(lake: Lake) -> list[str]:

@@ -8,9 +8,7 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
-import pytest
-
-from memory_pipeline.llm.cache import AnswerCache, NotRecordedError, RecordedAnswers
+from memory_pipeline.llm.cache import AnswerCache
 from memory_pipeline.llm.request import Answer, Request, RequestImage
 from memory_pipeline_tests.cases import each
 
@@ -60,17 +58,10 @@ def test_only_the_text_of_a_recorded_answer_must_be_there(tmp_path: Path, more: 
     path = AnswerCache(tmp_path).path(REQUEST.key)
     path.parent.mkdir()
     path.write_text(f'{{"text": "Recorded."{more}}}')
-    recorded = RecordedAnswers(tmp_path)
-    answer = recorded.complete(REQUEST, DAY)
+    answer = AnswerCache(tmp_path).known(REQUEST)
+    assert answer
     assert (answer.text, answer.input_tokens, answer.seconds, answer.truncated) == ("Recorded.", 0, 0, False)
-    assert recorded.is_cached(REQUEST)
-
-
-def test_what_is_not_recorded_is_not_asked(tmp_path: Path) -> None:
-    other = replace(REQUEST, prompt="Who are you?")
-    with pytest.raises(NotRecordedError, match=other.key):
-        RecordedAnswers(tmp_path).complete(other, DAY)
-    assert not RecordedAnswers(tmp_path).is_cached(other)
+    assert AnswerCache(tmp_path).known(replace(REQUEST, prompt="Who are you?")) is None
 
 
 def test_everything_that_goes_in_is_in_the_key() -> None:

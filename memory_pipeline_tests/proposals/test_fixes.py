@@ -17,7 +17,8 @@ from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.remembering import remember
 from memory_pipeline.proposals.review import Reconciled, decide, reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
-from memory_pipeline.recall.briefing import brief_of_folder
+from memory_pipeline.recall.briefing import brief_at
+from memory_pipeline.recall.folders import place_of_folder
 from memory_pipeline.recall.origin import origin
 from memory_pipeline.recall.remembered import remembered
 from memory_pipeline.recall.tools import Asked, pending
@@ -554,7 +555,7 @@ def test_why_tells_the_pattern_and_all_that_became_of_it(rule: Work) -> None:
 def test_agents_are_not_told_of_a_fix_before_a_person_took_it(rule: Work, tmp_path: Path) -> None:
     rule.run()
     put(rule.lake, "proposals", proposal(1, "Fire at cone six."))
-    told = brief_of_folder(rule.settings, tmp_path).text
+    told = brief_at(rule.settings, place_of_folder(tmp_path)).text
     assert "cone six" in told
     assert RULE not in told
 

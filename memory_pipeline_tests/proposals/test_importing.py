@@ -14,7 +14,8 @@ from memory_pipeline.proposals.importing import ImportLine, Judged, imported_ids
 from memory_pipeline.proposals.integrity import ProposalIntegrity
 from memory_pipeline.proposals.remembering import remember
 from memory_pipeline.proposals.review import as_offered, decide, on_display, reconcile
-from memory_pipeline.recall.briefing import brief_of_folder
+from memory_pipeline.recall.briefing import brief_at
+from memory_pipeline.recall.folders import place_of_folder
 from memory_pipeline.recall.origin import origin
 from memory_pipeline.reflections.types import ARCHITECTURE
 from memory_pipeline.workspace.workspace import Workspace
@@ -133,7 +134,7 @@ def test_imported_lines_take_at_most_half_of_the_places(tmp_path: Path) -> None:
 def test_no_agent_is_told_before_the_user_has_approved_it(opened: Workspace, tmp_path: Path) -> None:
     offer(opened, [line()], NOW)
     reconcile(opened, NOW)
-    assert RULE not in brief_of_folder(opened.settings, tmp_path).text
+    assert RULE not in brief_at(opened.settings, place_of_folder(tmp_path)).text
 
 
 def test_rows_of_an_earlier_version_have_no_source(opened: Workspace) -> None:

@@ -15,7 +15,8 @@ from memory_pipeline.proposals.integrity import ProposalIntegrity
 from memory_pipeline.proposals.remembering import AGENT, MAX_TEXT, NotRememberedError, Remembered, remember
 from memory_pipeline.proposals.review import as_offered, decide, reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
-from memory_pipeline.recall.briefing import brief_of_folder
+from memory_pipeline.recall.briefing import brief_at
+from memory_pipeline.recall.folders import place_of_folder
 from memory_pipeline.recall.origin import origin
 from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline.workspace.workspace import Workspace
@@ -144,7 +145,7 @@ def test_an_agents_line_ranks_below_the_users_and_is_told_to_no_agent(opened: Wo
     agents = ask(opened, "Never glaze on a Friday.", trust=AGENT)
     ask(opened)
     assert [row["proposal_id"] for row in ProposalLog(opened.lake).pending()] == [FIRST[:-1] + "2", agents.proposal_id]
-    told = brief_of_folder(opened.settings, tmp_path).text
+    told = brief_at(opened.settings, place_of_folder(tmp_path)).text
     assert RULE in told
     assert "Friday" not in told
 
