@@ -69,9 +69,9 @@ def context(
 ) -> None:
     """Print the context of a new or compacted session.
 
-    By default the brief: approved lines, the last task of the project, what awaits review, and recent statements. It stays
-    the same until something changes. --pack prints a longer text that is the same to the byte until it is rebuilt;
-    stderr says when and why. --compaction summarises one session from its file alone, without a model.
+    By default the brief: approved lines, the last task of the project, what awaits review, and recent statements.
+    It stays the same until something changes. --pack prints a longer text that is the same to the byte until it is
+    rebuilt; stderr says when and why. --compaction summarises one session from its file alone, without a model.
     """
     named = session or session_option
     if not named and _may_be_examples(project) and active_settings().shows_examples:
