@@ -120,7 +120,7 @@ def wednesday_two_lines_may_not_enter_any_more(weeks: ThreeWeeks, private: Path)
     assert "Zanzibar" not in weeks.remembered(), "what was made private became memory"
     assert weeks.remembered().count(NOT_403) == 1, "MEMORY.md says twice what the person had written themselves"
     told = "\n".join(decisions_in(weeks, weeks.today))
-    for reason in ("(MEMORY.md says it already, in line 6)", "(what was said was taken back, made private or is gone)"):
+    for reason in ("(MEMORY.md already says this, in line 6)", "(its source was withdrawn, made private or deleted)"):
         assert reason in told, "the person approved a line, does not find it in MEMORY.md and is not told why"
     weeks.settings.daily_log(weeks.today).write_text(f"{weeks.log_of(weeks.today)}\n{NOTE}\n", "utf-8")
     weeks.works("claude/af1ffe0d")

@@ -90,7 +90,7 @@ def _row(settings: Settings, base: str) -> dict[str, object]:
     row: dict[str, object] = dict.fromkeys(("searched", "model", "points", "megabytes", "problem"))
     row["base"] = base
     if (found := searched_collection(settings, base)) is None:
-        return row | {"problem": "nothing is indexed yet: `memory run` does it"}
+        return row | {"problem": "nothing is indexed yet; `memory run` indexes it"}
     row |= {"searched": found.name, "model": found.model}
     folder = settings.index_dir / found.name
     if not settings.qdrant.url:

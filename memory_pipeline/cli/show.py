@@ -52,7 +52,8 @@ def _show_log(day: str | None, high: bool) -> None:
         wanted = _day_of(day, today(settings.zone)) if day else None
     found = day_log(settings, wanted)
     if found is None:
-        raise fail(f"There is no log of {wanted or 'any day'} in {settings.log_dir}.")
+        which = f"There is no log of {wanted}" if wanted else "No day has been read yet, so there is no log"
+        raise fail(f"{which} in {settings.log_dir}; `memory run` writes the logs of days with sessions.")
     if found.text is not None:
         text = without_fences(optimize_for_context(found.text) if high else found.text)
         say((re.sub(r"\n{3,}", "\n\n", text) if high else text).rstrip("\n"))

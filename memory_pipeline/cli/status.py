@@ -324,7 +324,7 @@ def _print(data: dict[str, Any]) -> None:
     for sentence in data["auto_fix"]:
         say_pair("auto-fix", one_line(sentence))
     agents = "; ".join(f"{name}: {how}" if name else how for name, how in data["agents"].items())
-    say_pair("agents shown it", agents or "none; `memory agents connect` lists them")
+    say_pair("connected agents", agents or "none; `memory agents connect` lists them")
     if data["hints"]:
         say_pair("hints on tool calls", describe_outcomes(data["hints"]))
     for sentence in data["auto_promotion"]:
@@ -342,17 +342,17 @@ def _print_automation(data: dict[str, Any]) -> None:
     if made := {name: moment for name, moment in data["last_success"].items() if moment}:
         newest, oldest = max(made.values()), min(made, key=made.__getitem__)
         told = newest if made[oldest] == newest else f"{newest}; the oldest is {oldest}, {made[oldest]}"
-        say_pair("last made", told)
+        say_pair("last built", told)
     if known := data["automation"]:
         off = [name for name, is_on in known["switches"].items() if not is_on]
-        runs = "run" if known["daemon"] else "do not run: `memory ui` or `memory admin service install` starts them"
+        runs = "run" if known["daemon"] else "not running: `memory ui` or `memory admin service install` starts them"
         say_pair("sensors and schedules", runs + (f"; switched off: {', '.join(off)}" if off else ""))
         if since := known["stopped_since"]:
             say(f"{'':<24}The last run was at {since:%Y-%m-%d %H:%M} UTC; nothing has been updated since.", "red")
         for sentence in known["silent"].values():
             say(f"{'':<24}{sentence}", "red")
     told = ", ".join(f"{name} {size / 1e6:,.0f} MB" for name, size in data["sizes"].items() if size >= MEGABYTE)
-    say_pair("on the disk", told or "less than a megabyte")
+    say_pair("on disk", told or "less than a megabyte")
     if aged := data["no_longer_kept"]:
         days = {table: f"{n} days" if n != 1 else "1 day" for table, n in aged.items()}
         say_pair("deleted by retention", ", ".join(f"{'words' if t == WORDS else t} of {n}" for t, n in days.items()))

@@ -179,7 +179,7 @@ def print_summary(settings: Settings, summary: dict[str, Any], *, reviews: bool 
         for name, failed in checks["failing"].items():
             say_pair("", f"{name} on {', '.join(failed[:5])}" + (" …" if len(failed) > 5 else ""))
     else:
-        say_pair("checks", "none was run; `memory status` names those that fail")
+        say_pair("checks", "none ran; `memory status` names those that fail")
     if not summary["model"]:
         say_pair("model", NO_MODEL)
     say_pair("money spent", _spent(summary))

@@ -76,7 +76,7 @@ def effect_over(workspace: Workspace, first: date | None, last: date | None) -> 
     lake, settings = workspace.lake, workspace.settings
     known = sorted(set(lake.read("sessions", columns=["day"])["day"]))
     if not known:
-        raise NoSessionsError("No session was read yet; `memory run` reads them.")
+        raise NoSessionsError("No session has been read yet; `memory run` reads them.")
     last = last or known[-1]
     first = first or last - timedelta(days=SPAN_DAYS - 1)
     days = [day for day in known if first <= day <= last]

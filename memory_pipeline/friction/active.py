@@ -95,9 +95,9 @@ def why_none(workspace: Workspace, day: date | None = None) -> str:
     """The reason why no pattern is active, in one sentence: on the day, or on the newest day that was searched."""
     last = last_day_looked_at(workspace.lake)
     if last is None:
-        return "No day was searched yet: `memory run` does it."
+        return "No day has been searched yet; `memory run` does that."
     if day is not None and day not in workspace.lake.days("friction_clusters"):
-        return f"{day} was not searched yet: `memory run` does it."
+        return f"{day} has not been searched yet; `memory run` does that."
     days = lookback(day or last, workspace.settings.lookback_days)
     looked_at, needed = f"in the last {len(days)} days (to {day or last})", workspace.settings.friction_min_points
     points = points_in(workspace.lake, days)

@@ -241,7 +241,7 @@ def _pattern(key: tuple[str, ...], members: Sequence[Failure]) -> Pattern | None
     if (_NATURAL.search(newest.error) and not _cures(cure)) or (_PROTOCOL.search(newest.error) and not instead):
         return None
     if key[0] in ("option", "terminal") or instead:
-        asks_nobody = "; there is nobody to answer, so call it in a way that asks nothing"
+        asks_nobody = "; nobody can answer a prompt, so call it without one"
         see = asks_nobody if key[0] == "terminal" else f"; see `{head.split()[0]} --help` first"
         use = f"; use `{instead}`" if instead else see
         return Pattern(
@@ -258,9 +258,7 @@ def _pattern(key: tuple[str, ...], members: Sequence[Failure]) -> Pattern | None
     shown = _WHERE.sub("", newest.error)
     advice = next((told for cue, told in _ADVICE if cue.search(newest.error)), "")
     then = f"run `{clip(cure, 120)}` first" if cure else advice
-    line = f"`{head}` fails with “{clip(shown, 140)}”" + (
-        f": {then}." if then else "; look at what it asks for before."
-    )
+    line = f"`{head}` fails with “{clip(shown, 140)}”" + (f": {then}." if then else "; check what it requires first.")
     return Pattern(RECURRING_FAILURE, f"`{head}` fails with “{clip(shown, 90)}”", AGENTS_FILE, events, adds=line)
 
 
@@ -272,7 +270,7 @@ def _cures(cure: str | None) -> bool:
 _WHERE = deferred(r"^(?:\[[\w:-]+\] )?(?:[\w./-]+\.\w+:\d+(?::\d+)?:? )")
 """The position of an error, which varies."""
 _ADVICE = (
-    (re.compile("no matches found"), "quote globs and URLs that have `*`, `?` or `[` in them, for the shell is zsh"),
+    (re.compile("no matches found"), "quote globs and URLs that have `*`, `?` or `[` in them, as the shell is zsh"),
     (re.compile(r"\([a-z][\w-]+\)\s*$"), "write code that passes this rule from the start"),
 )
 """Advice for errors that have the same meaning everywhere."""

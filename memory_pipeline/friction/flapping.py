@@ -87,5 +87,5 @@ def _pattern(command: str, events: tuple[FrictionEvent, ...]) -> Pattern:
         f"`{command}` says now one thing, now another: {both}",
         AGENTS_FILE,
         events,
-        adds=f"`{command}` goes to and fro{where} between {both}: look at it first, and find what sets it.",
+        adds=f"`{command}` keeps changing{where} between {both}: look at it first, and find what sets it.",
     )

@@ -90,7 +90,7 @@ class Pattern:
         if self.adds:
             return f"Add to {place}: “{self.adds}”" + (f" ({self.note})" if self.note else "")
         if self.replaces:
-            return f"Take out of {place}: “{self.replaces}”"
+            return f"Remove from {place}: “{self.replaces}”"
         return f"{place}: {self.note}"
 
     def with_short_title(self) -> Pattern:

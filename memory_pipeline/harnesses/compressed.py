@@ -72,7 +72,7 @@ class _Decompressed(io.RawIOBase):
             try:
                 data = self._more(min(len(view), self._left))
             except self._zstd.ZstdError:
-                self.damage = "The compressed data is damaged from here on; what stands before it was read."
+                self.damage = "The compressed data is damaged from here on; the part before it was read."
             except EOFError:
                 break
         view[: len(data)] = data
@@ -95,7 +95,7 @@ class _Decompressed(io.RawIOBase):
             return self._frame.decompress(b"", most)
         chunk = self._file.read(_CHUNK)
         if not chunk:
-            self.damage = "The compressed file ends in the middle; what stands before that was read."
+            self.damage = "The compressed file ends in the middle; the part before that was read."
         return self._frame.decompress(chunk, most) if chunk else b""
 
     def close(self) -> None:

@@ -132,7 +132,7 @@ def audit(settings: Settings, path: Path) -> Audit:
         if reason := _junk_reason(line, [*lines[max(0, i - 1) : i], *lines[i + 1 : i + 2]]):
             line.findings.append(Finding(JUNK, reason))
         if transcripts.count and not line.said and not line.proposal_id:
-            line.findings.append(Finding(UNSOURCED, "no session that was read says it"))
+            line.findings.append(Finding(UNSOURCED, "no session says it"))
     lines = _with_secrets(lines, secrets)
     for line in lines:
         line.findings.sort(key=lambda finding: KINDS.index(finding.kind))

@@ -255,9 +255,8 @@ def _holder(path: Path) -> int | None:
 def _stray_files(settings: Settings) -> Iterator[Finding]:
     """Findings on files left by killed processes."""
     if leftovers := find_temporary_files(settings.workspace, but_in=settings.dagster_home):
-        said = (
-            f"{len(leftovers)} of killed processes, older than {TEMPORARY_FILE_SECONDS / 3600:.0f} h: {leftovers[0]} …"
-        )
+        age = f"older than {TEMPORARY_FILE_SECONDS / 3600:.0f} h"
+        said = f"{len(leftovers)} left by killed processes, {age}: {leftovers[0]} …"
         remove = partial(remove_temporary_files, settings.workspace, but_in=settings.dagster_home)
         yield _warning("temporary files", said, "memory run", remove)
     try:
@@ -291,7 +290,7 @@ def _vectors(workspace: Workspace) -> Iterator[Finding]:
         named = (part for part in problem.split("`")[1::2] if part.startswith("memory "))
         yield _problem("index", problem, next(named, "memory admin index rebuild"))
     if not problems:
-        yield _ok("index", f"every row has its point, with vectors of {workspace.settings.embedding_model}")
+        yield _ok("index", f"every row is indexed, with vectors of {workspace.settings.embedding_model}")
 
 
 def _models(settings: Settings) -> Iterator[Finding]:

@@ -67,7 +67,7 @@ def _systemd(home: Path, command: tuple[str, ...], variables: dict[str, str]) ->
     config = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
     environment = "\n".join(f"Environment={_quoted(f'{name}={value}')}" for name, value in variables.items())
     content = f"""\
-# Written by `memory admin service install`; `memory admin service uninstall` takes it away.
+# Written by `memory admin service install`; `memory admin service uninstall` removes it.
 [Unit]
 Description=Memory from the transcripts of coding agents: Dagster's UI, sensors and schedules
 

@@ -39,7 +39,7 @@ def refresh_agents(settings: Settings) -> list[str]:
     except FileNotFoundError:
         return []
     except Exception as error:
-        return [f"What connected agents are shown was not brought up to date: {error}"]
+        return [f"The lines of connected agents were not updated: {error}"]
 
 
 def write_hints(settings: Settings, lake: Lake) -> None:

@@ -56,7 +56,7 @@ def invalid(workspace: Workspace, log: ProposalLog, approvals: Mapping[str, str]
     for proposal_id, row in rows.items():
         text = approvals[proposal_id]
         if not one_line(text):
-            found[proposal_id] = "nothing that can be seen is left of its text"
+            found[proposal_id] = "none of its text is visible"
             continue
         if fix := fixes.get(proposal_id):
             reason = _invalid_fix_reason(workspace, fix, row, text, known)
@@ -89,7 +89,7 @@ def _known_reason(row: ProposalState, text: str, known: Known, over: str = "") -
         # an edited text is refused only if it is equal: the user has seen it
         same = said == wanted or (text == row["text"] and is_same(text, line.text, EQUAL))
         if same and line.proposal_id not in replaced:
-            return f"MEMORY.md says it already, in line {line.line_number}"
+            return f"MEMORY.md already says this, in line {line.line_number}"
     return None
 
 
@@ -99,7 +99,7 @@ def _contradiction_reason(row: ProposalState, text: str, newer: list[ProposalSta
         named = row["proposal_id"] in (other["supersedes"] or [])
         reaches = may_end(other["projects"], row["projects"])
         if named or (later and reaches and replaces(other["text"], text)):
-            return f"MEMORY.md says what was said later ({other['proposal_id']}): {other['text']}"
+            return f"MEMORY.md has a later statement ({other['proposal_id']}): {other['text']}"
     return None
 
 
@@ -131,7 +131,7 @@ def _without_evidence(workspace: Workspace, rows: Mapping[str, ProposalState]) -
         said = {span["message_id"] for span in row["evidence"] or []}
         seen = [flags[s] or [] for s in row["sources"] if s in flags]
         if row["day"] in kept and said and not said & alive:
-            found[proposal_id] = "what was said was taken back, made private or is gone"
+            found[proposal_id] = "its source was withdrawn, made private or deleted"
         elif seen and all(ENDED in f for f in seen):
-            found[proposal_id] = "what was said later ended it"
+            found[proposal_id] = "a later statement ended it"
     return found

@@ -22,7 +22,7 @@ from memory_pipeline.proposals.events import (
 )
 from memory_pipeline.workspace.workspace import Workspace
 
-WHY_AGAIN = "the fix that it had given way to is withdrawn"
+WHY_AGAIN = "the fix that replaced it was withdrawn"
 _ENDED = re.compile(r"ended on (\d{4}-\d{2}-\d{2})")
 
 
@@ -42,7 +42,7 @@ def withdrawals(workspace: Workspace, log: ProposalLog) -> list[Decision]:
     for pattern_id, own in of_pattern.items():
         pattern = the_pattern(own, looked_at, workspace.settings.lookback_days)
         if pattern.ended_on is not None:
-            reason = f"its pattern ended on {pattern.ended_on}: nothing of it happened after {pattern.last_day}"
+            reason = f"its pattern ended on {pattern.ended_on}; it last happened on {pattern.last_day}"
             made.append(Decision(pattern_id, WITHDRAWN, FRICTION_SURFACE, waiting[pattern_id]["text"], reason=reason))
     return made
 

@@ -77,7 +77,7 @@ def _found(settings: Settings, lake: Lake, identifier: str) -> dict[str, Any]:
         row = _fetch_one(connection, f'SELECT * FROM "{table}" WHERE proposal_id = ?', identifier)
     if row is None:
         raise NoSuchLineError(
-            f"There is no {identifier} in {TABLE_OF[identifier[0]][0]}; `memory sql` can look for it."
+            f"There is no {identifier} in {TABLE_OF[identifier[0]][0]}; `memory search` and `memory review` print ids."
         )
     again = _supporting_observations(connection, identifier)
     spans = [*_spans(connection, row), *_spans(connection, {"sources": again})]

@@ -69,7 +69,7 @@ class Reading:
                     self.transcript.problems.append(Problem(line, reason))
             session = self.reader.finish()
         if not session.messages and not (session.part and session.part.base):  # it may revert messages of others
-            raise NotASessionError(f"It is a {name} file, but nobody says anything in it.")
+            raise NotASessionError(f"It is a {name} file, but has no messages.")
         return session
 
     def can_go_on(self) -> bool:

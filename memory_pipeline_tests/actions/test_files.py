@@ -88,7 +88,7 @@ def test_a_live_pattern_with_a_cure_is_found_by_its_error(settings: Settings) ->
 @pytest.mark.parametrize(
     "other",
     [
-        {"adds": f"`make fire` fails with “{ERROR}”; look at what it asks for before."},
+        {"adds": f"`make fire` fails with “{ERROR}”; check what it requires first."},
         {"kind": "repeated_correction"},
         {"ended_on": DAY},
         {"projects": ["shed"]},

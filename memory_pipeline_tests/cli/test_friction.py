@@ -210,8 +210,8 @@ def test_what_was_said_is_clipped_and_whole_in_json(lake: Lake) -> None:
 
 
 def test_where_there_is_nothing_one_sentence_says_why(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert shown() == ["No day was searched yet: `memory run` does it."]
-    assert shown("--ended") == ["No day was searched yet: `memory run` does it."]
+    assert shown() == ["No day has been searched yet; `memory run` does that."]
+    assert shown("--ended") == ["No day has been searched yet; `memory run` does that."]
     lake.replace("friction_clusters", lake.read("friction_clusters"), [DAY])
     few = "Not enough yet: 12 of 100 indexed texts in the last 7 days (to 2025-03-05)."
     say(lake, "s1", *["user: Hello."] * 12)
@@ -289,7 +289,7 @@ def test_status_tells_how_many_live_and_which_is_the_worst(patterns: Lake, title
 def test_status_says_why_there_is_none(lake: Lake) -> None:
     lines = CliRunner().invoke(app, ["status"]).stdout.splitlines()
     assert [line.split(maxsplit=1)[1] for line in lines if line.startswith("friction ")] == [
-        "No day was searched yet: `memory run` does it."
+        "No day has been searched yet; `memory run` does that."
     ]
 
 
@@ -300,5 +300,5 @@ def test_the_summary_of_a_run_tells_what_lived_on_its_last_day(patterns: Lake) -
     assert [p["id"] for p in summed_up(settings)["friction"]] == ["f-20250308-009", U, N]
     assert summed_up(settings, day_after(-30)) == {
         "friction": [],
-        "no_friction": "2025-02-03 was not searched yet: `memory run` does it.",
+        "no_friction": "2025-02-03 has not been searched yet; `memory run` does that.",
     }

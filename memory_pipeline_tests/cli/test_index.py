@@ -97,7 +97,7 @@ def test_a_workspace_without_an_index_says_what_to_do(
 ) -> None:
     settings, _ = new_workspace(tmp_path)
     monkeypatch.setattr(command, "active_settings", lambda: settings)
-    assert call().count("nothing is indexed yet: `memory run` does it") == 2
+    assert call().count("nothing is indexed yet; `memory run` indexes it") == 2
 
 
 def test_passages_that_the_index_lost_are_told_and_made_again(opened: Workspace, encoder: FakeEncoder) -> None:

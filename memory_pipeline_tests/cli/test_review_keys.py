@@ -319,7 +319,7 @@ def test_what_was_shown_is_on_record(home: Path) -> None:
 def test_a_line_that_must_not_be_promoted_is_told_with_the_reason(home: Path) -> None:
     (home / ".memory-pipeline" / "MEMORY.md").write_text(f"# Memory\n\n## Hard Rules\n\n- {LINES[0]}\n", "utf-8")
     shown = decided(home, "all")
-    assert f"{IDS[0]} is not promoted: MEMORY.md says it already, in line 5" in shown
+    assert f"{IDS[0]} is not promoted: MEMORY.md already says this, in line 5" in shown
     assert "0 approved, 0 rejected, 1 invalid, 2 pending." in shown
     assert states(home) == ["invalid", "pending", "pending"]
 
@@ -329,7 +329,7 @@ def test_by_option_too(home: Path) -> None:
     told = memory_json(home, "review", "--approve", IDS[0], "--approve", IDS[1])
     assert told["decided"] == {IDS[0]: "invalid", IDS[1]: "approved"}
     assert told["promoted"] == [IDS[1]]
-    assert told["invalid"] == {IDS[0]: "MEMORY.md says it already, in line 5"}
+    assert told["invalid"] == {IDS[0]: "MEMORY.md already says this, in line 5"}
 
 
 def test_a_narrow_window_is_filled_and_not_exceeded(home: Path) -> None:

@@ -309,7 +309,7 @@ def test_a_server_with_too_little_context_is_not_asked(
         (["--yes"], 2, "--yes needs --model NAME"),
         (["--yes", "--model", "chatgpt"], 2, "--model 'chatgpt': expected provider:model"),
         (["--yes", "--model", "codex"], 1, "codex is not on PATH; install it first."),
-        (["--yes", "--model", "no-such-program -p"], 1, "that is not there or may not be run"),
+        (["--yes", "--model", "no-such-program -p"], 1, "that does not exist or cannot be run"),
     ],
 )
 def test_a_wrong_call_is_one_sentence(args: list[str], code: int, said: str, folder: Path, file: Path) -> None:

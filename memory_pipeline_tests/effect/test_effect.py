@@ -185,7 +185,7 @@ def test_the_command(opened: Workspace) -> None:
 
 
 def test_bad_calls(tmp_path: Path) -> None:
-    assert run() == (FAILED, "", "No session was read yet; `memory run` reads them.\n")
+    assert run() == (FAILED, "", "No session has been read yet; `memory run` reads them.\n")
     code, _, error = run("--from", "2025-03-09", "--to", "2025-03-01")
     assert (code, "no day lies between them" in error) == (MISUSED, True)
     code, _, error = run("--from", "yesterday")

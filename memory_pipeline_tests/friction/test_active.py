@@ -101,14 +101,14 @@ def points(lake: Lake, number: int, day: date = DAY) -> None:
 def test_why_there_is_none(work: Workspace) -> None:
     lake = work.lake
     assert last_day_looked_at(lake) is None
-    assert why_none(work) == "No day was searched yet: `memory run` does it."
+    assert why_none(work) == "No day has been searched yet; `memory run` does that."
     points(lake, 12)
     look(lake, 1)
     assert why_none(work) == "Not enough yet: 12 of 100 indexed texts in the last 7 days (to 2025-03-06)."
     put(lake, "observations", *(observation(f"Line {n}.", day=day_after(1)) for n in range(88)))
     assert why_none(work) == "Nothing recurs in the last 7 days (to 2025-03-06)."
     assert why_none(work, DAY) == "Not enough yet: 12 of 100 indexed texts in the last 7 days (to 2025-03-05)."
-    assert why_none(work, day_after(2)) == "2025-03-07 was not searched yet: `memory run` does it."
+    assert why_none(work, day_after(2)) == "2025-03-07 has not been searched yet; `memory run` does that."
 
 
 def test_points_outside_of_the_lookback_do_not_count(work: Workspace) -> None:

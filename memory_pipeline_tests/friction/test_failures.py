@@ -134,7 +134,7 @@ def test_a_conflict_that_a_script_solves_each_time_is_a_failure_with_its_cure() 
 )
 def test_what_asks_somebody_where_nobody_is_is_misuse(command: str, error: str) -> None:
     pattern = only(failing(run(command, error), run(command, error)))
-    assert pattern.kind == "tool_misuse" and "asks nothing" in (pattern.adds or "")
+    assert pattern.kind == "tool_misuse" and "call it without one" in (pattern.adds or "")
 
 
 def test_a_failure_without_a_cure_says_what_fails() -> None:

@@ -26,7 +26,7 @@ def test_an_answer_that_comes_back_after_another_is_drift(command: str) -> None:
     (pattern,) = found(check(command, "a"), check(command, "b"), check(command, "a"))
     assert (pattern.kind, pattern.sessions, len(pattern.members)) == ("configuration_drift", 3, 3)
     assert pattern.title == f"`{command}` says now one thing, now another: “b” and “a”"
-    assert f"`{command}` goes to and fro in project: kiln" in (pattern.adds or "")
+    assert f"`{command}` keeps changing in project: kiln" in (pattern.adds or "")
 
 
 @each(

@@ -48,7 +48,7 @@ def test_occurrences_by_week_begin_on_mondays() -> None:
         ({"adds": "Use uv."}, "Add to AGENTS.md: “Use uv.” (do it)"),
         ({"adds": "Use uv.", "section": "Hard Rules", "note": ""}, "Add to AGENTS.md, Hard Rules: “Use uv.”"),
         ({"adds": "Use uv.", "replaces": "Use pip."}, "In AGENTS.md, replace “Use pip.” with “Use uv.”"),
-        ({"replaces": "Use pip."}, "Take out of AGENTS.md: “Use pip.”"),
+        ({"replaces": "Use pip."}, "Remove from AGENTS.md: “Use pip.”"),
         ({}, "AGENTS.md: do it"),
     ],
 )

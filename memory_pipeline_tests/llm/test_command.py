@@ -143,8 +143,8 @@ def test_a_key_that_a_program_prints_is_in_no_message(program: Path, monkeypatch
 @each(
     ("command", "said"),
     [
-        ("no-such-program -p", "names a program, 'no-such-program', that is not there or may not be run"),
-        ("/no/such/program -p", "that is not there or may not be run"),
+        ("no-such-program -p", "names a program, 'no-such-program', that does not exist or cannot be run"),
+        ("/no/such/program -p", "that does not exist or cannot be run"),
         ("'unbalanced -p", "cannot be read: No closing quotation"),
     ],
 )
@@ -154,7 +154,7 @@ def test_a_program_that_is_not_there(command: str, said: str) -> None:
     assert str(caught.value).startswith("OBSERVER_MODEL=")
 
 
-@each(("mode", "said"), [(0o644, "may not be run"), (0o755, "cannot be started: Exec format error")])
+@each(("mode", "said"), [(0o644, "cannot be run"), (0o755, "cannot be started: Exec format error")])
 def test_a_file_that_is_no_program(tmp_path: Path, mode: int, said: str) -> None:
     path = tmp_path / "ask"
     path.write_text("just text")

@@ -88,7 +88,7 @@ def test_what_became_of_each_proposal_is_what_that_version_said(old: Settings) -
     assert ProposalIntegrity.from_lake(lake, old.memory_file).judge().passed
     reasons = dict(log.events("reoffered").select("proposal_id", "reason").iter_rows())
     assert reasons == {
-        "p-20250305-008": "the fix that it had given way to is withdrawn",
+        "p-20250305-008": "the fix that replaced it was withdrawn",
         "p-20250306-012": "it is known to have been shown on 2 days",
     }
     (trusted,) = log.events("would_promote")["reason"]

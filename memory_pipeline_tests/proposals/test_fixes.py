@@ -344,7 +344,7 @@ def test_a_line_that_memory_says_by_now_is_not_added(rule: Work) -> None:
     rule.run()
     rule.memory.write_text(f"## Hard Rules\n- {RULE}\n")
     rule.mark(ONE, "x")
-    assert rule.run().invalid == {ONE: "MEMORY.md says it already, in line 2"}
+    assert rule.run().invalid == {ONE: "MEMORY.md already says this, in line 2"}
     assert rule.remembered().count(RULE) == 1
 
 

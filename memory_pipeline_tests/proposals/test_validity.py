@@ -38,7 +38,7 @@ def test_with_nothing_against_it_it_is_promoted(story: Story) -> None:
 @pytest.mark.parametrize("line", ["Use uv for Python", "(2025-01-01) use uv for Python.", "For python use uv!"])
 def test_what_memory_says_already_is_not_said_twice(story: Story, line: str) -> None:
     before = remember(story, "Be kind", line)
-    assert approve(story) == "MEMORY.md says it already, in line 5"
+    assert approve(story) == "MEMORY.md already says this, in line 5"
     assert story.memory.read_bytes() == before
     assert story.status()[UV] == INVALID
     assert events(story.lake, "promoted").height == 0
@@ -49,9 +49,9 @@ def test_the_reason_is_kept_and_told_in_the_log(story: Story) -> None:
     story.mark(UV, "x")
     settled = story.run()
     assert settled.approved == []
-    assert settled.invalid == {UV: "MEMORY.md says it already, in line 4"}
-    assert events(story.lake, "decided")["reason"].to_list() == ["MEMORY.md says it already, in line 4"]
-    assert f"invalid `{UV}` Use uv for Python. (MEMORY.md says it already" in story.settings.daily_log(
+    assert settled.invalid == {UV: "MEMORY.md already says this, in line 4"}
+    assert events(story.lake, "decided")["reason"].to_list() == ["MEMORY.md already says this, in line 4"]
+    assert f"invalid `{UV}` Use uv for Python. (MEMORY.md already says this" in story.settings.daily_log(
         NOW.date()
     ).read_text("utf-8")
     assert UV not in story.shown()
@@ -74,19 +74,19 @@ def test_words_that_were_taken_back_are_not_remembered(story: Story) -> None:
     frame = story.lake.read("messages")
     assert approve(story, FRIDAY) is None  # said in the same message
     story.lake.replace("messages", frame.filter(frame["message_id"] != message["message_id"]), [message["day"]])
-    assert approve(story) == "what was said was taken back, made private or is gone"
+    assert approve(story) == "its source was withdrawn, made private or deleted"
 
 
 def test_a_message_that_was_voided_was_taken_back(story: Story) -> None:
     say(story.lake, "s1", "user: Use uv for Python.")
     frame = story.lake.read("messages")
     story.lake.replace("messages", frame.with_columns(voided=True), [frame["day"][0]])
-    assert approve(story) == "what was said was taken back, made private or is gone"
+    assert approve(story) == "its source was withdrawn, made private or deleted"
 
 
 def test_what_was_ended_later_is_not_remembered(story: Story) -> None:
     put(story.lake, "observations", observation(TEXTS[UV], flags=["ended"]), observation(TEXTS[FRIDAY]))
-    assert approve(story) == "what was said later ended it"
+    assert approve(story) == "a later statement ended it"
     assert approve(story, FRIDAY) is None
 
 
@@ -96,7 +96,7 @@ def test_a_newer_line_that_says_the_contrary_wins(story: Story) -> None:
     put(story.lake, "events", decision(new["proposal_id"], text=new["text"]))
     reconcile(Workspace(story.settings, story.lake), NOW)
     assert approve(story, "p-20250305-007") == (
-        f"MEMORY.md says what was said later ({new['proposal_id']}): Use poetry instead of uv."
+        f"MEMORY.md has a later statement ({new['proposal_id']}): Use poetry instead of uv."
     )
 
 
@@ -104,6 +104,6 @@ def test_a_text_of_hidden_characters_is_no_line(story: Story) -> None:
     story.mark(UV, "x")
     story.edit(TEXTS[UV], "\u200b\u2060")
     story.run()
-    assert story.settled.invalid == {UV: "nothing that can be seen is left of its text"}
+    assert story.settled.invalid == {UV: "none of its text is visible"}
     reconcile(Workspace(story.settings, story.lake), NOW)
     assert not story.memory.exists()

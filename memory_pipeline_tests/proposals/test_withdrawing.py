@@ -32,7 +32,7 @@ def test_it_is_withdrawn_when_its_pattern_is_closed_and_named_for_a_week(tmp_pat
     assert work.run().withdrawn == {}
     put(work.lake, "friction_clusters", over(slow))
     settled = work.run()
-    assert settled.withdrawn == {ONE: f"its pattern ended on {ENDED}: nothing of it happened after {DAY}"}
+    assert settled.withdrawn == {ONE: f"its pattern ended on {ENDED}; it last happened on {DAY}"}
     assert (settled.expired, work.status()) == ([], {ONE: WITHDRAWN})
     assert NOTICE in work.text() and f"- [ ] `{ONE}`" not in work.text()
     before = bytes_of(tmp_path)
@@ -95,7 +95,7 @@ def test_what_had_given_way_to_it_is_offered_again_once(tmp_path: Path) -> None:
     assert work.run().came_back == []
     assert work.status()[OWN] == PENDING
     told = [e["detail"] for e in history(work.workspace, OWN) if e["event"] == "offered again"]
-    assert told == ["the fix that it had given way to is withdrawn"]
+    assert told == ["the fix that replaced it was withdrawn"]
     work.mark(OWN, "x")
     assert work.run().approved == [OWN]
     assert RULE in work.remembered()

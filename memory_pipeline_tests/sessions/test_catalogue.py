@@ -260,10 +260,10 @@ BAD = [
     (b'{"a":' * 5_000, "It is not JSON."),
     (b'{"name": "a package"}', "It is JSON, but not a session of a known coding agent."),
     (b"[1, 2]", "It is JSON, but not a session of a known coding agent."),
-    (GEMINI, "It is a gemini file, but nobody says anything in it."),
+    (GEMINI, "It is a gemini file, but has no messages."),
     (
         b'{"type":"session","version":3,"id":"x","timestamp":"2025-03-05T09:00:00Z","cwd":"/"}\n',
-        "It is a pi file, but nobody says anything in it.",
+        "It is a pi file, but has no messages.",
     ),
 ]
 

@@ -147,9 +147,13 @@ def test_the_words_of_a_command_are_the_users() -> None:
         pytest.param(b'{"name": "package", "version": "1.0"}', "known coding agent", id="one line of another program"),
         pytest.param(b'{\n  "name": "package"\n}\n', "known coding agent", id="many lines of another program"),
         pytest.param(b"[1, 2]", "known coding agent", id="a list"),
-        pytest.param(b'{"sessionId":"s","projectHash":"p","messages":[]}', "nobody says", id="Gemini on one line"),
-        pytest.param(b'{\n"sessionId":"s",\n"projectHash":"p"\n}', "nobody says", id="Gemini on many lines"),
-        pytest.param(b'{"type":"session","id":"s","timestamp":"x"}', "nobody says", id="a header and nothing else"),
+        pytest.param(
+            b'{"sessionId":"s","projectHash":"p","messages":[]}', "but has no messages", id="Gemini on one line"
+        ),
+        pytest.param(b'{\n"sessionId":"s",\n"projectHash":"p"\n}', "but has no messages", id="Gemini on many lines"),
+        pytest.param(
+            b'{"type":"session","id":"s","timestamp":"x"}', "but has no messages", id="a header and nothing else"
+        ),
     ],
 )
 def test_other_files_are_refused_with_one_sentence(tmp_path: Path, content: bytes, reason: str) -> None:

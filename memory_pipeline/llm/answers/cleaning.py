@@ -63,7 +63,7 @@ def without_thinking(text: str) -> tuple[str, str | None]:
         return text[closed[-1] :], None
     opened = _OPENS.search(text, 0, begin)
     if opened:
-        return text[: opened.start()] + text[begin:], "the thinking is never closed"
+        return text[: opened.start()] + text[begin:], "the thinking is not closed"
     return text, None
 
 

@@ -118,7 +118,7 @@ class CommandBackend:
     def _program(self, name: str) -> str:
         found = shutil.which(name)
         if not found:
-            raise self._misconfigured(f"names a program, {name!r}, that is not there or may not be run")
+            raise self._misconfigured(f"names a program, {name!r}, that does not exist or cannot be run")
         return str(Path(found).absolute())
 
     def _check(self, arguments: list[str]) -> None:

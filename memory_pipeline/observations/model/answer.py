@@ -84,7 +84,7 @@ def parse_answer(text: str) -> ParsedAnswer:
         words += "\n"  # the line in which the loop was cut off is complete
     answer = _from_json(words, problems) or _from_tags(words, problems)
     if has_loops:
-        return _with_problems(replace(answer, form="degenerate"), ["the answer says the same again and again"])
+        return _with_problems(replace(answer, form="degenerate"), ["the answer repeats itself"])
     return answer
 
 
@@ -96,14 +96,14 @@ def _from_json(text: str, problems: Sequence[str]) -> ParsedAnswer | None:
             form = AnswerForm.model_validate(value, context=counts)
         except ValidationError:
             if is_damaged:
-                return _with_problems(ParsedAnswer(form="empty"), ["the JSON is cut or damaged"])
+                return _with_problems(ParsedAnswer(form="empty"), ["the JSON is truncated or damaged"])
             continue
         segments, is_full = _deduplicated([*map(_segment_of, form.segments)])
         answer = _answer_without_segments(form.current_task, form.suggested_response, form.used, form.ended)
         if is_refusal(" ".join(filter(None, (s.narrative for s in segments)))) and not any(s.facts for s in segments):
             return _with_problems(replace(answer, form="refusal"), ["the model declines to answer"])
         found = [
-            *(["the JSON is cut or damaged"] if is_damaged else _left_out_problems(counts["left_out"])),
+            *(["the JSON is truncated or damaged"] if is_damaged else _left_out_problems(counts["left_out"])),
             *_missing_priorities(counts["unmarked"], segments),
             *(["only the first 200 facts are kept"] if is_full else []),
         ]
@@ -143,7 +143,7 @@ def _from_tags(text: str, problems: Sequence[str]) -> ParsedAnswer:
         form = "segments" if "segment" in tagged.seen or inside.segments[0].narrative else "flat"
         return _list_answer(answer, inside, form, [*problems, *_unclosed(text, tagged, inside)])
     if outside.count:
-        why = "the facts stand outside of the tags" if tagged.seen else "there are no tags"
+        why = "the facts are outside the tags" if tagged.seen else "there are no tags"
         return _list_answer(answer, outside, "lines", [why, *problems])
     return _raw(text, tagged, answer, problems)
 

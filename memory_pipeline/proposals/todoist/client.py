@@ -177,13 +177,14 @@ class Todoist:
                 response = error.response
             except httpx.HTTPError as error:
                 raise TodoistBusyError(
-                    f"Todoist did not answer ({type(error).__name__}); it is asked again later."
+                    f"Todoist did not answer ({type(error).__name__}); the next synchronization tries again."
                 ) from None
             except Exception as error:  # the library has no exception for an unreadable answer
                 raise TodoistBusyError(f"Todoist's answer cannot be read ({type(error).__name__}).") from None
             wait = self._judge(response)
             if wait > self._patience:
-                raise TodoistBusyError(f"Todoist asks to wait {wait:.0f} seconds (429); it is asked again later.", wait)
+                told = f"Todoist asks to wait {wait:.0f} seconds (429); a later synchronization tries again."
+                raise TodoistBusyError(told, wait)
             self._patience -= wait
             time.sleep(wait)
 
@@ -201,7 +202,7 @@ class Todoist:
                 f"Integrations, Developer.{self._error_message(response)}"
             )
         if status >= 500:
-            raise TodoistBusyError(f"Todoist is out of order ({status}); it is asked again later.")
+            raise TodoistBusyError(f"Todoist is unavailable ({status}); the next synchronization tries again.")
         raise TodoistRefusedError(f"Todoist refused {asked} ({status}).{self._error_message(response)}")
 
     def _error_message(self, response: httpx.Response) -> str:

@@ -76,7 +76,7 @@ def sync(workspace: Workspace, todoist: Todoist, now: datetime) -> Reviewed:
         with FileLock(workspace.settings.backups / "todoist.lock", timeout=LOCK_SECONDS):
             return _pass(workspace, todoist, now)
     except Timeout:
-        raise TodoistBusyError("Another pass over the tasks in Todoist is still under way.") from None
+        raise TodoistBusyError("Another synchronization with Todoist is still running.") from None
 
 
 def _pass(workspace: Workspace, todoist: Todoist, now: datetime) -> Reviewed:

@@ -104,7 +104,7 @@ def test_a_line_again_and_again_is_kept_once(times: int) -> None:
     assert without_loops(text) == (f"<observations>\n{RULE}{RAN}", True)
     answer = parse_answer(text)
     assert (answer.form, answer.parsed) == ("degenerate", False)
-    assert answer.problem == "The answer says the same again and again."
+    assert answer.problem == "The answer repeats itself."
     assert facts_of(answer) == ["Never push to main.", "The agent ran the tests again and they failed."]
 
 

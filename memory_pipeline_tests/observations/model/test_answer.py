@@ -277,11 +277,11 @@ It works.
     ),
     "thinking that was never closed": Case(
         "<think>\nFirst I list\n* 🔴 a draft of it\n<observations>\n* 🔴 Never push to main.\n</observations>",
-        ParsedAnswer(flat(fact("Never push to main.", "high")), form="flat", problem="The thinking is never closed."),
+        ParsedAnswer(flat(fact("Never push to main.", "high")), form="flat", problem="The thinking is not closed."),
     ),
     "nothing but thinking": Case(
         "<think>\nFirst I list\n* 🔴 a draft of it",
-        ParsedAnswer(problem="The answer is empty; the thinking is never closed."),
+        ParsedAnswer(problem="The answer is empty; the thinking is not closed."),
     ),
     "JSON": Case(
         'Here it is:\n```json\n{"observations": [{"priority": "high", "kind": "rule", "time": "14:03",'
@@ -305,7 +305,7 @@ It works.
     ),
     "JSON that was cut": Case(
         '{"observations": [{"priority": "high", "text": "Never use npm"}, {"priority": "low", "text": "Use',
-        ParsedAnswer(flat(fact("Never use npm", "high")), form="flat", problem="The JSON is cut or damaged."),
+        ParsedAnswer(flat(fact("Never use npm", "high")), form="flat", problem="The JSON is truncated or damaged."),
     ),
     "prose": Case(
         "Here is a summary of the session.\n\n"
@@ -333,7 +333,7 @@ It works.
         ParsedAnswer(
             flat(fact("Never push to main", "high", "statement", "10:00")),
             form="lines",
-            problem="The facts stand outside of the tags.",
+            problem="The facts are outside the tags.",
         ),
     ),
     "a segment without facts": Case(

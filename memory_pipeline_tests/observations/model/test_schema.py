@@ -211,7 +211,7 @@ def test_an_answer_that_was_cut_keeps_what_was_whole() -> None:
         if facts(answer):
             first = answer.segments[0]
             assert (first.title, first.first, first.last) == ("Deploying parcels", 1, 9), at
-            assert answer.problem == "The JSON is cut or damaged.", at
+            assert answer.problem == "The JSON is truncated or damaged.", at
         else:
             assert answer.form in ("empty", "segments"), at  # not even as raw text
 
@@ -219,7 +219,7 @@ def test_an_answer_that_was_cut_keeps_what_was_whole() -> None:
 def test_of_json_that_is_damaged_in_the_middle_the_part_before_is_kept() -> None:
     answer = parse_answer(json.dumps(ANSWER).replace('"title": "The worker",', '"title": The worker,'))
     assert facts(answer) == facts(parse_answer(TAGGED))[:2]
-    assert (answer.parsed, answer.problem) == (False, "The JSON is cut or damaged.")
+    assert (answer.parsed, answer.problem) == (False, "The JSON is truncated or damaged.")
 
 
 ESCAPED = r"half \ud83d of it, \u0000 nothing, \u001b[31mred\u001b[0m, \u200bhidden and whole \ud83d\ude00"

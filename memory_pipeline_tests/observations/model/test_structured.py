@@ -186,7 +186,7 @@ def test_an_answer_that_was_cut_is_asked_for_again_and_keeps_its_whole_facts(tmp
     assert "Your last answer to this could not be used" in work.asked[1].prompt
     assert work.lake.read("observations")["text"].to_list() == [RULE]
     (segment,) = work.lake.read("segments").to_dicts()
-    assert (segment["parsed"], segment["problem"]) == (False, "The JSON is cut or damaged.")
+    assert (segment["parsed"], segment["problem"]) == (False, "The JSON is truncated or damaged.")
 
 
 def test_estimates_find_what_was_answered_in_either_form(tmp_path: Path) -> None:
