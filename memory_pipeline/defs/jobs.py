@@ -12,7 +12,7 @@ from memory_pipeline.defs.pruning import prune
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, TABLE_OF, WEEK
 from memory_pipeline.operations.retention import retire
 from memory_pipeline.proposals.todoist.client import TodoistBusyError, TodoistRefusedError, open_todoist
-from memory_pipeline.proposals.todoist.review import Reviewed, sync
+from memory_pipeline.proposals.todoist.review import sync
 from memory_pipeline.reflections.stage import ReflectionsStage, why_not_reflected
 from memory_pipeline.workspace.daily_log.archive import archive_logs
 from memory_pipeline.workspace.workspace import Workspace
@@ -80,11 +80,7 @@ def sync_todoist(context: dg.OpExecutionContext, opened: Workspace) -> None:
     except (TodoistBusyError, TodoistRefusedError) as error:
         raise dg.Failure(str(error), allow_retries=False) from None
     context.add_output_metadata({name: len(ids) for name, ids in vars(done).items()})
-    context.log.info(_summary(done))
-
-
-def _summary(done: Reviewed) -> str:
-    return "; ".join(f"{name}: {', '.join(ids) or 'none'}" for name, ids in vars(done).items())
+    context.log.info("; ".join(f"{name}: {', '.join(ids) or 'none'}" for name, ids in vars(done).items()))
 
 
 def archive_daily_logs(context: dg.OpExecutionContext, opened: Workspace) -> None:

@@ -154,6 +154,10 @@ def _status(placement: Placement, is_on: bool = True) -> dg.DefaultSensorStatus:
 def sensors(settings: Settings, placement: Placement = OURS) -> list[dg.SensorDefinition]:
     """All sensors; the one for Todoist is off unless it is switched on."""
 
+    def failures(job: str, tags: dict[str, str], context: dg.SensorEvaluationContext) -> int:
+        filters = dg.RunsFilter(job_name=placement.name(job), tags=tags, statuses=[dg.DagsterRunStatus.FAILURE])
+        return context.instance.get_runs_count(filters)
+
     @dg.sensor(
         name=placement.name("reflect_early"),
         job_name=placement.name(REFLECT_JOB),
@@ -185,10 +189,7 @@ def sensors(settings: Settings, placement: Placement = OURS) -> list[dg.SensorDe
         if shown.exists() and shown.read_bytes() == data:
             return dg.SkipReason("REVIEW.md is unchanged.")
         saved = f"{hashlib.sha256(data).hexdigest()}:{path.stat().st_mtime_ns}"
-        filters = dg.RunsFilter(
-            job_name=placement.name(REVIEW_JOB), tags={SAVED_TAG: saved}, statuses=[dg.DagsterRunStatus.FAILURE]
-        )
-        failed = context.instance.get_runs_count(filters)
+        failed = failures(REVIEW_JOB, {SAVED_TAG: saved}, context)
         if failed >= MAX_ATTEMPTS:
             return dg.SkipReason(f"{failed} runs failed for this REVIEW.md; check their logs, then save it again.")
         request = dg.RunRequest(run_key=f"review:{saved}:{failed}", tags={SAVED_TAG: saved})
@@ -221,10 +222,7 @@ def sensors(settings: Settings, placement: Placement = OURS) -> list[dg.SensorDe
         if not due:
             return dg.SkipReason("Every proposal in review has a task, and none of them was decided.")
         work = f"{hashlib.sha256(' '.join(due).encode()).hexdigest()[:16]}:{now:%Y-%m-%dT%H}"
-        filters = dg.RunsFilter(
-            job_name=placement.name(TODOIST_JOB), tags={WORK_TAG: work}, statuses=[dg.DagsterRunStatus.FAILURE]
-        )
-        failed = context.instance.get_runs_count(filters)
+        failed = failures(TODOIST_JOB, {WORK_TAG: work}, context)
         if failed >= MAX_ATTEMPTS:
             return dg.SkipReason(
                 f"{failed} runs failed in this hour; check their logs. The sensor tries again in the next hour."

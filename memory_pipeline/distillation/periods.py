@@ -77,7 +77,7 @@ class Period:
         if self.level == WEEK:
             return [Period(DAY, day) for day in self.days]
         month = lookback(self.last, self.last.day)
-        return [Period(WEEK, day) for day in month if is_end_of_week(day)]
+        return [Period(WEEK, day) for day in month if day.isoweekday() == DAYS_OF_WEEK]
 
 
 def periods_of(level: int, days: Iterable[date], newest: date = date.max) -> list[Period]:
@@ -95,10 +95,6 @@ def consecutive(periods: Iterable[Period]) -> list[list[Period]]:
         else:
             groups.append([period])
     return groups
-
-
-def is_end_of_week(day: date) -> bool:
-    return day.isoweekday() == DAYS_OF_WEEK
 
 
 def end_of_month(day: date) -> date:

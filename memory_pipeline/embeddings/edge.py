@@ -28,6 +28,7 @@ from memory_pipeline.embeddings.index import (
     IndexUnavailableError,
     Point,
     Sparse,
+    VectorIndex,
     batches,
     check_points,
     check_vector,
@@ -54,7 +55,7 @@ _SETTLED_FROM_KB = 4_000
 """Kilobytes of dense vectors (about 2,700 of 384 numbers) below which a scan takes .1 s."""
 
 
-class EdgeIndex:
+class EdgeIndex(VectorIndex):
     """A `VectorIndex` in a local folder, used by one process at a time: open late, close early.
 
     Opening creates the folder if needed and waits up to `lock_timeout` seconds for another holder, then raises
@@ -129,16 +130,14 @@ class EdgeIndex:
                 if offset is None:
                     return found
 
-    def vectors(self, point_ids: Collection[str]) -> dict[str, list[float]]:
-        """The stored vectors by id, of unit length."""
-        found: dict[str, list[float]] = {}
+    def retrieve(
+        self, point_ids: Collection[str], *, payload: bool = False, vectors: Collection[str] = ()
+    ) -> Iterator[tuple[str, Mapping[str, Any] | None, Mapping[str, Any]]]:
+        wanted = list(vectors) or False
         with self._engine() as shard:
             for batch in batches(known_form(point_ids)):
-                for record in shard.retrieve(list(batch), with_payload=False, with_vector=[DENSE]):
-                    named = cast("dict[str, list[float]]", record.vector or {})
-                    if DENSE in named:
-                        found[str(record.id)] = named[DENSE]
-        return found
+                for record in shard.retrieve(list(batch), with_payload=payload, with_vector=wanted):
+                    yield str(record.id), record.payload, cast("dict[str, Any]", record.vector or {})
 
     def count(self, *, exact: bool = True) -> int:
         """The exact number of points, in 7 ms for 100,000."""
@@ -146,15 +145,6 @@ class EdgeIndex:
 
         with self._engine() as shard:
             return int(shard.count(CountRequest(exact=exact)))
-
-    def payloads(self, point_ids: Collection[str]) -> dict[str, dict[str, Any]]:
-        """The payloads by id."""
-        found: dict[str, dict[str, Any]] = {}
-        with self._engine() as shard:
-            for batch in batches(known_form(point_ids)):
-                for record in shard.retrieve(list(batch), with_payload=True, with_vector=False):
-                    found[str(record.id)] = shown_payload(record.payload)
-        return found
 
     def search(
         self,
@@ -191,16 +181,6 @@ class EdgeIndex:
                 f"The vectors in {self.folder} are damaged; `memory admin index rebuild` rebuilds them."
             )
         return hits
-
-    def term_numbers(self, point_ids: Collection[str], using: str) -> dict[str, set[int]]:
-        """The term numbers in the sparse vector of that name, by id."""
-        found: dict[str, set[int]] = {}
-        with self._engine() as shard:
-            for batch in batches(known_form(point_ids)):
-                for record in shard.retrieve(list(batch), with_payload=False, with_vector=[using]):
-                    vector = cast("dict[str, Any]", record.vector or {}).get(using)
-                    found[str(record.id)] = set(vector.indices) if vector else set()
-        return found
 
     def settle(self) -> None:
         """Move recently added points into a memory-mapped segment, at .25 ms each; afterwards 100,000 open in .25 s

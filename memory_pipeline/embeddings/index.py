@@ -97,12 +97,19 @@ class VectorIndex(Protocol):
     def count(self, *, exact: bool = True) -> int:
         """The number of points, exact or approximate."""
 
+    def retrieve(
+        self, point_ids: Collection[str], *, payload: bool = False, vectors: Collection[str] = ()
+    ) -> Iterator[tuple[str, Mapping[str, Any] | None, Mapping[str, Any]]]:
+        """The known ones of these points: id, stored payload (if requested), and their vectors of these names."""
+
     def vectors(self, point_ids: Collection[str]) -> dict[str, list[float]]:
         """The stored dense vectors by id, without unknown ids and points that have none. They have unit length, as in
         any cosine index."""
+        return {i: named[DENSE] for i, _, named in self.retrieve(point_ids, vectors=[DENSE]) if DENSE in named}
 
     def payloads(self, point_ids: Collection[str]) -> dict[str, dict[str, Any]]:
         """The payloads by id; unknown ids are left out."""
+        return {i: shown_payload(payload) for i, payload, _ in self.retrieve(point_ids, payload=True)}
 
     def search(
         self,
@@ -121,6 +128,8 @@ class VectorIndex(Protocol):
 
     def term_numbers(self, point_ids: Collection[str], using: str) -> dict[str, set[int]]:
         """The term numbers in the sparse vector of that name, by id, without unknown ids."""
+        found = self.retrieve(point_ids, vectors=[using])
+        return {i: set(named[using].indices) if named.get(using) else set() for i, _, named in found}
 
     def settle(self) -> None:
         """Optimise added points for opening and searching, if there are enough."""

@@ -23,6 +23,7 @@ from memory_pipeline.embeddings.index import (
     IndexUnavailableError,
     Point,
     Sparse,
+    VectorIndex,
     batches,
     check_points,
     check_vector,
@@ -46,7 +47,7 @@ _TRIES = 4
 _TEMPORARY_STATUSES = (408, 429, 500, 502, 503, 504)
 
 
-class ServerIndex:
+class ServerIndex(VectorIndex):
     """A `VectorIndex` in one collection of a Qdrant server; the collection is created if needed.
 
     Raises `IndexUnavailableError` if the server cannot be reached or refuses, if the collection holds vectors of
@@ -133,30 +134,19 @@ class ServerIndex:
                 if offset is None:
                     return found
 
-    def vectors(self, point_ids: Collection[str]) -> dict[str, list[float]]:
-        """The stored vectors by id, of unit length."""
-        found: dict[str, list[float]] = {}
+    def retrieve(
+        self, point_ids: Collection[str], *, payload: bool = False, vectors: Collection[str] = ()
+    ) -> Iterator[tuple[str, Mapping[str, Any] | None, Mapping[str, Any]]]:
+        wanted = list(vectors) or False
         with self._server() as client:
             for batch in batches(known_form(point_ids)):
-                for record in client.retrieve(self.collection, list(batch), with_payload=False, with_vectors=[DENSE]):
-                    named = cast("dict[str, list[float]]", record.vector or {})
-                    if DENSE in named:
-                        found[str(record.id)] = named[DENSE]
-        return found
+                for record in client.retrieve(self.collection, list(batch), with_payload=payload, with_vectors=wanted):
+                    yield str(record.id), record.payload, cast("dict[str, Any]", record.vector or {})
 
     def count(self, *, exact: bool = True) -> int:
         """The number of points, exact or approximate."""
         with self._server() as client:
             return client.count(self.collection, exact=exact).count
-
-    def payloads(self, point_ids: Collection[str]) -> dict[str, dict[str, Any]]:
-        """The payloads by id."""
-        found: dict[str, dict[str, Any]] = {}
-        with self._server() as client:
-            for batch in batches(known_form(point_ids)):
-                for record in client.retrieve(self.collection, list(batch), with_payload=True, with_vectors=False):
-                    found[str(record.id)] = shown_payload(record.payload)
-        return found
 
     def search(
         self,
@@ -190,16 +180,6 @@ class ServerIndex:
                 with_payload=fields is None or (list(fields) or False),
             )
         return [Hit(str(hit.id), hit.score, shown_payload(hit.payload)) for hit in answer.points]
-
-    def term_numbers(self, point_ids: Collection[str], using: str) -> dict[str, set[int]]:
-        """The term numbers in the sparse vector of that name, by id."""
-        found: dict[str, set[int]] = {}
-        with self._server() as client:
-            for batch in batches(known_form(point_ids)):
-                for record in client.retrieve(self.collection, list(batch), with_payload=False, with_vectors=[using]):
-                    vector = cast("dict[str, Any]", record.vector or {}).get(using)
-                    found[str(record.id)] = set(vector.indices) if vector else set()
-        return found
 
     def settle(self) -> None:
         """Do nothing: a server optimises by itself."""

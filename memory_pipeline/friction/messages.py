@@ -98,16 +98,12 @@ def sentences_in(text: str, skipped: Collection[tuple[int, int]]) -> Iterator[tu
         if len(words) < MIN_SAID and not CJK.search(words):
             before = start if kind == "correction" else None
             continue
-        if _is_thanks(words) or (len(words) <= SHORT and _is_consent(words)):
+        if cues_of(words).thanks.search(words) or (len(words) <= SHORT and _is_consent(words)):
             before = None
             continue
         if _is_prose(words):
             yield (start, end, kind) if before is None else (before, end, "correction")
         before = None
-
-
-def _is_thanks(words: str) -> bool:
-    return bool(cues_of(words).thanks.search(words))
 
 
 SHORT = 40

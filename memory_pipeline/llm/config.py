@@ -42,32 +42,20 @@ class ModelConfig:
 
 def observer_model(settings: Settings) -> ModelConfig | None:
     """The observer's model, or None."""
-    if not settings.observer.model:
-        return None
-    return ModelConfig(
-        settings.observer.model,
-        settings.observer.base_url,
-        settings.observer.temperature,
-        answer_budget(settings, settings.observer),
-        settings.model_timeout,
-        _price(settings.observer.price),
-    )
+    return _configured(settings, settings.observer)
 
 
 def reflector_model(settings: Settings) -> ModelConfig | None:
     """The reflector's model, or None. It is shown text only."""
-    if not settings.reflector.model:
+    found = _configured(settings, settings.reflector)
+    return found and replace(found, sees=False, role="REFLECTOR")
+
+
+def _configured(settings: Settings, asked: ModelSettings) -> ModelConfig | None:
+    if not asked.model:
         return None
-    return ModelConfig(
-        settings.reflector.model,
-        settings.reflector.base_url,
-        settings.reflector.temperature,
-        answer_budget(settings, settings.reflector),
-        settings.model_timeout,
-        _price(settings.reflector.price),
-        sees=False,
-        role="REFLECTOR",
-    )
+    size, price = answer_budget(settings, asked), _price(asked.price)
+    return ModelConfig(asked.model, asked.base_url, asked.temperature, size, settings.model_timeout, price)
 
 
 def fallback_model(first: ModelConfig, asked: ModelSettings) -> ModelConfig | None:

@@ -83,7 +83,7 @@ def is_passing(words: str) -> bool:
     """Whether the words are only consent, thanks, or an order for this moment."""
     if cues_of(words).acceptance.match(words) or length_of(words) < MIN_SAID:
         return True
-    return is_momentary_claim(kind_of_user(words), words)
+    return kind_of_user(words) in _MAY_PASS and is_momentary_step(words)
 
 
 def is_noise(words: str) -> bool:
@@ -105,11 +105,6 @@ def is_prose(words: str) -> bool:
 def length_of(words: str) -> int:
     """Length in characters, where one of Chinese, Japanese or Korean counts as three."""
     return len(words) + 2 * len(CJK.findall(words))
-
-
-def is_momentary_claim(kind: str, words: str) -> bool:
-    """Whether the words are an order for this moment; a decision ("let's go with Postgres") outlasts it."""
-    return kind in _MAY_PASS and is_momentary_step(words)
 
 
 def is_momentary_step(words: str) -> bool:

@@ -94,7 +94,7 @@ def notes_in(workspace: Workspace, days: Sequence[date]) -> list[SourceRow]:
             "priority": row["priority"],
             "kind": row["kind"],
             "trust": "user",
-            "observed_at": _written_at(workspace.settings, row["day"]),
+            "observed_at": datetime.combine(row["day"], NOON, workspace.settings.zone).astimezone(UTC),
             "text": row["text"],
             "tokens": estimate(row["text"]),
             "flags": [],
@@ -187,10 +187,6 @@ def _texts(path: str, inode: int, size: int, modified_ns: int) -> tuple[str, ...
     own = own_words(decode(Path(path).read_bytes()))
     found = {squeeze(note.text).encode("utf-8", "replace").decode() for note in paragraphs(own)}
     return tuple(sorted(found))
-
-
-def _written_at(settings: Settings, day: date) -> datetime:
-    return datetime.combine(day, NOON, settings.zone).astimezone(UTC)
 
 
 def _frame(rows: list[NoteRow]) -> pl.DataFrame:
