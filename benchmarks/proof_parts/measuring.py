@@ -94,14 +94,14 @@ class Words:
         for i in sorted(scores, key=lambda i: (-scores[i], i)):
             yield self.texts[i]
 
-    def within(self, query: str, tokens: int) -> set[str]:
-        """The best messages that fit into so many tokens together."""
-        found, left = set[str](), tokens
+    def within(self, query: str, tokens: int) -> dict[str, str]:
+        """The best messages that fit into so many tokens together: their texts by their names."""
+        found, left = dict[str, str](), tokens
         for name, text in self.ranked(query):
             left -= estimate(text)
             if left < 0:
                 break
-            found.add(name)
+            found[name] = text
         return found
 
 

@@ -1,9 +1,8 @@
 """Real history: what users had to say again, by two blind readers, and whether the memory of the day before held it."""
 
 import csv
-import itertools
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from functools import cache
 from pathlib import Path
@@ -16,6 +15,7 @@ from benchmarks.proof_parts.measuring import Memory, Span, Words, keep, name_of,
 from benchmarks.two_months import CarefulReader, play, run_with
 from memory_pipeline.recall.fusion import Filters
 from memory_pipeline.recall.search import QueryError, Searcher
+from memory_pipeline.text.sentences import squeeze
 
 AGENTV = Path(__file__).with_name("agentv")
 """A careful reader's answers to the requests about agentv's sessions, in the reader's words."""
@@ -55,11 +55,12 @@ def run_careful(folder: Path, out: Path | None) -> None:
             shutil.copy(file, sessions)
         run_with(CarefulReader(AGENTV), sessions, folder / "agentv" / "workspace")
     memories = [Memory(folder / name / "workspace") for name in ("agentv", "cli")]
-    _report(memories, "2b. real history, recorded careful answers", out)
+    _report(memories, "2b. real history, recorded careful answers", out, are_judged=True)
 
 
-def _report(memories: Sequence[Memory], title: str, out: Path | None) -> None:
-    """Print the shares over the needs that both readers found, and over those of which both are sure."""
+def _report(memories: Sequence[Memory], title: str, out: Path | None, *, are_judged: bool = False) -> None:
+    """Print the shares over the needs that both readers found, and over those of which both are sure; if the shown
+    lines were judged, also the share of harmful ones."""
     rows = list(csv.DictReader(LABELS.open(encoding="utf-8")))
     cases = [
         case
@@ -76,8 +77,9 @@ def _report(memories: Sequence[Memory], title: str, out: Path | None) -> None:
     tokens, answered = sum(case["tokens"] for case in both), sum(case[BRIEF_APPROVED] for case in both)
     cost = f"{tokens / answered:,.0f}" if answered else "no need was answered"
     print(f"  tokens of the brief: {tokens / max(len(both), 1):.0f} a session; per answered need: {cost}")
-    shown = {key: verdict for case in cases for key, verdict in case["verdicts"].items()}
-    if read := [verdict for verdict in shown.values() if verdict]:
+    if are_judged:
+        shown = {key: verdict for case in cases for key, verdict in case["verdicts"].items()}
+        read = [verdict for verdict in shown.values() if verdict]
         harmful = sum(verdict in HARMFUL for verdict in read)
         print(
             f"  shown lines that are irrelevant, stale or wrong: {share(harmful, len(read))}, {len(shown) - len(read)} "
@@ -95,7 +97,7 @@ def _case(memory: Memory, row: dict[str, str]) -> dict[str, Any] | None:
     first, project = _first_prompt(memory, message["session_id"]), _project(memory, message["session_id"])
     brief = memory.brief(day, project)
     approved = memory.brief(day, project, "approved", "offered")
-    names = {span.message for span in wanted}
+    earlier = [_message(memory, span.message)["text"][span.start : span.end] for span in wanted]
     words = Words(memory.lake, project, day)
     return {
         **{key: row[key] for key in ("project", "day", "message", "readers", "sure")},
@@ -105,14 +107,14 @@ def _case(memory: Memory, row: dict[str, str]) -> dict[str, Any] | None:
         BRIEF_APPROVED: memory.rests_on(approved.shown, wanted),
         FILE: memory.rests_on(memory.lines(day, "approved", "offered"), wanted),
         OBSERVED: memory.rests_on(memory.lines(day, "approved", "offered", "observed"), wanted),
-        ASKED: _recalled(memory, first, day, project, wanted),
-        OWN: _recalled(memory, said, day, project, wanted),
+        ASKED: _recalled(memory, first, day, project, wanted, earlier),
+        OWN: _recalled(memory, said, day, project, wanted, earlier),
         INSTRUCTIONS: {"yes": True, "no": False}.get(row["stated"]),
         "verdicts": {
             key: _verdicts().get(key) for i in approved.shown for key in [f"{row['project']} {row['day']} {i}"]
         },
-        WORDS: bool(names & words.within(first, memory.settings.brief.tokens)),
-        WORDS_OWN: bool(names & words.within(said, memory.settings.brief.tokens)),
+        WORDS: _holds(words.within(first, memory.settings.brief.tokens), wanted, earlier),
+        WORDS_OWN: _holds(words.within(said, memory.settings.brief.tokens), wanted, earlier),
     }
 
 
@@ -149,7 +151,9 @@ def _project(memory: Memory, session_id: str) -> str | None:
     return next(iter(rows["project"]), None)
 
 
-def _recalled(memory: Memory, query: str, day: date, project: str | None, wanted: list[Span]) -> bool:
+def _recalled(
+    memory: Memory, query: str, day: date, project: str | None, wanted: Sequence[Span], earlier: Sequence[str]
+) -> bool:
     searcher = Searcher(memory.settings)
     try:
         found = searcher.search(
@@ -159,6 +163,14 @@ def _recalled(memory: Memory, query: str, day: date, project: str | None, wanted
         return False
     finally:
         searcher.close()
-    names = {span.message for span in wanted}
-    ids = [hit.source_id for hit in found.hits] if found.is_likely else []
-    return any(memory.names.get(i) in names for i in ids) or memory.rests_on(itertools.chain(ids), wanted)
+    hits = found.hits if found.is_likely else ()
+    shown = {memory.names.get(hit.source_id, hit.source_id): hit.text for hit in hits}
+    return _holds(shown, wanted, earlier) or memory.rests_on([hit.source_id for hit in hits], wanted)
+
+
+def _holds(shown: Mapping[str, str], wanted: Sequence[Span], earlier: Sequence[str]) -> bool:
+    """Whether one of the messages is shown, or their words within another text, as in the summary of a topic."""
+    texts = [squeeze(text) for text in shown.values()]
+    return any(span.message in shown for span in wanted) or any(
+        squeeze(words) in text for words in earlier for text in texts
+    )
