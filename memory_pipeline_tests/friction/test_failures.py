@@ -5,8 +5,6 @@ from memory_pipeline.friction.patterns import Pattern
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.friction.made import failing, failures_of
 
-ASSERTION = "fails: AssertionError: the kiln is at 3 degrees"
-
 
 def run(command: str, error: str, *after: str, tool: str = "Bash", key: str = "command") -> tuple[str, ...]:
     """A session in which a command fails."""

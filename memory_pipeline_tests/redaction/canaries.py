@@ -20,7 +20,6 @@ def _random(length: int, alphabet: str = string.ascii_letters + string.digits, s
     return made if not set(string.digits) <= set(alphabet) or length < 6 else f"{made[:-3]}q7x"[: length - 1] + made[0]
 
 
-_HEX = "0123456789abcdef"
 A20, A24, A36, A43, A60, A90 = (_random(length) for length in (20, 24, 36, 43, 60, 90))
 H32, H40, H64 = (hashlib.sha512(str(n).encode()).hexdigest()[:n] for n in (32, 40, 64))
 _BODY = base64.b64encode(hashlib.shake_256(b"key").digest(1200)).decode()

@@ -208,10 +208,6 @@ def _later(seed: str, length: int = 12) -> str:
     return made(f"later {seed}", length)
 
 
-_WORDS = (
-    *("abandon", "ability", "able", "about", "above", "absent"),
-    *("absorb", "abstract", "absurd", "abuse", "access", "accident"),
-)
 # Written when the detectors were done, to see what they miss of what nobody had in view.
 SEEN_LATER: tuple[tuple[str, str, str, str], ...] = (
     ("tf-output", 'db_password = "', _later("1"), '"\n'),

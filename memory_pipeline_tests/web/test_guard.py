@@ -14,7 +14,6 @@ from memory_pipeline_tests.rows import proposal, put, say, workspace
 from memory_pipeline_tests.web.serving import Served, served
 
 LINE = "Never use npm."
-FORM = "application/x-www-form-urlencoded"
 
 
 @pytest.fixture
