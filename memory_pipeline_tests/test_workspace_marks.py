@@ -10,7 +10,6 @@ import pytest
 from memory_pipeline.settings.marks import keep_first_day, keep_private, keep_zone, salt, stored_first_day, stored_zone
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cases import each
-from memory_pipeline_tests.cli.command import memory
 from memory_pipeline_tests.rows import workspace
 
 DAY = date(2025, 3, 5)
@@ -40,14 +39,6 @@ def test_one_from_before_becomes_private_with_all_that_is_in_it(tmp_path: Path) 
 def test_one_that_is_not_there_stays_so(tmp_path: Path) -> None:
     keep_private(tmp_path / "workspace")
     assert not (tmp_path / "workspace").exists()
-
-
-def test_what_a_run_writes_is_private(tmp_path: Path) -> None:
-    done = memory(tmp_path, "run")
-    assert done.returncode == 0, done.stderr
-    made = tmp_path / ".memory-pipeline"
-    bundled = made / "examples/sessions"  # copied as they were installed; nobody has said that
-    assert not [p for p in (made, *made.rglob("*")) if mode(p) & 0o077 and bundled not in (p, *p.parents)]
 
 
 @each("content", ["", "\n"])

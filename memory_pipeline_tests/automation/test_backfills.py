@@ -181,7 +181,7 @@ def celery_workers(number: int) -> Iterator[None]:
 @pytest.mark.filterwarnings("ignore:Task name 'execute_job' is already registered")
 @pytest.mark.parametrize(
     ("engine", "workers"),
-    [(record_in_files, 0), *nightly((record_in_postgres, 0)), pytest.param(runs_on_celery, 2, marks=needs_redis)],
+    [pytest.param(runs_on_celery, 2, marks=needs_redis), *nightly((record_in_files, 0), (record_in_postgres, 0))],
 )
 def test_a_backfill_in_parallel_makes_the_same_tables(
     tmp_path: Path, whole: Path, monkeypatch: pytest.MonkeyPatch, engine: Callable[[Path], Variables], workers: int

@@ -109,6 +109,13 @@ def test_nothing_is_written_outside_of_the_workspace(demo: tuple[Path, str, str]
     assert made == {"REVIEW.md", "memory", "lake", "index", "dagster", "backups", "sessions"}
 
 
+def test_what_a_run_writes_is_private(demo: tuple[Path, str, str]) -> None:
+    made = demo[0] / ".memory-pipeline"
+    bundled = made / "examples/sessions"  # copied as they were installed; nobody has said that
+    files = [path for path in (made, *made.rglob("*")) if bundled not in (path, *path.parents)]
+    assert not [path for path in files if path.stat().st_mode & 0o077]
+
+
 def test_the_sessions_that_are_read_are_copies_of_the_bundled_ones(demo: tuple[Path, str, str]) -> None:
     copies = workspace(demo[0]) / "sessions"
     assert files(copies) == files(EXAMPLES)

@@ -187,23 +187,22 @@ STEPS = (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", STEPS)
-def test_one_that_is_killed_is_finished_by_the_next_call(
-    home: Path, step: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_that_is_killed_is_finished_by_the_next_call(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each call is killed one step later than the one before it, and the last is not."""
     settings = Settings(workspace=home / ".memory-pipeline", timezone="UTC", default_session_dirs=False)
     request, _ = look(settings, WORD, by_hand=True)
 
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(forgetting, step, killed)
-        forget(settings, request, now_utc())
-    assert places(home, WORD) >= {"forgetting.json"}
-    begun = unfinished(settings)
-    assert begun
-    forget(settings, begun, now_utc())
+    for step in STEPS:
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr(forgetting, step, killed)
+            forget(settings, request, now_utc())
+        begun = unfinished(settings)
+        assert begun and places(home, WORD) >= {"forgetting.json"}, step
+        request = begun
+    forget(settings, request, now_utc())
     assert unfinished(settings) is None
     assert places(home, WORD) == set()
 

@@ -193,7 +193,7 @@ def test_a_day_whose_quotes_wait_for_a_model_is_not_finished(tmp_path: Path) -> 
 
 @pytest.mark.slow
 def test_reflections_that_wait_for_a_model_are_told_everywhere(tmp_path: Path) -> None:
-    call = ["run", "--all", "--sessions", str(EXAMPLES)]
+    call = ["run", "--all", "--sessions", str(EXAMPLES / "pi")]
     with openai_server(both) as server:
         env = {"REFLECTOR_MODEL": "openai:scripted", "REFLECTOR_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"}
         env |= {"REFLECTOR_PRICE": "1/1", "MEMORY_TIMEZONE": "UTC"}
@@ -206,7 +206,10 @@ def test_reflections_that_wait_for_a_model_are_told_everywhere(tmp_path: Path) -
         after = memory_json(tmp_path, "status", env=env)
     assert summary["checks"]["failing"]["reflections/no_silent_zero"] == summary["days"] == list(waiting)
     assert summary["days_unfinished"] == summary["days"]
-    assert after["reflections_waiting"] == {} and after["model_calls_today_by_stage"]["reflections"]["calls"] >= 4
+    assert (
+        after["reflections_waiting"] == {}
+        and after["model_calls_today_by_stage"]["reflections"]["calls"] >= len(waiting) == 3
+    )
 
 
 @pytest.mark.slow
