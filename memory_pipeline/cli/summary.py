@@ -43,8 +43,8 @@ def summarise(settings: Settings, instance: Any | None, days: Sequence[date]) ->
     left = observed.filter(~observed.is_in(segments["dedupe_key"].implode())).len()
     calls = lake.read("ledger").filter(pl.col("for_day").is_in(days), ~pl.col("cached"))
     observations = lake.read("observations", days, ["priority"])
-    decided = ProposalLog(lake).frame.filter(~pl.col("proposal_id").str.starts_with("f-"))
-    status = decided["status"]
+    is_fix, proposals = pl.col("proposal_id").str.starts_with("f-"), ProposalLog(lake).frame
+    status = proposals.filter(~is_fix)["status"]
     checks = check_results(settings, instance, set(days)) if instance else None
     read, unread = lake.read("files", columns=["reason"])["reason"].is_null().sum(), not_read(lake)
     return {
@@ -71,6 +71,7 @@ def summarise(settings: Settings, instance: Any | None, days: Sequence[date]) ->
         "reflections": lake.read("reflections", days).height,
         "distilled_lines": _distilled(Workspace(settings, lake), days),
         "proposals": {name: int((status == name).sum()) for name in ("pending", "approved", "rejected")},
+        "fixes_pending": proposals.filter(is_fix, status="pending").height,
         **summed_up(settings, days[-1] if days else None),
         "checks": None if checks is None else _counts(checks),
         "model": shown_model(settings, settings.observer.model),
@@ -172,7 +173,9 @@ def print_summary(settings: Settings, summary: dict[str, Any], *, reviews: bool 
     if any(distilled := summary["distilled_lines"].values()):
         of_days, of_weeks, of_months = distilled
         say_pair("distilled", f"{of_days} lines of days, {of_weeks} of weeks, {of_months} of months")
-    say_pair("proposals", ", ".join(f"{n} {state}" for state, n in summary["proposals"].items()))
+    proposals = ", ".join(f"{n} {state}" for state, n in summary["proposals"].items())
+    fixes = summary["fixes_pending"]
+    say_pair("proposals", proposals + (f"; {fixes} friction fix{'es' * (fixes > 1)} pending" if fixes else ""))
     say_friction(summary)
     if checks := summary["checks"]:
         say_pair("checks", f"{checks['passed']} passed, {checks['failed']} failed")
