@@ -102,6 +102,9 @@ def _before_question(sentence: str, cues: Cues) -> str:
 def without_quotes(text: str) -> str:
     """The text with its quotations and objects of JSON blanked, of the same length; a quoted name remains."""
     return _QUOTED.sub(_blank, _JSON.sub(_blank, text))
+    """The text with its quotations blanked, of the same length; a quoted name remains, and a text that is quoted as a
+    whole: nothing around it says that somebody else said it."""
+    return text if _QUOTED.fullmatch(text.strip()) else _QUOTED.sub(_blank, text)
 
 
 def _blank(quoted: re.Match[str]) -> str:
