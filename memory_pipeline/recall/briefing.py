@@ -48,7 +48,7 @@ LAST_DAYS = 10
 """The number of days with sessions of the project that are searched for its last task."""
 MAX_TOLD = 220
 """Maximum characters of a task and of its outcome."""
-MAX_PENDING = 5
+MAX_PENDING = 12
 SPEAKERS = ("user", "assistant", "model")
 """Speakers whose words may be shown without review. Pasted text and output of tools may come from anybody."""
 OF_AGENTS = ("root_cause", "convention", "decision")

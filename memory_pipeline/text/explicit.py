@@ -31,6 +31,7 @@ _FIRST_CLAUSE = re.compile(rf"{_CLAUSE_END.pattern}|[.!…](?=\s|$)|[。！\n]")
 _QUOTED = re.compile(r'"[^"\n]+"|„[^“”"\n]+[“”"]|“[^”\n]+”|«[^»\n]+»|「[^」\n]+」|『[^』\n]+』')
 _JSON = re.compile(r'\{\s*"(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}')
 """An object of JSON, as in a pasted error: with up to two levels of objects in it."""
+_OPENING = '"“„«「『'
 _FIGURES = re.compile(r"\d+")
 _ASKED_AFTER = re.compile(r"(?<=\w)\W+¿[^?]*\?+\s*$")
 """A question after a statement, where a mark shows where it begins."""
@@ -64,7 +65,7 @@ class Statement:
 def explicit_kind(sentence: str, language: str = ENGLISH) -> str | None:
     """The kind of the explicit statement in this sentence, or None. ``language`` is the speaker's, as a few words do
     not always identify it. Quoted text does not count."""
-    sentence = without_quotes(sentence)
+    sentence = without_quotes(sentence).lstrip(_OPENING)
     return _kind(sentence, cues_of(sentence)) or (_kind(sentence, cues_in(language)) if language != ENGLISH else None)
 
 
@@ -100,10 +101,9 @@ def _before_question(sentence: str, cues: Cues) -> str:
 
 
 def without_quotes(text: str) -> str:
-    """The text with its quotations and objects of JSON blanked, of the same length; a quoted name remains."""
-    return _QUOTED.sub(_blank, _JSON.sub(_blank, text))
-    """The text with its quotations blanked, of the same length; a quoted name remains, and a text that is quoted as a
-    whole: nothing around it says that somebody else said it."""
+    """The text with its quotations and objects of JSON blanked, of the same length. A quoted name remains, and so does
+    a text in quotation marks as a whole: nothing around it says that it is somebody else's."""
+    text = _JSON.sub(_blank, text)
     return text if _QUOTED.fullmatch(text.strip()) else _QUOTED.sub(_blank, text)
 
 

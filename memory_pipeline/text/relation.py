@@ -29,7 +29,7 @@ from memory_pipeline.text.similarity import (
     overlap,
     words,
 )
-from memory_pipeline.text.specifics import differ_in_numbers, specifics
+from memory_pipeline.text.specifics import differ_in_names, differ_in_numbers, specifics
 
 Relation = Literal["same", "replaces", "contradicts"]
 SAME: Relation = "same"
@@ -90,7 +90,7 @@ def relation(
         or (cautious and (_refuses(new, old) or _refuses(old, new)))
     ):
         return CONTRADICTS
-    return SAME if _are_alike(new, old, like, cosine) and not differ_in_numbers(newer, older) else None
+    return SAME if _are_alike(new, old, like, cosine) and not _differ_in_specifics(newer, older) else None
 
 
 def is_same(
@@ -109,7 +109,11 @@ def replaces(newer: str, older: str) -> bool:
 
 def differs(newer: str, older: str, *, cautious: bool = False) -> bool:
     """Whether the two contradict each other or have different names and numbers, however similar they are."""
-    return differ_in_numbers(newer, older) or relation(newer, older, cautious=cautious) in (REPLACES, CONTRADICTS)
+    return _differ_in_specifics(newer, older) or relation(newer, older, cautious=cautious) in (REPLACES, CONTRADICTS)
+
+
+def _differ_in_specifics(one: str, other: str) -> bool:
+    return differ_in_numbers(one, other) or differ_in_names(one, other)
 
 
 def gives_up(text: str) -> tuple[frozenset[str], ...]:

@@ -36,6 +36,8 @@ CAPITALISED = deferred(r"(?<=[\w,;:&)’'] )[A-Z][\w’'-]*|\b\w+[a-z][A-Z]\w*")
 """A capitalised word within a sentence, or capitals within a word: names of people, places and things."""
 _NUMBERED = deferred(r"[\w./@:+-]*\d[\w./@:+-]*")
 """Words with a digit."""
+_NAMED = deferred(r"(?<!\w)(?:'([^'\s]+)'|\"([^\"\s]+)\"|`([^`\s]+)`|“([^”\s]+)”|「([^」\s]+)」)(?!\w)")
+"""A name in quotation marks."""
 _VERSION = deferred(r"v\d+(?:\.\d+)*")
 _MARKS = str.maketrans("", "", "`*\"'“”‘’")
 _NAME = deferred(r"[a-z][A-Z]|\w_\w|^[A-Z][a-z]+\.\w{5,}$")
@@ -73,6 +75,12 @@ def specifics(text: str) -> list[str]:
 def differ_in_numbers(one: str, other: str) -> bool:
     """Whether the numbers differ: port 3000 is not port 4000, however similar the sentences are."""
     mine, theirs = ({found.rstrip(".:/-") for found in _NUMBERED.findall(text)} for text in (one, other))
+    return bool(mine and theirs) and mine.isdisjoint(theirs)
+
+
+def differ_in_names(one: str, other: str) -> bool:
+    """Whether the names in quotation marks differ: the prefix `a_` is not `b_`, however similar the sentences are."""
+    mine, theirs = ({"".join(found).rstrip(".,:;") for found in _NAMED.findall(text)} for text in (one, other))
     return bool(mine and theirs) and mine.isdisjoint(theirs)
 
 

@@ -1,6 +1,6 @@
 """The same thing with the opposite sign, and nothing else, takes back what was said before."""
 
-from memory_pipeline.text.relation import REPLACES, relation
+from memory_pipeline.text.relation import REPLACES, is_same, relation
 from memory_pipeline_tests.cases import each
 
 TRACK = "Let's track command errors with the usage."
@@ -59,3 +59,9 @@ def test_what_is_taken_back(text: str, older: str) -> None:
 )
 def test_what_stays(text: str, older: str) -> None:
     assert relation(text, older) != REPLACES
+
+
+def test_quoted_names_tell_rules_apart() -> None:
+    older = "I want you to start all method names with 'a_'."
+    assert is_same("From now on, start all method names with 'a_'.", older)
+    assert not is_same("From now on, start all method names with 'b_'.", older)
