@@ -151,7 +151,8 @@ def answers_question(question: str, answer: str) -> bool:
         return False
     if picks(question, answer):
         return True
-    if cues.momentary.search(answer) or asking.offer.search(question) or not asking.chooses.search(question):
+    chosen, offered = asking.chooses.search(question), asking.offer.search(question)
+    if cues.momentary.search(answer) or chosen is None or (offered and offered.start() < chosen.end()):
         return False
     return bool(content_words(answer))
 

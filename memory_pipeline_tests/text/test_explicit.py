@@ -142,6 +142,8 @@ def test_a_pasted_error_lays_nothing_down() -> None:
         ("Should I squash the commits or keep them?", "Squash them, nobody reads them.", True),
         ("設定は 1) YAML 2) TOML のどちらにしますか？", "2番で", True),
         ("Lieber JSON oder YAML?", "YAML bitte", True),
+        ("What format do you want for dates?", "ISO 8601 everywhere", True),
+        ("How many rows are in the table?", "about 4000", False),
         ("Is the lock file there?", "it is in /var/run", False),
     ],
 )

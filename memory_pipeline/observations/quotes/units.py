@@ -228,10 +228,11 @@ def answers(messages: Sequence[WindowMessage], *, language: str) -> list[Unit]:
 
 def _answered(position: int, message: WindowMessage, proposing: int, text: str, language: str) -> Unit | None:
     """The explicit answer with its question, else the acceptance with its proposal."""
-    return _explicit_answer(position, message, proposing, text) or _answer(position, message, proposing, text, language)
+    found = _explicit_answer(position, message, proposing, text, language)
+    return found or _answer(position, message, proposing, text, language)
 
 
-def _explicit_answer(position: int, message: WindowMessage, proposing: int, text: str) -> Unit | None:
+def _explicit_answer(position: int, message: WindowMessage, proposing: int, text: str, language: str) -> Unit | None:
     """A short answer with the model's question, without which it has no object."""
     own = message.own
     start, end = len(own) - len(own.lstrip()), len(own.rstrip())
@@ -239,7 +240,7 @@ def _explicit_answer(position: int, message: WindowMessage, proposing: int, text
     if not words or len(words) > MAX_ANSWER or asked is None or is_question(words):
         return None
     question = squeeze(text[asked.start : asked.end])
-    explicit = next(statements(words), None)
+    explicit = next(statements(words, language), None)
     names_an_item = bool(_choice(words)) and any(_mark_of(text, sentence) for sentence in sentences(text))
     if explicit is None and (names_an_item or not answers_question(question, words)):
         return None
