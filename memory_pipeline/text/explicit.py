@@ -107,6 +107,11 @@ def without_quotes(text: str) -> str:
     return text if _QUOTED.fullmatch(text.strip()) else _QUOTED.sub(_blank, text)
 
 
+def is_in_json(text: str, place: int) -> bool:
+    """Whether the place is inside an object of JSON, as in a pasted error."""
+    return any(found.start() < place < found.end() for found in _JSON.finditer(text))
+
+
 def _blank(quoted: re.Match[str]) -> str:
     words = quoted[0][1:-1]
     is_name = len(words.split()) <= MAX_NAME and len(CJK.findall(words)) <= MAX_NAME_CJK

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from memory_pipeline.harnesses.model import CHOICES
 from memory_pipeline.observations.answering import choice_line
 from memory_pipeline.observations.types import WindowMessage
-from memory_pipeline.text.explicit import Statement, answers_question, statements
+from memory_pipeline.text.explicit import Statement, answers_question, is_in_json, statements
 from memory_pipeline.text.kinds import is_momentary_offer, is_noise, is_passing, is_prose, is_question, length_of
 from memory_pipeline.text.languages.cues import cues_in, cues_of, english, has_cues
 from memory_pipeline.text.languages.identify import ENGLISH
@@ -67,7 +67,8 @@ def units(messages: Sequence[WindowMessage], language: str) -> Iterator[Unit]:
         if choice := _choice_unit(position, message):
             yield choice
         elif message.role == "user":
-            laid_down = list(statements(message.own, language))
+            # own words have the recognised lines of a paste blanked, and with them the beginning of an object
+            laid_down = [s for s in statements(message.own, language) if not is_in_json(message.text, s.start)]
             yield from _user_units(position, message, laid_down)
             yield from _explicit_units(position, message, laid_down)
             yield from _paste_units(position, message)

@@ -216,6 +216,14 @@ def test_what_is_pasted_is_never_the_persons_rule(paste: str, message: str) -> N
     assert {(c.kind, priority_of(c)) for c in pasted} <= {("statement", "low")}
 
 
+def test_the_end_of_a_half_recognised_error_is_not_the_persons_rule() -> None:
+    error = (
+        '⟦Error: 400 {"error": {"message": "ids were found. Each⟧\n block must have a result in the next"}, "id": 1}'
+    )
+    own, _ = own_and_pasted(f"this results in\n{error}\n\nAlways check the ids first.")
+    assert [c.unit.text for c in own if priority_of(c) == "high"] == ["Always check the ids first."]
+
+
 def test_what_only_announces_a_paste_says_nothing() -> None:
     own, _ = own_and_pasted("We moved the worker to its own host. this is the log of it:\n⟦ERROR gone⟧")
     assert [c.unit.text for c in own] == ["We moved the worker to its own host."]
