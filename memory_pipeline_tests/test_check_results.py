@@ -124,6 +124,7 @@ def test_a_result_says_what_was_judged_and_what_is_wrong(lake: Lake, instance: d
     assert shown(instance)["compression_ratio"][Status.FAILED.value] == [DAYS[1]]
 
 
+@pytest.mark.slow
 def test_execute_all_judges_all_stored_days(lake: Lake, instance: dg.DagsterInstance) -> None:
     assert run(instance, tags=RANGE | {"dagster/asset_partition_range_end": DAYS[1]}).success
     assert execute_all(instance).success

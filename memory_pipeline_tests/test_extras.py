@@ -48,6 +48,7 @@ def python(code: str, *args: str, home: Path, **env: str) -> subprocess.Complete
     )
 
 
+@pytest.mark.slow
 @each("module", REFUSED)
 def test_the_refused_packages_are_installed_and_refused(module: str, tmp_path: Path) -> None:
     """Else the tests below would show nothing."""
@@ -88,6 +89,7 @@ def test_only_what_needs_an_extra_imports_its_packages() -> None:
     }
 
 
+@pytest.mark.slow
 @each(
     ("setting", "value", "extra"),
     [

@@ -204,6 +204,7 @@ def home(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path / "home"
 
 
+@pytest.mark.slow
 def test_a_run_takes_in_sessions_of_long_ago(home: Path, sessions: Path) -> None:
     """Through Dagster in a process of its own, whose partitions begin with the oldest session."""
     write_session(

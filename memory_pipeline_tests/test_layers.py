@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import grimp
+import pytest
 
 import memory_pipeline
 
@@ -42,6 +43,7 @@ def test_the_contract_knows_every_library_of_dagster() -> None:
     }
 
 
+@pytest.mark.slow
 def test_heavy_libraries_are_not_loaded_with_any_module() -> None:
     """The code server loads every module; torch would cost it seconds and 500 MB."""
     names = [module.name for module in pkgutil.walk_packages(memory_pipeline.__path__, "memory_pipeline.")]

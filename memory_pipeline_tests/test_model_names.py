@@ -88,6 +88,7 @@ def test_a_second_model_needs_a_first(monkeypatch: pytest.MonkeyPatch) -> None:
         load_settings()
 
 
+@pytest.mark.slow
 @each("provider", sorted(PROVIDERS))
 def test_the_library_knows_every_provider(provider: str) -> None:
     with suppress(ImportError):  # of a package that is not installed

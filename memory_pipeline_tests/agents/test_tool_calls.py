@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import pytest
+
 from memory_pipeline.agents.kit.tool_calls import (
     command_of_call,
     commands_in,
@@ -46,6 +48,7 @@ def test_the_commands_of_a_shell_call(text: str, words: list[str]) -> None:
     assert [" ".join(command.words).rstrip() for command in commands_in(text) if any(command.words)] == words
 
 
+@pytest.mark.slow
 def test_shells_within_shells_end() -> None:
     text = "ls"
     for _ in range(30):

@@ -46,6 +46,7 @@ def sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> date:
     return date(2025, 3, 1)
 
 
+@pytest.mark.slow
 def test_a_range_is_one_run_and_review_has_no_more_lines_than_ever(sessions: date) -> None:
     settings, last = load_settings(), sessions + timedelta(days=len(RULES) - 1)
     with dg.DagsterInstance.ephemeral() as instance:

@@ -78,6 +78,7 @@ def test_a_server_that_refuses_is_a_sentence(settings: Settings, monkeypatch: py
     assert "password authentication failed" in f"{caught.value}" and "\n" not in f"{caught.value}"
 
 
+@pytest.mark.slow
 def test_pruning_takes_the_same_as_in_files(settings: Settings) -> None:
     with instance_of(settings) as instance:
         replaced, first, second = (run(instance, f"2025-03-0{n}") for n in (1, 1, 2))

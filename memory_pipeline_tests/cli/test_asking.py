@@ -81,6 +81,7 @@ def test_a_sound_index_answers_without_a_word_on_stderr(home: Path, command: str
     assert RULE in out and err == ""
 
 
+@pytest.mark.slow
 def test_a_process_of_its_own_prints_what_the_process_of_the_test_prints(home: Path) -> None:
     """For each command that tests call without starting a program."""
     rules = home / "AGENTS.md"
@@ -315,6 +316,7 @@ EMBEDDED = "start it, or check QDRANT_URL, without which the embedded index is u
 NOT_THERE = b'{"result": {"exists": false}, "status": "ok", "time": 0.1}'
 
 
+@pytest.mark.slow
 @each("is_marked", [True, False], ids=["was indexed", "never indexed"])
 @each(
     ("server", "sentence"),

@@ -73,6 +73,7 @@ def observed(home: Path) -> list[Any]:
     return [(day, re.sub(r":[0-9a-f]{6}\]", "]", text), priority) for day, text, priority in rows]
 
 
+@pytest.mark.slow
 def test_nothing_is_sent_unless_somebody_agrees(tmp_path: Path) -> None:
     with batch_server(quoting) as server:
         done = memory(tmp_path, "admin", "batch", *CALL, env=environment(server))

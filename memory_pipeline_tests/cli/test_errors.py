@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.cli.command import memory, memory_json
 
@@ -62,6 +64,7 @@ def test_an_empty_directory_is_told_and_no_examples_are_run_instead(tmp_path: Pa
     assert not (tmp_path / "home" / ".memory-pipeline").exists()
 
 
+@pytest.mark.slow
 def test_bad_files_are_named_and_the_good_one_is_read(tmp_path: Path) -> None:
     """One directory with every sort of bad input beside one good session."""
     sessions = tmp_path / "sessions"

@@ -140,6 +140,7 @@ def test_careful_answers_pass(answers: Answering, context: int) -> None:
     assert len(requests) == (1 if context > 32_768 else 3)
 
 
+@pytest.mark.slow
 @each(
     ("answers", "reason"),
     [

@@ -236,6 +236,7 @@ def instance_job(record: Any) -> str:
     return str(record.event_log_entry.job_name)
 
 
+@pytest.mark.slow
 def test_a_second_run_changes_no_byte(home: Path) -> None:
     assert memory(home, "run").returncode == 0  # the copy's session files lie elsewhere
     before = files(workspace(home))
@@ -245,6 +246,7 @@ def test_a_second_run_changes_no_byte(home: Path) -> None:
     assert files(workspace(home)) == before
 
 
+@pytest.mark.slow
 def test_a_review_by_hand_and_by_command_ends_in_memory_md_once(home: Path) -> None:
     """Approve, edit, reject and delete in REVIEW.md, approve and reject by command, with a person's own text around."""
     root = workspace(home)

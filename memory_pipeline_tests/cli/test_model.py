@@ -247,6 +247,7 @@ def test_over_budget_the_run_says_what_is_left_and_a_higher_one_goes_on(tmp_path
         assert len(server.requests) == 11 and summary["windows"]["left"] == 0
 
 
+@pytest.mark.slow
 def test_a_missing_key_is_told_before_anything_is_asked(tmp_path: Path) -> None:
     env = {"OBSERVER_MODEL": "openai:gpt-5-mini"}
     result = memory(tmp_path, "run", "--all", "--sessions", str(EXAMPLES), env=env)

@@ -52,6 +52,7 @@ def one_line(text: str) -> str:
     return line
 
 
+@pytest.mark.slow
 def test_a_model_is_fetched_shown_and_used_without_the_network(tmp_path: Path, hub: Hub) -> None:
     done = models(tmp_path, hub.url, "fetch", NAME, "--yes")
     assert (done.returncode, done.stderr) == (0, "")
@@ -71,6 +72,7 @@ def test_a_model_is_fetched_shown_and_used_without_the_network(tmp_path: Path, h
     assert len(hub.asked) == asked
 
 
+@pytest.mark.slow
 def test_a_download_that_breaks_off_leaves_nothing_and_is_told_in_one_sentence(tmp_path: Path, hub: Hub) -> None:
     hub.breaks_off = "model.safetensors"
     done = models(tmp_path, hub.url, "fetch", NAME, "--yes")
@@ -83,6 +85,7 @@ def test_a_download_that_breaks_off_leaves_nothing_and_is_told_in_one_sentence(t
     assert models(tmp_path, hub.url, "fetch", NAME, "--yes").returncode == 0
 
 
+@pytest.mark.slow
 def test_one_that_is_there_survives_a_broken_update(tmp_path: Path, hub: Hub) -> None:
     assert models(tmp_path, hub.url, "fetch", NAME, "--yes").returncode == 0
     before = kept(tmp_path)

@@ -9,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from memory_pipeline_tests.cli.command import memory
 from memory_pipeline_tests.conftest import conversation, user, write_session
 
@@ -27,6 +29,7 @@ def dagster_runs(folder: Path) -> int:
         return int(runs.execute("SELECT count(*) FROM runs").fetchone()[0])
 
 
+@pytest.mark.slow
 def test_a_run_with_nothing_to_do_leaves_dagster_alone(tmp_path: Path) -> None:
     (tmp_path / "sessions").mkdir()
     rule = user(DAY + timedelta(minutes=30), "Never deploy on a Friday, because nobody is there to watch it.")

@@ -120,6 +120,7 @@ def test_without_the_model_the_day_is_done_by_words_and_it_is_said(home: Path) -
     assert "all up to date" not in memory(home, "run", env=without).stderr
 
 
+@pytest.mark.slow
 def test_a_day_that_fails_keeps_no_other_from_its_later_stages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -323,6 +323,7 @@ def test_what_one_machine_was_told_to_forget_no_other_brings_back(
     assert len(texts) == 40 and words not in set(texts)
 
 
+@pytest.mark.slow
 def test_what_is_forgotten_over_the_lake_the_laptop_sends_no_more(
     server: ObjectServer, url: str, folder: Path, tmp_path: Path
 ) -> None:

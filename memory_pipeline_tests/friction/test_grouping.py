@@ -184,6 +184,7 @@ def test_a_model_that_reads_little_at_once_is_not_asked(tmp_path: Path) -> None:
         assert server.requests == []
 
 
+@pytest.mark.slow
 @each(
     ("played", "why"),
     [("I see no group here.", "only nearly the same words"), (Fail(401), "refuses the key"), (Fail(500), "500")],

@@ -130,6 +130,7 @@ def _plain(folder: Path) -> tuple[object, object]:
     return changed(settings, friction_min_points=0), lake
 
 
+@pytest.mark.slow
 @each("status", [401, 500])
 def test_a_model_that_does_not_answer_leaves_the_templates_text(tmp_path: Path, status: int) -> None:
     with openai_server(Fail(status)) as server:

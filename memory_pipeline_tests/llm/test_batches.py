@@ -87,6 +87,7 @@ def client_of(model: str, server: OpenAIServer) -> Client:
     return Client(config_of(model, server), Workspace.open(Settings(model_retries=0)))
 
 
+@pytest.mark.slow
 @each("name", [*MODELS, "anthropic:claude-sonnet-5-5", "openai-responses:gpt-5", "google:gemini-2.5-flash"])
 @each("schema", ["", '{"type": "object", "properties": {"word": {"type": "string"}}}'])
 def test_a_request_of_a_batch_is_word_for_word_what_goes_out_alone(name: str, schema: str) -> None:

@@ -99,6 +99,7 @@ def test_a_run_of_one_day_stores_one_result_of_each_check_for_that_day(three_day
         assert {pair: stored(instance, *pair) for pair in CHECKS} == {pair: {f"{DAY}": True} for pair in CHECKS}
 
 
+@pytest.mark.slow
 def test_runs_over_three_days_store_results_per_day_under_their_own_ids(three_days: Lake) -> None:
     """Also again with other rows, whose results must not collide with the first, and with a damaged table."""
     with dg.DagsterInstance.ephemeral() as instance:

@@ -90,6 +90,7 @@ def test_only_promotions_are_read(team: Workspace, tmp_path: Path) -> None:
     assert len(agreed_lines(team, people)) == 1
 
 
+@pytest.mark.slow
 def test_the_command_offers_shows_and_refuses(tmp_path: Path) -> None:
     places = [f"--person={name}={tmp_path / name}" for name in ("ana", "ben")]
     for name in ("ana", "ben"):

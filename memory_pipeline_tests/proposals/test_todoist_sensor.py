@@ -85,6 +85,7 @@ print(json.dumps([defs().get_sensor_def("todoist_sensor").default_status.value, 
 """
 
 
+@pytest.mark.slow
 @each(("switch", "status"), [("true", "RUNNING"), ("false", "STOPPED")])
 def test_it_runs_by_itself_where_it_is_switched_on(tmp_path: Path, switch: str, status: str) -> None:
     """And loading it loads no client: every tick of every sensor would pay for that."""

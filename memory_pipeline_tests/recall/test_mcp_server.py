@@ -230,6 +230,7 @@ def test_a_locked_index_is_answered_by_words(settings: Settings, tmp_path: Path)
     assert "Answered by keywords from the tables: " in found
 
 
+@pytest.mark.slow
 def test_without_its_model_it_answers_by_words_and_says_so(settings: Settings, tmp_path: Path) -> None:
     mark = settings.index_dir / "memory_messages.searched.json"
     mark.write_text(json.dumps(json.loads(mark.read_text()) | {"model": "nomic-ai/nomic-embed-text-v1.5"}))

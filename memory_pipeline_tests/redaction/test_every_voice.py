@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from memory_pipeline.harnesses.model import ParsedSession
 from memory_pipeline.proposals.score import SECRET, why_left_out
 from memory_pipeline.redaction import Redactor
@@ -24,6 +26,7 @@ def read(folder: Path, redactor: Redactor) -> ParsedSession:
     return parse(source, redactor=redactor)
 
 
+@pytest.mark.slow
 @each("write", HARNESSES, ids=lambda write: write.__name__)
 def test_no_canary_is_read_whoever_says_it(write: Callable[[Path], None], tmp_path: Path) -> None:
     write(tmp_path)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from memory_pipeline.harnesses.model import ParsedSession, Source
 from memory_pipeline.sessions.reading import parse, parse_file
 from memory_pipeline.sessions.windows import cut_windows
@@ -132,6 +134,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
 }
 
 
+@pytest.mark.slow
 @each("what", HOSTILE)
 def test_what_grows_with_the_file_does_not_grow_faster(tmp_path: Path, what: str) -> None:
     def read(folder: Path, size: int) -> Callable[[], None]:

@@ -62,6 +62,7 @@ def observed(machine: Machine) -> list[str]:
     return [row["session_id"] for row in machine.rows("windows") if row["observed"]]
 
 
+@pytest.mark.slow
 def test_no_loop_can_start(machine: Machine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     machine.run()
     made = machine.tables()

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -185,6 +186,7 @@ def test_spans_are_ordered_and_within_the_text(text: str) -> None:
     assert all(text[start:end].strip() == text[start:end] != "" for start, end in spans)
 
 
+@pytest.mark.slow
 @each("piece", [
     *"a \n\"“>-+$#{`~:.1\t|I?(_,=/@", "a\n", '"\n', '"a\n"b\n', "I?\n\n", "review: a\n", "```\n", "a:\nb\n\n",
     "1,2\t3\n", "+a\n-b\n", "aB_c.d ", "low severity\n\n", "[image: ", "$ a\n\n", "I want\n\n", "# a\n", " \n",

@@ -40,6 +40,7 @@ def test_each_family_has_its_words(name: str, query: str, document: str) -> None
     assert facts is UNKNOWN or facts.source.startswith("https://")
 
 
+@pytest.mark.slow
 @each(
     ("name", "prompts", "query", "document"),
     [

@@ -64,6 +64,7 @@ def worst_cosine(found: list[list[float]], expected: Vectors) -> float:
     return float((np.array(found) * expected).sum(axis=1).min())
 
 
+@pytest.mark.slow
 def test_queries_have_the_vectors_of_sentence_transformers(reference: Vectors) -> None:
     encoder = Encoder()
     assert worst_cosine([encoder.encode_query(text) for text in texts()], reference) > 0.9999

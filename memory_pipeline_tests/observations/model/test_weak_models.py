@@ -160,6 +160,7 @@ def is_true(text: str) -> bool:
     return any(text.strip(" .…") in fact or fact.strip(".") in text for fact in TRUE)
 
 
+@pytest.mark.slow
 @each("context", CONTEXTS)
 @each("weakness", WEAK)
 def test_nothing_wrong_is_sure_and_what_can_be_saved_is(weakness: str, context: int, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import product
 from zoneinfo import ZoneInfo
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -74,6 +75,7 @@ def test_the_budget_alone_counts_when_nothing_is_granted_to_short_windows() -> N
     assert 0 < sum(estimate(f.text) for f in found) <= 0.1 * said
 
 
+@pytest.mark.slow
 def test_a_long_window_of_the_same_words_again_and_again_grows_evenly() -> None:
     """Of the same few words: everything resembles everything, and still no pair of units is compared."""
     words = [f"{one}{other}" for one in WORDS for other in WORDS]

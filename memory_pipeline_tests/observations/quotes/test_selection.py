@@ -2,6 +2,8 @@
 
 import random
 
+import pytest
+
 from memory_pipeline.observations.quotes.candidates import SAYS_NOTHING_NEW, Candidate, Weights, select
 from memory_pipeline.observations.quotes.units import Unit
 from memory_pipeline.text.similarity import content_words
@@ -46,6 +48,7 @@ def slowly(candidates: list[Candidate], token_budget: float) -> list[Candidate]:
     return sorted(kept, key=lambda c: c.unit.position)
 
 
+@pytest.mark.slow
 def test_as_when_all_are_compared_with_all() -> None:
     for seed in range(20):
         candidates = pool(seed)

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from memory_pipeline.reflections.model.answer import (
     MAX_LINES,
     KnownToMemory,
@@ -232,6 +234,7 @@ NOISE = (
 )
 
 
+@pytest.mark.slow
 @each("noise", NOISE)
 def test_a_long_answer_takes_no_time(noise: str) -> None:
     grows_evenly(lambda size: parse_reflection(noise * (size // len(noise)), SECTIONS), 100_000)
