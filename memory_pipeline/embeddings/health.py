@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
@@ -43,39 +43,7 @@ def vector_problems(workspace: Workspace, *, before_a_run: bool = False) -> list
     or non-finite vectors become out of date. With a lake in object storage, whose vectors may be on another machine,
     that only happens `before_a_run` that builds them here.
     """
-    settings = workspace.settings
-    marks = before_a_run or not workspace.lake.storage.is_far
-    if is_made_elsewhere(workspace):
-        return []
-    if by_words := lexical_only(settings):
-        return [by_words]
-    rows = workspace.lake.read("embeddings", columns=["day", "point_id", "model", "dimension"])
-    known = rows.filter(rows["model"] == settings.embedding_model)
-    if known.is_empty() and not settings.qdrant.url:
-        return _lost_message_vectors(workspace, marks)
-    try:
-        size = _Size(known["dimension"][-1]) if known.height else encoder_of(settings.embedding_model)
-        with open_index(settings, size, wait=LOOK_SECONDS) as index:
-            there, unsound = set[str](), list[str]()
-            for batch in batches(known["point_id"].to_list()):  # a year's vectors would take half a gigabyte
-                found = index.vectors(batch)
-                there |= found.keys()
-                unsound += [p for p, vector in found.items() if not is_sound(vector, size.dimension)]
-            if unsound:
-                index.delete(unsound)  # otherwise a rebuilt day would reuse them as vectors
-            lost = set(known["point_id"]) - there | set(unsound)
-    except IndexBusyError:
-        return []
-    except (IndexUnavailableError, EncoderUnavailableError) as error:
-        return [f"There are no vectors, so lines are compared by their words: {error}"]
-    if not lost:
-        return _lost_message_vectors(workspace, marks)
-    if marks:
-        _mark(workspace.lake, "embeddings", known.filter(pl.col("point_id").is_in(list(lost))))
-    said = f"{len(lost)} of {known.height} vectors are not in the index"
-    if unsound:
-        said += f", {len(unsound)} of them because they were zero or not numbers"
-    return [f"{said}; `memory run --all` rebuilds them.", *_lost_message_vectors(workspace, marks)]
+    return _look(workspace, before_a_run=before_a_run)[0]
 
 
 def vector_problems_if_changed(workspace: Workspace) -> list[str]:
@@ -88,11 +56,59 @@ def vector_problems_if_changed(workspace: Workspace) -> list[str]:
     with suppress(OSError):
         if sound.read_text("utf-8") == _files(workspace, sound):
             return []
-    problems = vector_problems(workspace)
-    if not problems:
+    problems, is_complete = _look(workspace)
+    if is_complete and not problems:
         with suppress(OSError):
             sound.write_text(_files(workspace, sound), "utf-8")  # as opening has changed files
     return problems
+
+
+def _look(workspace: Workspace, *, before_a_run: bool = False) -> tuple[list[str], bool]:
+    """The problems, and whether all was looked at: an index in use by another process is not."""
+    found: list[str] = []
+    try:
+        for problem in _problems(workspace, marks=before_a_run or not workspace.lake.storage.is_far):
+            found.append(problem)
+    except IndexBusyError:
+        return found, False
+    return found, True
+
+
+def _problems(workspace: Workspace, *, marks: bool) -> Iterator[str]:
+    """See `vector_problems`. Raises `IndexBusyError`."""
+    settings = workspace.settings
+    if is_made_elsewhere(workspace):
+        return
+    if by_words := lexical_only(settings):
+        yield by_words
+        return
+    rows = workspace.lake.read("embeddings", columns=["day", "point_id", "model", "dimension"])
+    known = rows.filter(rows["model"] == settings.embedding_model)
+    if known.height or settings.qdrant.url:
+        try:
+            size = _Size(known["dimension"][-1]) if known.height else encoder_of(settings.embedding_model)
+            with open_index(settings, size, wait=LOOK_SECONDS) as index:
+                there, unsound = set[str](), list[str]()
+                for batch in batches(known["point_id"].to_list()):  # a year's vectors would take half a gigabyte
+                    found = index.vectors(batch)
+                    there |= found.keys()
+                    unsound += [p for p, vector in found.items() if not is_sound(vector, size.dimension)]
+                if unsound:
+                    index.delete(unsound)  # otherwise a rebuilt day would reuse them as vectors
+                lost = set(known["point_id"]) - there | set(unsound)
+        except IndexBusyError:
+            raise
+        except (IndexUnavailableError, EncoderUnavailableError) as error:
+            yield f"There are no vectors, so lines are compared by their words: {error}"
+            return
+        if lost:
+            if marks:
+                _mark(workspace.lake, "embeddings", known.filter(pl.col("point_id").is_in(list(lost))))
+            said = f"{len(lost)} of {known.height} vectors are not in the index"
+            if unsound:
+                said += f", {len(unsound)} of them because they were zero or not numbers"
+            yield f"{said}; `memory run --all` rebuilds them."
+    yield from _lost_message_vectors(workspace, marks)
 
 
 def _files(workspace: Workspace, but: Path) -> str:
@@ -112,25 +128,26 @@ def _mark(lake: Lake, table: str, lost: pl.DataFrame) -> None:
         lake.replace(table, lake.read(table, [day]), [day], {day: INCOMPLETE})
 
 
-def _lost_message_vectors(workspace: Workspace, marks: bool) -> list[str]:
+def _lost_message_vectors(workspace: Workspace, marks: bool) -> Iterator[str]:
     """The same for messages, which are first only counted, as there are many."""
     settings, table = workspace.settings, "message_embeddings"
     rows = workspace.lake.read(table, columns=["day", "point_id", "dimension"])
     sizes = rows.filter(rows["dimension"] > 0)["dimension"]
     if sizes.is_empty():
-        return []
+        return
     try:
         with open_index(settings, _Size(sizes[-1]), MESSAGES, wait=LOOK_SECONDS) as index:
             lost = set() if index.count() >= rows.height else set(rows["point_id"]) - index.ids()
     except IndexBusyError:
-        return []
+        raise
     except IndexUnavailableError as error:
-        return [f"Messages can only be searched by keywords in the tables: {error}"]
+        yield f"Messages can only be searched by keywords in the tables: {error}"
+        return
     if not lost:
-        return []
+        return
     if marks:
         _mark(workspace.lake, table, rows.filter(pl.col("point_id").is_in(list(lost))))
-    return [f"{len(lost)} of {rows.height} passages are not in the index; `memory run --all` rebuilds them."]
+    yield f"{len(lost)} of {rows.height} passages are not in the index; `memory run --all` rebuilds them."
 
 
 def lexical_only(settings: Settings) -> str | None:

@@ -162,6 +162,10 @@ def test_an_index_that_was_sound_is_opened_again_once_it_has_changed(
     opened: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage = embed(opened)
+    with monkeypatch.context() as patched, open_index(opened.settings, stage.encoder):
+        patched.setattr("memory_pipeline.embeddings.health.LOOK_SECONDS", 0.1)
+        assert vector_problems_if_changed(opened) == []  # in use, and not looked at
+    assert not (opened.settings.index_dir / "sound.txt").exists()
     assert vector_problems_if_changed(opened) == []
     with monkeypatch.context() as patched:
         patched.delattr("memory_pipeline.embeddings.health.open_index")
