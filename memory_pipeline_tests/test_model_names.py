@@ -3,7 +3,6 @@
 from contextlib import suppress
 
 import pytest
-from pydantic_ai.providers import infer_provider_class
 
 from memory_pipeline.settings import SettingError, Settings, check_file, load_settings
 from memory_pipeline.settings.model_names import PROVIDERS, model_name
@@ -91,5 +90,7 @@ def test_a_second_model_needs_a_first(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 @each("provider", sorted(PROVIDERS))
 def test_the_library_knows_every_provider(provider: str) -> None:
+    from pydantic_ai.providers import infer_provider_class
+
     with suppress(ImportError):  # of a package that is not installed
         infer_provider_class(provider)

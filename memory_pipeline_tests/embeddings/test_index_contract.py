@@ -18,10 +18,10 @@ from datetime import date, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, ClassVar, cast
+from unittest.mock import patch
 
 import pytest
 from filelock import FileLock
-from qdrant_client import QdrantClient
 
 from memory_pipeline.embeddings.edge import EdgeIndex
 from memory_pipeline.embeddings.index import (
@@ -56,13 +56,19 @@ def name(number: int) -> str:
     return str(uuid.UUID(int=number))
 
 
+def client_in_memory() -> Any:
+    from qdrant_client import QdrantClient  # takes a second, and most workers need it never
+
+    return QdrantClient(":memory:")
+
+
 @pytest.fixture(params=["edge", "server"])
 def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[VectorIndex]:
     made: VectorIndex
     if request.param == "edge":
         made = EdgeIndex(tmp_path / "index", DIMENSION)
     else:
-        made = ServerIndex("http://in-memory", DIMENSION, client=QdrantClient(":memory:"))
+        made = ServerIndex("http://in-memory", DIMENSION, client=client_in_memory())
     yield made
     made.close()
 
@@ -591,7 +597,7 @@ def test_a_url_that_is_none_is_named(url: str) -> None:
 
 
 def test_a_collection_of_another_dimension_is_refused_naming_both() -> None:
-    client = QdrantClient(":memory:")
+    client = client_in_memory()
     first = ServerIndex("http://in-memory", DIMENSION, client=client)
     first.upsert([point(1, [1, 0, 0, 0])])
     first.close()
@@ -662,19 +668,8 @@ def test_a_write_is_tried_again_where_the_server_was_busy(
     assert len(Answering.asked) == writes
 
 
-class Recording(QdrantClient):
-    """An engine in memory, which keeps no payload indexes: what it was asked for."""
-
-    def __init__(self) -> None:
-        super().__init__(":memory:")
-        self.asked: list[tuple[str, Any]] = []
-
-    def create_payload_index(self, collection_name: str, field_name: str, *args: Any, **kwargs: Any) -> Any:
-        self.asked.append(("index", field_name))
-        return super().create_payload_index(collection_name, field_name, *args, **kwargs)
-
-
 def test_what_filters_use_has_a_payload_index() -> None:
-    client = Recording()
-    ServerIndex("http://in-memory", DIMENSION, client=client)
-    assert {name for what, name in client.asked if what == "index"} == {DAY_NUMBER, *KEYWORDS}
+    client = client_in_memory()
+    with patch.object(client, "create_payload_index", wraps=client.create_payload_index) as created:
+        ServerIndex("http://in-memory", DIMENSION, client=client)
+    assert {call.args[1] for call in created.call_args_list} == {DAY_NUMBER, *KEYWORDS}

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from qdrant_client import QdrantClient
 
 from memory_pipeline.embeddings import removing
 from memory_pipeline.embeddings.edge import EdgeIndex
@@ -16,6 +15,7 @@ from memory_pipeline.embeddings.opening import collection_name
 from memory_pipeline.embeddings.removing import find_points, remove_points
 from memory_pipeline.embeddings.server import ServerIndex
 from memory_pipeline.settings import Settings
+from memory_pipeline_tests.embeddings.test_index_contract import client_in_memory
 from memory_pipeline_tests.rows import workspace
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect:UserWarning")
@@ -32,7 +32,7 @@ def filled(index: VectorIndex) -> None:
 def settings(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     made, _ = workspace(tmp_path / "workspace")
     names = [collection_name(made, base, made.embedding_model, 2) for base in (COLLECTION, MESSAGES)]
-    client = QdrantClient(":memory:")
+    client = client_in_memory()
 
     def opened(_: Settings, name: str, dimension: int, __: float) -> Any:
         return ServerIndex("http://in-memory", dimension, client=client, collection=name)

@@ -18,14 +18,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from importlib import import_module
 from pathlib import Path
 
-import dagster_duckdb  # noqa: F401 - as is what follows: imported once, not by each process that is forked
-import genai_prices  # noqa: F401
 import polars as pl
-import pydantic_ai.models.openai  # noqa: F401
 import pytest
-import qdrant_edge  # noqa: F401
 
 from memory_pipeline.distillation.periods import periods_of
 from memory_pipeline.distillation.stage import stages_of
@@ -49,6 +46,8 @@ from memory_pipeline_tests.llm.openai_server import Asked, Say, openai_server
 from memory_pipeline_tests.rows import WordEncoder, at, day_after, use_encoder, workspace
 
 DAYS, PARTS = 30, 3
+IMPORTED_ONCE = ("dagster_duckdb", "genai_prices", "pydantic_ai.models.openai", "qdrant_edge")
+"""And not by each process that is forked."""
 LEFT_OUT = ("index/", "answers/", "lake/ledger/")
 """What tells when a call was made and how long it took, and the files of the index, which has its own check."""
 STEPS = ("read", *(f"stage {number}" for number in range(1, 9)), "distil", "review")
@@ -98,6 +97,8 @@ class Place:
 @contextmanager
 def model_of(folder: Path, days: int = DAYS) -> Iterator[Place]:
     """A model in a process of its own, so that the one that is killed is forked from one without threads."""
+    for library in IMPORTED_ONCE:
+        import_module(library)
     read, write = os.pipe()
     pid = os.fork()
     if not pid:

@@ -14,15 +14,12 @@ import threading
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import anyio
 import pytest
 from filelock import FileLock
-from mcp import Client, StdioServerParameters
-from mcp.client.stdio import stdio_client
-from mcp.types import CallToolResult, Implementation, TextContent
 
 from memory_pipeline.embeddings.index import MESSAGES
 from memory_pipeline.embeddings.messages import MessageEmbeddingsStage
@@ -36,6 +33,10 @@ from memory_pipeline.text.encoder import encoder_of
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import DAY, proposal, put, say, workspace
+
+if TYPE_CHECKING:
+    from mcp import Client  # takes a second to import, and most workers need it never
+    from mcp.types import CallToolResult
 
 TOOLS = ["brief", "pending", "recall", "remember", "search", "show", "why"]
 RULE = "The kiln must never be fired above cone six, since the shelves warp."
@@ -67,14 +68,21 @@ def environment_of(settings: Settings, home: Path, **other: str) -> dict[str, st
     }
 
 
-AGENT = Implementation(name="kiln-agent", version="1")
+def client_of(server: Any, **more: Any) -> Client:
+    from mcp import Client
+    from mcp.types import Implementation
+
+    return Client(server, client_info=Implementation(name="kiln-agent", version="1"), **more)
 
 
 def program(env: dict[str, str], folder: Path) -> Client:
     """A client of `memory mcp`, started in the folder."""
+    from mcp import StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
     command = ["-c", "from memory_pipeline.cli.main import main; main()", "mcp"]
     server = StdioServerParameters(command=sys.executable, args=command, env=env, cwd=folder)
-    return Client(stdio_client(server), client_info=AGENT)
+    return client_of(stdio_client(server))
 
 
 def run(
@@ -85,7 +93,7 @@ def run(
 
     async def main() -> Any:
         answers = mcp_server._Answers(folder)
-        here = Client(mcp_server.server(answers), client_info=AGENT, mode="legacy")
+        here = client_of(mcp_server.server(answers), mode="legacy")
         async with program(env, folder) if as_program else here as client:
             return await body(client)
 
@@ -95,7 +103,7 @@ def run(
 
 def text_of(result: CallToolResult) -> str:
     (content,) = result.content
-    assert isinstance(content, TextContent)
+    assert content.type == "text"
     return content.text
 
 

@@ -10,17 +10,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
-
-import torch
-from safetensors.torch import save_file
+from typing import TYPE_CHECKING, Any
 
 from memory_pipeline.text.encoder import bundled_folder
 from memory_pipeline_tests.http_handler import LoopbackHandler
 
+if TYPE_CHECKING:
+    import torch
+
 
 def tiny_model(folder: Path, prompts: Mapping[str, str] | None = None) -> Path:
     """A model of sentence-transformers with random weights, and the bundled one's words; 4 MB."""
+    import torch  # takes a second, and most workers need it never
+    from safetensors.torch import save_file
+
     (folder / "1_Pooling").mkdir(parents=True)
     bundled, size = bundled_folder(), 32
     for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt", "modules.json"):

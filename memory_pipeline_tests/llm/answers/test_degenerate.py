@@ -3,7 +3,6 @@
 from itertools import product
 from random import Random
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +19,7 @@ from memory_pipeline.llm.answers.degenerate import (
 )
 from memory_pipeline.observations.model.answer import ParsedAnswer, parse_answer
 from memory_pipeline_tests.cases import each
+from memory_pipeline_tests.growth import grows_evenly
 
 RULE = "* 🔴 rule (10:00) [#1] Never push to main.\n"
 RAN = "* 🟡 progress (14:31) [#5] The agent ran the tests again and they failed.\n"
@@ -220,47 +220,51 @@ def _words(count: int) -> str:
 
 
 HOSTILE = {
-    "segments": "<segment>" * 50_000,
-    "bullets": "* " * 200_000,
-    "parentheses": "(" * 500_000,
-    "brackets": "[" * 1_000_000,
-    "angles": "<" * 1_000_000,
-    "closing": "</" * 400_000,
-    "thinking": "<think>" * 100_000,
-    "thought": "<observations>" + "</think>\n" * 100_000,
-    "thinking in a line": "<observations> a " + "x <think> " * 80_000,
-    "objects": '{"a":' * 150_000,
-    "cut JSON": '{"observations": [' + '{"text":"abc def ghi"},' * 40_000,
-    "quotes": '"' * 1_000_000,
-    "backticks": "`" * 1_000_000,
-    "bold": "**a" * 300_000,
-    "tags in a line": "<observations>\n* 🔴 " + "a <title> " * 90_000,
-    "facts in a line": "<facts>" + "".join(f" * 🔴 {word} it is" for word in _words(30_000).split()),
-    "attributes": "<segment " + 'a="' * 300_000,
-    "unknown tags": "".join(f"<{word}>" for word in _words(100_000).split()),
-    "a word": "a" * 1_000_000,
-    "spaces": "* 🔴 a" + " " * 1_000_000 + "b",
-    "an indent": " " * 900_000 + "x",
-    "spaces behind an entity": "&lt;" + " " * 900_000 + "x",
-    "spaces in a label": "Title" + " " * 900_000 + ": x",
-    "spaces in a heading": "# Segment" + " " * 900_000 + "x",
-    "spaces in a tag": "<segment" + " " * 1_000_000 + ">",
-    "line ends": "\r" * 1_000_000,
-    "escapes": "\x1b[" * 500_000,
-    "entities": "* 🔴 " + "&amp;" * 150_000,
-    "words": _words(150_000),
-    "sub-bullets": "* 🔴 start of it\n" + "".join(f"  - {word} it\n" for word in _words(40_000).split()),
-    "headings": "".join(f"# {word} it is\n" for word in _words(30_000).split()),
-    "lines": "".join(f"* 🔴 rule (10:00) [#1] {word} it is\n" for word in _words(20_000).split()),
-    "numbers": "* 🔴 x " + "[#1]" * 150_000,
-    "a long loop": RAN * 70_000,
+    "segments": lambda: "<segment>" * 50_000,
+    "bullets": lambda: "* " * 200_000,
+    "parentheses": lambda: "(" * 500_000,
+    "brackets": lambda: "[" * 1_000_000,
+    "angles": lambda: "<" * 1_000_000,
+    "closing": lambda: "</" * 400_000,
+    "thinking": lambda: "<think>" * 100_000,
+    "thought": lambda: "<observations>" + "</think>\n" * 100_000,
+    "thinking in a line": lambda: "<observations> a " + "x <think> " * 80_000,
+    "objects": lambda: '{"a":' * 150_000,
+    "cut JSON": lambda: '{"observations": [' + '{"text":"abc def ghi"},' * 40_000,
+    "quotes": lambda: '"' * 1_000_000,
+    "backticks": lambda: "`" * 1_000_000,
+    "bold": lambda: "**a" * 300_000,
+    "tags in a line": lambda: "<observations>\n* 🔴 " + "a <title> " * 90_000,
+    "facts in a line": lambda: "<facts>" + "".join(f" * 🔴 {word} it is" for word in _words(30_000).split()),
+    "attributes": lambda: "<segment " + 'a="' * 300_000,
+    "unknown tags": lambda: "".join(f"<{word}>" for word in _words(100_000).split()),
+    "a word": lambda: "a" * 1_000_000,
+    "spaces": lambda: "* 🔴 a" + " " * 1_000_000 + "b",
+    "an indent": lambda: " " * 900_000 + "x",
+    "spaces behind an entity": lambda: "&lt;" + " " * 900_000 + "x",
+    "spaces in a label": lambda: "Title" + " " * 900_000 + ": x",
+    "spaces in a heading": lambda: "# Segment" + " " * 900_000 + "x",
+    "spaces in a tag": lambda: "<segment" + " " * 1_000_000 + ">",
+    "line ends": lambda: "\r" * 1_000_000,
+    "escapes": lambda: "\x1b[" * 500_000,
+    "entities": lambda: "* 🔴 " + "&amp;" * 150_000,
+    "words": lambda: _words(150_000),
+    "sub-bullets": lambda: "* 🔴 start of it\n" + "".join(f"  - {word} it\n" for word in _words(40_000).split()),
+    "headings": lambda: "".join(f"# {word} it is\n" for word in _words(30_000).split()),
+    "lines": lambda: "".join(f"* 🔴 rule (10:00) [#1] {word} it is\n" for word in _words(20_000).split()),
+    "numbers": lambda: "* 🔴 x " + "[#1]" * 150_000,
+    "a long loop": lambda: RAN * 70_000,
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.timeout(30)
+@each("name", HOSTILE)
 def test_no_answer_takes_long(name: str) -> None:
-    """About a second each; what is quadratic would take minutes."""
-    answer = parse_answer(HOSTILE[name])
+    text = HOSTILE[name]()
+
+    def parsed(size: int) -> ParsedAnswer:
+        return parse_answer(text[: size - 20] + text[-20:])
+
+    grows_evenly(parsed, len(text) // 40)
+    answer = parsed(len(text) // 10)
     assert not answer.parsed
     assert len(facts_of(answer)) <= 200
