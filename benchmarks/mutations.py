@@ -124,9 +124,9 @@ def broken(path: Path, old: str, new: str) -> Iterator[bool]:
 
 
 def run_tests(tree: Path, files: Sequence[str]) -> tuple[int, str]:
-    """Run the fast tests of these files until one fails; pytest's exit code and the test that failed."""
+    """Run all but the nightly tests of these files until one fails; pytest's exit code and the test that failed."""
     command = [sys.executable, "-m", "pytest", *(f"{TESTS}/{file}" for file in files)]
-    options = ["-x", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "-m", "not slow", "--tb=no"]
+    options = ["-x", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "-m", "not nightly", "--tb=no"]
     with tempfile.TemporaryDirectory() as home:
         done = subprocess.run(
             [*command, *options, f"--basetemp={home}/pytest"],
