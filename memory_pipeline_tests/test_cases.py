@@ -27,26 +27,6 @@ def test_every_case_runs_and_every_failure_is_named() -> None:
     ]
 
 
-def test_cases_that_pass_or_skip_do_not_fail() -> None:
-    @each("number", [1, 2])
-    @each("text", ["a", "b"], ids=str.upper)
-    def check(number: int, text: str) -> None:
-        if (number, text) == (1, "b"):
-            pytest.skip("not today")
-
-    with pytest.raises(pytest.skip.Exception, match=r"1 of 2 cases: 1: 1 of 2 cases: B: not today"):
-        check()
-
-
-def test_a_table_without_cases_skips() -> None:
-    @each("number", [])
-    def check(number: int) -> None:
-        raise AssertionError
-
-    with pytest.raises(pytest.skip.Exception, match="no cases"):
-        check()
-
-
 @each("number", [0, 1])
 def test_a_case_has_a_folder_and_variables_of_its_own(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

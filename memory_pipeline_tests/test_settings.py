@@ -149,13 +149,6 @@ def test_a_wrong_value_is_one_sentence(name: str, value: str, expected: str, mon
     assert "\n" not in sentence and caught.value.__cause__ is None  # no list of pydantic's
 
 
-def test_two_wrong_values_are_two_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MEMORY_TIMEZONE", "Mars/Olympus")
-    monkeypatch.setenv("MEMORY_LOOKBACK_DAYS", "0")
-    with pytest.raises(SettingError, match=r"MEMORY_TIMEZONE=.*MEMORY_LOOKBACK_DAYS="):
-        load_settings()
-
-
 def test_a_workspace_that_is_a_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "notes.md").write_text("mine")
     monkeypatch.setenv("MEMORY_WORKSPACE", str(tmp_path / "notes.md"))
@@ -179,11 +172,6 @@ def test_a_workspace_behind_a_link_keeps_its_name(tmp_path: Path, monkeypatch: p
     assert load_settings().workspace == tmp_path / "link"
 
 
-def test_loading_settings_writes_nothing(tmp_path: Path) -> None:
-    assert load_settings().workspace == tmp_path / "workspace"
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_blank_session_directories_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORY_SESSION_DIRS", "/a:: :~/b:")
     assert load_settings().session_dirs == (Path("/a"), Path.home() / "b")
@@ -194,30 +182,6 @@ def test_a_session_directory_has_one_spelling(tmp_path: Path, monkeypatch: pytes
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MEMORY_SESSION_DIRS", f"here/../s:./s/:{tmp_path}/s")
     assert load_settings().session_dirs == (tmp_path / "s",) * 3
-
-
-def test_everything_written_lies_in_the_workspace(tmp_path: Path) -> None:
-    settings = load_settings()
-    places = {
-        "lake": settings.lake_dir,
-        "index": settings.index_dir,
-        "dagster": settings.dagster_home,
-        "backups": settings.backups,
-        "MEMORY.md": settings.memory_file,
-        "REVIEW.md": settings.review_file,
-        "memory/2025-01-02.md": settings.daily_log(date(2025, 1, 2)),
-    }
-    assert places == {name: tmp_path / "workspace" / name for name in places}
-
-
-def test_the_first_section_carries_the_users_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MEMORY_USER_NAME", "Mira")
-    assert load_settings().sections == ("Mira", "Hard Rules", "System Architecture", "Patterns")
-
-
-def test_settings_cannot_be_changed_under_a_run() -> None:
-    with pytest.raises(ValueError, match="frozen"):
-        load_settings().user_name = "Someone"  # type: ignore[misc]
 
 
 def test_the_api_key_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:

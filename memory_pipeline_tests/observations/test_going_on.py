@@ -115,17 +115,6 @@ def test_only_the_new_end_is_sent_and_paid(by_model: ByModel) -> None:
     ]
 
 
-def test_what_is_sent_a_second_time_grows_with_the_new_end_alone(by_model: ByModel) -> None:
-    """Without the facts of before, which have a budget of their own."""
-    with openai_server(answer) as server:
-        machine = by_model(server)
-        for turns in (40, 45):
-            machine.write("s.jsonl", *talk(0, turns))
-            machine.run()
-        prompts = [re.sub(r"<(earlier-\S+)>.*</\1>", "", asked.prompt, flags=re.S) for asked in server.requests]
-    assert estimate(prompts[1]) < 0.5 * estimate(prompts[0])
-
-
 def test_another_session_of_the_day_does_not_have_it_asked_again(by_model: ByModel) -> None:
     with openai_server(answer) as server:
         machine = by_model(server)
@@ -164,18 +153,6 @@ def test_a_day_that_fell_short_is_paid_once_and_its_other_sessions_not_again(by_
     others = [{k: row for k, row in rows.items() if row["session_id"] == "other"} for rows in (before, after)]
     assert others[0] == others[1]
     assert {row["session_id"] for row in after.values()} == {"other", "short"}
-
-
-def test_a_lost_table_is_made_again_from_the_answers(by_model: ByModel) -> None:
-    with openai_server(answer) as server:
-        machine = by_model(server)
-        machine.write("s.jsonl", *talk(0, 6))
-        machine.run()
-        before = observed(machine)
-        machine.lake.replace("observations", machine.lake.read("observations")[:0], [DAY])
-        machine.run(DAY)
-        assert len(server.requests) == 1
-    assert observed(machine) == before
 
 
 def test_what_was_taken_back_and_all_after_it_is_observed_anew(by_model: ByModel) -> None:

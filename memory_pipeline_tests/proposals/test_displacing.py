@@ -11,7 +11,7 @@ from memory_pipeline.proposals.history import history
 from memory_pipeline.proposals.review import on_display
 from memory_pipeline.proposals.review_file import offered_in
 from memory_pipeline_tests.proposals.test_review import FRIDAY, NOW, TABS, UTC, UV, Story
-from memory_pipeline_tests.rows import bytes_of, proposal, put, record_showings, without_events
+from memory_pipeline_tests.rows import proposal, put, record_showings, without_events
 
 BETTER = "p-20250305-101"
 RULE = "Never push to main without a review."
@@ -88,14 +88,6 @@ def test_the_weakest_makes_room_and_comes_back(story: Story) -> None:
     assert moments(story, TABS) == [("shown", 0), ("displaced", 5), ("shown", 10)]
 
 
-def test_nothing_changes_while_nothing_is_better(story: Story, tmp_path: Path) -> None:
-    say_better(story)
-    story.run(5)
-    before = bytes_of(tmp_path)
-    story.run(6)
-    assert bytes_of(tmp_path) == before
-
-
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -121,25 +113,6 @@ def test_what_a_user_touched_is_never_displaced(story: Story, old: str, new: str
     assert moments(story, TABS) == [("shown", 0)]
 
 
-def test_a_note_is_kept_even_where_it_stands_between_two_lines(story: Story) -> None:
-    story.edit(f"- [ ] `{TABS}`", f"Ann knows.\n- [ ] `{TABS}`")
-    put(story.lake, "proposals", *(proposal(n, f"{RULE} {n}", support=9) for n in range(101, 104)))
-    story.run(5)
-    assert [p for p in in_review(story) if p != BETTER] == [FRIDAY, TABS]  # the note may be for either
-    assert "Ann knows.\n" in text_of(story)
-
-
-def test_with_all_touched_nothing_moves(story: Story) -> None:
-    story.review.write_text(text_of(story).replace(".\n", ", I think.\n"), "utf-8")
-    before = text_of(story)
-    say_better(story)
-    story.run(5)
-    assert BETTER not in text_of(story)
-    assert [line for line in before.splitlines() if line.startswith("- [")] == [
-        line for line in text_of(story).splitlines() if line.startswith("- [")
-    ]
-
-
 @pytest.mark.parametrize(("mark", "state"), [("x", APPROVED), ("-", REJECTED)])
 def test_a_mark_in_a_copy_that_was_open_counts(story: Story, mark: str, state: str) -> None:
     """The line was displaced while a user had REVIEW.md open in an editor."""
@@ -152,16 +125,6 @@ def test_a_mark_in_a_copy_that_was_open_counts(story: Story, mark: str, state: s
     assert settled.ignored == [BETTER]  # which that copy never showed
     assert story.status()[BETTER] == PENDING
     assert BETTER in in_review(story)
-
-
-def test_an_edit_in_a_copy_that_was_open_is_kept(story: Story) -> None:
-    open_in_an_editor = text_of(story)
-    say_better(story)
-    story.run(5)
-    story.review.write_text(open_in_an_editor.replace("Makefiles", "all Makefiles"), "utf-8")
-    story.run(6)
-    assert "Indent all Makefiles with tabs." in text_of(story)
-    assert {TABS, BETTER} <= set(in_review(story))
 
 
 def test_only_time_on_display_counts(story: Story) -> None:

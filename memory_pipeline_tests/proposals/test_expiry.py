@@ -6,7 +6,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from memory_pipeline.cli.settled import settled_since
 from memory_pipeline.operations.migrations import (
     m003_offer_again_what_expired_unseen,
     m005_put_what_happened_to_proposals_into_events,
@@ -72,16 +71,6 @@ def test_the_days_can_be_set(tmp_path: Path) -> None:
     assert set(story.status().values()) == {EXPIRED}
 
 
-def test_the_queue_moves_up_and_its_time_begins_then(tmp_path: Path) -> None:
-    story = Story(tmp_path, pending_limit=3)
-    story.run_daily(7 * DAY_IN_MINUTES)
-    assert story.shown() == [UTC, LINT]
-    story.run_daily(13 * DAY_IN_MINUTES)
-    assert story.status()[LINT] == PENDING
-    story.run_daily(14 * DAY_IN_MINUTES)
-    assert story.status()[LINT] == EXPIRED
-
-
 def test_the_last_decision_counts_before_the_expiry(story: Story) -> None:
     story.run_daily(6 * DAY_IN_MINUTES)
     story.mark(UV, "x")
@@ -109,24 +98,6 @@ def test_a_review_file_that_cannot_be_read_may_hold_the_decision(story: Story) -
     assert settled.damaged
     assert set(story.status().values()) == {PENDING}
     assert set(story.run_daily(7 * DAY_IN_MINUTES + 1).expired) == set(TEXTS)
-
-
-def test_expiries_stand_in_the_log_apart_from_decisions(story: Story) -> None:
-    story.run_daily(6 * DAY_IN_MINUTES)
-    story.mark(UV, "-")
-    story.run(7 * DAY_IN_MINUTES)
-    text = story.settings.daily_log(datetime(2025, 3, 12).date()).read_text("utf-8")
-    taken, ended = text.split("<!-- /memory:decisions -->")
-    assert f"rejected `{UV}`" in taken
-    assert "expired" not in taken
-    assert ended.count("18:00 expired `p-") == 4
-
-
-def test_an_expired_line_leaves_nothing_to_do(story: Story, tmp_path: Path) -> None:
-    story.run_daily(7 * DAY_IN_MINUTES)
-    before = bytes_of(tmp_path)
-    assert story.run_daily(30 * DAY_IN_MINUTES).expired == []
-    assert bytes_of(tmp_path) == before
 
 
 def test_a_warning_is_written_once(story: Story, tmp_path: Path) -> None:
@@ -189,12 +160,6 @@ def test_three_weeks_without_a_run_end_nothing(story: Story) -> None:
     assert set(story.run(27 * DAY_IN_MINUTES).expired) == set(TEXTS)
 
 
-def test_many_runs_of_one_day_are_one_day(story: Story) -> None:
-    for minute in range(9):
-        story.run(minute)
-    assert story.run(8 * DAY_IN_MINUTES).expired == []
-
-
 def test_what_came_while_the_clock_was_ahead_has_its_days(tmp_path: Path) -> None:
     story = Story(tmp_path, proposal_expiry_days=3)
     put(story.lake, "proposals", late := proposal(9, "Never commit on a full moon."))
@@ -202,30 +167,6 @@ def test_what_came_while_the_clock_was_ahead_has_its_days(tmp_path: Path) -> Non
     for day in range(1, 3):
         assert late["proposal_id"] not in story.run(day * DAY_IN_MINUTES).expired
     assert story.run(3 * DAY_IN_MINUTES).expired == [*TEXTS, late["proposal_id"]]  # the jump was a day of showing too
-
-
-def test_what_was_displaced_while_the_clock_was_wrong_is_told_once(tmp_path: Path) -> None:
-    story = Story(tmp_path, pending_limit=5)
-    story.last_run = TEN_YEARS
-    put(story.lake, "proposals", rule := proposal(9, "Never skip the review.", support=9, sessions=9))
-    story.run(TEN_YEARS)
-    for minute in range(5, 8):
-        story.run(minute)
-        assert story.shown() == [UV, FRIDAY, TABS, UTC]
-    assert events(story.lake, "displaced").height == 1
-    story.mark(rule["proposal_id"], "x")
-    story.run(10)
-    assert story.shown() == [UV, FRIDAY, TABS, UTC, LINT]
-    assert events(story.lake, "shown").filter(proposal_id=LINT).height == 2
-
-
-def test_decisions_of_a_clock_that_was_ahead_are_told_by_no_later_run(story: Story) -> None:
-    story.mark(UV, "x")
-    future = datetime.now(NOW.tzinfo) + timedelta(days=900)
-    reconcile(story.workspace, future)
-    assert story.status()[UV] == APPROVED
-    told = settled_since(story.settings, datetime.now(NOW.tzinfo) - timedelta(days=1))
-    assert (told["approved"], told["expired"], told["came_back"]) == ([], [], [])
 
 
 # --- workspaces in which days were not counted yet ---

@@ -21,7 +21,6 @@ from memory_pipeline.recall.briefing import brief_at
 from memory_pipeline.recall.folders import place_of_folder
 from memory_pipeline.recall.origin import origin
 from memory_pipeline.recall.remembered import remembered
-from memory_pipeline.recall.tools import Asked, pending
 from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cases import each
@@ -132,13 +131,6 @@ def test_fixes_stand_behind_the_proposals_with_what_happened_and_the_exact_chang
     assert bytes_of(tmp_path) == before
 
 
-def test_a_group_that_comes_later_stands_before_the_fixes(rule: Work) -> None:
-    rule.run()
-    put(rule.lake, "proposals", proposal(1, "Fire at cone six."))
-    rule.run()
-    assert re.findall(r"^## (.*)", rule.text(), re.MULTILINE) == ["Proposed for: Hard Rules", "Friction Fixes"]
-
-
 # which are offered ----------------------------------------------------------------------------------------------------
 
 
@@ -206,13 +198,6 @@ def test_a_line_that_a_person_asked_for_stays_theirs(rule: Work) -> None:
     assert rule.status() == {"p-20250305-10001": PENDING}
 
 
-def test_of_fixes_with_one_line_the_most_severe_is_offered(rule: Work) -> None:
-    put(rule.lake, "friction_clusters", rule_pattern(2, RULE, severity=9.0))
-    assert rule.run().offered == [TWO]
-    put(rule.lake, "friction_clusters", rule_pattern(3, RULE, severity=99.0))
-    assert rule.run().offered == []
-
-
 def test_a_line_that_a_day_says_again_supports_the_fix_that_offers_it(rule: Work) -> None:
     rule.run()
     put(rule.lake, "observations", observation(RULE))
@@ -229,13 +214,6 @@ def test_what_a_fix_for_another_file_says_may_become_a_proposal(tmp_path: Path) 
     put(work.lake, "reflections", reflection(RULE))
     bring_up_to_date(ProposalsStage(work.workspace), work.lake, DAY)
     assert work.status() == {ONE: PENDING, "p-20250305-001": PENDING}
-
-
-def test_nothing_is_written_where_there_is_no_pattern(tmp_path: Path) -> None:
-    work = Work(tmp_path)
-    work.run()
-    assert not work.lake.files("friction_fixes")
-    assert not work.review.exists()
 
 
 def test_rows_of_an_older_version_are_offered_too(tmp_path: Path) -> None:
@@ -427,13 +405,6 @@ def test_a_link_out_of_the_workspace_is_not_followed(tmp_path: Path) -> None:
 # marks ----------------------------------------------------------------------------------------------------------------
 
 
-def test_deleting_a_fix_with_all_its_lines_rejects_it(rule: Work) -> None:
-    rule.run()
-    text = rule.text()
-    rule.edit(text[text.index("## Friction") : text.index("_Last updated")], "")
-    assert rule.run().rejected == [ONE]
-
-
 def test_deleting_its_first_line_rejects_it_and_nothing_of_it_stays(rule: Work) -> None:
     rule.run()
     rule.edit(next(line for line in rule.text().splitlines(True) if line.startswith("- [ ]")), "")
@@ -524,23 +495,6 @@ def test_it_expires_like_a_proposal(rule: Work) -> None:
     assert "f-2025" not in rule.text()
 
 
-def test_a_newer_line_ends_a_fix_whose_place_it_takes(rule: Work) -> None:
-    rule.run()
-    put(rule.lake, "proposals", proposal(9, "Never glaze.", supersedes=[ONE]))
-    assert rule.run().superseded == [ONE]
-    assert rule.status()[ONE] == SUPERSEDED
-
-
-def test_an_older_copy_of_the_file_rejects_no_fix(rule: Work) -> None:
-    rule.run()
-    old = rule.review.read_bytes()
-    put(rule.lake, "friction_clusters", fixable(2, "Slow tests"))
-    rule.run()
-    rule.review.write_bytes(old)
-    assert rule.run().rejected == []
-    assert rule.status() == {ONE: PENDING, TWO: PENDING}
-
-
 def test_why_tells_the_pattern_and_all_that_became_of_it(rule: Work) -> None:
     rule.run()
     decide(rule.workspace, {ONE: APPROVED}, NOW + timedelta(minutes=5))
@@ -606,38 +560,6 @@ def test_the_check_finds_an_approved_line_that_never_came(rule: Work) -> None:
     assert f"{DAY}: {ONE} was approved but not promoted" in rule.judge()
 
 
-def test_a_workspace_may_be_moved(tmp_path: Path) -> None:
-    old = marked(tmp_path / "old")
-    (tmp_path / "old").rename(tmp_path / "new")
-    moved = Work(tmp_path / "new")
-    assert moved.run().applied == [TWO]
-    assert NEW in moved.remembered()
-    assert not old.settings.workspace.exists()
-    assert moved.judge() == []
-
-
-def test_no_clock_is_told_where_nobody_recorded_it(rule: Work) -> None:
-    say(rule.lake, "s1", "user: No, glaze after the first firing!")
-    messages = rule.lake.read("messages").with_columns(untimed=pl.lit("turn 1 of 1"))
-    rule.lake.replace("messages", messages, [DAY])
-    rule.run()
-    assert "_2025-03-05 turn 1 of 1 · you in “session s1”" in rule.text()
-
-
-def test_an_id_that_is_no_patterns_is_not_offered(tmp_path: Path) -> None:
-    work = Work(
-        tmp_path, fixable(1, "odd") | {"pattern_id": "f-1"}, fixable(1, "odd") | {"pattern_id": "p-20250305-001"}
-    )
-    assert work.run().offered == []
-
-
-def test_an_agent_that_asks_what_is_pending_is_told_the_change(elsewhere: Work, tmp_path: Path) -> None:
-    elsewhere.run()
-    told = pending(Asked(elsewhere.settings, tmp_path))
-    assert "The tests run too long" in told
-    assert "+    pytest -x" in re.sub(r" \+ *", " +    ", told)
-
-
 def test_a_stale_sentence_of_a_longer_line_is_struck_where_it_stands(tmp_path: Path) -> None:
     stale = rule_pattern(1, NEW, section=None, replaces=OLD)
     work = Work(tmp_path, stale)
@@ -655,12 +577,3 @@ def test_a_stale_sentence_of_a_longer_line_is_struck_where_it_stands(tmp_path: P
     before = work.remembered()
     work.run()
     assert work.remembered() == before
-
-
-def test_a_note_of_the_project_is_told_once_and_hides_no_line_that_says_the_same(tmp_path: Path) -> None:
-    rule = Work(tmp_path, rule_pattern(1, f"{RULE} (project: kiln)"))
-    put(rule.lake, "proposals", proposal(1, RULE))
-    assert rule.run().superseded == ["p-20250305-001"]
-    rule.mark(ONE, "x")
-    rule.run()
-    assert rule.remembered().count("(project: kiln)") == 1

@@ -11,7 +11,6 @@ from memory_pipeline.proposals.offering import is_offered
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.proposals.score import why_left_out
 from memory_pipeline.text.kinds import is_question
-from memory_pipeline.text.lines import orders, supposes
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.proposals.test_stage import FRIDAY, TABS, UV, Work
@@ -125,11 +124,6 @@ def test_questions_are_told(text: str) -> None:
     assert is_question(text)
 
 
-def test_what_orders_and_what_supposes() -> None:
-    assert orders("use tabs") and not orders("The user has tabs")
-    assert supposes("it might be the cache") and not supposes("it is the cache")
-
-
 def test_a_line_that_is_said_again_supports_its_proposal(work: Work) -> None:
     work.reflect(UV)
     work.run()
@@ -172,14 +166,6 @@ def test_what_a_person_wrote_into_memory_is_not_offered(work: Work) -> None:
     work.reflect(FRIDAY)
     assert set(work.run().values()) == {FRIDAY}  # that line is struck: it says nothing
     assert supports(work) == {}
-
-
-def test_a_line_not_worth_offering_supports_all_the_same(work: Work) -> None:
-    work.reflect(UV)
-    work.run()
-    work.reflect(UV, day=day_after(1), session="s2", priority="medium")
-    work.run(day_after(1))
-    assert list(supports(work)) == [P1]
 
 
 def test_two_lines_of_a_day_that_say_the_same_are_one_proposal(work: Work) -> None:
@@ -241,16 +227,6 @@ def test_the_log_of_the_day_tells_what_was_reflected_and_proposed(work: Work) ->
     assert f"* `{P1}` {UV}\n" in text
 
 
-def test_the_log_names_what_is_new_and_what_was_said_again(work: Work) -> None:
-    """In plain words made of the rows, where no model has told it."""
-    work.reflect(UV)
-    work.run()
-    assert f"### 🔭 Reflected\n\nNew: “{UV}”.\n" in work.settings.daily_log(DAY).read_text("utf-8")
-    work.reflect(UV, day=day_after(1), session="s2")
-    work.run(day_after(1))
-    assert f"\n\nSaid again: “{UV}”.\n" in work.settings.daily_log(day_after(1)).read_text("utf-8")
-
-
 def test_the_log_has_the_summary_of_the_model_where_there_is_one(work: Work) -> None:
     work.reflect(UV)
     frame = work.lake.read("reflections", [DAY])
@@ -276,12 +252,6 @@ def test_a_value_that_grew_moves_a_proposal_up(work: Work) -> None:
     work.reflect(last, day=day_after(2), session="s9")
     work.run(day_after(2))
     assert ProposalLog(work.lake).pending()[0]["text"] == last
-
-
-def test_rows_of_before_still_have_a_value(work: Work) -> None:
-    """Their columns for sessions and time are empty."""
-    put(work.lake, "proposals", proposal(1, UV), proposal(2, FRIDAY, support=3))
-    assert [r["text"] for r in ProposalLog(work.lake).pending()] == [FRIDAY, UV]
 
 
 def test_vectors_find_what_words_do_not() -> None:

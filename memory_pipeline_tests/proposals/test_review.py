@@ -69,13 +69,6 @@ def story(tmp_path: Path) -> Story:
     return Story(tmp_path)
 
 
-def test_everything_is_pending_until_somebody_decides(story: Story) -> None:
-    story.run()
-    assert story.status() == dict.fromkeys(TEXTS, "pending")
-    assert story.shown() == list(TEXTS)
-    assert not story.memory.exists()
-
-
 def test_what_a_person_marks_is_done_once(story: Story) -> None:
     story.mark(UV, "x")
     story.mark(FRIDAY, "x")
@@ -130,14 +123,6 @@ def test_decisions_stand_in_the_log_of_their_day_beside_the_persons_own_words(st
     assert f"* 18:01 approved `{UV}` Use uv for Python." in text
 
 
-def test_deciding_at_the_command_line_is_deciding(story: Story) -> None:
-    decide(Workspace(story.settings, story.lake), {UV: APPROVED, TABS: REJECTED}, NOW)
-    story.run()
-    assert story.shown() == [FRIDAY, UTC, LINT]
-    assert "Use uv for Python." in story.remembered()
-    assert set(events(story.lake, "decided")["surface"]) == {"command"}
-
-
 @pytest.mark.parametrize(
     ("decisions", "said"),
     [
@@ -154,14 +139,6 @@ def test_a_wrong_decision_is_refused_before_anything_is_recorded(
     with pytest.raises(UnknownProposalError, match=said):
         decide(Workspace(story.settings, story.lake), decisions, NOW)
     assert events(story.lake, "decided").equals(before)
-
-
-def test_a_mark_after_a_decision_elsewhere_decides_nothing(story: Story) -> None:
-    decide(Workspace(story.settings, story.lake), {UV: REJECTED}, NOW)
-    story.mark(UV, "x")
-    story.run()
-    assert story.status()[UV] == REJECTED
-    assert not story.memory.exists()
 
 
 def test_an_older_copy_over_the_file_is_told_what_was_decided_and_nothing_is_pending_of_it(story: Story) -> None:

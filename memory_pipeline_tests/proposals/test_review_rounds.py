@@ -6,12 +6,12 @@ import pytest
 
 from memory_pipeline.markdown.safe_write import ChangedMeanwhileError
 from memory_pipeline.proposals import review
-from memory_pipeline.proposals.events import APPROVED, ProposalLog
+from memory_pipeline.proposals.events import APPROVED
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.proposals.test_review import FRIDAY, LINT, NOW, TABS, TEXTS, UTC, UV, Story
-from memory_pipeline_tests.rows import bytes_of, day_after, proposal, put, workspace
+from memory_pipeline_tests.rows import bytes_of, workspace
 
 
 @pytest.fixture
@@ -41,29 +41,6 @@ def test_a_damaged_review_file_takes_no_decision_and_comes_back(story: Story, da
     assert story.run(2).damaged is None
 
 
-def test_an_older_copy_that_an_editor_saves_over_ours_rejects_nothing(story: Story) -> None:
-    old = story.review.read_bytes()  # open in an editor
-    put(story.lake, "proposals", proposal(6, "Name branches after tickets.", day=day_after(1)))
-    story.run()
-    story.review.write_bytes(old)  # saved there, without the sixth
-    settled = story.run(2)
-    assert settled.rejected == []
-    assert set(story.status().values()) == {"pending"}
-    assert "p-20250306-001" not in story.status()
-    assert "`p-20250306-006`" in story.review.read_text("utf-8")
-
-
-def test_an_older_copy_with_as_many_lines_rejects_nothing_either(story: Story) -> None:
-    old = story.review.read_bytes()
-    put(story.lake, "proposals", proposal(6, "Name branches after tickets.", day=day_after(1)))
-    decide(Workspace(story.settings, story.lake), {UV: APPROVED}, NOW)
-    story.run()  # one went, one came: five again
-    story.review.write_bytes(old)
-    assert story.run(2).rejected == []
-    assert story.status()["p-20250306-006"] == "pending"
-    assert story.status()[UV] == APPROVED
-
-
 def test_only_so_many_are_shown_and_the_queue_moves_up(tmp_path: Path) -> None:
     story = Story(tmp_path, pending_limit=2)
     assert story.shown() == [UV, FRIDAY]
@@ -77,35 +54,11 @@ def test_only_so_many_are_shown_and_the_queue_moves_up(tmp_path: Path) -> None:
     assert story.status()[LINT] == "pending"
 
 
-def test_what_matters_most_is_shown_first(tmp_path: Path) -> None:
-    settings, lake = workspace(tmp_path, pending_limit=2)
-    put(
-        lake,
-        "proposals",
-        proposal(1, "Seldom said, and medium.", priority="medium", support=9),
-        proposal(2, "High, said once."),
-        proposal(3, "High, said thrice.", support=3),
-    )
-    assert [p["proposal_id"][-1] for p in ProposalLog(lake).pending()] == ["3", "2", "1"]
-    reconcile(Workspace(settings, lake), NOW)
-    text = settings.review_file.read_text("utf-8")
-    assert "said thrice" in text
-    assert "said once" in text
-    assert "and medium" not in text
-
-
 def test_without_proposals_no_file_is_made(tmp_path: Path) -> None:
     settings, lake = workspace(tmp_path)
     reconcile(Workspace(settings, lake), NOW)
     assert reconcile(Workspace(settings, lake), NOW).promoted == []
     assert bytes_of(tmp_path) == {}
-
-
-def test_the_persons_own_words_in_review_stay(story: Story) -> None:
-    story.edit("## Proposed for: Hard Rules\n", "## Proposed for: Hard Rules\n\nAsk Ann about these.\n\n")
-    story.mark(UV, "x")
-    story.run()
-    assert "\nAsk Ann about these.\n" in story.review.read_text("utf-8")
 
 
 def test_a_save_while_we_write_is_read_again(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:

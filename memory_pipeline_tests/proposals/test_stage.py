@@ -17,9 +17,7 @@ from memory_pipeline_tests.rows import (
     DAY,
     Opened,
     Row,
-    bytes_of,
     day_after,
-    decision,
     observation,
     observation_id,
     proposal,
@@ -152,13 +150,6 @@ def test_only_what_this_day_said_is_offered_on_it(work: Work) -> None:
     assert work.run() == {}
 
 
-def test_the_best_comes_first(work: Work) -> None:
-    work.reflect("Medium, but said in three sessions.", priority="medium", sessions=3, support=3, reflector="openai:x")
-    work.reflect("Said once in a session.", reflector="openai:x")
-    work.reflect("Told in two conversations.", sessions=2, support=2, reflector="openai:x")
-    assert [t.split()[0] for t in work.run().values()] == ["Told", "Said", "Medium,"]
-
-
 def test_ids_stay_when_a_day_is_built_again_with_more(work: Work) -> None:
     work.reflect(UV)
     first = work.run()
@@ -174,54 +165,11 @@ def test_what_was_offered_stays_also_when_its_reflection_is_gone(work: Work) -> 
     assert work.run() == first | {"p-20250305-002": FRIDAY}
 
 
-def test_running_again_changes_no_byte(work: Work, tmp_path: Path) -> None:
-    work.reflect(UV)
-    work.run()
-    before = bytes_of(tmp_path)
-    work.run()
-    assert bytes_of(tmp_path) == before
-
-
-SAME = "Use uv for all Python."
-
-
-@pytest.mark.parametrize("state", ["pending", "rejected", "approved"])
-def test_what_was_offered_before_is_not_offered_again(work: Work, state: str) -> None:
-    put(work.lake, "proposals", proposal(1, UV, day=day_after(-9)))
-    if state != "pending":
-        put(work.lake, "events", decision("p-20250224-001", state, day=day_after(-8)))
-    work.reflect(SAME)
-    work.reflect(FRIDAY)
-    assert list(work.run().values()) == [FRIDAY]
-
-
-def test_what_stands_in_memory_is_not_offered(work: Work) -> None:
-    """Also when a person wrote it there by hand."""
-    work.settings.memory_file.write_text(f"# Memory\n\n## Patterns\n- {SAME}\n", "utf-8")
-    work.reflect(UV)
-    work.reflect(FRIDAY)
-    assert list(work.run().values()) == [FRIDAY]
-
-
 def test_what_comes_from_the_same_words_is_not_offered_again_however_it_is_put(work: Work) -> None:
     source = observation_id(UV)
     put(work.lake, "proposals", proposal(1, "Entirely other wording.", day=day_after(1), sources=["r-1", source]))
     work.reflect(UV)
     assert work.run() == {}
-
-
-def test_two_lines_of_one_day_that_say_the_same_are_offered_once(work: Work) -> None:
-    work.reflect(UV, support=2)
-    work.reflect(SAME)
-    assert list(work.run().values()) == [UV]
-
-
-def test_a_later_day_is_not_silenced_by_itself(work: Work) -> None:
-    """The second run of a day knows its own proposals, and offers what came in between."""
-    work.reflect(UV)
-    work.run()
-    work.reflect(TABS, session="s2")
-    assert set(work.run().values()) == {UV, TABS}
 
 
 def test_the_reviewer_sees_who_said_it_when_and_where(work: Work) -> None:
@@ -237,11 +185,6 @@ def test_the_reviewer_sees_who_said_it_when_and_where(work: Work) -> None:
         "p-20250305-001": "2025-03-05 09:00 · you in “session s1” · said 2 times in 2 sessions",
         "p-20250305-002": "2025-03-05 09:00 · you in “session s1”",
     }
-
-
-def test_the_reviewer_sees_the_day_also_when_the_observations_are_gone(work: Work) -> None:
-    lines = evidence_lines(Workspace(work.settings, work.lake), [proposal(1, UV)])
-    assert lines == {"p-20250305-001": "2025-03-05 · said 1 times"}
 
 
 CHANGED = "Added `region.py`, `depot.py` and `parcel.py` in src/parcels/domain of version 2.0."

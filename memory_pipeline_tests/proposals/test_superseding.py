@@ -8,7 +8,7 @@ import pytest
 
 from memory_pipeline.proposals.events import APPROVED, PENDING, SUPERSEDED, ProposalLog
 from memory_pipeline.proposals.memory_file import lines_of, strike_lines
-from memory_pipeline.proposals.review import as_offered, decide, reconcile
+from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline.text.relation import REPLACES, differs, relation
@@ -99,15 +99,6 @@ def test_a_pending_proposal_gives_way_to_the_newer_one(change: Change) -> None:
     assert f"superseded `{OLD}`" in change.settings.daily_log(LATER).read_text("utf-8")
 
 
-def test_the_reviewer_sees_which_line_it_replaces(change: Change) -> None:
-    change.approve(OLD, day_after(0))
-    change.reflect(PNPM, LATER)
-    assert f"· replaces: “{NPM}”" in change.settings.review_file.read_text("utf-8")
-    log = ProposalLog(change.lake)
-    (offered,) = as_offered(change.workspace, log, log.pending())
-    assert offered.evidence.endswith(f"· replaces: “{NPM}”")
-
-
 def test_nothing_is_struck_before_a_person_approves(change: Change) -> None:
     change.approve(OLD, day_after(0))
     before = change.settings.memory_file.read_bytes()
@@ -137,12 +128,6 @@ def test_an_old_day_that_is_read_late_does_not_bring_back_what_is_over(tmp_path:
     change.reflect("Use poetry instead of pip.", LATER)
     change.reflect("Use pip.", day_after(1), last_seen=at(day=day_after(1)))
     assert "Use pip." not in change.lake.read("proposals")["text"].to_list()
-
-
-def test_a_day_that_is_built_again_offers_nothing_twice(change: Change) -> None:
-    change.reflect(PNPM, LATER)
-    change.reflect("Never deploy on a Friday.", LATER)
-    assert change.lake.read("proposals", [LATER])["text"].to_list() == [PNPM, "Never deploy on a Friday."]
 
 
 MEMORY = f"# Memory\r\n\r\n## Mine\r\n* (2025-03-05) Use npm\r\n  for installs. <!-- {OLD} -->\r\n1. other"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,10 @@ from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.proposals.todoist.client import TodoistBusyError, TodoistRefusedError, open_todoist
 from memory_pipeline.proposals.todoist.planning import plan
 from memory_pipeline.proposals.todoist.review import Reviewed, sync
-from memory_pipeline.proposals.todoist.tasks import account_file, add_showing, shown_tasks
+from memory_pipeline.proposals.todoist.tasks import account_file
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.proposals.todoist_server import TOKEN, Garbled, Lost, Refuse, TodoistServer, todoist_server
 from memory_pipeline_tests.rows import (
-    DAY,
     bytes_of,
     changed,
     decision,
@@ -145,14 +144,6 @@ def test_a_line_keeps_its_at_signs(tmp_path: Path, server: TodoistServer) -> Non
     assert server.task("Pin @types/node to 20.")["labels"] == ["memory-review"]
 
 
-def test_a_line_that_would_be_a_heading_can_be_completed(tmp_path: Path, server: TodoistServer) -> None:
-    desk = ReviewSession(tmp_path, server, "* Use uv.")
-    desk.go()
-    server.complete("Use uv.")
-    desk.go()
-    assert desk.decided()["001"] == ("approved", "todoist", "* Use uv.")
-
-
 def test_a_long_line_is_shown_in_part_and_approved_as_a_whole(tmp_path: Path, server: TodoistServer) -> None:
     line = "Keep " + " and ".join(f"the setting number {n}" for n in range(60)) + "."
     desk = ReviewSession(tmp_path, server, line)
@@ -213,13 +204,6 @@ def test_deleting_rejects(desk: ReviewSession) -> None:
     assert len(desk.server.calls(MADE)) == 3  # it is not made again
 
 
-def test_deleting_rejects_also_where_a_deleted_task_is_still_shown(desk: ReviewSession) -> None:
-    desk.server.shows_deleted = True
-    desk.go()
-    desk.server.delete("Never use npm.")
-    assert desk.go().rejected == ["p-20250305-002"]
-
-
 def test_the_label_rejects_and_the_task_is_closed(desk: ReviewSession) -> None:
     desk.go()
     desk.server.label("Never use npm.", "memory-review", "rejected")
@@ -228,13 +212,6 @@ def test_the_label_rejects_and_the_task_is_closed(desk: ReviewSession) -> None:
     assert (done.rejected, done.closed) == (["p-20250305-002"], ["p-20250305-002"])
     assert desk.server.open() == ["Use uv for Python.", "The API lives in api/."]
     assert desk.memory() == []
-
-
-def test_a_completed_task_with_the_label_is_rejected(desk: ReviewSession) -> None:
-    desk.go()
-    desk.server.label("Never use npm.", "memory-review", "rejected")
-    desk.server.complete("Never use npm.")
-    assert desk.go().rejected == ["p-20250305-002"]
 
 
 @pytest.mark.parametrize("listed", [True, False])
@@ -412,27 +389,6 @@ def test_a_person_may_move_to_another_account(desk: ReviewSession) -> None:
     assert set(desk.status().values()) == {"pending", "approved"}
 
 
-def test_another_account_may_begin_where_nothing_waits_in_the_old_one(tmp_path: Path, server: TodoistServer) -> None:
-    desk = ReviewSession(tmp_path, server, "Use uv.")
-    desk.go()
-    server.complete("Use uv.")
-    desk.go()
-    server.tasks, server.inbox = {}, "inbox-of-noor"
-    desk.propose("Never use npm.", start=2)
-    assert desk.go().created == ["p-20250305-002"]
-    server.delete("Never use npm.")
-    assert desk.go().rejected == ["p-20250305-002"]
-
-
-def test_new_tasks_are_not_made_in_another_account_while_some_wait_in_the_old_one(desk: ReviewSession) -> None:
-    desk.go()
-    desk.server.inbox = "inbox-of-noor"
-    desk.propose("Pin torch.", start=4)
-    with pytest.raises(TodoistRefusedError, match="another account"):
-        desk.go()
-    assert len(desk.server.open()) == 3
-
-
 def test_an_approved_line_that_is_invalid_by_now_says_so_at_its_task(desk: ReviewSession) -> None:
     desk.go()
     desk.settings.memory_file.write_text("# Memory\n\n## Hard Rules\n\n- Never use npm.\n", "utf-8")
@@ -442,29 +398,6 @@ def test_an_approved_line_that_is_invalid_by_now_says_so_at_its_task(desk: Revie
     ((content, comment),) = desk.server.comments
     assert content == "Never use npm." and comment.startswith("Not added to MEMORY.md: ")
     assert desk.memory() == []
-
-
-def test_a_removed_double_is_no_rejection_even_if_its_row_is_the_one_that_stays(desk: ReviewSession) -> None:
-    """Another writer of `events` may keep the first rows of a day only."""
-    desk.go()
-    first = desk.lake.read("events")
-    desk.server.copy("Never use npm.")["content"] = "Never use npm or yarn."
-    desk.go()
-    desk.lake.replace("events", first, set(first["day"]))
-    desk.server.complete("Never use npm or yarn.")
-    assert desk.go().approved == ["p-20250305-002"]
-    assert desk.memory() == ["Never use npm or yarn."]
-
-
-def test_the_last_row_tells_the_task(desk: ReviewSession) -> None:
-    desk.go()
-    moment = datetime.now(UTC)
-    add_showing(Workspace(desk.settings, desk.lake), "p-20250305-001", "later", moment + timedelta(seconds=2))
-    add_showing(Workspace(desk.settings, desk.lake), "p-20250305-001", "later", moment + timedelta(seconds=3))
-    rows = events(desk.lake, "shown").filter(surface="todoist", proposal_id="p-20250305-001")
-    assert rows["external_id"].to_list().count("later") == 1
-    assert desk.tasks()["001"] == "later"
-    assert shown_tasks(desk.lake, None) == {}
 
 
 # --- what Todoist refuses, and what nobody may see ---
@@ -528,12 +461,6 @@ def test_the_token_is_sent_to_todoist_and_nowhere_else(desk: ReviewSession, capl
     assert TOKEN not in caplog.text
     assert TOKEN not in repr(desk.settings)
     assert TOKEN not in json.dumps([task["description"] for task in desk.server.tasks.values()])
-
-
-def test_the_day_of_a_showing_is_the_day_it_was_shown(desk: ReviewSession) -> None:
-    desk.go()
-    rows = events(desk.lake, "shown").filter(surface="todoist")
-    assert set(rows["day"]) == {datetime.now(UTC).date()} and DAY not in set(rows["day"])
 
 
 # --- friction fixes ---

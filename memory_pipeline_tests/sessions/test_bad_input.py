@@ -231,14 +231,6 @@ def materialize() -> dict[str, Any]:
     return {name: value.value for name, value in found.items()}
 
 
-def test_a_day_on_which_all_is_well_shows_zeros_and_no_table(machine: Machine) -> None:
-    machine.write("good.jsonl", *conversation(NINE))
-    metadata = materialize()
-    counts = ("files_not_read", "records_not_read", "left_out")
-    assert [metadata[f"{which}{name}"] for which in ("", "all_") for name in counts] == [0] * 6
-    assert not {"not_read", "all_not_read"} & metadata.keys()
-
-
 # --- files that were good ---
 
 
@@ -293,27 +285,6 @@ def test_what_was_read_of_a_file_before_it_went_bad_is_kept(
     after = machine.tables()
     assert {name: [row for row in rows if row["session_id"] != "new"] for name, rows in after.items()} == before
     assert materialize()["files_not_read"] == len([reason for _, reason in GONE_BAD.values() if reason])
-
-
-def test_a_file_that_is_mended_is_read_again(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
-    path = machine.write("a.jsonl", *conversation(NINE))
-    machine.run(DAY)
-    path.write_bytes(b"")
-    machine.run(DAY)
-    machine.write("a.jsonl", *conversation(NINE), user("2025-03-05T12:00", "mended"))
-    assert machine.due() == [DAY]
-    machine.run()
-    assert machine.tables() == machine.made_anew()
-    assert machine.status(capsys)["files_not_read"] == {}
-
-
-def test_a_session_that_may_not_be_stored_stays_so_when_its_file_goes_bad(machine: Machine) -> None:
-    """A copy of it must not bring back what was taken out."""
-    path = machine.write("a.jsonl", *conversation(NINE), user("2025-03-05T12:00", "DO NOT INDEX"))
-    machine.run(DAY)
-    path.write_bytes(b"")
-    machine.run(DAY)
-    assert machine.rows("messages") == []
 
 
 # --- databases: OpenCode keeps its sessions in SQLite ---

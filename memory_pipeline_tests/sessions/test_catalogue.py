@@ -113,26 +113,6 @@ def test_growth_on_a_later_day_leaves_the_digest_of_the_earlier(workspace: Works
     assert list(catalogue.files_of(DAY + timedelta(days=1))) == [str(path)]
 
 
-def test_a_file_rewritten_with_the_same_size_is_read_again(workspace: Workspace) -> None:
-    path = write_session(workspace.sessions / "a.jsonl", user(NINE, "Use pnpm"))
-    before = workspace.look()[0].files_of(DAY)
-    size = path.stat().st_size
-    write_session(path, user(NINE, "Use yarn"))
-    os.utime(path, ns=(0, path.stat().st_mtime_ns + 1))
-    assert path.stat().st_size == size
-    catalogue, _, reads = workspace.look()
-    assert reads == ["a.jsonl"]
-    assert catalogue.files_of(DAY) != before
-
-
-def test_an_older_file_that_arrives_late_is_read(workspace: Workspace) -> None:
-    """Copied or restored files keep their old times; a cursor of the newest time would miss them."""
-    write_session(workspace.sessions / "new.jsonl", *conversation(NINE))
-    workspace.look()
-    os.utime(write_session(workspace.sessions / "old.jsonl", *conversation(NINE)), (0, 0))
-    assert workspace.look()[2] == ["old.jsonl"]
-
-
 def test_a_file_that_is_reached_by_another_way_is_not_read_again(workspace: Workspace, tmp_path: Path) -> None:
     """Neither a link that comes first nor the folder itself, once it is read too, makes new sessions."""
     write_session(tmp_path / "elsewhere/a.jsonl", *conversation(NINE))
@@ -163,16 +143,6 @@ def test_a_file_that_vanished_keeps_its_row_but_is_not_present(workspace: Worksp
     assert list(catalogue.files_of(DAY)) == [str(path)]
     assert str(path) not in catalogue.present
     assert catalogue.session(str(path)) is None
-
-
-def test_present_is_what_the_last_look_saw(workspace: Workspace) -> None:
-    """Rows of a file that is taken for present would be dropped instead of kept."""
-    path = write_session(workspace.sessions / "a.jsonl", *conversation(NINE))
-    catalogue, *_ = workspace.look()
-    assert catalogue.present.keys() == {str(path)}
-    path.unlink()
-    catalogue.refresh(find_sources([workspace.sessions]))
-    assert catalogue.present == {}
 
 
 def test_a_file_that_vanishes_while_the_directory_is_read_is_no_error(workspace: Workspace) -> None:
@@ -281,14 +251,6 @@ def test_a_file_that_is_no_session_says_why_and_does_not_stop_the_others(
     assert workspace.look()[1].changed == 0  # a bad file is not read again either
 
 
-def test_a_directory_of_bad_files_only_is_a_catalogue(workspace: Workspace) -> None:
-    for number, (content, _) in enumerate(BAD):
-        workspace.write(f"{number}.json", content)
-    catalogue, *_ = workspace.look()
-    assert catalogue.days() == []
-    assert len(workspace.catalogue().rows) == len(BAD)
-
-
 def test_a_bad_file_that_becomes_a_session_is_read(workspace: Workspace) -> None:
     """A harness makes the file first and writes into it later."""
     workspace.write("a.jsonl", b"")
@@ -364,13 +326,6 @@ def test_a_file_that_may_not_be_read_is_read_once_it_may(
 
 
 # --- days ---
-
-
-def test_days_are_those_with_messages_in_order(workspace: Workspace) -> None:
-    later, earlier = utc("2025-03-07T09:00"), utc("2025-03-01T09:00")
-    write_session(workspace.sessions / "a.jsonl", user(later, "x"), user(NINE, "y"))
-    write_session(workspace.sessions / "b.jsonl", user(earlier, "z"), user(NINE, "y"))
-    assert workspace.look()[0].days() == [earlier.date(), DAY, later.date()]
 
 
 def test_days_before_the_start_date_and_in_the_future_are_left_out(workspace: Workspace) -> None:

@@ -281,23 +281,6 @@ def test_a_file_of_the_same_size_and_time_is_taken_for_unchanged(machine: Machin
     assert machine.due() == [TUESDAY]
 
 
-def test_a_day_that_has_lost_its_last_message_is_up_to_date_once_it_was_emptied(machine: Machine) -> None:
-    cut_off_at_the_beginning(machine)
-    machine.run()
-    assert machine.texts(MONDAY) == []
-    grow(machine)
-    assert machine.due() == [WEDNESDAY]
-
-
-def test_a_file_that_vanished_before_its_day_was_built_leaves_an_empty_day(machine: Machine) -> None:
-    """A tick has read it, and then the harness deleted it."""
-    path = machine.write("short.jsonl", *conversation("2025-03-05T09:00"))
-    assert machine.due() == [WEDNESDAY]
-    path.unlink()
-    machine.run()
-    assert machine.texts(WEDNESDAY) == []
-
-
 def test_a_folder_that_cannot_be_listed_any_more_keeps_its_sessions(
     open_tmp: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -97,17 +96,6 @@ def test_dagster_turns_the_answer_into_a_run_of_that_partition(sessions: Path) -
     assert repository.has_job("day_job")
 
 
-def test_a_session_over_two_days_asks_for_both(sessions: Path) -> None:
-    write_session(sessions / "a.jsonl", *conversation(utc("2025-03-05T23:58")))
-    assert list(asked()) == ["2025-03-05", "2025-03-06"]
-
-
-def test_many_files_of_a_day_are_one_run(sessions: Path) -> None:
-    for number in range(5):
-        write_session(sessions / f"{number}.jsonl", *conversation(NINE, topic=f"topic {number}"))
-    assert list(asked()) == [f"{DAY}"]
-
-
 def test_nothing_new_is_a_skip_that_says_what_was_looked_at(sessions: Path) -> None:
     write_session(sessions / "a.jsonl", *conversation(NINE))
     (sessions / "notes.json").write_text("{}")
@@ -128,39 +116,10 @@ def test_a_grown_file_asks_again_under_another_key(sessions: Path) -> None:
     assert asked() == {}
 
 
-def test_growth_on_a_new_day_asks_for_that_day_only(sessions: Path) -> None:
-    path = write_session(sessions / "a.jsonl", *conversation(NINE))
-    materialize(DAY)
-    write_session(path, *conversation(NINE), user(NINE + timedelta(days=2), "more"))
-    assert list(asked()) == ["2025-03-07"]
-
-
-def test_a_file_that_was_touched_asks_for_nothing(sessions: Path) -> None:
-    """It is read again, but holds what it held."""
-    path = write_session(sessions / "a.jsonl", *conversation(NINE))
-    materialize(DAY)
-    os.utime(path)
-    assert skipped() == "1 session files, 1 changed, 0 still to be read; no run is requested."
-
-
-def test_a_vanished_file_asks_for_nothing(sessions: Path) -> None:
-    path = write_session(sessions / "a.jsonl", *conversation(NINE))
-    materialize(DAY)
-    path.unlink()
-    assert asked() == {}
-
-
 def test_a_run_that_died_between_two_tables_is_asked_for(sessions: Path) -> None:
     write_session(sessions / "a.jsonl", *conversation(NINE))
     materialize(DAY)
     Lake(load_settings().lake_dir).path("windows", DAY).unlink()
-    assert list(asked()) == [f"{DAY}"]
-
-
-def test_a_setting_that_changes_rows_asks_for_all_days_again(sessions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_session(sessions / "a.jsonl", *conversation(NINE))
-    materialize(DAY)
-    monkeypatch.setenv("MEMORY_MIN_USER_MESSAGES", "1")
     assert list(asked()) == [f"{DAY}"]
 
 
@@ -179,12 +138,6 @@ def test_an_active_session_waits_until_it_is_idle(sessions: Path, monkeypatch: p
     assert asked() == {}
     monkeypatch.setenv("MEMORY_IDLE_MINUTES", "1")
     assert list(asked()) == [f"{(now - timedelta(minutes=1)).date()}"]
-
-
-def test_an_active_session_holds_back_only_its_own_days(sessions: Path) -> None:
-    write_session(sessions / "active.jsonl", user(datetime.now(UTC), "still typing"))
-    write_session(sessions / "done.jsonl", *conversation(NINE))
-    assert list(asked()) == [f"{DAY}"]
 
 
 # --- limits of one tick ---
@@ -236,12 +189,6 @@ def test_a_named_directory_that_is_missing_fails_the_tick(sessions: Path, monkey
     monkeypatch.setenv("MEMORY_SESSION_DIRS", f"{sessions}:{sessions}/gone")
     with pytest.raises(SettingError, match="/gone is not a directory that can be read"):
         tick()
-
-
-def test_a_broken_file_does_not_fail_the_tick(sessions: Path) -> None:
-    (sessions / "a.jsonl").write_bytes(bytes(range(256)))
-    write_session(sessions / "b.jsonl", *conversation(NINE))
-    assert list(asked()) == [f"{DAY}"]
 
 
 def test_a_tick_writes_only_the_catalogue(sessions: Path, tmp_path: Path) -> None:

@@ -152,13 +152,6 @@ def test_a_session_that_is_taken_up_again_leaves_the_observed_days_before_it(ses
     assert (built, rows(lake, "windows", "observed", "reason")) == ([], [(True, None)])
 
 
-def test_two_sessions_with_one_conversation_at_one_time_keep_apart(sessions: Path) -> None:
-    write_session(sessions / "a.jsonl", *conversation(NINE, topic="parcels"))
-    write_session(sessions / "b.jsonl", *conversation(NINE, topic="invoices"))
-    lake, _ = build(sessions)
-    assert rows(lake, "windows", "session_id", "messages") in ([("a", 10), ("b", 10)], [("b", 10), ("a", 10)])
-
-
 # --- days that are built again ---
 
 
@@ -192,25 +185,6 @@ def test_a_session_that_grew_replaces_its_rows(sessions: Path) -> None:
     assert rows(lake, "windows", "dedupe_key", "messages", "observed") == [(key[0], 10, True)]
     assert rows(lake, "messages", "message_id")[:8] == ids
     assert lake.read("sessions").height == 1
-
-
-def test_a_message_that_was_rewritten_away_is_gone(sessions: Path) -> None:
-    path = write_session(sessions / "s.jsonl", user(NINE, "one"), user(NINE, "two"))
-    build(sessions)
-    write_session(path, user(NINE, "one"))
-    lake, _ = build(sessions)
-    assert texts(lake) == ["one"]
-
-
-def test_a_session_that_moved_to_another_day_leaves_its_old_day(sessions: Path) -> None:
-    path = write_session(sessions / "s.jsonl", user(NINE, "one"))
-    write_session(sessions / "t.jsonl", user(NINE, "other"))
-    days = (DAY, DAY + timedelta(days=1))
-    build(sessions, days=days)
-    write_session(path, user(NINE + timedelta(days=1), "one"))
-    lake, built = build(sessions, days=days)
-    assert built == list(days)
-    assert (texts(lake), texts(lake, days[1])) == (["other"], ["one"])
 
 
 # --- files that are not there any more, or that are there twice ---
@@ -285,28 +259,6 @@ IN_OLDER_VERSIONS = (
 )
 
 
-def test_rows_of_a_file_that_cannot_be_read_any_more_are_kept(sessions: Path) -> None:
-    """A disk error or a half-restored backup is no reason to forget."""
-    broken = write_session(sessions / "a.jsonl", *conversation(NINE, topic="parcels"))
-    write_session(sessions / "b.jsonl", *conversation(NINE, users=1, topic="invoices"))
-    build(sessions)
-    broken.write_bytes(b"\x00" * 100)
-    write_session(sessions / "b.jsonl", *conversation(NINE, users=2, topic="invoices"))
-    lake, _ = build(sessions)
-    assert rows(lake, "sessions", "session_id", "messages") == [("a", 10), ("b", 4)]
-
-
-def test_rows_of_another_directory_are_kept(sessions: Path, tmp_path: Path) -> None:
-    """`memory run --sessions` looks at one directory only."""
-    write_session(sessions / "a.jsonl", *conversation(NINE, topic="parcels"))
-    build(sessions)
-    write_session(tmp_path / "other/b.jsonl", *conversation(NINE, topic="invoices"))
-    lake, _ = build(tmp_path / "other")
-    assert sorted(rows(lake, "sessions", "session_id")) == ["a", "b"]
-    assert len(texts(lake)) == 20
-    assert sorted(rows(lake, "windows", "session_id")) == ["a", "b"]
-
-
 @pytest.mark.parametrize("copy", ["a-backup.jsonl", "z-backup.jsonl"])
 def test_a_copied_file_adds_nothing_twice(copy: str, sessions: Path) -> None:
     path = write_session(sessions / "s.jsonl", *conversation(NINE))
@@ -316,40 +268,6 @@ def test_a_copied_file_adds_nothing_twice(copy: str, sessions: Path) -> None:
     lake, built = build(sessions)
     assert built == [DAY]
     assert all(lake.read(n).drop("source_file", strict=False).equals(b) for n, b in zip(NAMES, before, strict=True))
-
-
-def test_a_file_that_was_moved_keeps_its_rows_once(sessions: Path) -> None:
-    """Codex moves a session to archived_sessions."""
-    path = write_session(sessions / "live/s.jsonl", *conversation(NINE))
-    build(sessions)
-    (sessions / "archived").mkdir()
-    path = path.rename(sessions / "archived/s.jsonl")
-    lake, _ = build(sessions)
-    assert rows(lake, "sessions", "source_file", "messages") == [(str(path), 10)]
-    assert len(texts(lake)) == 10
-    assert rows(lake, "windows", "messages", "observed") == [(10, True)]
-
-
-def test_a_fork_adds_only_what_was_said_in_it(sessions: Path) -> None:
-    shared = conversation(NINE, topic="parcels")
-    write_session(sessions / "a.jsonl", *shared)
-    write_session(sessions / "b.jsonl", *shared, *conversation("2025-03-05T11:00", topic="invoices"))
-    lake, _ = build(sessions)
-    assert rows(lake, "windows", "session_id", "messages") == [("a", 10), ("b", 10)]
-    assert len(set(rows(lake, "messages", "message_id"))) == 20
-
-
-def test_a_fork_that_outlives_its_original_leaves_the_original_whole(sessions: Path) -> None:
-    """The fork has the original's first messages; then the harness deletes the original and the fork grows."""
-    shared = conversation(NINE, topic="parcels")
-    original = write_session(sessions / "a.jsonl", *shared)
-    more = conversation("2025-03-05T11:00", topic="invoices")
-    write_session(sessions / "b.jsonl", *shared[:4], *more)
-    build(sessions)
-    original.unlink()
-    write_session(sessions / "b.jsonl", *shared[:4], *more, user("2025-03-05T12:00", "one more"))
-    lake, _ = build(sessions)  # which asserts that every message lies in exactly one window
-    assert len(texts(lake)) == 21
 
 
 def test_a_partial_copy_does_not_keep_a_session_from_being_observed(sessions: Path) -> None:
@@ -370,15 +288,6 @@ def test_transcripts_are_never_written_to(sessions: Path) -> None:
     before = (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_mode, list(sessions.rglob("*")))
     build(sessions)
     assert (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_mode, list(sessions.rglob("*"))) == before
-
-
-def test_a_secret_is_not_stored(sessions: Path) -> None:
-    secret = "sk-ant-api03-" + "aB3dE5gH7jK9mN1pQ3sT5vX7zA9cE1gI3kM5oQ7sU9wY1"
-    write_session(sessions / "s.jsonl", user(NINE, f"the key is {secret}"), tool(NINE, f"export KEY={secret}"))
-    lake, _ = build(sessions)
-    assert not any(secret in text for text in texts(lake))
-    assert not any(secret.encode() in data for data in content(lake).values())
-    assert secret not in str(lake.read("sessions").rows()) + str(lake.read("windows").rows())
 
 
 def test_a_run_over_one_directory_makes_a_day_of_all_that_is_known(sessions: Path, tmp_path: Path) -> None:

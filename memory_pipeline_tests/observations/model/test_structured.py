@@ -11,7 +11,6 @@ import pytest
 
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.estimate import estimate_day
-from memory_pipeline.observations.evaluation import judge_evidence, judge_secrets, judge_timestamps
 from memory_pipeline.observations.model.observer import LanguageModelObserver
 from memory_pipeline.observations.model.schema import AnswerForm
 from memory_pipeline.observations.stage import ObservationsStage
@@ -149,31 +148,6 @@ def test_answers_in_tags_that_are_kept_are_used(tmp_path: Path) -> None:
     work.lake.replace("observations", work.lake.read("observations", [])[:0], [DAY])
     work.run()
     assert len(work.asked) == 2 and work.rows("observations") == rows
-
-
-def test_secrets_in_it_are_not_stored(tmp_path: Path) -> None:
-    secret = "sk-proj-" + "a8Fk29dLq0ZxW3vB" * 3
-    work = Work(tmp_path, answer(*FACTS, fact(f"The key of parcels is {secret} since today.", 4), current_task=secret))
-    work.run()
-    assert judge_secrets(work.workspace, DAY).offenders == []
-    kept = [path.read_text("utf-8") for path in (tmp_path).rglob("*.json")]
-    assert kept and secret not in "".join(kept)
-    assert secret not in str(work.rows("observations")) + str(work.rows("segments"))
-    assert RULE in work.lake.read("observations")["text"].to_list()  # redacting broke no JSON
-
-
-def test_what_nobody_said_is_marked_as_in_tags(tmp_path: Path) -> None:
-    invented = "The database of invoices moved to CockroachDB 23.1 in Frankfurt."
-    late = fact("From now on uv is used instead of pip for Python, said at 17:45.", 4, time="23:11", priority="medium")
-    work = Work(tmp_path, answer(*FACTS, fact(invented, 4), late))
-    lake = work.run()
-    rows = {row["text"]: row for row in lake.read("observations").to_dicts()}
-    assert (rows[invented]["priority"], rows[invented]["trust"]) == ("low", "model")
-    assert "ungrounded" in rows[invented]["flags"]
-    (of_uv,) = [row for text, row in rows.items() if "uv is used" in text]
-    assert "17:45" not in of_uv["text"] and "time_removed" in of_uv["flags"]
-    assert f"{of_uv['observed_at']:%H:%M}" == "09:03"  # of the message, not the one that the model made up
-    assert judge_evidence(work.workspace, DAY).offenders == judge_timestamps(work.workspace, DAY).offenders == []
 
 
 def test_an_answer_that_was_cut_is_asked_for_again_and_keeps_its_whole_facts(tmp_path: Path) -> None:
