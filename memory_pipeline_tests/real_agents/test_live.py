@@ -8,12 +8,14 @@ compaction, and a last prompt. Every prompt is a process of its own that resumes
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import timedelta
 
 import dagster as dg
 import pytest
 
 from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.loaded import session_sensor
 from memory_pipeline_tests.real_agents.conftest import (
     AFTER_COMPACTION,
@@ -26,24 +28,23 @@ from memory_pipeline_tests.real_agents.conftest import (
 )
 from memory_pipeline_tests.rows import FakeEncoder, use_encoder
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("at_home")]
 SAID = BEFORE_COMPACTION + AFTER_COMPACTION
 
 
-def test_every_text_is_read_once_in_its_order_and_its_role(conversation: Conversation) -> None:
+def every_text_is_read_once_in_its_order_and_its_role(conversation: Conversation) -> None:
     session = conversation.session()
     assert session.harness == conversation.harness.name
     said = [(conversation.harness.typed if role == "user" else role, text) for role, text in SAID]
     assert [(message.role, message.text) for message in spoken(session)] == said
 
 
-def test_nothing_is_unknown_or_broken(conversation: Conversation) -> None:
+def nothing_is_unknown_or_broken(conversation: Conversation) -> None:
     session = conversation.session()
     assert session.problems == ()
     assert session.unknown_records == {}
 
 
-def test_tool_calls_stand_with_their_outputs(conversation: Conversation) -> None:
+def tool_calls_stand_with_their_outputs(conversation: Conversation) -> None:
     tools = [message for message in conversation.session().messages if message.role == "tool"]
     name = conversation.harness.shell_tool
     assert [(message.tool_name, message.is_error) for message in tools] == [
@@ -59,18 +60,18 @@ def test_tool_calls_stand_with_their_outputs(conversation: Conversation) -> None
     assert "broken parcels" in failed[1].text and "echo" not in failed[1].text
 
 
-def test_the_summary_was_said_by_nobody(conversation: Conversation) -> None:
+def the_summary_was_said_by_nobody(conversation: Conversation) -> None:
     holders = [message.role for message in conversation.session().messages if SUMMARY in message.text]
     assert holders == ["injected"]
 
 
-def test_errors_of_the_model_are_no_words_of_it(conversation: Conversation) -> None:
+def errors_of_the_model_are_no_words_of_it(conversation: Conversation) -> None:
     for message in spoken(conversation.session()):
         assert REFUSAL not in message.text
         assert BREAKDOWN not in message.text
 
 
-def test_it_stands_where_and_when_it_was_said(conversation: Conversation) -> None:
+def it_stands_where_and_when_it_was_said(conversation: Conversation) -> None:
     session = conversation.session()
     assert session.cwd == str(conversation.harness.cwd)
     assert session.session_id
@@ -80,7 +81,7 @@ def test_it_stands_where_and_when_it_was_said(conversation: Conversation) -> Non
         assert conversation.began - second <= message.written_at <= conversation.ended + second
 
 
-def test_the_compaction_holds_what_the_model_no_longer_sees(conversation: Conversation) -> None:
+def the_compaction_holds_what_the_model_no_longer_sees(conversation: Conversation) -> None:
     session = conversation.session()
     (compaction,) = session.compactions
     kept = conversation.harness.kept
@@ -98,8 +99,7 @@ def test_the_compaction_holds_what_the_model_no_longer_sees(conversation: Conver
     assert not [message.text for message in gone if message.role == "assistant" and message.text in seen]
 
 
-def test_the_sensor_asks_for_its_day(conversation: Conversation, monkeypatch: pytest.MonkeyPatch) -> None:
-    use_encoder(monkeypatch, FakeEncoder("parcels", dimension=384))
+def the_sensor_asks_for_its_day(conversation: Conversation) -> None:
     with (
         dg.DagsterInstance.ephemeral() as instance,
         dg.build_sensor_context(instance, resources={"workspace": WorkspaceResource()}) as context,
@@ -108,3 +108,26 @@ def test_the_sensor_asks_for_its_day(conversation: Conversation, monkeypatch: py
     assert isinstance(answer, dg.SensorResult)
     days = {f"{message.said_at:%Y-%m-%d}" for message in conversation.session().messages}
     assert {f"{request.partition_key}" for request in answer.run_requests or []} == days
+
+
+CHECKS = [
+    every_text_is_read_once_in_its_order_and_its_role,
+    nothing_is_unknown_or_broken,
+    tool_calls_stand_with_their_outputs,
+    the_summary_was_said_by_nobody,
+    errors_of_the_model_are_no_words_of_it,
+    it_stands_where_and_when_it_was_said,
+    the_compaction_holds_what_the_model_no_longer_sees,
+    the_sensor_asks_for_its_day,
+]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("at_home")
+@each("check", CHECKS)
+def test_a_conversation_is_read_as_it_was_held(
+    conversation: Conversation, check: Callable[[Conversation], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One test for each harness, since workers share no conversation."""
+    use_encoder(monkeypatch, FakeEncoder("parcels", dimension=384))
+    check(conversation)
