@@ -20,6 +20,8 @@ from memory_pipeline_tests.cli.command import Command, memory, memory_json
 from memory_pipeline_tests.conftest import SHARED
 from memory_pipeline_tests.llm.openai_server import Asked, Fail, OpenAIServer, Say, openai_server
 
+EXAMPLE = EXAMPLES / "pi"
+"""Three days with four windows to observe."""
 FIXTURES = (
     "pi/raquezha-pi.dev__full-2026-04-23-71c480.jsonl",
     "claude/entireio-cli__full-2026-02-04-887b01.jsonl",
@@ -117,12 +119,12 @@ def test_a_killed_run_pays_nothing_twice(tmp_path: Path) -> None:
     enough = threading.Event()
 
     def slow(asked: Asked) -> Any:
-        if len(server.requests) > 4:
+        if len(server.requests) > 2:
             enough.set()
             return Say(quoting(asked), after=60)
         return quoting(asked)
 
-    call = ["run", "--all", "--sessions", str(EXAMPLES)]
+    call = ["run", "--all", "--sessions", str(EXAMPLE)]
     with openai_server(slow) as server:
         env = environment(server, MEMORY_MODEL_CONCURRENCY="2")
         run = Command(tmp_path, *call, env=env)
@@ -130,14 +132,14 @@ def test_a_killed_run_pays_nothing_twice(tmp_path: Path) -> None:
         time.sleep(0.3)
         run.send_signal(signal.SIGKILL)
         run.result()
-        answered = {asked.prompt for asked in server.requests[:4]}
+        answered = {asked.prompt for asked in server.requests[:2]}
         reserved = lake(tmp_path).read("ledger").filter(pl.col("state") == "reserved")
     assert 1 <= reserved.height <= 2 and reserved["cost_usd"].min() > 0  # they may have been billed
     with openai_server(quoting) as later:
         summary = memory_json(tmp_path, *call, env=environment(later))
         asked_again = [asked.prompt for asked in later.requests]
     assert summary["failure"] is None and summary["windows"]["left"] == 0
-    assert not answered & set(asked_again) and len(asked_again) == 11 - len(answered)
+    assert not answered & set(asked_again) and len(asked_again) == 4 - len(answered)
 
 
 @pytest.mark.nightly
@@ -165,15 +167,15 @@ def test_a_run_that_is_stopped_while_it_asks_asks_no_more(tmp_path: Path) -> Non
 @pytest.mark.slow
 def test_what_observing_has_left_and_what_nothing_carries_is_told(tmp_path: Path) -> None:
     made_up = "<observations><facts>\n* 🔴 rule [#1] Zebras deploy on Fridays.\n</facts></observations>"
-    call = ["run", "--all", "--sessions", str(EXAMPLES)]
+    call = ["run", "--all", "--sessions", str(EXAMPLE)]
     with openai_server(made_up) as server:
         env = environment(server)
         memory_json(tmp_path, *call, env=env | {"MEMORY_DAILY_BUDGET_USD": "0"})
         before = memory_json(tmp_path, "status", env=env)
         memory_json(tmp_path, *call, env=env)
         after = memory_json(tmp_path, "status", env=env)
-    assert (before["windows_to_observe"], after["windows_to_observe"]) == (11, 0)
-    assert before["spent_today_usd"] == 0 < after["spent_today_usd"] and after["model_calls_today"] == 11
+    assert (before["windows_to_observe"], after["windows_to_observe"]) == (4, 0)
+    assert before["spent_today_usd"] == 0 < after["spent_today_usd"] and after["model_calls_today"] == 4
     observation = lake(tmp_path).read("observations")["observation_id"][0]
     told = memory(tmp_path, "why", observation).stdout
     assert "ungrounded" in told and "trust model" in told and "No message supports it" in told
@@ -181,7 +183,7 @@ def test_what_observing_has_left_and_what_nothing_carries_is_told(tmp_path: Path
 
 @pytest.mark.slow
 def test_a_day_whose_quotes_wait_for_a_model_is_not_finished(tmp_path: Path) -> None:
-    call = ["run", "--all", "--sessions", str(EXAMPLES)]
+    call = ["run", "--all", "--sessions", str(EXAMPLE)]
     assert memory_json(tmp_path, *call, env={"MEMORY_TIMEZONE": "UTC"})["days_unfinished"] == []
     with openai_server(quoting) as server:
         env = environment(server, MEMORY_DAILY_BUDGET_USD="0")
@@ -193,7 +195,7 @@ def test_a_day_whose_quotes_wait_for_a_model_is_not_finished(tmp_path: Path) -> 
 
 @pytest.mark.slow
 def test_reflections_that_wait_for_a_model_are_told_everywhere(tmp_path: Path) -> None:
-    call = ["run", "--all", "--sessions", str(EXAMPLES / "pi")]
+    call = ["run", "--all", "--sessions", str(EXAMPLE)]
     with openai_server(both) as server:
         env = {"REFLECTOR_MODEL": "openai:scripted", "REFLECTOR_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"}
         env |= {"REFLECTOR_PRICE": "1/1", "MEMORY_TIMEZONE": "UTC"}
@@ -219,38 +221,38 @@ def test_a_dead_model_is_one_sentence_and_what_was_finished_stays(tmp_path: Path
 
     with openai_server(dying) as server:
         env = environment(server, MEMORY_MODEL_CONCURRENCY="1")
-        result = memory(tmp_path, "run", "--all", "--sessions", str(EXAMPLES), env=env)
+        result = memory(tmp_path, "run", "--all", "--sessions", str(EXAMPLE), env=env)
     assert result.returncode == 1
     assert "The model did not answer in 1 try" in result.stderr and "gone fishing" in result.stderr
     assert "Traceback" not in result.stderr
     assert lake(tmp_path).read("segments")["dedupe_key"].n_unique() == 3
     with openai_server(quoting) as later:
-        summary = memory_json(tmp_path, "run", "--all", "--sessions", str(EXAMPLES), env=environment(later))
-        assert len(later.requests) == 11 - 3
+        summary = memory_json(tmp_path, "run", "--all", "--sessions", str(EXAMPLE), env=environment(later))
+        assert len(later.requests) == 4 - 3
     assert summary["failure"] is None
 
 
 @pytest.mark.slow
 def test_over_budget_the_run_says_what_is_left_and_a_higher_one_goes_on(tmp_path: Path) -> None:
-    call = ("run", "--all", "--sessions", str(EXAMPLES))
+    call = ("run", "--all", "--sessions", str(EXAMPLE))
     with openai_server(lambda asked: Say(quoting(asked), tokens=(3_000, 1_000))) as server:
         price = {"OBSERVER_PRICE": "1/1", "MEMORY_MODEL_CONCURRENCY": "1"}
-        env = environment(server, MEMORY_DAILY_BUDGET_USD="0.03", **price)
+        env = environment(server, MEMORY_DAILY_BUDGET_USD="0.02", **price)
         summary = memory_json(tmp_path, *call, env=env)
         paid = len(server.requests)
-        assert 1 <= paid < 11 and summary["failure"] is None
-        assert summary["windows"] == {"observed": paid, "left": 11 - paid, "stored_only": 2}
-        assert 0.01 < summary["spent_usd"] <= 0.03 and "observations/no_silent_zero" in summary["checks"]["failing"]
+        assert 1 <= paid < 4 and summary["failure"] is None
+        assert summary["windows"] == {"observed": paid, "left": 4 - paid, "stored_only": 0}
+        assert 0 < summary["spent_usd"] <= 0.02 and "observations/no_silent_zero" in summary["checks"]["failing"]
         text = memory(tmp_path, *call, env=env).stdout
-        assert f"{11 - paid} left for later" in text and len(server.requests) == paid
+        assert f"{4 - paid} left for later" in text and len(server.requests) == paid
         summary = memory_json(tmp_path, *call, env=environment(server, **price))
-        assert len(server.requests) == 11 and summary["windows"]["left"] == 0
+        assert len(server.requests) == 4 and summary["windows"]["left"] == 0
 
 
 @pytest.mark.slow
 def test_a_missing_key_is_told_before_anything_is_asked(tmp_path: Path) -> None:
     env = {"OBSERVER_MODEL": "openai:gpt-5-mini"}
-    result = memory(tmp_path, "run", "--all", "--sessions", str(EXAMPLES), env=env)
+    result = memory(tmp_path, "run", "--all", "--sessions", str(EXAMPLE), env=env)
     assert result.returncode == 1 and "OPENAI_API_KEY" in result.stderr and "Traceback" not in result.stderr
 
 

@@ -63,6 +63,7 @@ def test_they_stand_before_the_text_unless_the_model_has_its_own(
         assert encoder.encode_query("which port?") != pytest.approx(plain.encode(["which port?"])[0], abs=1e-3)
 
 
+@pytest.mark.slow
 def test_a_model_with_program_code_is_refused_and_its_code_not_run(tmp_path: Path) -> None:
     folder, proof = tiny_model(tmp_path / "model"), tmp_path / "was-run"
     (folder / "own.py").write_text(f"open({str(proof)!r}, 'w').close()\nclass Config: ...\nclass Model: ...\n")

@@ -65,13 +65,10 @@ def worst_cosine(found: list[list[float]], expected: Vectors) -> float:
 
 
 @pytest.mark.slow
-def test_queries_have_the_vectors_of_sentence_transformers(reference: Vectors) -> None:
+def test_queries_and_documents_have_the_vectors_of_sentence_transformers(reference: Vectors) -> None:
     encoder = Encoder()
     assert worst_cosine([encoder.encode_query(text) for text in texts()], reference) > 0.9999
-
-
-def test_so_have_documents(reference: Vectors) -> None:
-    assert worst_cosine(Encoder().encode(list(texts())), reference) > 0.999999
+    assert worst_cosine(encoder.encode(list(texts())), reference) > 0.999999
 
 
 def test_documents_do_not_depend_on_those_beside_them(monkeypatch: pytest.MonkeyPatch) -> None:
