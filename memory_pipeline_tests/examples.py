@@ -20,6 +20,11 @@ def thorough(factor: float) -> int:
     return max(1, round(factor * THOROUGH)) if os.environ.get("CI") else times(factor)
 
 
+def stride(step: int) -> int:
+    """1 at night, else the step with which places are tried of which each is much like the next."""
+    return 1 if settings().max_examples >= THOROUGH else step
+
+
 def part(cases: Iterable[Case], step: int) -> list[Case]:
     """All cases in CI and at night, in `make test` one of every `step`."""
     return list(cases)[:: 1 if os.environ.get("CI") or settings().max_examples >= THOROUGH else step]

@@ -175,7 +175,7 @@ def test_a_day_is_made_in_the_workspace_of_the_attribute(
 REGISTERED = any(point.value == "memory_pipeline" for point in entry_points(group="dagster_dg_cli.registry_modules"))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(not (REGISTERED and find_spec("dagster_dg_cli")), reason="`make setup-dev` installs dg")
 def test_dg_scaffolds_checks_lists_and_launches(project: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"

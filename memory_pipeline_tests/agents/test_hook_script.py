@@ -18,6 +18,7 @@ from filelock import FileLock
 
 from memory_pipeline.agents.hooks import SCRIPT
 from memory_pipeline_tests.agents.stand_ins import RULE, SUMMARY, brief, hanging, program
+from memory_pipeline_tests.cases import nightly
 from memory_pipeline_tests.conftest import conversation, write_session
 
 
@@ -124,11 +125,6 @@ def test_what_is_no_brief_is_not_given(body: str, problem: str, hook: Hook, tmp_
     assert problem in line and " pi start: " in line
 
 
-def test_nothing_to_say_is_no_problem(hook: Hook, tmp_path: Path) -> None:
-    assert hook.call(program(tmp_path / "memory", "")) == ""
-    assert hook.problems() == []
-
-
 def test_a_brief_that_hangs_is_killed_with_all_that_it_started(hook: Hook, tmp_path: Path) -> None:
     assert hook.call(hanging(tmp_path)) == ""
     (line,) = hook.problems()
@@ -203,10 +199,6 @@ def patient(hook: Hook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hook
 MEMORY = Path(sys.executable).with_name("memory")
 
 
-def test_a_session_is_given_the_rule_that_was_approved(patient: Hook) -> None:
-    assert RULE in patient.call(MEMORY)
-
-
 def test_a_compaction_is_given_what_memory_observes(patient: Hook, tmp_path: Path) -> None:
     """Also as pi wants it."""
     session = write_session(tmp_path / "session.jsonl", *conversation("2025-03-05T09:00:00", users=6))
@@ -217,7 +209,7 @@ def test_a_compaction_is_given_what_memory_observes(patient: Hook, tmp_path: Pat
     assert patient.problems() == []
 
 
-@pytest.mark.parametrize("trouble", ["locks", "index", "briefings", "tables"])
+@pytest.mark.parametrize("trouble", ["locks", "tables", *nightly("index", "briefings")])
 def test_trouble_in_the_workspace_takes_no_rule_from_a_session(trouble: str, patient: Hook) -> None:
     workspace = patient.workspace
     with ExitStack() as held:

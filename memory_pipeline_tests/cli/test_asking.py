@@ -14,7 +14,6 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from filelock import FileLock
 
 from memory_pipeline.embeddings.index import COLLECTION, MESSAGES
 from memory_pipeline.embeddings.opening import SCHEMA
@@ -219,16 +218,6 @@ MISSING = {MESSAGES: "Answered by keywords from the tables", COLLECTION: "Observ
 
 
 @pytest.mark.parametrize("base", NAMES)
-def test_without_one_of_the_collections_words_answer(home: Path, base: str) -> None:
-    shutil.rmtree(index_of(home) / NAMES[base])
-    for command in ANSWERING:
-        out, err = told(home, command, "how hot may the kiln be fired?")
-        assert RULE in out
-        assert err == f"{MISSING[base]}: {NAMES[base]} is gone from index/; `memory run --all` rebuilds it."
-    assert RULE in told(home, "recall", "kiln fired", "--priority", "high")[0]
-
-
-@pytest.mark.parametrize("base", NAMES)
 def test_a_damaged_collection_is_told_also_by_the_next_question(home: Path, base: str) -> None:
     folder = index_of(home) / NAMES[base]
     damage(folder)
@@ -251,14 +240,7 @@ def test_a_panic_of_the_engine_leaves_no_trace(home: Path) -> None:
     assert done.stderr.startswith("Answered by keywords from the tables: the index was damaged")
 
 
-@pytest.mark.parametrize("base", NAMES)
-def test_a_collection_in_use_is_told(home: Path, base: str) -> None:
-    with FileLock(index_of(home) / f"{NAMES[base]}.lock"):
-        out, err = told(home, "recall", "how hot may the kiln be fired?")
-    assert RULE in out
-    assert err == f"{MISSING[base]}: the index is in use by another process; ask again in a moment."
-
-
+@pytest.mark.slow
 def test_vectors_of_another_model_are_searched_by_it_or_by_words(home: Path) -> None:
     out, err = told(home, "recall", "how hot may the kiln be fired?", EMBEDDING_MODEL="nobody/no-such-model")
     assert RULE in out

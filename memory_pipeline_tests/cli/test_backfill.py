@@ -162,7 +162,7 @@ def test_a_call_that_was_stopped_is_gone_on_with(tmp_path: Path, at_once: Path) 
     assert rows(tmp_path).keys() == rows(at_once).keys() and len(rows(tmp_path)["messages"]) == 50
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_when_the_budget_is_used_up_the_months_that_are_left_wait(tmp_path: Path) -> None:
     from memory_pipeline_tests.cli.test_model import environment, quoting
 

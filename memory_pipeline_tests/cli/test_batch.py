@@ -89,7 +89,7 @@ def test_nothing_is_sent_unless_somebody_agrees(tmp_path: Path) -> None:
         assert 0 < len(state(tmp_path)["open"]["requests"]) < 8
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_while_a_batch_is_out_a_run_leaves_its_windows_for_later(tmp_path: Path) -> None:
     with batch_server(quoting) as server:
         env = environment(server)
@@ -129,7 +129,7 @@ def test_killed_before_it_knew_the_batch_it_finds_it_and_sends_none_twice(tmp_pa
         assert len(keys) == len(set(keys))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_the_batch_refuses_is_left_to_the_run(tmp_path: Path) -> None:
     refused: list[str] = []
 

@@ -57,6 +57,7 @@ def test_it_is_told_by_status_and_run_and_put_back_by_review(settings: Settings,
     assert memory_json(tmp_path, "status", env=env)["problems"] == []
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_run_that_puts_it_back_says_so(settings: Settings, tmp_path: Path) -> None:
     env = {

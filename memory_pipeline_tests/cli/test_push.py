@@ -24,6 +24,7 @@ from memory_pipeline.stages import Built, bring_up_to_date
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cli.command import Command, memory, memory_json
 from memory_pipeline_tests.conftest import conversation, tool, user, write_session
+from memory_pipeline_tests.examples import stride
 from memory_pipeline_tests.lake.object_server import BUCKET, ObjectServer
 from memory_pipeline_tests.lake.workers import frame, push_from, started
 from memory_pipeline_tests.rows import at, workspace
@@ -188,7 +189,7 @@ def test_killed_between_any_two_requests_and_called_again_nothing_is_lost_or_the
     (laptop / "lake" / "salt").write_bytes(b"0123456789abcdef")
     push_from(laptop, f"{url}/whole", folder)
     whole = stored(f"{url}/whole")
-    for requests in count():
+    for requests in count(step=stride(5)):
         place = f"{url}/{requests}"
         process = started(server.env, push_from, laptop, place, folder)
         server.kill_after(process.pid or 0, requests)

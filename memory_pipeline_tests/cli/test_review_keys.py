@@ -14,6 +14,7 @@ import pytest
 
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.events import ProposalLog
+from memory_pipeline_tests.cases import nightly
 from memory_pipeline_tests.cli.command import memory, memory_json
 from memory_pipeline_tests.cli.terminal import Terminal
 from memory_pipeline_tests.rows import DAY, events, observation, proposal, put, say, workspace
@@ -163,11 +164,6 @@ def test_the_last_step_can_be_undone_until_the_next_is_taken(home: Path) -> None
     assert in_memory(home) == []
 
 
-def test_also_the_very_last_one_can_be_undone(home: Path) -> None:
-    decided(home, "aaaur", seen="3 of 3 ")
-    assert states(home) == ["approved", "approved", "rejected"]
-
-
 def test_a_kill_costs_the_last_decision_only(home: Path) -> None:
     with Terminal(home, "review") as terminal:
         terminal.sees("1 of 3")
@@ -195,17 +191,7 @@ def test_a_wrong_key_tells_the_right_ones_and_decides_nothing(home: Path) -> Non
     assert states(home) == ["pending"] * 3
 
 
-def test_quitting_keeps_what_is_decided(home: Path) -> None:
-    with Terminal(home, "review") as terminal:
-        terminal.sees("1 of 3")
-        terminal.press("Aq")
-        assert terminal.ends() == 0
-        assert terminal.modes_now() == terminal.modes
-    assert states(home) == ["approved", "pending", "pending"]
-    assert in_memory(home) == [LINES[0]]
-
-
-@pytest.mark.parametrize("how", ["Ctrl-C", "Ctrl-D", "SIGTERM", "the window is closed"])
+@pytest.mark.parametrize("how", ["Ctrl-C", "the window is closed", *nightly("Ctrl-D", "SIGTERM")])
 def test_whatever_ends_it_keeps_what_is_decided(home: Path, how: str) -> None:
     with Terminal(home, "review") as terminal:
         terminal.sees("1 of 3")
@@ -259,15 +245,6 @@ def test_a_proposal_that_was_decided_elsewhere_meanwhile_stays_as_it_was(home: P
         assert terminal.ends() == 0
     assert states(home) == ["rejected", "approved", "pending"]
     assert in_memory(home) == [LINES[1]]
-
-
-def test_marks_in_the_file_are_read_first(home: Path) -> None:
-    memory_json(home, "review")
-    path = home / ".memory-pipeline" / "REVIEW.md"
-    path.write_text(path.read_text("utf-8").replace(f"[ ] `{IDS[0]}`", f"[x] `{IDS[0]}`"), "utf-8")
-    with Terminal(home, "review") as terminal:
-        terminal.sees(f"{IDS[0]} is in ")
-        terminal.sees(f"1 of 2 · {IDS[1]}")
 
 
 def show_since(home: Path, number: int, days: int) -> None:
@@ -324,14 +301,6 @@ def test_a_line_that_must_not_be_promoted_is_told_with_the_reason(home: Path) ->
     assert states(home) == ["invalid", "pending", "pending"]
 
 
-def test_by_option_too(home: Path) -> None:
-    (home / ".memory-pipeline" / "MEMORY.md").write_text(f"# Memory\n\n## Hard Rules\n\n- {LINES[0]}\n", "utf-8")
-    told = memory_json(home, "review", "--approve", IDS[0], "--approve", IDS[1])
-    assert told["decided"] == {IDS[0]: "invalid", IDS[1]: "approved"}
-    assert told["promoted"] == [IDS[1]]
-    assert told["invalid"] == {IDS[0]: "MEMORY.md already says this, in line 5"}
-
-
 def test_a_narrow_window_is_filled_and_not_exceeded(home: Path) -> None:
     with Terminal(home, "review", columns=40) as terminal:
         terminal.sees("1 of 3")
@@ -365,12 +334,6 @@ def test_a_terminal_without_utf_8_shows_what_it_can_and_loses_nothing(tmp_path: 
         terminal.press("ae ok\nlq")
         assert terminal.ends() == 0
     assert in_memory(tmp_path) == [lines[0], f"{lines[1]} ok"]
-
-
-def test_what_is_typed_into_a_locale_that_does_not_know_it_is_kept(home: Path) -> None:
-    env = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "POSIX"}
-    decided(home, "e Grüße\nll", env=env)
-    assert in_memory(home) == [f"{LINES[0]} Grüße"]
 
 
 def test_a_terminal_that_sends_lines_works_with_enter(home: Path) -> None:

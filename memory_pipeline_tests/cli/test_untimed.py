@@ -60,6 +60,7 @@ def test_no_clock_stands_anywhere_for_sessions_without_times(tmp_path: Path) -> 
     assert not [clock for clock in CLOCKS if any(clock in text for text in shown)]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_model_is_shown_no_clock_and_may_not_give_one(tmp_path: Path) -> None:
     sessions = tmp_path / "sessions"

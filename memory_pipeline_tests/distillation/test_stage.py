@@ -23,6 +23,7 @@ from memory_pipeline.distillation.stage import (
 )
 from memory_pipeline.stages import INCOMPLETE, bring_up_to_date, is_current
 from memory_pipeline.verdict import Verdict
+from memory_pipeline_tests.cases import nightly
 from memory_pipeline_tests.rows import (
     Opened,
     at,
@@ -163,13 +164,6 @@ def test_a_day_is_distilled_when_it_is_old_enough(work: Work, age: int, distille
     assert work.run(MONDAY) == ([] if distilled else [Period(DAY, MONDAY)])
 
 
-def test_a_young_day_is_not_looked_at_again_when_it_grows(work: Work) -> None:
-    work.now = MONDAY
-    work.run(MONDAY)
-    work.observe(MONDAY, RULES[0])
-    assert work.run(MONDAY) == []
-
-
 # --- a week ---
 
 
@@ -209,7 +203,7 @@ DESTROYED = {
 }
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", [MONTH, *nightly(DAY, WEEK)])
 @pytest.mark.parametrize("how", DESTROYED)
 def test_the_checks_are_red_when_the_content_is_destroyed(work: Work, level: int, how: str) -> None:
     week_of(work)
@@ -262,14 +256,6 @@ def test_the_raw_rows_stay(work: Work, tmp_path: Path) -> None:
     work.run_all()
     after = bytes_of(tmp_path / "lake")
     assert {path: after[path] for path in before} == before
-
-
-def test_an_empty_week_has_no_rows_and_loses_nothing(work: Work) -> None:
-    work.run(SUNDAY)
-    assert work.lake.days("week_distillations") == [SUNDAY]
-    assert work.rows("week") == []
-    assert work.judge(WEEK, SUNDAY).passed
-    assert work.due() == []
 
 
 def test_a_week_brings_its_days_up_to_date(work: Work) -> None:
@@ -425,7 +411,3 @@ def test_the_same_run_is_not_asked_for_twice(work: Work) -> None:
     assert states() == asked
     work.observe(SUNDAY, "Grafana dashboards live in the folder observability.")
     assert set(states()).isdisjoint(asked)
-
-
-def test_the_levels_are_numbered_from_the_day() -> None:
-    assert (DAY, WEEK, MONTH) == (1, 2, 3)

@@ -11,11 +11,10 @@ import dagster as dg
 import pytest
 
 from memory_pipeline.defs.graph import build_definitions
-from memory_pipeline.lake.store import DamagedTableError, Lake
-from memory_pipeline.observations.quotes.observer import ExtractiveObserver
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.types import Context, EvidenceSpan, Fact, Segment, WindowMessage
 from memory_pipeline.settings import load_settings
-from memory_pipeline_tests.rows import DAY, FakeEncoder, MissingEncoder, at, day_after, say, use_encoder, workspace
+from memory_pipeline_tests.rows import DAY, FakeEncoder, MissingEncoder, day_after, say, use_encoder, workspace
 
 TURNS = (
     "user: Never deploy on a Friday, because nobody is there to watch it.",
@@ -100,6 +99,7 @@ def test_a_run_of_one_day_stores_one_result_of_each_check_for_that_day(three_day
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_runs_over_three_days_store_results_per_day_under_their_own_ids(three_days: Lake) -> None:
     """Also again with other rows, whose results must not collide with the first, and with a damaged table."""
     with dg.DagsterInstance.ephemeral() as instance:
@@ -120,27 +120,6 @@ def test_runs_over_three_days_store_results_per_day_under_their_own_ids(three_da
             [dg.AssetCheckKey(dg.AssetKey("observations"), "no_silent_zero")], partition_keys=DAYS
         )
         assert {r.partition_key: r.latest_planned_run_id for r in records} == dict.fromkeys(DAYS, again.run_id)
-
-
-def test_a_damaged_table_that_cannot_be_made_again_is_a_sentence(three_days: Lake) -> None:
-    three_days.path("events", day_after(0)).parent.mkdir(exist_ok=True)
-    three_days.path("events", day_after(0)).write_bytes(b"")
-    with pytest.raises(DamagedTableError, match=r"events/2025-03-05.parquet cannot be read .* Restore a copy of it"):
-        three_days.read("events")
-
-
-def test_a_bad_day_in_a_range_is_the_one_that_is_red(three_days: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    say(three_days, "lost", *TURNS, day=day_after(1), clock="12:00")
-    observe = ExtractiveObserver.observe
-
-    def forgetful(self: ExtractiveObserver, messages: Any, context: Any) -> Any:
-        return [] if messages[0].said_at == at("12:00", day_after(1)) else observe(self, messages, context)
-
-    monkeypatch.setattr(ExtractiveObserver, "observe", forgetful)
-    with dg.DagsterInstance.ephemeral() as instance:
-        run(instance, tags=RANGE)
-        by_day = stored(instance, "observations", "no_silent_zero")
-    assert {day: by_day[day] for day in DAYS} == {DAYS[0]: True, DAYS[1]: False, DAYS[2]: True}
 
 
 OUTPUT = " ".join(f"line{n}" for n in range(50))

@@ -14,6 +14,7 @@ from memory_pipeline.quality.page import write_report
 from memory_pipeline.quality.report import make_report
 from memory_pipeline.quality.results import Result
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.cases import nightly
 from memory_pipeline_tests.rows import DAY, at, day_after, observation, observation_id, proposal, put, say, workspace
 from memory_pipeline_tests.test_browser import SHOTS, note_problems
 
@@ -77,7 +78,7 @@ def test_it_says_what_failed_and_leads_to_the_day(shown: Page) -> None:
     assert any(label.startswith(f"Compression: 20 days from {DAY}") for label in labels), labels
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 1200), ("light", 390)])
+@pytest.mark.parametrize(("scheme", "width"), [("dark", 1200), ("light", 390), *nightly(("light", 1200))])
 def test_everybody_can_read_it(browser: Browser, report: Path, scheme: str, width: int) -> None:
     page = browser.new_page(viewport={"width": width, "height": 900})
     page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")

@@ -241,7 +241,7 @@ def test_what_changes_asks_for_its_days_and_no_others(case: Case, machine: Machi
     assert machine.tables() == {name: in_order(anew[name] + kept[name]) for name in anew}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_one_change_after_another(machine: Machine) -> None:
     """All of them that leave the files there, in one workspace and one process."""
     for change in (

@@ -82,6 +82,7 @@ def test_no_loop_can_start(machine: Machine, tmp_path: Path, capsys: pytest.Capt
     assert machine.status(capsys)["sessions_left_out"] == left_out
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_without_marker_and_environment_there_would_be_one(machine: Machine) -> None:
     """So the test before this one can fail."""

@@ -23,6 +23,7 @@ from memory_pipeline.sessions.parts import withdrawn
 from memory_pipeline.sessions.reading import Readings, parse_file
 from memory_pipeline.settings.marks import SALT_BYTES
 from memory_pipeline.stages import bring_up_to_date
+from memory_pipeline_tests.cases import nightly
 from memory_pipeline_tests.sessions.machine import Machine
 
 THREAD = "01990000-0000-7000-8000-0000000000aa"
@@ -240,7 +241,7 @@ OLD_IDS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_moved", [False, True], ids=["where it was", "moved to the archive"])
+@pytest.mark.parametrize("is_moved", [True, *nightly(False)])
 def test_what_an_earlier_version_stored_stays_one_message(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, is_moved: bool
 ) -> None:
