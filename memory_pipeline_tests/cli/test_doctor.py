@@ -13,7 +13,9 @@ import pytest
 from memory_pipeline.settings.marks import keep_zone
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.cli.command import called, memory, memory_json
+from memory_pipeline_tests.cli.test_examples import demo  # noqa: F401 - a fixture
 from memory_pipeline_tests.operations.test_migrations import EARLIER, unpacked
+from memory_pipeline_tests.prepared import copied
 from memory_pipeline_tests.rows import workspace
 
 
@@ -26,18 +28,21 @@ def test_a_workspace_that_is_not_made_yet_is_no_problem(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_leaves_nothing_to_mend_and_what_is_broken_is_told(tmp_path: Path) -> None:
-    assert memory(tmp_path, "run").returncode == 0  # the examples
-    made = tmp_path / ".memory-pipeline/examples"
-    found = memory_json(tmp_path, "doctor")["findings"]
+def test_a_run_leaves_nothing_to_mend_and_what_is_broken_is_told(
+    demo: tuple[Path, str, str],  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    found = memory_json(demo[0], "doctor")["findings"]
     assert {f["about"] for f in found if f["level"] != "ok"} == {"daemon"}
     assert {f["said"].split()[0] for f in found if f["about"] == "stages"} >= {"sessions", "observations", "proposals"}
 
+    home = copied(demo[0], tmp_path / "home")
+    made = home / ".memory-pipeline/examples"
     (made / "REVIEW.md").chmod(0o644)
     broken = next((made / "lake/proposals").glob("*.parquet"))
     for path in (broken, *(made / "backups/lake/proposals").glob(f"{broken.name}.*")):
         path.write_bytes(b"no table")
-    told = memory(tmp_path, "doctor", "--fix")
+    told = memory(home, "doctor", "--fix")
     assert told.returncode == 1, told.stdout
     assert "fixed    permissions" in told.stdout
     assert f"problem  tables: {broken}" in told.stdout
