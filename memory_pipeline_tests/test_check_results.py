@@ -102,13 +102,6 @@ def test_every_day_of_a_run_has_passed(lake: Lake, instance: dg.DagsterInstance,
     assert shown(instance) == {key.name: passed for key in keys()}
 
 
-def test_a_day_that_is_made_anew_is_judged_anew(lake: Lake, instance: dg.DagsterInstance) -> None:
-    assert run(instance, tags=RANGE).success
-    say(lake, "later", *TURNS, day=day_after(1), clock="15:00")
-    assert run(instance, partition_key=DAYS[1]).success
-    assert shown(instance)["compression_ratio"] == {Status.SUCCEEDED.value: DAYS}
-
-
 def test_a_result_says_what_was_judged_and_what_is_wrong(lake: Lake, instance: dg.DagsterInstance) -> None:
     assert run(instance, tags=RANGE).success
     of_all, *by_day = evaluations(instance, "compression_ratio")

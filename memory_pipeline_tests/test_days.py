@@ -74,10 +74,6 @@ def test_a_lookback_ends_with_its_day_oldest_first() -> None:
     assert lookback(date(2025, 3, 2), 1) == [date(2025, 3, 2)]
 
 
-def test_a_day_is_written_as_iso() -> None:
-    assert parse_day("2025-03-05") == date(2025, 3, 5)
-
-
 @each("text", ["", "today", "5.3.2025", "2025-02-30", "2025-03-05T10:00"])
 def test_what_is_not_a_day_is_told_how_to_write_one(text: str) -> None:
     with pytest.raises(ValueError, match="is not a day; write it as YYYY-MM-DD") as caught:
@@ -105,7 +101,3 @@ def spans(days: list[date]) -> list[tuple[int, int]]:
 )
 def test_ranges_of_days(days: list[date], expected: list[tuple[int, int]]) -> None:
     assert spans(days) == expected
-
-
-def test_a_stretch_goes_over_the_end_of_a_month() -> None:
-    assert date_ranges([date(2024, 2, 29), date(2024, 3, 1)]) == [(date(2024, 2, 29), date(2024, 3, 1))]

@@ -9,7 +9,6 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from memory_pipeline.cli.choosing import look_before_dagster
 from memory_pipeline.cli.status import status
 from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.lake.store import Lake
@@ -82,14 +81,6 @@ def test_older_sessions_that_turn_up_later_are_counted_and_can_be_taken_in(
     assert f"`memory settings set start_date {OLD}`, then `memory backfill`, includes older days" in printed
     load_settings().settings_file.write_text(f"start_date = {OLD}\n")
     assert look(sessions).days() == [OLD, NEW]
-
-
-def test_days_of_the_future_are_not_taken_for_old_ones(sessions: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    session(sessions, NEW)
-    session(sessions, today() + timedelta(days=3))
-    status()
-    printed = capsys.readouterr().out
-    assert "1, before the first day" in printed and "settings set start_date" not in printed
 
 
 @pytest.mark.parametrize("where", ["variable", "file"])
@@ -168,19 +159,6 @@ def test_a_mark_that_is_no_day_is_named(sessions: Path) -> None:
     (path.parents[1] / "backups/marks/start_date").unlink()
     with pytest.raises(SettingError, match=rf"^{path} should hold one day like 2025-01-31, not 'soon'\."):
         load_settings()
-
-
-def test_the_ui_has_the_first_day_kept_before_dagster_loads(sessions: Path) -> None:
-    session(sessions, OLD)
-    look_before_dagster(load_settings())
-    assert load_settings().start_date == OLD
-
-
-def test_without_any_session_the_ui_begins_today(sessions: Path) -> None:
-    look_before_dagster(load_settings())
-    assert mark().read_text() == f"{today()}\n"
-    session(sessions, OLD)
-    assert look(sessions).days_outside() == [OLD]
 
 
 def test_the_sensor_asks_for_no_day_that_dagster_has_not_loaded(

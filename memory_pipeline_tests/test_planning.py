@@ -13,7 +13,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.planning import Stages
 from memory_pipeline.settings import load_settings
-from memory_pipeline.stages import Built, Stage, bring_up_to_date, is_current
+from memory_pipeline.stages import Built, bring_up_to_date, is_current
 from memory_pipeline_tests.conftest import Entry, assistant, conversation, user, utc, write_session
 
 DAY = date(2025, 3, 5)
@@ -221,8 +221,3 @@ def test_runs_begin_with_the_first_day_that_is_out_of_date(sessions: Path) -> No
     days_with_sessions(sessions, 21)
     write_session(sessions / f"{days[1]}.jsonl", user(datetime(2025, 3, 25, 9, tzinfo=UTC), "changed"))
     assert stages().runs_for(days) == [(days[1], days[1]), (days[2], days[3])]
-
-
-def test_looking_at_a_fingerprint_does_not_change_it() -> None:
-    made: tuple[Stage, ...] = stages().all()
-    assert all(s.fingerprint(DAY) == s.fingerprint(DAY) for s in made)

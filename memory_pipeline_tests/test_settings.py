@@ -388,19 +388,7 @@ def test_variables_of_others_are_left_alone(name: str, monkeypatch: pytest.Monke
     assert load_settings().user_name == "User"
 
 
-def test_upper_and_lower_case_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("memory_user_name", "Mira")
-    assert load_settings().user_name == "Mira"
-
-
 # --- what tables of them say ---
-
-
-def test_twelve_settings_are_on_the_front_page() -> None:
-    assert [key for key, setting in settings_of(Settings).items() if setting.is_front] == [
-        *("workspace", "session_dirs", "timezone", "start_date", "user_name", "redact", "daily_budget_usd"),
-        *("pending_limit", "auto_promote", "observer.model", "reflector.model", "todoist.enabled"),
-    ]
 
 
 def test_the_secrets_are_the_two_keys_and_an_address_that_may_hold_one() -> None:

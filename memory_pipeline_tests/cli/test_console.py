@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -28,13 +27,6 @@ def test_so_does_a_table_with_its_title_and_names(capsys: pytest.CaptureFixture[
     console.out.print(table)
     shown = capsys.readouterr().out
     assert shown.count(SHOWN) == 3 and "\x1b" not in shown and "\x9b" not in shown
-
-
-def test_json_says_the_same_without_an_order_in_it(capsys: pytest.CaptureFixture[str]) -> None:
-    console.print_json({"text": ORDERS})
-    shown = capsys.readouterr().out
-    assert json.loads(shown) == {"text": ORDERS} and shown.isprintable() is False
-    assert not {"\x1b", "\x9b", "\u202e", "\x07"} & set(shown)
 
 
 @pytest.mark.parametrize("query", [f"select '{ORDERS}' as a", f'select 1 as "{ORDERS}"', "select '[/red]' as \"[/x]\""])

@@ -163,15 +163,6 @@ def test_a_bad_model_fails_with_the_reason_and_what_else_to_try(answers: Answeri
     assert load_settings().observer.model is None
 
 
-@each("answers", [copying, repeating])
-def test_an_answer_that_fails_by_itself_is_the_last(answers: Answering) -> None:
-    """On a small machine each further one would take minutes."""
-    result, requests = examined(answers)
-    assert result.exit_code == 1 and "failed the examination: recall" in result.stdout
-    assert len(requests) == 1
-    assert re.search(r"It took \d+ seconds: 100 tokens in, 10 out", result.stdout), result.stdout
-
-
 def test_real_small_models_fail_as_on_the_day_on_which_they_were_asked() -> None:
     recorded = dict(recordings())
     assert recorded
@@ -260,12 +251,6 @@ def test_a_model_with_little_context_is_held_to_a_short_schema_and_to_what_was_s
 def test_a_server_without_schemas_is_asked_for_tags() -> None:
     result, requests = examined(lambda asked: Fail(400, "unknown field") if asked.schema else careful(asked))
     assert result.exit_code == 0 and "<observations>" in requests[-1].system
-
-
-def test_a_limit_that_is_set_by_hand_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OBSERVER_MAX_OUTPUT_TOKENS", "6000")
-    _, requests = examined(careful)
-    assert {asked.body["max_tokens"] for asked in requests} == {6_000}
 
 
 def test_a_local_server_is_asked_not_to_repeat_itself(monkeypatch: pytest.MonkeyPatch) -> None:

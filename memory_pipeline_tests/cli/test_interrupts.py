@@ -20,13 +20,3 @@ def test_a_signal_that_a_library_has_swallowed_is_seen(number: signal.Signals) -
             assert not is_pressed()
     finally:
         signal.signal(number, before)
-
-
-def test_another_signal_is_none() -> None:
-    before = signal.signal(signal.SIGUSR1, lambda *_: None)
-    try:
-        with interrupts() as is_pressed:
-            os.kill(os.getpid(), signal.SIGUSR1)
-            assert not is_pressed()
-    finally:
-        signal.signal(signal.SIGUSR1, before)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from memory_pipeline.recall.usage import uses
 from memory_pipeline_tests.cli.command import memory, memory_json
-from memory_pipeline_tests.rows import observation, put, read_from, workspace
+from memory_pipeline_tests.rows import observation, put, workspace
 
 
 def test_it_says_when_it_is_rebuilt(tmp_path: Path) -> None:
@@ -26,22 +26,6 @@ def test_it_says_when_it_is_rebuilt(tmp_path: Path) -> None:
     ]
     assert [use["kind"] for _, use in uses(settings)] == ["pack", "pack"]
     assert memory_json(tmp_path, "context", "--pack", "--project", str(kiln), env=env)["rebuilt"] is None
-
-
-def test_a_project_is_asked_for_by_its_name_too(tmp_path: Path) -> None:
-    settings, lake = workspace(tmp_path / "ws")
-    for name in ("kiln", "sloop"):
-        put(lake, "observations", observation(f"Of {name}.", project=name))
-        read_from(lake, f"/s/{name}.jsonl", name, f"/home/ada/{name}", name)
-    env = {"MEMORY_WORKSPACE": str(settings.workspace)}
-    found = memory_json(tmp_path, "context", "--pack", "--project", "Kiln", env=env)
-    assert found["project"] == "kiln"
-    assert "Of kiln." in found["text"] and "Of sloop." not in found["text"]
-    unknown = memory(tmp_path, "context", "--pack", "--project", "cli", env=env)
-    assert (unknown.stdout, unknown.returncode) == ("", 2)
-    assert unknown.stderr == (
-        "There is no folder 'cli'. No session of a project 'cli' was read; known are kiln, sloop.\n"
-    )
 
 
 def test_wrong_calls(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from memory_pipeline.settings import load_settings
 from memory_pipeline_tests.cli.terminal import Terminal
 from memory_pipeline_tests.llm.loopback import serving
 from memory_pipeline_tests.llm.machine import emptied, program
-from memory_pipeline_tests.llm.openai_server import Asked, Fail, openai_server
+from memory_pipeline_tests.llm.openai_server import Asked, openai_server
 
 SECRET = "sk-secret-0123456789"
 QUOTING = """
@@ -103,19 +103,6 @@ def test_without_a_terminal_it_lists_and_sets_nothing(
     )
     assert told.endswith("Nothing was set. `memory setup --yes --model NAME` examines one and sets it.\n")
     assert SECRET not in told and not file.exists() and not (folder / "asked").exists()
-
-
-def test_where_nothing_is_found_it_says_what_would_do(folder: Path, file: Path) -> None:
-    told = done()
-    assert "No agent, key or local server was found" in told and "claude, codex, gemini, opencode, pi, llm" in told
-    assert not file.exists()
-
-
-def test_without_sessions_it_says_that_no_cost_can_be_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    told = done()
-    assert "No session of a coding agent was found yet" in told and "a day:" not in told
-    assert re.search(r"^  1  openai:gpt-5-mini  OPENAI_API_KEY is set$", told, re.M)
 
 
 def test_what_it_would_cost_is_what_the_estimate_says(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,24 +261,6 @@ def test_what_does_not_work_is_told_and_not_set(code: str, said: str, folder: Pa
     assert told.endswith("Nothing was changed.\n")
     assert file.read_text() == '[observer]\nmodel = "openai:gpt-5-mini"\n'
     assert not list((file.parent / "backups").glob("settings.toml.*"))
-
-
-def test_a_second_model_does_not_answer_in_its_place(folder: Path, file: Path) -> None:
-    program(folder, "codex", "raise SystemExit(3)")
-    path = program(folder, "other", QUOTING)
-    file.parent.mkdir()
-    file.write_text(f'[observer]\nmodel = "a:b"\nfallback_model = "{path} -p"\n')
-    assert "`codex`: ended with code 3" in refused(1, "--yes", "--model", "codex")
-    assert not (folder / "asked").exists() and '"a:b"' in file.read_text()
-
-
-def test_a_server_that_refuses_is_told(folder: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    with openai_server(Fail(401, f"wrong key {SECRET}")) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        told = refused(1, "--yes", "--model", "openai:gpt-5-mini")
-    assert "refuses the key" in told and "OPENAI_API_KEY" in told and SECRET not in told
-    assert not file.exists()
 
 
 def test_a_server_with_too_little_context_is_not_asked(

@@ -8,7 +8,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-import typer
 
 from memory_pipeline.cli.why import why
 from memory_pipeline.distillation.stage import stages_of
@@ -190,19 +189,7 @@ def test_a_segment_shows_what_was_asked_and_answered(lake: Lake, capsys: pytest.
     assert f"“{RULE}”" in out and f"“{DONE}”" in out and "exit 0" not in out
 
 
-def test_what_is_not_there_is_told(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(typer.Exit):
-        told("w-nothing", capsys)
-
-
 def test_words_that_are_gone_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lake = Lake(load_settings().lake_dir)
     pooled(lake)
     assert "No message supports it" in told("g-1", capsys)
-
-
-def test_the_type_and_the_tags_of_an_item_are_shown(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
-    row = reflection(RULE, day=MONDAY, tags=["depot", "limits"], item_type="behaviour")
-    put(lake, "reflections", row)
-    out = told(row["reflection_id"], capsys)
-    assert "item_type behaviour" in out and "tags depot, limits" in out

@@ -20,7 +20,6 @@ from memory_pipeline.effect.cases import DayEffect, effect_on
 from memory_pipeline.effect.history import MemoryHistory
 from memory_pipeline.effect.pairs import read_pairs
 from memory_pipeline.effect.summary import NoSessionsError, effect_over, totals
-from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.settings import load_settings
 from memory_pipeline.workspace.workspace import Workspace
@@ -192,13 +191,6 @@ def test_bad_calls(tmp_path: Path) -> None:
     assert (code, "write it as YYYY-MM-DD" in error) == (MISUSED, True)
 
 
-def test_a_span_without_needs_has_no_shares() -> None:
-    lake = Lake(load_settings().lake_dir)
-    say(lake, "s1", "user: Thanks.")
-    code, text, _ = run()
-    assert (code, "You typed no instructions or corrections" in text) == (0, True)
-
-
 def test_the_asset_has_the_counts_of_each_day(opened: Workspace) -> None:
     days = [f"{DAY}", f"{NEXT}"]
     with dg.DagsterInstance.ephemeral() as instance:
@@ -227,10 +219,3 @@ def test_the_schedule_asks_for_days_with_sessions(opened: Workspace) -> None:
         schedule = definitions.get_schedule_def("effect_at_twenty_past_seven")
         requests = schedule.evaluate_tick(context).run_requests or []
         assert [request.partition_key for request in requests] == asked
-
-
-def test_a_line_without_a_session_counts_too(opened: Workspace) -> None:
-    """One from `memory remember` or from another tool's memory has none."""
-    rows = opened.lake.read("proposals").with_columns(session_ids=pl.lit([], pl.List(pl.String)))
-    opened.lake.replace("proposals", rows, [DAY])
-    assert [case.line_id for case in effect(opened).cases] == [LINE]

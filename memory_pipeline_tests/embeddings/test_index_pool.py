@@ -1,6 +1,5 @@
 """Indexes that stay open between days: opened once, given up to whoever waits, never kept after a failure."""
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -90,15 +89,4 @@ def test_after_a_failure_it_is_opened_anew(tmp_path: Path, opened: list[Path]) -
             raise ZeroDivisionError
         with open_index(settings, FourNumbers()):
             pass
-    assert len(opened) == 2
-
-
-def test_a_folder_that_was_deleted_meanwhile_is_made_anew(tmp_path: Path, opened: list[Path]) -> None:
-    settings = settings_in(tmp_path)
-    with indexes_kept_open():
-        with open_index(settings, FourNumbers()) as index:
-            index.upsert([POINT])
-        shutil.rmtree(index_folder(settings, 4))
-        with open_index(settings, FourNumbers()) as index:
-            assert index.ids() == set()
     assert len(opened) == 2

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from memory_pipeline.lake.store import MIN_FILES_AT_ONCE, DamagedTableError, Lake, fingerprint_of
+from memory_pipeline.lake.store import MIN_FILES_AT_ONCE, DamagedTableError, Lake
 from memory_pipeline.lake.tables import TABLES, duckdb_type
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.lake.folders import versions_folder
@@ -84,11 +84,6 @@ def test_a_table_that_was_never_written_is_empty_and_typed(lake: Lake, table: st
     assert not lake.root.exists()
 
 
-@each("table", TABLES)
-def test_rows_are_sorted_by_columns_that_the_table_has(table: str) -> None:
-    assert set(TABLES[table].order) <= set(TABLES[table].columns)
-
-
 def test_reading_takes_the_named_days_oldest_first(lake: Lake) -> None:
     lake.replace("ledger", calls((WEDNESDAY, "c"), (MONDAY, "a"), (TUESDAY, "b")), [MONDAY, TUESDAY, WEDNESDAY])
     assert ids(lake) == ["a", "b", "c"]
@@ -148,17 +143,6 @@ def test_an_unknown_column_is_refused(lake: Lake) -> None:
     with pytest.raises(ValueError, match=r"ledger has no column \['price'\]; its columns are \['day', 'call_id'"):
         lake.replace("ledger", calls((MONDAY, "a")).with_columns(price=1), [MONDAY])
     assert lake.days("ledger") == []
-
-
-def test_an_unknown_table_is_refused(lake: Lake) -> None:
-    with pytest.raises(KeyError):
-        lake.read("memories")
-
-
-def test_the_order_of_columns_does_not_matter(lake: Lake) -> None:
-    frame = calls((MONDAY, "a"))
-    lake.replace("ledger", frame.select(reversed(frame.columns)), [MONDAY])
-    assert lake.read("ledger").columns == list(TABLES["ledger"].columns)
 
 
 def test_a_column_added_since_reads_as_null_beside_new_rows(lake: Lake) -> None:
@@ -232,12 +216,6 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(lake: Lake, room: i
     assert [p.name for p in (lake.root / "ledger").iterdir()] == ["2025-03-03.parquet"]
 
 
-def test_a_failed_first_write_leaves_the_day_unwritten(lake: Lake) -> None:
-    with full_disk(100), pytest.raises((OSError, pl.exceptions.ComputeError), match=r"(?i)too large"):
-        lake.replace("ledger", calls((MONDAY, "new")), [MONDAY])
-    assert (lake.days("ledger"), lake.fingerprint("ledger", MONDAY)) == ([], None)
-
-
 def test_a_reader_with_the_old_file_open_sees_all_of_it(lake: Lake) -> None:
     """A replacement is a rename: it never writes into a file that somebody reads."""
     lake.replace("ledger", calls((MONDAY, "old")), [MONDAY])
@@ -284,12 +262,6 @@ def test_a_digest_tells_which_day_holds_the_rows(lake: Lake) -> None:
     assert lake.digest("ledger", [MONDAY, TUESDAY]) != monday
 
 
-def test_a_day_without_a_file_adds_nothing_to_a_digest(lake: Lake) -> None:
-    """A lookback over days before the first session is the same today and tomorrow."""
-    lake.replace("ledger", calls((MONDAY, "a")), [MONDAY])
-    assert lake.digest("ledger", [MONDAY, TUESDAY]) == lake.digest("ledger", [MONDAY])
-
-
 @pytest.mark.parametrize("table", [name for name, table in TABLES.items() if table.passes])
 def test_a_day_of_which_rows_were_let_go_of_counts_as_it_was(lake: Lake, table: str) -> None:
     """Or all that was made of it would be made anew, of less."""
@@ -304,11 +276,6 @@ def test_a_day_of_which_rows_were_let_go_of_counts_as_it_was(lake: Lake, table: 
     lake.path(table, MONDAY).unlink()
     lake.replace(table, some_row(table), [MONDAY])
     assert not lake.is_retired(table, MONDAY)
-
-
-def test_fingerprints_differ_where_the_parts_do() -> None:
-    assert fingerprint_of("a", "bc") != fingerprint_of("ab", "c")
-    assert fingerprint_of(1, ["x"]) == fingerprint_of(1, ["x"])
 
 
 # --- views ---
@@ -362,14 +329,6 @@ def test_views_can_reach_into_evidence(lake: Lake) -> None:
     store(lake, "observations", some_row("observations"))
     query = 'SELECT e.message_id, e.start, e."end" FROM (SELECT unnest(evidence) AS e FROM observations)'
     assert ask(lake, query) == [("ä'\"🔴", 7, 7)]
-
-
-def test_views_can_be_attached_again_to_see_what_came(lake: Lake) -> None:
-    with duckdb.connect() as connection:
-        lake.attach_views(connection)
-        lake.replace("ledger", calls((MONDAY, "a")), [MONDAY])
-        lake.attach_views(connection)
-        assert connection.sql("SELECT count(*) FROM ledger").fetchall() == [(1,)]
 
 
 def test_a_reader_beside_a_writer_sees_the_old_rows_or_the_new(lake: Lake) -> None:

@@ -35,12 +35,6 @@ def test_the_file_is_what_the_module_says(tmp_path: Path) -> None:
     }
 
 
-def test_a_price_that_nobody_knew_stays_unknown(tmp_path: Path) -> None:
-    cache = AnswerCache(tmp_path)
-    cache.put(REQUEST.key, replace(ANSWER, cost_usd=None))
-    assert cache.get(REQUEST.key) == replace(ANSWER, cost_usd=None, cached=True)
-
-
 @each(
     "data", [b"", b"{", b"[]", b"null", b'"text"', b"{}", b'{"text": null}', b'{"text": 1}', b"\xff\xfe", b"\x00" * 50]
 )

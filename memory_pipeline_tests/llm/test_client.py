@@ -142,13 +142,6 @@ def test_equal_requests_at_once_are_one_call(settings: Settings) -> None:
     assert sorted(answer.cached for answer in answers) == [False, True, True, True, True, True]
 
 
-def test_another_attempt_is_another_question(settings: Settings) -> None:
-    with openai_server(["bad", "good"]) as server:
-        client = client_of(settings, server)
-        assert client.complete(request_of(), DAY).text == "bad"
-        assert client.complete(request_of(attempt=1), DAY).text == "good"
-
-
 def test_an_answer_is_redacted_before_anything_keeps_it(settings: Settings) -> None:
     with openai_server(f"The key is {KEY}.") as server:
         client = client_of(settings, server, redact=lambda text: text.replace(KEY, "[key]"))
@@ -157,30 +150,6 @@ def test_an_answer_is_redacted_before_anything_keeps_it(settings: Settings) -> N
     assert [
         path for path in settings.workspace.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()
     ] == []
-
-
-def test_tokens_that_nobody_counted_are_estimated(settings: Settings) -> None:
-    with openai_server(Say("x" * 70, tokens=None)) as server:
-        answer = client_of(settings, server).complete(Request(MODEL, "s" * 35, "p" * 350), DAY)
-    assert (answer.input_tokens, answer.output_tokens) == (110, 20)
-
-
-def test_half_an_emoji_in_an_answer_is_no_trouble(settings: Settings) -> None:
-    body = (
-        b'{"choices": [{"index": 0, "message": {"role": "assistant", "content": "a\\ud83d"}, "finish_reason": "stop"}]}'
-    )
-    with openai_server(
-        [Body(b'{"id": "1", "object": "chat.completion", "created": 1, "model": "m", ' + body[1:])]
-    ) as server:
-        client = client_of(settings, server)
-        assert client.complete(request_of(), DAY).text == "a?"
-        assert client.complete(request_of(), DAY).text == "a?"
-
-
-def test_a_truncated_answer_still_says_so_when_it_is_used_again(settings: Settings) -> None:
-    with openai_server([Say("Hell", finish="length")]) as server:
-        client = client_of(settings, server)
-        assert [client.complete(request_of(), DAY).truncated for _ in range(2)] == [True, True]
 
 
 # --- tries ---
@@ -219,16 +188,6 @@ def test_the_waits_grow_unless_the_provider_says_how_long(settings: Settings) ->
     first, second, third, *asked = waits
     assert 1 <= first <= 2 <= second <= 3 < 4 <= third <= 5
     assert asked == [7, 120]
-
-
-def test_waits_stay_within_a_minute(settings: Settings) -> None:
-    waits: list[float] = []
-    backend = Scripted(TransientError("busy"))
-    with pytest.raises(ModelUnavailableError):
-        client_of(settings.model_copy(update={"model_retries": 12}), backend=backend, sleep=waits.append).complete(
-            request_of(), DAY
-        )
-    assert (len(waits), max(waits)) == (12, 60)
 
 
 def test_a_model_that_stays_dead_is_asked_no_more(settings: Settings) -> None:

@@ -121,13 +121,6 @@ def test_rows_from_before_the_columns_of_state_count(ledger: Ledger, lake: Lake)
         ledger.reserve("observations", "m", FOR_DAY, KEY, worst(6))
 
 
-def test_a_day_that_was_deleted_meanwhile_is_no_trouble(ledger: Ledger, lake: Lake) -> None:
-    place = ledger.reserve("observations", "m", FOR_DAY, KEY, worst(10))
-    lake.path("ledger", place.day).unlink()
-    ledger.settle(place, Usage(1, 1, None), 1.0)
-    assert lake.days("ledger") == []
-
-
 def test_a_damaged_day_stops_before_it_costs(ledger: Ledger, lake: Lake) -> None:
     path = lake.path("ledger", date(2026, 1, 1))
     path.parent.mkdir(parents=True)

@@ -8,7 +8,6 @@ from datetime import UTC, date, datetime, timedelta
 
 import polars as pl
 import pytest
-import typer
 
 from memory_pipeline.cli.show import show
 from memory_pipeline.observations import silence
@@ -65,12 +64,6 @@ def test_why_nothing_was_kept(make: Callable[[Machine], None], reason: str, deta
     make(machine)
     machine.run(DAY)
     assert reasons(machine) == [(reason, detail)]
-
-
-def test_what_was_kept_needs_no_reason(machine: Machine) -> None:
-    machine.write("s.jsonl", *conversation(NINE), user("2025-03-03T10:00", "Never deploy parcels on a Friday."))
-    machine.run(DAY)
-    assert machine.rows("observations") and reasons(machine) == []
 
 
 def test_a_turn_that_was_taken_back_is_a_reason(machine: Machine) -> None:
@@ -132,16 +125,6 @@ def test_days_that_were_not_run_yet_say_so(machine: Machine) -> None:
     assert reasons(machine) == [(silence.NOT_STORED, f"`memory run --from {DAY} --to {DAY}`")]
 
 
-def test_a_file_that_cannot_be_read_any_more_is_named(machine: Machine) -> None:
-    path = machine.write("s.jsonl", *conversation(NINE))
-    machine.due()
-    path.write_text("not a session\n")
-    machine.due()
-    ((reason, detail),) = reasons(machine)
-    assert reason == silence.UNREADABLE
-    assert detail
-
-
 def test_the_log_says_it_of_each_session_and_the_status_counts(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -160,16 +143,6 @@ def test_the_log_says_it_of_each_session_and_the_status_counts(
     show(f"{DAY}", high=True)  # goes into a model's context
     assert "No observations came" not in (said := capsys.readouterr()).out
     assert "No observations came" in said.err
-
-
-def test_a_day_without_a_log_says_why(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
-    short(machine)
-    machine.run(DAY)
-    capsys.readouterr()
-    show(f"{DAY}")
-    assert f"{SHORT} (3 of 5)" in capsys.readouterr().out
-    with pytest.raises(typer.Exit):
-        show("2025-03-05")
 
 
 def test_every_window_without_an_observation_has_one_reason(machine: Machine) -> None:

@@ -202,25 +202,12 @@ def test_a_daemon_that_stopped_is_a_problem_where_nobody_runs_by_hand(
     assert ("nothing has been updated since" in found.said) is (level == PROBLEM)
 
 
-def test_what_is_on_and_silent_is_a_problem(settings: Settings) -> None:
-    said = "session_sensor is on and has not ticked since 2026-03-01 09:00 UTC"
-    _, found = of(settings, "schedules and sensors", replace(WELL, silent={"session_sensor": said}))
-    assert (found.level, found.said) == (PROBLEM, said)
-
-
 def test_a_review_that_nobody_does_is_told(settings: Settings) -> None:
     opened = Workspace(settings, Lake(settings.lake_dir))
     put(opened.lake, "proposals", proposal(1, "Use uv."))
     record_showings(opened, {"p-20250305-001": None}, datetime.now(UTC) - timedelta(days=15), surface="REVIEW.md")
     (found,) = of(settings, "review")
     assert (found.level, found.fix) == (WARNING, "memory review") and "for 15 days" in found.said
-
-
-def test_dead_runs_are_mended(settings: Settings) -> None:
-    called: list[int] = []
-    found = examine(settings, lambda: replace(WELL, dead=["day_job"]), lambda: called.append(1))
-    mend(found)
-    assert called == [1]
 
 
 def test_agents_that_lost_the_memory_are_a_problem(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

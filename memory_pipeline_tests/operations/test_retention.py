@@ -32,13 +32,12 @@ from memory_pipeline.planning import Stages
 from memory_pipeline.proposals.cards import cards_of
 from memory_pipeline.proposals.context import NOT_KEPT
 from memory_pipeline.proposals.events import ProposalLog
-from memory_pipeline.quality.figures import figures_of
 from memory_pipeline.recall.origin import origin
 from memory_pipeline.recall.tools import Asked, NothingToTellError, show
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources
 from memory_pipeline.settings import Settings
-from memory_pipeline.stages import INCOMPLETE, bring_up_to_date, is_current
+from memory_pipeline.stages import INCOMPLETE, bring_up_to_date
 from memory_pipeline.web.reading import session_screen
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cases import each
@@ -137,16 +136,6 @@ def test_no_later_run_makes_anything_anew(settings: Settings, monkeypatch: pytes
     assert len(of_old) == 6 and all(now[name] == before[name] for name in of_old)
 
 
-def test_what_looks_back_over_such_a_day_stays_too(settings: Settings) -> None:
-    """Friction looks back a week, and would no longer find what it found."""
-    lake = Lake(settings.lake_dir)
-    friction = Stages.from_settings(settings).friction_clusters
-    late = OLD + timedelta(days=4)
-    bring_up_to_date(friction, lake, late)
-    retire_words(settings, TODAY)
-    assert is_current(friction, lake, late)
-
-
 def test_a_day_that_is_not_done_waits(settings: Settings) -> None:
     lake = Lake(settings.lake_dir)
     lake.path("reflections", OLD).unlink()
@@ -206,14 +195,6 @@ def test_checks_that_compare_with_the_words_pass(settings: Settings) -> None:
         verdict = judge(opened, OLD)
         assert verdict.passed and "no longer kept" in verdict.sentence
         assert judge(opened, NEW).numbers, "of the others it still compares"
-
-
-def test_rows_that_are_replaced_stay_retired(settings: Settings) -> None:
-    """As `memory forget` replaces some."""
-    retire_words(settings, TODAY)
-    lake = Lake(settings.lake_dir)
-    lake.replace("messages", lake.read("messages", [OLD]).head(1), [OLD])
-    assert lake.is_retired("messages", OLD) and not lake.is_retired("messages", NEW)
 
 
 FAR = OLD + timedelta(days=110)
@@ -310,11 +291,6 @@ def test_a_model_that_went_missing_takes_nothing_that_was_kept(
     assert lake.fingerprint("embeddings", OLD) == INCOMPLETE and lake.read("embeddings", [OLD]).equals(kept)
 
 
-def test_rows_of_a_day_that_is_not_done_wait(settings: Settings) -> None:
-    Lake(settings.lake_dir).path("reflections", OLD).unlink()
-    assert retire(aged(settings, "embeddings"), FAR) == {"embeddings": Retired([NEXT], [OLD])}
-
-
 def test_what_was_said_last_in_a_session_stays(settings: Settings) -> None:
     lake = Lake(settings.lake_dir)
     retire_words(changed(settings, retention_keep_last=1), TODAY)
@@ -323,14 +299,6 @@ def test_what_was_said_last_in_a_session_stays(settings: Settings) -> None:
     assert lake.read("message_embeddings", [OLD]).is_empty(), "it is no longer searched"
     assert retire_words(changed(settings, retention_keep_last=1), TODAY) == Retired([], [])
     assert retire_words(settings, TODAY) == Retired([OLD, NEXT], []), "and goes where no longer so many are kept"
-    assert set(lake.read("messages", [OLD])["text"]) == {""}
-
-
-def test_a_session_that_went_on_has_its_last_words_on_a_later_day(settings: Settings) -> None:
-    lake = Lake(settings.lake_dir)
-    (row,) = lake.read("sessions", [OLD]).to_dicts()
-    put(lake, "sessions", {**row, "day": NEXT})
-    retire_words(changed(settings, retention_keep_last=1), TODAY)
     assert set(lake.read("messages", [OLD])["text"]) == {""}
 
 
@@ -364,10 +332,3 @@ def test_every_screen_says_that_words_are_no_longer_kept(settings: Settings, tmp
     screen = session_screen(settings, {"id": row["session_id"]})
     assert [m["text"] for m in screen.messages if m["text"]] == [last] and len(screen.messages) > 1
     assert {words for words, _ in cards_of(Workspace(settings, lake), [proposal])[0].quotes} == {NOT_KEPT}
-
-
-def test_the_report_counts_nothing_in_words_that_are_gone(settings: Settings) -> None:
-    retire_words(changed(settings, retention_keep_last=1), TODAY)
-    figures = {f.key: f.by_day for f in figures_of(Lake(settings.lake_dir), [], settings.zone)}
-    assert set(figures["coverage"]) == set(figures["redactions"]) == {NEW}
-    assert OLD in figures["duplicates"], "observations are all there"

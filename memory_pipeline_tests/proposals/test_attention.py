@@ -74,10 +74,3 @@ def test_what_ended_without_a_user_was_not_looked_at(made: Workspace, surface: s
     decide(made, FIRST, 12, EXPIRED if surface == EXPIRY_SURFACE else APPROVED, surface)
     show(made, SECOND, 10)
     assert "for 20 days" in f"{told(made)}"
-
-
-def test_with_nothing_pending_there_is_nothing_to_tell(made: Workspace) -> None:
-    show(made, FIRST, 40)
-    for each in (FIRST, SECOND):
-        decide(made, each, 5, EXPIRED, EXPIRY_SURFACE)
-    assert told(made) is None

@@ -78,13 +78,6 @@ def test_what_a_person_undoes_stays_undone(on: Work) -> None:
         decide(on.workspace, {ONE: REJECTED}, NOW + timedelta(days=3))
 
 
-def test_a_person_who_decides_first_is_followed(on: Work) -> None:
-    on.run()
-    on.mark(ONE, "-")
-    assert on.run(DAY_LONG).automatic == []
-    assert on.status() == {ONE: REJECTED}
-
-
 def test_a_mark_that_comes_too_late_is_told(on: Work) -> None:
     on.run()
     old = on.text()

@@ -121,14 +121,6 @@ def test_what_a_person_then_decides_is_told_beside_it(tmp_path: Path) -> None:
     ]
 
 
-@each(("count", "said"), [(19, "20 decisions are needed"), (20, "at least 0.84")])
-def test_below_twenty_decisions_no_rate_is_told(tmp_path: Path, count: int, said: str) -> None:
-    week = Weeks(tmp_path, "shadow", "a" * count, shadow=False)
-    assert report(Workspace(week.settings, week.lake), ProposalLog(week.lake)) == [
-        f"Hard Rules: not trusted, {count} of your last {count} decisions took the line as offered ({said})"
-    ]
-
-
 # --- which lines ---
 
 
@@ -314,13 +306,6 @@ def test_the_asset_tells_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     (event,) = result.asset_materializations_for_node("memory_file")
     assert "Hard Rules: not trusted" in str(event.metadata["auto_promotion"].value)  # both expired meanwhile
     assert event.metadata["promoted_automatically"].value == 0
-
-
-def test_what_fits_no_section_earns_no_trust(tmp_path: Path) -> None:
-    week = Weeks(tmp_path, "shadow", "a" * 40, section="Reflected", in_section="Reflected")
-    week.run()
-    assert week.noted() == []
-    assert report(week.workspace, ProposalLog(week.lake)) == []
 
 
 def test_a_memory_that_is_gone_takes_no_line_back(tmp_path: Path) -> None:

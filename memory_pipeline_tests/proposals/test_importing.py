@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.cards import cards_of
 from memory_pipeline.proposals.events import APPROVED, REJECTED, ProposalLog
 from memory_pipeline.proposals.importing import ImportLine, Judged, imported_ids, judged, offer
-from memory_pipeline.proposals.integrity import ProposalIntegrity
 from memory_pipeline.proposals.remembering import remember
 from memory_pipeline.proposals.review import as_offered, decide, on_display, reconcile
 from memory_pipeline.recall.briefing import brief_at
@@ -51,15 +49,6 @@ def test_it_is_a_proposal_that_says_where_it_stood(opened: Workspace) -> None:
     found = origin(opened.settings, FIRST)
     assert [(said["quote"], said["source"]) for said in found["said"]] == [(RULE, "/m/MEMORY.md:3")]
     assert found["history"][0]["detail"] == "Hard Rules, from Codex's memory, /m/MEMORY.md:3"
-
-
-def test_approved_it_is_a_line_like_any_other(opened: Workspace) -> None:
-    offer(opened, [line(project="kiln")], NOW)
-    reconcile(opened, NOW)
-    reconcile(opened, NOW, decisions={FIRST: APPROVED})
-    written = f"- (2025-03-05) {RULE} (project: kiln) <!-- {FIRST} -->"
-    assert written in opened.settings.memory_file.read_text().splitlines()
-    assert ProposalIntegrity.from_lake(opened.lake, opened.settings.memory_file).judge().passed
 
 
 def test_what_was_ever_offered_is_known_whatever_became_of_it(opened: Workspace) -> None:
@@ -135,11 +124,3 @@ def test_no_agent_is_told_before_the_user_has_approved_it(opened: Workspace, tmp
     offer(opened, [line()], NOW)
     reconcile(opened, NOW)
     assert RULE not in brief_at(opened.settings, place_of_folder(tmp_path)).text
-
-
-def test_rows_of_an_earlier_version_have_no_source(opened: Workspace) -> None:
-    remember(opened, RULE, NOW)
-    rows = opened.lake.read("remembered")
-    opened.lake.replace("remembered", rows.drop("source_file", "source_line"), [NOW.date()])
-    assert Lake(opened.lake.root).read("remembered")["source_file"].to_list() == [None]
-    assert known(opened, RULE) == ["pending"]

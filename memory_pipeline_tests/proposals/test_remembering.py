@@ -72,23 +72,12 @@ def test_what_is_pending_is_said_to_be_so(opened: Workspace, text: str) -> None:
     assert opened.lake.read("remembered").height == 1
 
 
-def test_what_holds_for_one_project_may_be_asked_for_in_another(opened: Workspace) -> None:
-    ask(opened, project="kiln")
-    assert ask(opened, project="kiln").known == ask(opened).known == "pending"
-    assert not ask(opened, project="oven").known
-
-
 def test_what_the_user_took_out_of_memory_may_be_asked_for_again(opened: Workspace) -> None:
     put(opened.lake, "proposals", proposal(1, RULE))
     reconcile(opened, NOW, decisions={"p-20250305-001": APPROVED})
     assert ask(opened).known == "approved"
     opened.settings.memory_file.write_text("")
     assert ask(opened).proposal_id == FIRST
-
-
-def test_a_line_of_the_users_own_hand_is_known(opened: Workspace) -> None:
-    opened.settings.memory_file.write_text(f"## Hard Rules\n- {RULE}\n")
-    assert ask(opened) == Remembered(None, RULE, known="in MEMORY.md")
 
 
 def test_a_rejected_line_is_the_users_to_ask_for_again_and_no_agents(opened: Workspace) -> None:
@@ -133,12 +122,6 @@ def test_what_is_no_line_is_refused(opened: Workspace, text: str, told: str) -> 
     with pytest.raises(NotRememberedError, match=told):
         ask(opened, text)
     assert opened.lake.read("remembered").is_empty()
-
-
-def test_a_section_is_named_in_whatever_case(opened: Workspace) -> None:
-    assert ask(opened, "Tests run in two minutes.", section="patterns").section == "Patterns"
-    with pytest.raises(NotRememberedError, match="no section 'Laws'; there are User, Hard Rules"):
-        ask(opened, section="Laws")
 
 
 def test_an_agents_line_ranks_below_the_users_and_is_told_to_no_agent(opened: Workspace, tmp_path: Path) -> None:

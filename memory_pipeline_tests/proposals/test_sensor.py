@@ -59,11 +59,6 @@ def review(tmp_path: Path) -> Iterator[Review]:
     made.instance.dispose()
 
 
-def test_without_a_review_file_there_is_nothing_to_read(review: Review) -> None:
-    review.settings.review_file.unlink()
-    assert review.tick() == []
-
-
 def test_the_file_as_we_wrote_it_asks_for_nothing(review: Review) -> None:
     assert review.tick() == []
 
@@ -103,9 +98,3 @@ def test_a_file_that_is_still_being_saved_waits_for_the_next_tick(review: Review
     assert review.tick() == []
     review.age()
     assert len(review.tick()) == 1
-
-
-def test_a_touched_file_is_no_saved_one(review: Review) -> None:
-    review.settings.review_file.touch()
-    review.age()
-    assert review.tick() == []

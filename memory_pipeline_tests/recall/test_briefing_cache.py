@@ -77,18 +77,6 @@ def test_what_was_written_just_now_is_not_kept(settings: Settings, monkeypatch: 
     assert kept(settings) == []
 
 
-def test_only_so_many_folders_are_kept(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(briefing_cache, "MAX_KEPT", 3)
-    for number in range(5):
-        briefing_for(settings, Path(f"/src/kiln-{number}"))
-    assert len(kept(settings)) == 3
-
-
-def test_a_place_that_cannot_be_written_costs_nothing_but_time(settings: Settings) -> None:
-    (settings.workspace / "briefings").write_text("in the way")
-    assert "Fire at noon." in briefing_for(settings, Path("/src/kiln")).text
-
-
 def test_a_kept_briefing_loads_no_table_library(settings: Settings, tmp_path: Path) -> None:
     kiln = tmp_path / "kiln"
     kiln.mkdir()

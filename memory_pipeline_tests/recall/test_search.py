@@ -21,7 +21,7 @@ from memory_pipeline.embeddings.opening import index_folder, open_index, searche
 from memory_pipeline.embeddings.stage import EmbeddingsStage, SummaryEmbeddingsStage, switch_when_complete
 from memory_pipeline.recall import search as searching
 from memory_pipeline.recall.fusion import Filters
-from memory_pipeline.recall.search import QueryError, search
+from memory_pipeline.recall.search import search
 from memory_pipeline.stages import bring_up_to_date, is_current
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cases import each
@@ -112,10 +112,6 @@ def test_tool_output_is_not_indexed_and_what_is_found_says_where_it_was_said(ope
     assert not any("redis-cli" in text for text in texts(opened, "redis-cli"))
 
 
-def test_an_observation_that_repeats_a_passage_adds_nothing(opened: Workspace) -> None:
-    assert texts(opened, "redis cart expire").count(TTL) == 1
-
-
 @each(
     ("filters", "found"),
     [
@@ -157,23 +153,6 @@ def test_an_observation_and_its_passage_are_one_hit_whichever_is_better(opened: 
     index(opened, searching.encoder_of(""))  # type: ignore[arg-type]
     found = [text for text in texts(opened, "reads its settings from config/admin.toml") if "admin.toml" in text]
     assert len(found) == 1
-
-
-@each("query", ["", "   ", "?!", "\x00\x01"])
-def test_a_query_without_words_is_an_error(opened: Workspace, query: str) -> None:
-    with pytest.raises(QueryError, match="at least one word"):
-        search(opened.settings, query)
-
-
-@each("query", ["a\udc80\udcff\udc9c", "\x00\x01\x02b \x03", "r\ue000\ue001\ufffe"])
-def test_what_is_no_text_is_an_error(opened: Workspace, query: str) -> None:
-    with pytest.raises(QueryError, match="not text"):
-        search(opened.settings, query * 1_000)
-
-
-def test_of_a_long_query_is_said_how_much_is_looked_for(opened: Workspace) -> None:
-    results = search(opened.settings, "redis " * 20_000)
-    assert results.notes == ("Only the first 2,000 characters of the query are used.",)
 
 
 @each("query", ["redis " * 20_000, "redis \udce4\x00 keys", "redis" + "é" * 5_000, "redis\n\n> keys"])
@@ -338,13 +317,6 @@ def test_an_index_that_is_filled_in_part_is_told(opened: Workspace, encoder: Fak
     assert search(opened.settings, "redis keys expire").notes == ()
 
 
-def test_a_workspace_without_anything_says_what_to_do(tmp_path: Path, encoder: FakeEncoder) -> None:
-    settings, _ = new_workspace(tmp_path)
-    results = search(settings, "redis")
-    assert results.hits == () and not results.is_likely
-    assert "`memory run` indexes it" in results.notes[0]
-
-
 def test_while_a_run_holds_the_index_the_tables_answer(opened: Workspace, encoder: FakeEncoder) -> None:
     with open_index(opened.settings, encoder, MESSAGES):
         began = time.monotonic()
@@ -416,13 +388,6 @@ def test_another_model_is_searched_once_it_is_complete(opened: Workspace, encode
     assert now and (now.model, now.dimension) == ("another/model", 16)
     assert searched_collection(other.settings, COLLECTION) == searched_collection(opened.settings, COLLECTION)
     assert index_folder(opened.settings, 384, MESSAGES).exists()
-
-
-def test_what_did_not_change_is_not_encoded_again(opened: Workspace, encoder: FakeEncoder) -> None:
-    encoder.encoded.clear()
-    say(opened.lake, "s4", "user: A message about the weather.", clock="15:00")
-    index(opened, encoder)
-    assert encoder.encoded == ["A message about the weather."]
 
 
 @pytest.fixture(autouse=True)

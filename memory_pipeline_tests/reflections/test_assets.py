@@ -10,7 +10,7 @@ from memory_pipeline.defs.reflections import pool_asset
 from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.settings import load_settings
-from memory_pipeline_tests.llm.openai_server import Fail, openai_server
+from memory_pipeline_tests.llm.openai_server import openai_server
 from memory_pipeline_tests.loaded import reflect
 from memory_pipeline_tests.rows import DAY, MissingEncoder, day_after, observation, put, reflection
 
@@ -75,16 +75,6 @@ def test_an_answer_that_cannot_be_used_is_told(model: Any) -> None:
         result = run(reflect)
     assert result.success
     assert "cannot be used" in metadata(result, "reflect")["left_for_later"]
-
-
-@pytest.mark.usefixtures("lake")
-def test_a_wrong_key_is_red_and_not_tried_again(model: Any) -> None:
-    with openai_server(Fail(401)) as server:
-        model(server.url)
-        result = run(reflect)
-        assert len(server.requests) == 1
-    assert not result.success
-    assert any("REFLECTOR_MODEL" in str(e.step_failure_data.error) for e in result.all_events if e.is_step_failure)
 
 
 def pooled(lake: Lake) -> None:

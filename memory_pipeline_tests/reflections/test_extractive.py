@@ -8,7 +8,6 @@ from memory_pipeline.reflections.extractive import ExtractiveReflector
 from memory_pipeline.reflections.superseding import superseded_by
 from memory_pipeline.reflections.types import (
     ARCHITECTURE,
-    ITEM_TYPES,
     PATTERNS,
     RULES,
     UNFILED,
@@ -41,10 +40,6 @@ def said(text: str, *, ago: int = 0, session: str = "s1", clock: str = "09:00", 
 def reflect(*observed: Observation, vectors: bool = True) -> list[ReflectionLine]:
     known = {o.observation_id: ENCODER.vector(o.text) for o in observed} if vectors else {}
     return list(ExtractiveReflector().reflect(DAY, observed, known).lines)
-
-
-def test_nothing_observed_is_nothing_to_say() -> None:
-    assert reflect() == []
 
 
 def test_what_says_the_same_is_one_line_with_all_its_sources() -> None:
@@ -203,11 +198,6 @@ def test_the_section_of_a_line(kind: str, sessions: list[str], section: int) -> 
     assert line.kind == ("rule" if section == RULES else kind)
 
 
-@each(("kind", "item_type"), sorted(ITEM_TYPES.items()))
-def test_every_kind_but_a_question_is_a_type_of_item(kind: str, item_type: str) -> None:
-    assert item_type in ("knowledge", "behaviour", "event", "skill")
-
-
 # --- what is doubted ---
 
 
@@ -218,11 +208,6 @@ def test_what_is_doubted_gives_no_line_its_words(flag: str) -> None:
     assert line.text == UV_AGAIN  # though the other one is the person's, newer and high
     assert line.priority == "medium"
     assert len(line.sources) == 2
-
-
-def test_other_flags_change_nothing() -> None:
-    (line,) = reflect(said(UV, flags=("no_cues", "time_removed")))
-    assert (line.text, line.priority) == (UV, "high")
 
 
 def test_the_trust_of_a_line_is_that_of_its_best_source() -> None:
@@ -341,8 +326,3 @@ def test_only_the_person_takes_back_what_they_want_and_only_in_its_project(chang
 )
 def test_what_a_text_gives_up(text: str, gone: set[str]) -> None:
     assert set().union(*gives_up(text)) == {stem(word) for word in gone}
-
-
-def test_the_order_of_observations_does_not_matter_to_what_is_replaced() -> None:
-    observed = [state(OLD, ago=4), state(NEW, ago=2), state(OLD, ago=3, session="s2"), said(FRIDAY)]
-    assert reflect(*observed, vectors=False) == reflect(*reversed(observed), vectors=False)

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from memory_pipeline.errors import TryAgainLaterError
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.errors import BudgetReachedError, ModelUnavailableError
-from memory_pipeline.reflections.extractive import ExtractiveReflector
-from memory_pipeline.reflections.pool import MAX_TOKENS, MIN_TOKENS, Pooled, eligible_rows, pack, reflect_pool
+from memory_pipeline.reflections.pool import MAX_TOKENS, MIN_TOKENS, Pooled, pack, reflect_pool
 from memory_pipeline.reflections.stage import reflector_of
 from memory_pipeline.reflections.types import ReflectionLine, UnusableAnswerError
 from memory_pipeline.settings import Settings
@@ -23,7 +22,7 @@ from memory_pipeline.text.tokens import estimate
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.llm.openai_server import Fail, openai_server
 from memory_pipeline_tests.reflections.model.test_reflector import lines_for
-from memory_pipeline_tests.rows import DAY, MissingEncoder, at, bytes_of, changed, day_after, put, reflection, workspace
+from memory_pipeline_tests.rows import MissingEncoder, at, bytes_of, changed, day_after, put, reflection, workspace
 
 NOW = at("12:00")
 
@@ -86,13 +85,6 @@ def test_the_last_days_stay_as_they_are(work: Work, ago: int, is_pooled: bool) -
     assert bool(work.run().rows) is is_pooled
 
 
-def test_the_rows_of_the_days_stay(work: Work) -> None:
-    lines_of(work.lake, day_after(-5))
-    before = bytes_of(work.lake.root / "reflections")
-    work.run()
-    assert bytes_of(work.lake.root / "reflections") == before
-
-
 def test_what_the_pool_made_is_never_reflected_on_again(work: Work) -> None:
     lines_of(work.lake, day_after(-9))
     work.run()
@@ -138,11 +130,6 @@ def test_a_section_with_little_to_say_waits_for_more(work: Work) -> None:
     work.run(at("12:00", day_after(1)))
     assert set(few + more) <= set(work.lines())
     assert {row["section"] for row in work.rows()} == {"Hard Rules", "Patterns"}
-
-
-def test_nothing_to_reflect_on_writes_nothing(work: Work) -> None:
-    assert work.run() == Pooled()
-    assert work.rows() == []
 
 
 def test_two_at_once_would_add_the_same_twice(work: Work) -> None:
@@ -236,14 +223,6 @@ def test_over_budget_nothing_is_added(work: Work, monkeypatch: pytest.MonkeyPatc
     with openai_server("") as server, pytest.raises(BudgetReachedError):
         work.run(**with_model(work, server.url, monkeypatch) | {"daily_budget_tokens": 100})
     assert work.rows() == []
-
-
-def test_the_eligible_rows_are_the_newest_first(work: Work) -> None:
-    for ago in (9, 4):
-        lines_of(work.lake, day_after(-ago), 2)
-    rows = eligible_rows(work.lake, work.lake.read("pool_reflections"), day_after(-3))
-    assert [row["day"] for row in rows] == [day_after(-4)] * 2 + [day_after(-9)] * 2
-    assert ExtractiveReflector().name == "extractive-3" and rows[0]["day"] < DAY
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 1000), st.integers(0, 40)), max_size=60))

@@ -40,12 +40,6 @@ def test_a_named_directory_that_is_missing_is_an_error(tmp_path: Path) -> None:
         roots(named(tmp_path / "gone"))
 
 
-def test_a_named_file_is_no_directory(tmp_path: Path) -> None:
-    make(tmp_path / "a.jsonl")
-    with pytest.raises(SettingError, match="not a directory that can be read"):
-        roots(named(tmp_path / "a.jsonl"))
-
-
 @pytest.mark.parametrize("mode", [0o000, 0o444, 0o111], ids=["nothing", "list only", "enter only"])
 def test_a_named_directory_that_cannot_be_read_is_an_error(
     mode: int, open_tmp: Path, request: pytest.FixtureRequest
@@ -144,17 +138,6 @@ def test_session_files_are_found_at_any_depth_in_order(tmp_path: Path) -> None:
     assert found(tmp_path) == ["z.jsonl", "a/2026/03/d.json", "b/a.jsonl", "b/c.jsonl"]
 
 
-@each("name", ["a.jsonl.bak", "a.jsonl.tmp", "a.md", "a.JSONL", "jsonl", "a.json.zst", "a.json5"])
-def test_other_files_are_passed_over(name: str, tmp_path: Path) -> None:
-    make(tmp_path / name)
-    assert found(tmp_path) == []
-
-
-def test_a_file_below_two_named_directories_is_found_once(tmp_path: Path) -> None:
-    make(tmp_path / "a/b/c.jsonl")
-    assert found(tmp_path, tmp_path / "a") == ["a/b/c.jsonl"]
-
-
 def test_a_loop_of_links_does_not_trap_the_walk(tmp_path: Path) -> None:
     make(tmp_path / "a/s.jsonl")
     (tmp_path / "a/up").symlink_to(tmp_path)
@@ -193,13 +176,6 @@ def test_a_link_to_a_folder_above_is_told_and_not_followed(tmp_path: Path) -> No
         parse_file(tmp_path / "home/start/up")
 
 
-def test_a_link_to_a_session_file_is_one(tmp_path: Path) -> None:
-    make(tmp_path / "elsewhere/s.jsonl")
-    (tmp_path / "here").mkdir()
-    (tmp_path / "here/link.jsonl").symlink_to(tmp_path / "elsewhere/s.jsonl")
-    assert found(tmp_path / "here") == ["link.jsonl"]
-
-
 def test_what_would_block_a_reader_is_told_by_it_and_not_opened(tmp_path: Path) -> None:
     """Opening a FIFO waits for a writer, perhaps for ever."""
     os.mkfifo(tmp_path / "pipe.jsonl")
@@ -224,16 +200,6 @@ def test_a_directory_that_may_not_be_entered_does_not_stop_the_others(
     assert found(open_tmp) == ["a/listed.jsonl", "b/s.jsonl", "c"]
     with pytest.raises(NotASessionError, match=r"The folder cannot be listed: permission denied\."):
         parse_file(open_tmp / "c")
-
-
-def test_looking_changes_nothing(tmp_path: Path) -> None:
-    make(tmp_path / "a/s.jsonl")
-    before = {path: path.stat() for path in [tmp_path, *tmp_path.rglob("*")]}
-    list(find_sources([tmp_path]))
-    after = {path: path.stat() for path in [tmp_path, *tmp_path.rglob("*")]}
-    assert {p: (s.st_mtime_ns, s.st_ctime_ns) for p, s in after.items()} == {
-        p: (s.st_mtime_ns, s.st_ctime_ns) for p, s in before.items()
-    }
 
 
 @each("folder", ["home", "opencode"])

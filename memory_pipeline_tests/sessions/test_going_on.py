@@ -65,15 +65,6 @@ def test_a_session_that_grows_in_the_middle_of_lines(golden: Path, tmp_path: Pat
     assert found and found.problems == parse(source_of(golden)).problems
 
 
-@named
-def test_a_session_whose_last_line_has_no_newline_yet(golden: Path, tmp_path: Path) -> None:
-    reading = Reading(tmp_path / golden.name)
-    lines = golden.read_bytes().splitlines()
-    for end in range(1, len(lines) + 1):
-        reading.path.write_bytes(b"\n".join(lines[:end]))
-        reading.read()
-
-
 class Counted:
     """Stands for `Path` and counts the bytes that are read through it."""
 

@@ -164,16 +164,6 @@ PARENT, CHILD = "2025/03/03/rollout-parent.jsonl", "2025/03/04/rollout-child.jso
 PARENT_TEXTS, CHILD_TEXTS = [f"parent {n}" for n in range(1, 6)], [f"child {n}" for n in range(1, 5)]
 
 
-def test_a_fork_of_codex_repeats_nothing_of_its_parent(machine: Machine) -> None:
-    machine.write_lines(PARENT, *parent_records())
-    machine.write_lines(CHILD, *child_records())
-    machine.run()
-    assert machine.texts(MONDAY) == PARENT_TEXTS  # at the parent's time
-    assert machine.texts(TUESDAY) == CHILD_TEXTS[:2]
-    assert machine.texts(WEDNESDAY) == CHILD_TEXTS[2:]
-    assert machine.tables() == machine.made_anew()
-
-
 def test_without_its_parent_a_fork_of_codex_has_all_of_it(machine: Machine) -> None:
     machine.write_lines(CHILD, *child_records())
     machine.run()

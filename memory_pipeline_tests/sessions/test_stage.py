@@ -392,16 +392,6 @@ def rollout(path: Path, name: str, *records: dict[str, Any]) -> Path:
     return write_lines(path, line(0, "session_meta", id=name, cwd="/"), *records)
 
 
-def test_a_prompt_that_follows_a_copy_at_once_is_stored(sessions: Path) -> None:
-    """Typed ahead, or by a script; only what the parent says too is a copy."""
-    rollout(sessions / "parent.jsonl", "parent", *turns("a", "b"))
-    own = copied(*prompt(3, "c"), at="2026-05-01T12:00:03.110Z")
-    rollout(sessions / "fork.jsonl", "fork", FORKED, *copied(*turns("a", "b")), *own)
-    lake, _ = build(sessions, days=(FORK_DAY,))
-    found = rows(lake, "messages", "session_id", "text", day=FORK_DAY)
-    assert sorted(found) == [("fork", "c"), *(("parent", text) for text in ("a", "b", "to a", "to b"))]
-
-
 def test_a_copy_of_a_session_that_vanished_before_it_was_stored_is_stored(sessions: Path) -> None:
     parent = rollout(sessions / "parent.jsonl", "parent", *turns("a", "b"))
     rollout(sessions / "fork.jsonl", "fork", FORKED, *copied(*turns("a", "b")), *prompt(30, "c"))

@@ -118,8 +118,3 @@ def test_overlap_is_symmetric_and_between_0_and_1(one: str, other: str) -> None:
     a, b = content_words(one), content_words(other)
     assert overlap(a, b) == overlap(b, a)
     assert 0.0 <= overlap(a, b) <= 1.0
-
-
-@given(st.text())
-def test_a_text_with_words_is_entirely_like_itself(text: str) -> None:
-    assert overlap(content_words(text), content_words(text)) == (1.0 if words(text) else 0.0)

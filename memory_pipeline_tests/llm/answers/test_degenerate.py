@@ -264,7 +264,7 @@ def test_no_answer_takes_long(name: str) -> None:
     def parsed(size: int) -> ParsedAnswer:
         return parse_answer(text[: size - 20] + text[-20:])
 
-    grows_evenly(parsed, len(text) // 40)
+    grows_evenly(parsed, len(text) // 80)
     answer = parsed(len(text) // 10)
     assert not answer.parsed
     assert len(facts_of(answer)) <= 200

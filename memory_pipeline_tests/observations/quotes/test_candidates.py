@@ -135,12 +135,6 @@ def test_a_rule_in_the_middle_of_other_talk_stands_alone() -> None:
     assert "high" not in {priority for words, priority in found.items() if "never" not in words}
 
 
-def test_what_qualifies_a_decision_is_part_of_it() -> None:
-    text = "We decided to strip all tracking parameters. Except utm_content, which is kept. Now run the tests."
-    (found,) = [c for c in kept("user", text) if priority_of(c) == "high"]
-    assert found.unit.text == "We decided to strip all tracking parameters. Except utm_content, which is kept."
-
-
 def test_acceptance_and_orders_around_a_rule_are_not_part_of_it() -> None:
     (found,) = kept("user", "ok, thanks. Never use npm here. Now run the tests again.")
     assert found.unit.text == "Never use npm here."

@@ -68,13 +68,6 @@ def test_a_short_window_may_use_more_of_its_words() -> None:
     assert 0.1 * said < tokens <= SHORT_SHARE * said
 
 
-def test_the_budget_alone_counts_when_nothing_is_granted_to_short_windows() -> None:
-    messages = talk(*REPORTS[:30])
-    said = sum(estimate(m.text) for m in messages)
-    found = [f for s in ExtractiveObserver(0.1, min_budget=0).observe(messages) for f in s.facts]
-    assert 0 < sum(estimate(f.text) for f in found) <= 0.1 * said
-
-
 @pytest.mark.slow
 def test_a_long_window_of_the_same_words_again_and_again_grows_evenly() -> None:
     """Of the same few words: everything resembles everything, and still no pair of units is compared."""
@@ -103,11 +96,6 @@ def test_a_rule_is_not_given_up_for_remarks_that_cost_less() -> None:
 def test_what_is_laid_down_is_high_and_kept_whatever_the_budget(count: int) -> None:
     found = facts(talk(*REPORTS[60:90], *RULES[:count]), 0.02)
     assert [f.text for f in found if f.priority == "high"] == [rule.removeprefix("user: ") for rule in RULES[:count]]
-
-
-def test_what_was_said_twice_is_kept_once() -> None:
-    texts = [f.text for f in facts(talk(RULES[0], "assistant: Understood.", RULES[0], *RULES[20:30]), 0.5)]
-    assert texts.count(RULES[0].removeprefix("user: ")) == 1
 
 
 def test_a_fact_tells_who_said_it_when_and_where() -> None:
@@ -162,12 +150,6 @@ def test_a_fact_lies_in_the_segment_of_its_message() -> None:
 )
 def test_the_narrative_says_what_was_asked_and_how_it_ended(turns: list[str], told: str) -> None:
     assert narrative(talk(*turns)) == told
-
-
-def test_nothing_said_gives_nothing() -> None:
-    assert observe([]) == []
-    (segment,) = observe(talk("tool: x"))
-    assert segment.facts == ()
 
 
 WORDS_SAID = "never always must use npm pip because no, ok the root cause was don't we I prefer 永远不要 für 12:30 9:05"

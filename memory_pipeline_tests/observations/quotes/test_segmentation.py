@@ -34,10 +34,6 @@ def talk(texts: Iterable[str], roles: str = "ua", minutes: Iterable[int] = ()) -
     return said
 
 
-def test_nothing_said_is_no_segment() -> None:
-    assert segment_starts([]) == []
-
-
 def test_a_short_talk_on_one_thing_is_one_segment() -> None:
     assert segment_starts(talk([QUEUE] * 9)) == [0]
 
@@ -141,26 +137,6 @@ def test_vectors_tell_that_other_words_are_the_same_topic() -> None:
     said = talk([QUEUE] * 12 + [STYLE] * 12)
     assert segment_starts(said) == [0, 12]
     assert segment_starts(said, [ONE] * 24) == [0]
-
-
-def test_with_vectors_too_a_segment_begins_with_the_person() -> None:
-    assert segment_starts(talk([QUEUE] * 24, roles="au"), [ONE] * 12 + [OTHER] * 12) == [0]
-
-
-def test_with_vectors_too_consent_opens_no_topic() -> None:
-    said = talk([QUEUE] * 12 + ["ok"] + [QUEUE] * 11)
-    assert segment_starts(said, [ONE] * 12 + [OTHER] * 12) == [0]
-
-
-def test_with_vectors_too_a_topic_has_ten_messages() -> None:
-    said, vectors = talk([QUEUE] * 24), [ONE] * 8 + [OTHER] * 16
-    assert segment_starts(said, vectors) == [0]
-    assert segment_starts(said, [ONE] * 10 + [OTHER] * 14) == [0, 10]
-
-
-def test_with_vectors_too_pauses_and_what_is_finished_end_a_topic() -> None:
-    said = talk([QUEUE] * 5 + ["I committed it."] + [QUEUE] * 6, roles="uaaaaauaaaua", minutes=[1] * 10 + [30])
-    assert segment_starts(said, [ONE] * 12) == [0, 6, 10]
 
 
 def test_without_any_vector_only_pauses_and_length_end_a_topic() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm import prompts
-from memory_pipeline.llm.errors import ModelMisconfiguredError, ModelUnavailableError
+from memory_pipeline.llm.errors import ModelUnavailableError
 from memory_pipeline.reflections.evaluation import judge_compression
 from memory_pipeline.reflections.stage import ReflectionsStage
 from memory_pipeline.settings import Settings
@@ -267,14 +267,6 @@ def test_a_worse_answer_replaces_no_better_one(work: Make, name: str) -> None:
     assert "worse than its earlier one" in notes["left_for_later"]
 
 
-def test_a_poor_answer_is_better_than_none(work: Make) -> None:
-    with openai_server(WORSE["cut off"]) as server:
-        w = work(server.url)
-        many(w.lake)
-        w.run()
-    assert w.reflectors() == {"openai:scripted"} and len(w.rows()) > 10
-
-
 def test_of_attempts_in_the_band_the_one_that_rests_on_most_is_kept(work: Make) -> None:
     turns = [
         Say(f"* 🔴 Hard Rules | rule [o1] {UV}\n* 🔴 Hard Rules | rule [o2] cut o", finish="length"),
@@ -314,7 +306,7 @@ def test_the_extractive_reflector_stands_in_for_what_cannot_be_used(work: Make, 
         assert len(server.requests) == 3  # nor asked again
 
 
-@pytest.mark.parametrize("name", sorted(USELESS))
+@pytest.mark.parametrize("name", ["foreign words", "refusal"])
 def test_what_cannot_be_used_replaces_nothing(work: Make, name: str) -> None:
     with openai_server([ANSWER, *[USELESS[name]] * 3]) as server:
         w = work(server.url)
@@ -380,23 +372,6 @@ def test_a_dead_model_leaves_the_day_for_later(work: Make) -> None:
     assert not is_incomplete(w.stage(), w.lake, DAY)
 
 
-def test_a_dead_model_replaces_nothing(work: Make) -> None:
-    with openai_server([ANSWER, Fail(500)]) as server:
-        w = work(server.url)
-        w.run()
-        put(w.lake, "observations", observation("Log in JSON.", session="s3"))
-        with pytest.raises(ModelUnavailableError):
-            w.run()
-    assert w.texts() == [FRIDAY, UV] and w.reflectors() == {"openai:scripted"}
-
-
-def test_a_missing_key_names_the_reflectors_setting(work: Make) -> None:
-    with openai_server(Fail(401)) as server:
-        w = work(server.url)
-        with pytest.raises(ModelMisconfiguredError, match="REFLECTOR_MODEL"):
-            w.run()
-
-
 def test_over_budget_the_day_is_left_without_an_error(work: Make) -> None:
     with openai_server(ANSWER) as server:
         w = work(server.url, daily_budget_tokens=100)
@@ -434,14 +409,6 @@ def test_what_does_not_fit_into_one_call_is_asked_in_batches_and_merged(work: Ma
     assert min(shown) > max(shown) / 2  # no small rest
     assert len(w.rows()) == len({row["reflection_id"] for row in w.rows()}) >= 30
     assert w.texts().count(UV) == 1
-
-
-def test_two_lines_from_one_observation_have_ids_of_their_own(work: Make) -> None:
-    answer = "* 🔴 Hard Rules | rule [o1] Use uv for Python.\n* 🟡 Patterns | convention [o1] All Python of parcels."
-    with openai_server(answer) as server:
-        w = work(server.url)
-        w.run()
-    assert len({row["reflection_id"] for row in w.rows()}) == 2
 
 
 def test_only_questions_and_doubts_are_not_worth_a_call(work: Make) -> None:

@@ -20,7 +20,7 @@ from memory_pipeline.reflections.stage import ReflectionsStage, why_not_reflecte
 from memory_pipeline.settings import load_settings
 from memory_pipeline.stages import INCOMPLETE, bring_up_to_date, is_current
 from memory_pipeline.workspace.daily_log.archive import archive_logs
-from memory_pipeline.workspace.daily_log.notes import days_with_notes, keep_notes, notes_fingerprint, written_notes
+from memory_pipeline.workspace.daily_log.notes import days_with_notes, notes_fingerprint, written_notes
 from memory_pipeline.workspace.daily_log.render import write_log_blocks
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cli.command import memory, memory_json
@@ -90,12 +90,6 @@ def test_notes_stand_beside_what_was_observed_also_of_the_days_before(work: Work
     row = next(r for r in work.lake.read("reflections").to_dicts() if r["text"] == FRIDAY)
     assert (row["support"], row["sessions"]) == (2, 2)
     assert work.lines() == [UV, FRIDAY]
-
-
-def test_a_note_alone_makes_no_day_of_its_lookback_speak(work: Work) -> None:
-    work.write(FRIDAY, day_after(-1))
-    work.run()
-    assert work.lines() == []
 
 
 @pytest.mark.parametrize("log", [None, "", "# 2025-03-05\n", "# 2025-03-05\n\n- [ ] buy milk\n"])
@@ -273,17 +267,6 @@ def test_a_day_that_waits_for_a_model_is_not_archived(old: Work, table: str) -> 
     assert "waits for a model" in archive(old)[1][DAY]
 
 
-def test_notes_of_before_the_first_day_say_so(tmp_path: Path) -> None:
-    old = Work(*workspace(tmp_path, archive_after_days=7, start_date=day_after(1)))
-    old.write(LOG)
-    assert "before MEMORY_START_DATE" in archive(old)[1][DAY]
-
-
-def test_a_log_with_nothing_to_reflect_on_may_go(old: Work) -> None:
-    old.write("# 2025-03-05\n\n- [ ] buy milk\n")
-    assert archive(old) == ([DAY], {})
-
-
 def test_an_archived_log_makes_nothing_stale_and_goes_on_where_it_is(old: Work) -> None:
     old.write(LOG)
     old.write(LOG, day_after(1))
@@ -302,16 +285,6 @@ def test_an_archived_log_makes_nothing_stale_and_goes_on_where_it_is(old: Work) 
     assert UV in old.propose()
     assert [p.name for p in old.settings.log_dir.iterdir()] == ["archive"]
     assert "**Proposed**: 2" in path.read_text()
-
-
-def test_keeping_notes_alone_writes_only_what_changed(work: Work) -> None:
-    work.write(LOG)
-    keep_notes(Workspace(work.settings, work.lake), [DAY, day_after(1)])
-    assert work.lake.days("notes") == [DAY]
-    path = work.lake.path("notes", DAY)
-    written = path.stat().st_mtime_ns
-    keep_notes(Workspace(work.settings, work.lake), [DAY])
-    assert path.stat().st_mtime_ns == written
 
 
 def test_the_command_archives_and_says_what_stays(tmp_path: Path) -> None:
