@@ -76,8 +76,8 @@ def _kind(sentence: str, cues: Cues) -> str | None:
     """The kind by the phrases of one language. Phrases that cancel a statement count only up to the end of its clause:
     a later "..., I guess that broke it" does not affect it."""
     sentence = _before_question(cues.tag.sub("", sentence), cues)
-    if sentence.rstrip().endswith("..."):
-        return None  # an unfinished thought
+    if sentence.rstrip().endswith(("...", ":", "：")):
+        return None  # an unfinished thought, or the announcement of a list
     is_long_request = len(sentence) > MAX_REQUEST and cues.momentary.search(sentence)
     is_asked = sentence.rstrip("\"')”’*_` ").endswith(("?", "？"))
     if is_long_request or is_asked or cues.withdraws.search(sentence):
