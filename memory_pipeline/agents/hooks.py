@@ -229,8 +229,8 @@ def _parsed(text: str, path: Path) -> dict[str, Any]:
         found = json.loads(text.removeprefix("\ufeff"))
     except json.JSONDecodeError as error:
         raise CannotConnectError(
-            f"{path}, line {error.lineno}, column {error.colno}: {error.msg}. Only JSON without comments can be edited; "
-            f"fix that, then run this again."
+            f"{path}, line {error.lineno}, column {error.colno}: {error.msg}. Only JSON without comments can be "
+            f"edited; fix that, then run this again."
         ) from None
     if not isinstance(found, dict):
         raise CannotConnectError(f"{path}: expected an object in braces.")

@@ -65,7 +65,7 @@ class PairJudge:
         noted = "\n".join(f"L{n} {_shown(line.text)}" for n, line in enumerate(lines, 1))
         mark = hashlib.sha256(f"{remarks}\n{noted}".encode()).hexdigest()[:8]
         values = {"fence": f"said-{mark}", "remarks": remarks, "lines": noted}
-        answer = self._asking.answer(PAIRS, {}, values, MAX_TOKENS, day)
+        answer = self._asking.answer(PAIRS, values, MAX_TOKENS, day)
         taken = set[int]()
         for n, m in read_pairs(answer or ""):
             if 1 <= n <= len(needs) and 1 <= m <= len(lines) and n not in taken:

@@ -1,7 +1,4 @@
-"""Answers of a model about friction: the grouped remarks, and the text of a pattern.
-
-An answer is JSON that fits the schema, or has the lines of the format without one (`AGAIN: 3, 17`, `TITLE: …`).
-"""
+"""Answers of a model that groups remarks: JSON that fits the schema, or lines such as `AGAIN: 3, 17`."""
 
 from __future__ import annotations
 
@@ -17,7 +14,6 @@ from memory_pipeline.llm.answers.structured import (
     Form,
     Number,
     Numbers,
-    Words,
     json_values,
     numbers_in,
     only_valid,
@@ -28,7 +24,6 @@ _GROUP = re.compile(
     r"^\W*(?P<what>AGAIN|BROKEN|OVER)\s*(?:L(?P<line>\d+))?\s*:[^\w\n]*(?P<numbers>\d[ \d,;#]*)", re.M | re.I
 )
 _NONE = re.compile(r"^\W*NONE\b", re.M | re.I)
-_TITLE, _LINE = (re.compile(rf"^\W*{name}\W*:[ \t]*(?P<text>\S.*)$", re.M | re.I) for name in ("title", "line"))
 
 
 # the schema has the names of these classes and the order of their fields, and is a part of a request's cache key
@@ -42,11 +37,6 @@ class GroupForm(Form):
 
 class GroupsForm(Form):
     groups: Annotated[list[GroupForm], BeforeValidator(only_valid(GroupForm))]
-
-
-class TextForm(Form):
-    title: Words
-    line: Words
 
 
 @dataclass(frozen=True)
@@ -69,7 +59,6 @@ class Question:
 GROUPS = Question(
     "friction_groups", "friction_groups_turn", "friction_groups_lines", "friction_groups_json", GroupsForm
 )
-TEXT = Question("friction", "friction_turn", "friction_lines", "friction_json", TextForm)
 
 
 class Group(NamedTuple):
@@ -98,16 +87,3 @@ def _groups_in_lines(text: str) -> Iterator[Group]:
     for found in _GROUP.finditer(text):
         numbers = numbers_in(re.findall(r"\d+", found["numbers"]))
         yield Group(found["what"].lower(), int(found["line"] or 0), sorted(numbers))
-
-
-def read_text(answer: str) -> tuple[str, str]:
-    """The title and the line of an answer; "" for a missing one."""
-    text, _ = without_thinking(cleaned(answer))
-    for value, _ in json_values(text):
-        try:
-            form = TextForm.model_validate(value)
-        except ValidationError:
-            continue
-        return form.title, form.line
-    title, line = _TITLE.search(text), _LINE.search(text)
-    return title["text"] if title else "", line["text"] if line else ""

@@ -41,7 +41,7 @@ def by_model(asking: Asking, events: Sequence[FrictionEvent], rules: Sequence[Ru
     if not any(remark.day == day for remark in remarks) or len({r.session_id for r in remarks}) < MIN_SESSIONS:
         return NOTHING
     lines = lines_for(rules, remarks)
-    answer = asking.answer(GROUPS, {}, asked(remarks, lines), MAX_TOKENS, day)
+    answer = asking.answer(GROUPS, asked(remarks, lines), MAX_TOKENS, day)
     found = groups_in(answer, remarks, lines) if answer is not None else None
     if answer is not None and found is None:
         asking.refused[

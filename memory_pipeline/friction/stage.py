@@ -28,7 +28,7 @@ from memory_pipeline.workspace.workspace import Workspace
 if TYPE_CHECKING:
     import duckdb
 
-    from memory_pipeline.friction import failures, flapping, lookups
+    from memory_pipeline.friction import failures, lookups
     from memory_pipeline.friction.asking import Asking
     from memory_pipeline.friction.events import FrictionEvent
     from memory_pipeline.friction.observed import Violation
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 Connect = Callable[[], "AbstractContextManager[duckdb.DuckDBPyConnection]"]
 """A function that opens the query engine."""
-VERSION = "20"
+VERSION = "21"
 MAX_PER_DAY = 10
 REMEMBERED_DAYS = 30
 """Number of days before the lookback whose rows are searched for a continued or ended pattern."""
@@ -64,7 +64,6 @@ class FrictionInput:
     said: list[FrictionEvent] = field(default_factory=list)
     failed: list[failures.Failure] = field(default_factory=list)
     looked_up: list[lookups.Lookup] = field(default_factory=list)
-    answers: list[flapping.Answer] = field(default_factory=list)
     rules: list[Rule] = field(default_factory=list)
     observed: list[Violation] = field(default_factory=list)
 
@@ -134,7 +133,7 @@ class FrictionStage:
 
     def input_of(self, day: date, days: list[date]) -> FrictionInput:
         """The remarks, failures and look-ups of these days, and the rules known before the day."""
-        from memory_pipeline.friction import failures, flapping, lookups
+        from memory_pipeline.friction import failures, lookups
         from memory_pipeline.friction.messages import messages_in, standing
         from memory_pipeline.friction.observed import violations_in
 
@@ -151,7 +150,6 @@ class FrictionStage:
             found.said += messages_in(turns, observed.get(session_id, []), quoted, cwd, project)
             found.failed += failures.failures_in(turns, cwd, project)
             found.looked_up += lookups.lookups_in(turns, cwd, project)
-            found.answers += flapping.answers_in(turns, cwd, project)
             found.observed += violations_in(turns, recorded.get(session_id, ()), of_line, cwd, project)
             for rule in given_in(turns, cwd):
                 if rule.rule_id not in given or rule.since < given[rule.rule_id].since:
@@ -164,7 +162,7 @@ class FrictionStage:
 
     def _patterns(self, day: date, days: list[date]) -> tuple[list[Pattern], dict[str, Any]]:
         """All patterns of these days."""
-        from memory_pipeline.friction import corrections, failures, flapping, lookups
+        from memory_pipeline.friction import corrections, failures, lookups
         from memory_pipeline.friction.grouping import by_model
 
         given = self.input_of(day, days)
@@ -173,7 +171,6 @@ class FrictionStage:
             *corrections.patterns_of(given.said, given.rules, grouped, given.observed),
             *failures.patterns_of(given.failed),
             *lookups.patterns_of(given.looked_up),
-            *flapping.patterns_of(given.answers),
         ]
         corrected = sum(event.is_correction for event in given.said)
         notes: dict[str, Any] = {
@@ -202,7 +199,7 @@ class FrictionStage:
         of_day = [(p, m) for p, m in zip(worst, matched, strict=True) if p.members[-1].day == day]
         # beyond ten only continued ones, which would seem to have ended without a row
         made = [(p, m) for n, (p, m) in enumerate(of_day) if n < MAX_PER_DAY or not isinstance(m, str)]
-        rows = [self._row_of(day, p, known_as) for p, known_as in made]
+        rows = [row_of(day, p, known_as, self.settings.owner) for p, known_as in made]
         going_on = {m["pattern_id"] for m in matched if not isinstance(m, str)}
         oldest = day - timedelta(days=self.settings.lookback_days)
         ended = [
@@ -211,31 +208,10 @@ class FrictionStage:
             if i not in going_on and ((row["last_day"] or row["day"]) <= oldest or _is_covered_by(row, patterns))
         ]
         frame = pl.DataFrame([*rows, *ended], schema=TABLES["friction_clusters"].columns)
-        if rewritten := sum(row["written_by"] is not None for row in rows):
-            notes = {**notes, "written_by_a_model": rewritten}
         if refused := [f"{times}: {why}" for why, times in self._asking.refused.items()]:
             notes = {**notes, "without_the_model": "; ".join(refused)}
         counts = {"patterns": len(rows), "new": sum(isinstance(m, str) for _, m in made)}
         return Built({"friction_clusters": frame}, notes={**notes, **counts, "ended": len(ended)})
-
-    def _row_of(self, day: date, pattern: Pattern, known: FrictionRow | str) -> FrictionRow:
-        """The row of a pattern. If a model is set, the text of a new pattern is written once, and kept while it
-        continues."""
-        from memory_pipeline.friction.writing import written
-
-        row = row_of(day, pattern, known, self.settings.owner)
-        if isinstance(known, str):
-            rewritten = written(pattern, self._asking, day)
-            if rewritten is None:
-                return row
-            own = row_of(day, rewritten, known, self.settings.owner)
-            return {**own, "written_by": self._asking.model, "template": pattern.title}
-        if known["written_by"] is None:
-            return row
-        row |= {"title": known["title"], "written_by": known["written_by"], "template": known["template"]}
-        if pattern.kind != RULE_VIOLATED:  # its progress determines the change
-            row |= {"adds": known["adds"], "change": known["change"], "low_risk": known["low_risk"]}
-        return row
 
     def sessions(
         self, days: list[date]

@@ -18,11 +18,10 @@ from memory_pipeline.friction.rules import Rule
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.friction.made import event
 from memory_pipeline_tests.friction.test_stage import Work
-from memory_pipeline_tests.friction.test_writing import key, work_with
 from memory_pipeline_tests.llm.openai_server import Asked, Fail, openai_server
 from memory_pipeline_tests.rows import DAY, changed, day_after
+from memory_pipeline_tests.rows import workspace as new_workspace
 
-__all__ = ["key"]
 WITH_TWO = 2
 """Number of a week with two corrections."""
 SEEDS = ("One seed is no result.", "0.71 vs 0.73 may be pure noise, take the five.", "Und die Streuung?")
@@ -36,6 +35,17 @@ REMARKS = [
     event("sort the glazes", "s2", ago=1),
     event("the printer writes it", "s3"),
 ]
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "played")
+
+
+def work_with(folder: Path, url: str, **settings: object) -> Work:
+    given = {"reflector_model": "openai:played", "reflector_base_url": url, "reflector_price": "1/1"} | settings
+    made, lake = new_workspace(folder, **given)
+    return Work(changed(made, friction_min_points=0), lake)
 
 
 @each(
@@ -124,22 +134,17 @@ def said_in_sessions(work: Work, *texts: str, line: str = "") -> None:
 
 
 def test_what_has_no_word_in_common_is_one_pattern_by_the_model_and_is_not_asked_twice(tmp_path: Path) -> None:
-    def play(request: Asked) -> str:
-        if request.system.startswith("Somebody works"):
-            return f"AGAIN: {numbers(request, *SEEDS)}"
-        return "TITLE: Results come without their spread\nLINE: Report five seeds, not one."
-
-    with openai_server(play) as server:
+    with openai_server(lambda request: f"AGAIN: {numbers(request, *SEEDS)}") as server:
         work = work_with(tmp_path, server.url)
         said_in_sessions(work, *SEEDS)
         (row,) = work.run()
         assert (row["kind"], row["sessions"], row["low_risk"]) == ("repeated_correction", 3, False)
         assert work.build().notes["put_together_by"] == "openai:played"
-        assert len(server.requests) == 2
+        assert len(server.requests) == 1
         assert work.build().frames["friction_clusters"].to_dicts() == [row]
-        assert len(server.requests) == 2
+        assert len(server.requests) == 1
         work.build(day_after(1))  # on which nothing was said
-        assert len(server.requests) == 2
+        assert len(server.requests) == 1
 
 
 @pytest.mark.slow
