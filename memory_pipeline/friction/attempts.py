@@ -1,4 +1,4 @@
-"""Tool calls of agents with their results, and the errors that the results show.
+"""Tool calls of agents with their results.
 
 The calls and results of a session are rows of `messages`. They share no id, so a result is assigned to the oldest open
 call of its tool.
@@ -7,7 +7,6 @@ call of its tool.
 from __future__ import annotations
 
 import re
-import shlex
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,8 @@ from typing import NamedTuple
 
 import orjson
 
-from memory_pipeline.friction.hidden_failures import hides_its_end, shows_others, verdict_of_failure
+from memory_pipeline.agents.kit.tool_calls import commands_in
+from memory_pipeline.friction.errors import hidden_error, verdict_of_failure
 from memory_pipeline.text.regex import deferred
 
 REFUSED_CALL = "refused call"
@@ -69,7 +69,8 @@ class Attempt:
             return True
         is_hidden = _COMMAND.search(self.call.text) is None or hides_its_end(command)  # a script has no exit code
         head = head_of(command)
-        return is_hidden and not looks_only(head) and not shows_others(head) and verdict_of_failure(text) is not None
+        is_own = not looks_only(head) and head.split(" ", 1)[0] not in _SHOWS_OTHERS
+        return is_hidden and is_own and verdict_of_failure(text) is not None
 
     @property
     def command(self) -> str | None:
@@ -94,21 +95,19 @@ _NEXT_ARGUMENT = deferred(
     r"run_in_background|is_background|with_escalated_permissions|sandbox_permissions|prefix_rule|login|shell|tty)=.*$",
     re.S,
 )
-_PARTS = deferred(r"\s*(?:&&|\|\||;|\n|\|)\s*")
-_WORD = deferred(r"[a-z][\w:.-]*")
-_ASSIGNMENT = deferred(r"\w+=\S*")
-_TRIVIAL = frozenset("cd pushd popd export set source . echo printf true sleep mkdir pwd unset trap".split())  # noqa: SIM905
-_WRAPPERS = frozenset("sudo time timeout env nohup nice command exec stdbuf xargs".split())  # noqa: SIM905
-PROGRAMS = frozenset(
+_TRIVIAL = frozenset(
     """
-    git gh npm pnpm yarn bun npx bunx uv uvx pip pip3 poetry cargo go mise make just task docker docker-compose podman
-    kubectl helm terraform gradle gradlew mvn dotnet rails bundle composer php deno pytest python python3 node brew apt
-    apt-get systemctl aws gcloud az heroku fly vercel supabase prisma alembic flask django-admin swift xcodebuild
+    cd pushd popd export set source . echo printf true sleep mkdir pwd unset trap for case done fi esac seq mktemp test
     """.split()  # noqa: SIM905
 )
-"""Programs whose action is named by the next word."""
-_RUNNERS = frozenset("run exec x dlx compose mod tool remote stash -m".split())  # noqa: SIM905
-"""Subcommands that run another program."""
+_SHOWS_OTHERS = frozenset(
+    """
+    gh git glab curl wget docker kubectl journalctl aws gcloud az jq awk diff echo printf ssh tmux psql sqlite3
+    """.split()  # noqa: SIM905
+)
+"""Programs that print the output of other programs."""
+_HIDING = ("|", "||", "|&", ";")
+"""Operators after which the exit code is that of the last command."""
 MAX_SAID = 60
 
 
@@ -195,127 +194,22 @@ def looks_only(head: str) -> bool:
 
 def head_of(command: str) -> str:
     """Program and subcommand of the first part that has an effect: `npm run build`, `git push`, `pytest`."""
-    for part in _PARTS.split(_without_text(command)):
-        words = [word for word in _shell_words(part) if not _ASSIGNMENT.fullmatch(word)]
-        while words and (words[0] in _WRAPPERS or (words[0].isdigit() and len(words) > 1) or words[0].startswith("(")):
-            words = words[1:]
-        if words and words[0] == "cat" and any(word.startswith(">") for word in words):
-            return "cat >"  # writes a file
-        if words and words[0] not in _TRIVIAL:
-            return _head(words)
+    for part in commands_in(command):
+        if part.words[0] == "cat" and part.writes:
+            return "cat >"
+        if part.words[0] not in _TRIVIAL:
+            return clip_head(part.head)
     return clip_head(command)
 
 
-def _head(words: list[str]) -> str:
-    program = words[0].rsplit("/", 1)[-1]
-    said = [program]
-    if program in PROGRAMS:
-        for word in words[1:]:
-            if word == "-m" or (_WORD.fullmatch(word) and not word.startswith("-") and "/" not in word):
-                said.append(word)
-                if word not in _RUNNERS:
-                    break
-            elif said[-1] in _RUNNERS or not word.startswith("-"):
-                break
-    return clip_head(" ".join(said))
+def hides_its_end(command: str) -> bool:
+    """Whether another command determines the exit code: `make test | tail`, `cargo check || true`."""
+    return any(part.operator in _HIDING for part in commands_in(command))
 
 
 def clip_head(text: str) -> str:
     """The text on one line, at most as long as a name."""
     return " ".join(text.split())[:MAX_SAID]
-
-
-def _without_text(command: str) -> str:
-    """The command without its here-documents."""
-    return re.sub(r"<<-?\s*['\"]?(\w+)['\"]?.*?(?:\n\1\b|$)", "", command, flags=re.S)
-
-
-def _shell_words(part: str) -> list[str]:
-    try:
-        return shlex.split(part)
-    except ValueError:  # unbalanced quotes
-        return part.split()
-
-
-_COLOUR = deferred(r"\x1b\[[0-9;?]*[A-Za-z]")
-_WRAPPING = deferred(
-    r"^\s*(?:Chunk ID: .*|Wall time: .*|Process exited with code \d+|Original token count: .*|Output:|Exit code:? \d+|"
-    r"Command exited with code \d+|Total output lines: .*|Script (?:completed|failed|error:?).*|\(no output\)|"
-    r"<(?:/?(?:stdout|stderr|output|error))>|stdout:|stderr:|Error: Exit code \d+)\s*$",
-    re.I | re.M,
-)
-"""The text that a harness puts around a tool's output."""
-_MARKUP = deferred(r"</?tool_use_error>|^failed in sandbox \w+ with execution error: ", re.I)
-_JSON_OUTPUT = deferred(r"^\s*\{\s*\"output\"\s*:")
-_EXPLAINING = deferred(
-    r"error|fail|denied|not found|refused|in use|cannot|can't|could not|couldn't|exception|invalid|missing|unknown|"
-    r"no such|unable|fatal|conflict|undefined|unexpected|mismatch|required|not installed|timed? ?out|"
-    r"timeout|no matches|unauthori[sz]ed|"
-    r"forbidden|out of date|does not|doesn't|must |expected |does not exist|unsupported|not set|panic|abort",
-    re.I,
-)
-_SUMMARY = deferred(
-    r"task failed|exit(?:ed)?(?: with)? (?:status|code)|^make(?:\[\d+\])?: \*\*\*|npm err! (?:code|errno|path|command|"
-    r"a complete log|lifecycle)|^\s*(?:\d+ )?(?:tests?|failed|failures?|errors?|passed)[:, ]*\d*\s*$|"
-    r"\b\d{1,4} (?:failed|passed)\b(?!:)|"
-    r"^(?:FAIL|ok|---|===|\[\w+\] ERROR)\b|command failed|^error:?$|^traceback|^\s*at |^\s*File \"|^warning|"
-    r"found \d+ (?:errors?|problems?|warnings?)|elifecycle|short test summary|^npm warn|\b(?:INFO|DEBUG)\b:?\s|"
-    r"^(?:checking|compiling|downloading|downloaded|installing|building) [\w.-]+ v?\d",
-    re.I,
-)
-"""A line that reports a failure without its cause."""
-
-
-_OF_A_SHELL = deferred(
-    r"^(?:\(eval\)|(?:/bin/)?(?:ba|z|da)?sh|/bin/\w+): ?(?:line )?\d*:? ?.*(?:command not found|"
-    r"no matches found|parse error|"
-    r"no such file or directory|permission denied).*$|^\S+: command not found$|^find: .*: no such file or directory$",
-    re.I | re.M,
-)
-MAX_ALONE = 3
-"""Maximum lines of an output that is only an error message."""
-MAX_HIDDEN = 1_500
-"""Maximum characters of an output in which the shell's error message is searched."""
-
-
-def hidden_error(text: str) -> str | None:
-    """The shell's own error message in the output of a call that the harness reports as successful."""
-    found = _OF_A_SHELL.search(_COLOUR.sub("", text[:MAX_HIDDEN])) if len(text) <= MAX_HIDDEN else None
-    return found[0].strip() if found else None
-
-
-def error_in(text: str) -> str | None:
-    """The line of a failed tool's output that describes the error, verbatim; None if there is none."""
-    lines = _lines(text)
-    telling = [line for line in lines if _EXPLAINING.search(line)]
-    specific = [line for line in telling if not _SUMMARY.search(line)]
-    python = [line for line in specific if re.match(r"[\w.]*(?:Error|Exception)\b", line)]
-    shell = hidden_error(text)
-    alone = [line for line in lines if len(line.split()) > 2] if len(lines) <= MAX_ALONE else []
-    for found in (python[-1:], [shell] if shell else [], specific[:1], [] if telling else alone[:1]):
-        if found:
-            return _MARKUP.sub("", found[0]).strip()
-    return None
-
-
-def errors_in(text: str) -> list[str]:
-    """Every line of the output that describes an error, not merely that there was one."""
-    return [line for line in _lines(text) if _EXPLAINING.search(line) and not _SUMMARY.search(line)]
-
-
-def _lines(text: str) -> list[str]:
-    lines = (line.strip() for line in output_of(text).splitlines())
-    return [line for line in lines if any(c.isalnum() for c in line)]
-
-
-def output_of(text: str) -> str:
-    """The output of a tool without the text that its harness adds."""
-    if _JSON_OUTPUT.match(text):
-        try:
-            text = str(orjson.loads(text)["output"])
-        except (ValueError, KeyError, TypeError):  # it was cut
-            text = text.replace("\\n", "\n")
-    return _WRAPPING.sub("", _COLOUR.sub("", text))
 
 
 _ARGUMENT = deferred(r"[\w@./:+-]{3,}")

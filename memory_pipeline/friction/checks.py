@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memory_pipeline.agents.kit.tool_calls import SHELL_TOOLS, commands_in, violates
-from memory_pipeline.friction.attempts import PROGRAMS, command_of, place_of_call
+from memory_pipeline.agents.kit.tool_calls import PROGRAMS, SHELL_TOOLS, commands_in, violates
+from memory_pipeline.friction.attempts import command_of, place_of_call
 from memory_pipeline.text.languages.cues import cues_of
 from memory_pipeline.text.phrases import Cues, word_list
 from memory_pipeline.text.similarity import carries_content, words

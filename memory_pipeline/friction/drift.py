@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from memory_pipeline.agents.kit.tool_calls import commands_in
 from memory_pipeline.text.regex import deferred
 
 MAX_ERROR = 400
@@ -179,7 +180,7 @@ _NOT_RUN = deferred(r"\b(?:exit(?:ed)?(?: with)?(?: code| status)?:?|code) 12[67
 _RUNNERS = frozenset("make just task mise npm npx pnpm yarn bun bunx sh bash zsh env sudo".split())  # noqa: SIM905
 """Programs that run others and print their output."""
 _SETUP_COMMANDS = deferred(
-    r"^(?:sudo\b|(?:pip3?|uv pip|pipx|brew|apt(?:-get)?|dnf|yum|apk|pacman|choco|winget|gem|cargo|rustup|go|snap|conda|"
+    r"^(?:(?:pip3?|uv pip|pipx|brew|apt(?:-get)?|dnf|yum|apk|pacman|choco|winget|gem|cargo|rustup|go|snap|conda|"
     r"mamba|sdk|helm plugin|gh extension|npx playwright|playwright|corepack|nvm|fnm|n|asdf|mise|pyenv|rbenv|volta|jenv)"
     r" (?:install|add|use|enable|global|local|default|update|upgrade|target add|component add|prepare|trust)\b|"
     r"(?:npm|pnpm|yarn) (?:install|i|add) -g|npm (?:install|i) --global|source \S*activate|\. \S*activate|"
@@ -209,8 +210,8 @@ def drifting(error: str) -> tuple[str, str] | None:
 
 def sets_up(command: str | None) -> bool:
     """Whether the command changes the machine, not the code."""
-    parts = re.split(r"\s*(?:&&|\|\||;|\n)\s*", command.strip()) if command else []
-    return any(_SETUP_COMMANDS.match(part) for part in parts)
+    parts = [" ".join(part.words) for part in commands_in(command or "")]
+    return any(_SETUP_COMMANDS.match(part) for part in parts) or (command or "").startswith("sudo ")
 
 
 def is_of_what_they_share(heads: Sequence[str], errors: Sequence[str]) -> bool:

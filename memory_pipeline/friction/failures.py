@@ -13,14 +13,14 @@ from memory_pipeline.friction.attempts import (
     Attempt,
     Turn,
     attempts,
-    error_in,
-    errors_in,
+    head_of,
     looks_only,
     path_of,
     used,
     words_of_call,
 )
 from memory_pipeline.friction.drift import drifting, is_of_what_they_share, sets_up
+from memory_pipeline.friction.errors import error_in, errors_in
 from memory_pipeline.friction.events import FrictionEvent, cost, request_before, user_after
 from memory_pipeline.friction.patterns import (
     AGENTS_FILE,
@@ -264,7 +264,7 @@ def _pattern(key: tuple[str, ...], members: Sequence[Failure]) -> Pattern | None
 
 def _cures(cure: str | None) -> bool:
     """Whether a command cures the failure; subcommands of git do not count, as they are part of the work."""
-    return cure is not None and not re.match(r"(?:cd \S+ && )?git\b", cure)
+    return cure is not None and head_of(cure).split()[0] != "git"
 
 
 _WHERE = deferred(r"^(?:\[[\w:-]+\] )?(?:[\w./-]+\.\w+:\d+(?::\d+)?:? )")

@@ -32,7 +32,8 @@ _QUERY = re.compile(r"(?:query|queries|q|search_query|prompt|question|search)=(?
 _URL = re.compile(r"https?://[^\s'\"<>)|,\[\]]+")
 _HELP = re.compile(
     r"(?:^|[;&|\s])(?:man (?P<man>[\w-]+)|"
-    r"(?P<program>[\w./-]+(?: [a-z][\w:-]*){0,2}) (?:-{1,2}(?:long)?help|-h|help)\b)"
+    r"(?!(?:ls|du|df|free|sort|grep|psql|mysql) )(?P<program>[\w./-]+(?: [a-z][\w:-]*){0,2}) "
+    r"(?:-{1,2}(?:long)?help|-h|help)\b)"
 )
 _UNSERVED = re.compile(
     r"\bstatus(?: code)?:? ?[45]\d\d\b|\b(?:40[0134]|50\d) (?:forbidden|not found|unauthorized|bad)", re.I

@@ -40,6 +40,7 @@ RACE = {"kind": "flag", "commands": [["go", "test"]], "flag": "-race"}
         ("# a comment; rm x\nls # rm y", ["ls"]),
         ("echo $(rm x) `rm y`", ["echo $", "rm x", "rm y"]),
         ("./gradlew test", ["gradlew test"]),
+        ("command -v rm && FOO=1 \\\n  rm x", ["command -v rm", "rm x"]),
         ("", []),
         ("\x00\x01 && '", ["\x00\x01"]),
     ],

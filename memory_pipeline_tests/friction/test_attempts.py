@@ -7,14 +7,13 @@ from memory_pipeline.friction.attempts import (
     Attempt,
     attempts,
     command_of,
-    error_in,
     head_of_call,
-    hidden_error,
     looks_only,
     path_of,
     used,
     words_of_call,
 )
+from memory_pipeline.friction.errors import error_in, hidden_error
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.friction.made import turns
 
@@ -93,6 +92,9 @@ def test_what_a_shell_was_given(call: str, command: str | None) -> None:
         ("cat > a.py <<'EOF'\nimport git\ngit push\nEOF", "cat >"),
         ("cat <<'EOF' | psql\nselect 1;\nEOF", "cat"),
         ("echo 'half of a", "echo 'half of a"),
+        ("cat log.txt 2>/dev/null | head", "cat"),
+        ("# first the tests\nfor f in a b; do pytest $f; done", "pytest"),
+        ("bash -lc 'cd /src && npm run build'", "npm run build"),
     ],
 )
 def test_what_was_run_as_people_name_it(command: str, head: str) -> None:

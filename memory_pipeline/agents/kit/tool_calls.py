@@ -34,6 +34,17 @@ _SHELLS = frozenset("bash sh zsh dash".split())
 _WRAPPERS = frozenset("sudo time timeout env nohup nice command exec stdbuf xargs".split())
 _WITH_VALUE = frozenset("-u -g -n -I -P -L -k -s".split())
 """Options of wrappers that are followed by a value."""
+PROGRAMS = frozenset(
+    """
+    git gh npm pnpm yarn bun npx bunx uv uvx pip pip3 poetry cargo go mise make just task docker docker-compose podman
+    kubectl helm terraform gradle gradlew mvn dotnet rails bundle composer php deno pytest python python3 node brew apt
+    apt-get systemctl aws gcloud az heroku fly vercel supabase prisma alembic flask django-admin swift xcodebuild
+    """.split()
+)
+"""Programs whose action is named by the next word."""
+_RUNNERS = frozenset("run exec x dlx compose mod tool remote stash -m".split())
+"""Subcommands that run another program."""
+_SUBCOMMAND = r"[a-z][a-z0-9_:.-]*"
 _KEYWORDS = frozenset("do then else elif if while until !".split())
 _WRITERS = frozenset("rm mv cp tee truncate touch".split())
 _SAME_FLAGS = {
@@ -47,7 +58,7 @@ _PATH_ARGUMENTS = "file_path", "filePath", "path", "notebook_path", "filename", 
 _PATCH_ARGUMENTS = "input", "patch", "patchText", "command"
 _TOKEN = (
     r"(?s)"
-    r"(?:(?<=\s)|^)#[^\n]*|(?P<operator>&&|\|\||\|&|[;|&\n(){}`])|"
+    r"(?:(?<=\s)|^)#[^\n]*|\\\n|(?P<operator>&&|\|\||\|&|[;|&\n(){}`])|"
     r"(?P<redirection>\d?(?:<<<?-?|>>|>&|<&|&>>?|>\||>|<)(?P<descriptor>&?\d)?)|"
     r"(?P<word>(?:[^\s'\"\\;&|<>(){}`]|\\.|'[^']*'?|\"(?:\\.|[^\"\\])*\"?|[{}](?=\S))+)|\s"
 )
@@ -71,14 +82,28 @@ _CODE = (
 _NO_MATCHES = r"no matches found: |parse error near"
 
 
-class Command(namedtuple("Command", ["words", "writes"])):
+class Command(namedtuple("Command", ["words", "writes", "operator"])):
     """A simple command of a shell call: `words`, its program and arguments without quotation marks, assignments and
-    wrappers like `sudo`, and `writes`, the files to which its output is redirected."""
+    wrappers like `sudo`; `writes`, the files to which its output is redirected; and the `operator` after it."""
 
     __slots__ = ()
     if TYPE_CHECKING:
         words: tuple[str, ...]
         writes: tuple[str, ...]
+        operator: str
+
+    @property
+    def head(self) -> str:
+        """Program and subcommand, as people name the command: `npm run build`, `git push`, `pytest`."""
+        named = [self.words[0]]
+        for word in self.words[1:] if named[0] in PROGRAMS else ():
+            if word == "-m" or re.fullmatch(_SUBCOMMAND, word):
+                named.append(word)
+                if word not in _RUNNERS:
+                    break
+            elif named[-1] in _RUNNERS or not word.startswith("-"):
+                break
+        return " ".join(named)
 
     @property
     def flags(self) -> set[str]:
@@ -133,7 +158,7 @@ def commands_in(text: str, depth: int = 0) -> Iterator[Command]:
     while token := re.compile(_TOKEN).match(text, position):
         position = token.end()
         if token["operator"]:
-            yield from _unwrapped(words, writes, depth)
+            yield from _unwrapped(words, writes, token["operator"], depth)
             words, writes, redirection = [], [], ""
             if token["operator"] == "\n":
                 for end in documents:
@@ -145,17 +170,19 @@ def commands_in(text: str, depth: int = 0) -> Iterator[Command]:
         elif token["word"]:
             word = re.sub(_QUOTED, lambda m: m[1] or m[2] or re.sub(r"\\(.)", r"\1", m[3] or ""), token["word"])
             if redirection:
-                writes += [word] if ">" in redirection else []
+                writes += [word] if ">" in redirection and word != "/dev/null" else []
                 documents += [word] if redirection in ("<<", "<<-") else []
                 redirection = ""
             else:
                 words.append(word)
-    yield from _unwrapped(words, writes, depth)
+    yield from _unwrapped(words, writes, "", depth)
 
 
-def _unwrapped(words: list[str], writes: list[str], depth: int) -> Iterator[Command]:
+def _unwrapped(words: list[str], writes: list[str], operator: str, depth: int) -> Iterator[Command]:
     program = words[0].rsplit("/", 1)[-1] if words else ""
     while words and (re.match(_ASSIGNMENT, words[0]) or program in _WRAPPERS or program in _KEYWORDS):
+        if words[:2] == ["command", "-v"]:
+            break  # only looks for the program
         words = words[1:]
         while program in _WRAPPERS and words and (words[0].startswith("-") or words[0][:1].isdigit()):
             words = words[2:] if words[0] in _WITH_VALUE else words[1:]  # options of the wrapper
@@ -166,7 +193,7 @@ def _unwrapped(words: list[str], writes: list[str], depth: int) -> Iterator[Comm
     if program in _SHELLS and script < len(words) and depth < MAX_SHELLS:
         yield from commands_in(words[script], depth + 1)
     else:
-        yield Command((program, *words[1:]), tuple(writes))
+        yield Command((program, *words[1:]), tuple(writes), operator)
 
 
 def command_of_call(tool: str, arguments: Any) -> str | None:
