@@ -61,6 +61,11 @@ class Attempt:
         told = self.result.is_error or (self.command is not None and self._has_hidden_failure(self.command))
         return told and not self.is_refused and _CANCELLED.search(self.result.text) is None
 
+    @property
+    def has_succeeded(self) -> bool:
+        """Whether the call has a result, and was neither refused nor reported as failed."""
+        return self.result is not self.call and not (self.result.is_error or self.has_failed or self.is_refused)
+
     def _has_hidden_failure(self, command: str) -> bool:
         text = self.result.text
         if self.result is self.call:

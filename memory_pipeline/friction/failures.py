@@ -104,9 +104,9 @@ def failures_in(turns: Sequence[Turn], cwd: str | None, project: str | None) -> 
         if not error and not attempt.is_refused:
             continue
         later = _in_same_turn(turns, attempt, made[number + 1 :])
-        again = next((i for i, a in enumerate(later[:MAX_FIXES]) if _is_same(attempt, a) and _succeeded(a)), None)
+        again = next((i for i, a in enumerate(later[:MAX_FIXES]) if _is_same(attempt, a) and a.has_succeeded), None)
         own = _without_numbers(attempt.call.text)  # if the same call succeeded later, nothing replaced it
-        was_mended = any(_without_numbers(a.call.text) == own and _succeeded(a) for a in later[:MAX_FIXES])
+        was_mended = any(_without_numbers(a.call.text) == own and a.has_succeeded for a in later[:MAX_FIXES])
         until = later[again].ended if again is not None else min(user_after(turns, attempt.ended), attempt.ended + 4)
         lost, minutes = cost(turns, attempt.position, until)
         result = attempt.result
@@ -157,16 +157,12 @@ def _without_numbers(call: str) -> str:
     return re.sub(r"\d+", "#", call)
 
 
-def _succeeded(attempt: Attempt) -> bool:
-    return not (attempt.result.is_error or attempt.has_failed or attempt.is_refused)
-
-
 def _replacement(attempt: Attempt, later: Sequence[Attempt]) -> str | None:
     """The next successful call on the same subject or, after a refusal, the next call."""
     about = words_of_call(attempt)
     for other in later:
         if (
-            not _succeeded(other)
+            not other.has_succeeded
             or used(other.head) == used(attempt.head)
             or (looks_only(other.head) and not looks_only(attempt.head))
         ):
@@ -178,7 +174,7 @@ def _replacement(attempt: Attempt, later: Sequence[Attempt]) -> str | None:
 
 def _next_change(attempt: Attempt, later: Sequence[Attempt]) -> str | None:
     other = next((a for a in later if not looks_only(a.head)), None)
-    return used(other.head) if other and _succeeded(other) and used(other.head) != used(attempt.head) else None
+    return used(other.head) if other and other.has_succeeded and used(other.head) != used(attempt.head) else None
 
 
 def patterns_of(failures: Sequence[Failure]) -> list[Pattern]:

@@ -25,10 +25,10 @@ FIRST_UNHEEDED = 901
 
 
 def unheeded_lines(workspace: Workspace, fixes: pl.DataFrame, day: date) -> list[FrictionRow]:
-    """The lines that were ignored three times or more, as patterns of the day, without those that a fix of
+    """The lines that were ignored or contradicted three times or more, as patterns of the day, without those that
     `friction_fixes` already offered to strike."""
     settings, lake = workspace.settings, workspace.lake
-    times = Counter(line.line_id for line in shown_lines(settings) if line.shown_as == "hint")
+    times = Counter(line.line_id for line in shown_lines(settings) if line.shown_as in ("hint", "ask"))
     if not any(number >= MIN_UNHEEDED for number in times.values()):
         return []
     try:
@@ -43,7 +43,7 @@ def unheeded_lines(workspace: Workspace, fixes: pl.DataFrame, day: date) -> list
         if rule is None or rule.text in asked:
             continue
         title = (
-            f"Agents were told this {len(calls)} times and did it again; to keep and enforce it, "
+            f"Agents were told this {len(calls)} times in vain; to keep and enforce it, "
             f"`memory agents rules set {line_id} deny`"
         )
         members = sorted((event_of(call, None, rule.project) for call in calls), key=lambda event: event.at)
