@@ -43,18 +43,15 @@ _LATER = r"(?:\+| or (?:newer|higher|later|above))"
 _OUTSIDE = r"(?![`'\"]?(?:\.|/|@/|~/))"
 """A name that is not a path: paths are files of the project."""
 _QUOTE = r"[`'\"‘“]"
-_BUSY = r"(?:timed? ?out|unreachable|no (?:route|response|answer)|refused|reset)"
-_AT = r"\b(?P<thing>[a-z][\w.-]*:\d{2,5})\b"
 
 _A_THING = (
-    rf"(?:command not found|not found in path|unknown command or file):? {_THING}\s*$",
-    r"(?:^|: |\s)(?P<thing>[\w@.+-]+): (?:command |program )?not found\b",
+    rf"(?:command not found|not found in path|unknown command or file):? {_THING}:?\s*$",
+    r"(?:^|: |\s)(?!error:)(?P<thing>[\w@.+-]+): (?:command |program )?(?-i:not found)\b",  # HTTP says "Not Found"
     rf"{_THING}[:]? command not found",
     rf"'?{_THING}'? is not (?:installed|recognized as|(?:on|in) (?:your |the )?path)\b",
     rf"no module named {_THING}",
-    rf"cannot find (?:module|package) {_OUTSIDE}{_THING}",
     rf"(?:could not|can't|cannot|unable to) (?:find|resolve|load|locate) (?:module|package|library|dependency) "
-    rf"{_OUTSIDE}{_THING}",
+    rf"(?!or\b){_OUTSIDE}{_THING}",
     rf"(?:missing|optional|required|peer) dependency {_THING}",
     rf"(?:plug-?in|toolchain) {_THING} (?:is )?{_ABSENT}",
     rf"error while loading shared libraries: {_THING}",
@@ -65,8 +62,8 @@ _A_THING = (
     rf"\bspawn {_THING} (?:ENOENT|EACCES)",
     r"(?:no such file or directory|file not found|enoent)[^'\"]*['\"](?P<thing>[^'\"]+)['\"]",
     rf"(?:cannot access|can't (?:read|open|cd to)|cannot open|cannot stat) {_THING}",
-    rf"{_THING}: no such file or directory",
     rf"no such file or directory: {_THING}",
+    rf"{_THING}: no such file or directory",
     rf"(?:file|path) does not exist.*: {_THING}$",
     rf"\bfile {_QUOTE}{_THING} (?:was |is )?(?:not found|missing)",
     rf"{_QUOTE}{_THING} (?:\w+ )?(?:is |are |was |may |might )?not (?:be )?(?:installed|available|found) "
@@ -104,8 +101,6 @@ _A_SERVER = (
     r"\D*?(?:[\w.-]+:)?(?P<thing>\d{2,5})?",
     r"\b(?:ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ECONNRESET)\b(?: (?P<thing>[\w.-]+(?::\d+)?))?",
     r"(?:ENOTFOUND|EAI_AGAIN|could not resolve host:?|name or service not known:?) ?(?P<thing>[\w.-]+)?",
-    rf"{_BUSY}.{{0,80}}?{_AT}",
-    rf"{_AT}.{{0,40}}?{_BUSY}",
     r"temporary failure in name resolution|no route to host|network is unreachable|"
     r"failed to establish a new connection",
     r"(?:can(?:no|')?t|could not|unable to|failed to) (?:connect to|reach|contact)(?: the| local| to)*"
