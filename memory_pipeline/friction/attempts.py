@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime
+from functools import cached_property
 from typing import NamedTuple
 
 import orjson
@@ -37,6 +38,25 @@ class Turn(NamedTuple):
     is_error: bool
     answer_to: str | None
     answered: str | None
+
+
+@dataclass(frozen=True)
+class Session:
+    """The messages of a session in order, and where it took place."""
+
+    turns: Sequence[Turn]
+    cwd: str | None = None
+    project: str | None = None
+    quoted: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
+    """The spans of pasted text, by message."""
+
+    @property
+    def session_id(self) -> str:
+        return self.turns[0].session_id
+
+    @cached_property
+    def attempts(self) -> list[Attempt]:
+        return attempts(self.turns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from memory_pipeline.agents.kit.tool_calls import signature
 from memory_pipeline.friction.attempts import (
     USER,
     Attempt,
+    Session,
     Turn,
-    attempts,
     head_of,
     looks_only,
     path_of,
@@ -21,7 +21,7 @@ from memory_pipeline.friction.attempts import (
 )
 from memory_pipeline.friction.drift import drifting, is_of_what_they_share, sets_up
 from memory_pipeline.friction.errors import error_in, errors_in
-from memory_pipeline.friction.events import FrictionEvent, cost, request_before, user_after
+from memory_pipeline.friction.events import FrictionEvent, cost, event_at, request_before, user_after
 from memory_pipeline.friction.patterns import (
     AGENTS_FILE,
     CONFIGURATION_DRIFT,
@@ -38,8 +38,6 @@ NEXT_TRIES = 4
 """Number of calls after a failed one that are searched for a replacement."""
 REPLACED_SHARE = 0.5
 """Minimum share of occurrences that a replacement followed."""
-ALWAYS = 0.75
-"""The same if nothing shows that the replacement had the same purpose."""
 MIN_REFUSALS = 3
 """Minimum sessions with a refused call, without another call after it, from which the call itself is unwanted."""
 MAX_ERROR = 200
@@ -83,8 +81,6 @@ class Failure:
     """The error; empty if the user refused the call."""
     instead: str | None
     """The next successful call on the same subject."""
-    then: str | None
-    """The next successful call that changes something, whatever its subject; None if the same call succeeded later."""
     cure: str | None
     """The command between the failure and the success of the same call."""
     request: str
@@ -93,45 +89,38 @@ class Failure:
     """The words of the user who refused the call."""
 
 
-def failures_in(turns: Sequence[Turn], cwd: str | None, project: str | None) -> Iterator[Failure]:
+def failures_in(session: Session) -> Iterator[Failure]:
     """The failures of one session."""
-    made = attempts(turns)
-    for number, attempt in enumerate(made):
-        if not (attempt.has_failed or attempt.is_refused):
-            continue
+    for number, attempt in enumerate(session.attempts):
         error = "" if attempt.is_refused else _error(attempt.result.text)
-        place = path_of(attempt) if _MISSING_FILE.search(error) else None
-        if not error and not attempt.is_refused:
-            continue
-        later = _in_same_turn(turns, attempt, made[number + 1 :])
-        again = next((i for i, a in enumerate(later[:MAX_FIXES]) if _is_same(attempt, a) and a.has_succeeded), None)
-        own = _without_numbers(attempt.call.text)  # if the same call succeeded later, nothing replaced it
-        was_mended = any(_without_numbers(a.call.text) == own and a.has_succeeded for a in later[:MAX_FIXES])
-        until = later[again].ended if again is not None else min(user_after(turns, attempt.ended), attempt.ended + 4)
-        lost, minutes = cost(turns, attempt.position, until)
-        result = attempt.result
-        start = max(result.text.find(error), 0) if error else 0
-        spans = [(result.message_id, start, start + len(error or result.text[:200]))]
-        beside = turns[max(0, attempt.ended - 1) : attempt.ended + 3]  # the order depends on the harness
-        answer = next((turn for turn in beside if turn.role == USER), None)
-        words = ""
-        if attempt.is_refused and answer is not None:
-            words = answer.text
-            spans.append((answer.message_id, 0, len(words)))
-        text = error or f"{attempt.head} was refused"
-        yield Failure(
-            FrictionEvent(
-                *(result.message_id, result.day, result.session_id, result.at, text, tuple(spans)),
-                *(cwd, project, lost, minutes),
-            ),
-            attempt.head,
-            f"{error.rstrip('.')}: {place}" if place else error,
-            None if was_mended else _replacement(attempt, made[number + 1 :][:NEXT_TRIES]),
-            None if again is not None else _next_change(attempt, made[number + 1 :][:NEXT_TRIES]),
-            later[again - 1].command if again else None,
-            turns[request_before(turns, attempt.position)].message_id,
-            words,
-        )
+        if attempt.is_refused or (attempt.has_failed and error):
+            yield _failure(session, attempt, error, session.attempts[number + 1 :])
+
+
+def _failure(session: Session, attempt: Attempt, error: str, later: Sequence[Attempt]) -> Failure:
+    turns, result = session.turns, attempt.result
+    place = path_of(attempt) if _MISSING_FILE.search(error) else None
+    tries = _in_same_turn(turns, attempt, later)[:MAX_FIXES]
+    again = next((i for i, a in enumerate(tries) if _is_same(attempt, a) and a.has_succeeded), None)
+    own = _without_numbers(attempt.call.text)  # if the same call succeeded later, nothing replaced it
+    was_mended = any(_without_numbers(a.call.text) == own and a.has_succeeded for a in tries)
+    until = tries[again].ended if again is not None else min(user_after(turns, attempt.ended), attempt.ended + 4)
+    start = max(result.text.find(error), 0) if error else 0
+    spans = [(result.message_id, start, start + len(error or result.text[:200]))]
+    beside = turns[max(0, attempt.ended - 1) : attempt.ended + 3]  # the order depends on the harness
+    answer = next((turn for turn in beside if turn.role == USER), None) if attempt.is_refused else None
+    if answer is not None:
+        spans.append((answer.message_id, 0, len(answer.text)))
+    text = error or f"{attempt.head} was refused"
+    return Failure(
+        event_at(session, result, text, spans, cost(turns, attempt.position, until)),
+        attempt.head,
+        f"{error.rstrip('.')}: {place}" if place else error,
+        None if was_mended else _replacement(attempt, later[:NEXT_TRIES]),
+        tries[again - 1].command if again else None,
+        turns[request_before(turns, attempt.position)].message_id,
+        answer.text if answer else "",
+    )
 
 
 def _error(text: str) -> str:
@@ -172,11 +161,6 @@ def _replacement(attempt: Attempt, later: Sequence[Attempt]) -> str | None:
     return None
 
 
-def _next_change(attempt: Attempt, later: Sequence[Attempt]) -> str | None:
-    other = next((a for a in later if not looks_only(a.head)), None)
-    return used(other.head) if other and other.has_succeeded and used(other.head) != used(attempt.head) else None
-
-
 def patterns_of(failures: Sequence[Failure]) -> list[Pattern]:
     """The failures that recur in more than one session, each in a single pattern."""
     by_key: dict[tuple[str, ...], list[Failure]] = defaultdict(list)
@@ -214,7 +198,7 @@ _VAGUE = deferred(r"^\W*(?:\w+ ){0,3}(?:error|failed|failure|invalid|not found|d
 def _pattern(key: tuple[str, ...], members: Sequence[Failure]) -> Pattern | None:
     events = tuple(m.event for m in members)
     newest, head = members[-1], Counter(m.head for m in members).most_common(1)[0][0]
-    instead = _most_common(members, lambda m: m.instead) or _most_common(members, lambda m: m.then, share=ALWAYS)
+    instead = _most_common(members, lambda m: m.instead)
     cure = _most_common(members, lambda m: m.cure)
     error = clip(newest.error, 160)
     name = only(sorted({m.event.project for m in members if m.event.project}))
@@ -297,12 +281,10 @@ def _drift(
     return Pattern(CONFIGURATION_DRIFT, title, AGENTS_FILE, events, adds=line)
 
 
-def _most_common(
-    members: Sequence[Failure], what: Callable[[Failure], str | None], *, share: float = REPLACED_SHARE
-) -> str | None:
+def _most_common(members: Sequence[Failure], what: Callable[[Failure], str | None]) -> str | None:
     """The most common value, if enough of them share it."""
     found = Counter(value for m in members if (value := what(m)))
     if not found:
         return None
     value, times = found.most_common(1)[0]
-    return str(value) if times >= max(MIN_SESSIONS, share * len(members)) else None
+    return str(value) if times >= max(MIN_SESSIONS, REPLACED_SHARE * len(members)) else None

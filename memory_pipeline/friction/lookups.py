@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlsplit
 
-from memory_pipeline.friction.attempts import EDITING, USER, Attempt, Turn, attempts, path_of, used
-from memory_pipeline.friction.events import FrictionEvent, cost, request_before
+from memory_pipeline.friction.attempts import EDITING, USER, Attempt, Session, path_of, used
+from memory_pipeline.friction.events import FrictionEvent, cost, event_at, request_before
 from memory_pipeline.friction.patterns import MISSING_SKILL, Pattern
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.similarity import overlap
@@ -63,35 +63,27 @@ _ALWAYS_READ = re.compile(r"^(?:readme|changelog|claude|agents|gemini|memory|ski
 """Files that agents read in any session."""
 
 
-def lookups_in(turns: Sequence[Turn], cwd: str | None, project: str | None) -> Iterator[Lookup]:
+def lookups_in(session: Session) -> Iterator[Lookup]:
     """The look-ups of one session."""
-    made = attempts(turns)
-    worked_on = {place for a in made if used(a.head) == EDITING and (place := path_of(a))}
-    for attempt in made:
+    turns = session.turns
+    worked_on = {place for a in session.attempts if used(a.head) == EDITING and (place := path_of(a))}
+    for attempt in session.attempts:
         if attempt.is_refused or attempt.result.is_error or _UNSERVED.search(attempt.result.text[:300]):
             continue
+        call, request = attempt.call, turns[request_before(turns, attempt.position)]
         for kind, key, words in _lookups_of_call(attempt):
             # files of the task, or an agent's own instructions
             if key in worked_on or key.startswith(".") or "/." in key:
                 continue
-            began = attempt.position
-            call = attempt.call
             start = max(call.text.find(words), 0)
-            lost, minutes = cost(turns, began, attempt.ended)
-            request = turns[request_before(turns, began)]
-            event = FrictionEvent(
-                *(call.message_id, call.day, call.session_id, call.at, words),
-                *(((call.message_id, start, start + len(words)),), cwd, project, lost, minutes),
-            )
+            spans = [(call.message_id, start, start + len(words))]
+            event = event_at(session, call, words, spans, cost(turns, attempt.position, attempt.ended))
             named = frozenset(terms(words)) if not key else frozenset[str]()
             yield Lookup(event, kind, key, named, request.message_id, clip(request.text, 200))
     for position, turn in enumerate(turns):
         if turn.role == USER and MIN_INSTRUCTIONS <= len(turn.text) <= MAX_INSTRUCTIONS and _explains(turn.text):
             lost, minutes = cost(turns, request_before(turns, position), position)
-            event = FrictionEvent(
-                *(turn.message_id, turn.day, turn.session_id, turn.at, turn.text),
-                *(((turn.message_id, 0, len(turn.text)),), cwd, project, min(lost, 1), min(minutes, 2.0)),
-            )
+            event = event_at(session, turn, lost=(min(lost, 1), min(minutes, 2.0)))
             yield Lookup(event, "instructions", "", frozenset(terms(turn.text)), turn.message_id, "")
 
 

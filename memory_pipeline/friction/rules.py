@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from memory_pipeline.friction.attempts import Turn
+from memory_pipeline.friction.attempts import Session
 from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.lake.rows import WatchedRuleRow, typed_rows
 from memory_pipeline.lake.store import Lake
@@ -140,12 +140,12 @@ def lines_in(text: str) -> Iterator[tuple[int, str]]:
             yield sentence.start, plain
 
 
-def given_in(turns: Iterable[Turn], cwd: str | None) -> Iterator[Rule]:
+def given_in(session: Session) -> Iterator[Rule]:
     """Rules that a harness gave its agent, from the transcript of a session."""
-    for turn in turns:
+    for turn in session.turns:
         found = _GIVEN.search(turn.text[:2_000]) if turn.role == INJECTED else None
         if found:
-            folder = (found["folder"] or "").strip() or cwd
+            folder = (found["folder"] or "").strip() or session.cwd
             file = f"{folder}/AGENTS.md" if folder else "AGENTS.md"
             yield from (Rule(file, line, turn.day) for line in rules_in(turn.text[found.end() :]))
 

@@ -15,7 +15,7 @@ import polars as pl
 
 from memory_pipeline.days import day_of, lookback
 from memory_pipeline.friction.active import points_in
-from memory_pipeline.friction.attempts import TOOL, USER, Turn
+from memory_pipeline.friction.attempts import TOOL, USER, Session, Turn
 from memory_pipeline.friction.identity import numbered
 from memory_pipeline.friction.patterns import MISSING_SKILL, REPEATED_CORRECTION, RULE_VIOLATED, TOOL_MISUSE, Pattern
 from memory_pipeline.friction.rules import Rule, RuleBook, given_in
@@ -146,12 +146,12 @@ class FrictionStage:
         of_line: dict[str | None, list[Rule]] = {}
         for rule in self.rules.present.values():
             of_line.setdefault(rule.line_id, []).append(rule)
-        for session_id, turns, quoted, cwd, project in self.sessions(days):
-            found.said += messages_in(turns, observed.get(session_id, []), quoted, cwd, project)
-            found.failed += failures.failures_in(turns, cwd, project)
-            found.looked_up += lookups.lookups_in(turns, cwd, project)
-            found.observed += violations_in(turns, recorded.get(session_id, ()), of_line, cwd, project)
-            for rule in given_in(turns, cwd):
+        for session in self.sessions(days):
+            found.said += messages_in(session, observed.get(session.session_id, []))
+            found.failed += failures.failures_in(session)
+            found.looked_up += lookups.lookups_in(session)
+            found.observed += violations_in(session, recorded.get(session.session_id, ()), of_line)
+            for rule in given_in(session):
                 if rule.rule_id not in given or rule.since < given[rule.rule_id].since:
                     given[rule.rule_id] = rule
         found.said = standing(found.said)
@@ -213,10 +213,8 @@ class FrictionStage:
         counts = {"patterns": len(rows), "new": sum(isinstance(m, str) for _, m in made)}
         return Built({"friction_clusters": frame}, notes={**notes, **counts, "ended": len(ended)})
 
-    def sessions(
-        self, days: list[date]
-    ) -> Iterator[tuple[str, list[Turn], dict[str, list[tuple[int, int]]], str | None, str | None]]:
-        """Each session with its turns in order, their quoted parts, folder and project."""
+    def sessions(self, days: list[date]) -> Iterator[Session]:
+        """Each session of these days."""
         from memory_pipeline.lake.queries import mended  # imported here: planning loads this module but queries nothing
 
         rows = mended(self.lake, lambda: self._messages(days))
@@ -229,7 +227,7 @@ class FrictionStage:
                 )
                 if spans:
                     quoted[message_id] = [(span["start"], span["end"]) for span in spans]
-            yield session_id, turns, quoted, cwd, project
+            yield Session(turns, cwd, project, quoted)
 
     def _messages(self, days: list[date]) -> list[Any]:
         with self.connect() as connection:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date, timedelta
 
-from memory_pipeline.friction.attempts import REFUSED_CALL, Turn
+from memory_pipeline.friction.attempts import REFUSED_CALL, Session, Turn
 from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.friction.failures import Failure, failures_in
 from memory_pipeline.friction.failures import patterns_of as patterns_of_failures
@@ -62,7 +62,7 @@ def failures_of(*sessions: Sequence[str], projects: Sequence[str | None] = ()) -
     for i, lines in enumerate(sessions):
         project = projects[i] if projects else None
         made = turns(*lines, session=f"s{i}", day=day_after(i - len(sessions) + 1))
-        found += failures_in(made, "/src/kiln", project)
+        found += failures_in(Session(made, "/src/kiln", project))
     return found
 
 

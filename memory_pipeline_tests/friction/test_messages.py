@@ -3,6 +3,7 @@
 import time
 from typing import Any
 
+from memory_pipeline.friction.attempts import Session
 from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.friction.messages import messages_in, standing
 from memory_pipeline_tests.cases import each
@@ -13,7 +14,7 @@ WORK = ("user: Pack the logs.", "call: Bash(command=pip install zstd)", "result:
 
 def said(text: str, *, before: tuple[str, ...] = WORK, quoted: tuple[tuple[int, int], ...] = ()) -> list[FrictionEvent]:
     made = turns(*before, f"user: {text}")
-    found = messages_in(made, [], {made[-1].message_id: quoted}, "/src/kiln", "kiln")
+    found = messages_in(Session(made, "/src/kiln", "kiln", {made[-1].message_id: quoted}), [])
     return [event for event in found if event.evidence[0][0] == made[-1].message_id]
 
 
@@ -99,7 +100,7 @@ def test_what_a_user_quoted_does_not_count() -> None:
 
 def test_what_an_assistant_or_a_tool_says_does_not_count() -> None:
     made = turns("assistant: No, use uv, not pip.", "call: Bash(command=make)", "fails: No, use uv, not pip.")
-    assert messages_in(made, [], {}, None, None) == []
+    assert messages_in(Session(made), []) == []
 
 
 @each(
