@@ -8,7 +8,6 @@ into. A failed assertion of a test never counts.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import lru_cache
 
 from memory_pipeline.agents.kit.tool_calls import commands_in
@@ -163,17 +162,6 @@ _ASSERTED = deferred(
 )
 """A failed assertion of a test, whose values are no error of the environment."""
 _VERSIONED = deferred(rf"{_NUMBER}|[<>]=")
-_CODE_SIGNS = deferred(
-    r"^\S+[:(]\d+[:,)]|^(?:\w+\.)*(?:Type|Reference|Syntax|Name|Attribute|Index|Value|Key|Assertion|Recursion|Indentation|"
-    r"ZeroDivision|NotImplemented|NullPointer\w*|IllegalArgument\w*)(?:Error|Exception)?\b|\bassert|\bundefined\b|^FAIL|"
-    r"\bexpected\b|\bunexpected\b",
-    re.I,
-)
-"""Signs that the line comes from the code under test, so that any runner would print it."""
-_NOT_RUN = deferred(r"\b(?:exit(?:ed)?(?: with)?(?: code| status)?:?|code) 12[67]\b", re.I)
-"""Exit codes of a shell for a program that is missing or not executable."""
-_RUNNERS = frozenset("make just task mise npm npx pnpm yarn bun bunx sh bash zsh env sudo".split())  # noqa: SIM905
-"""Programs that run others and print their output."""
 _SETUP_COMMANDS = deferred(
     r"^(?:(?:pip3?|uv pip|pipx|brew|apt(?:-get)?|dnf|yum|apk|pacman|choco|winget|gem|cargo|rustup|go|snap|conda|"
     r"mamba|sdk|helm plugin|gh extension|npx playwright|playwright|corepack|nvm|fnm|n|asdf|mise|pyenv|rbenv|volta|jenv)"
@@ -207,16 +195,3 @@ def sets_up(command: str | None) -> bool:
     """Whether the command changes the machine, not the code."""
     parts = [" ".join(part.words) for part in commands_in(command or "")]
     return any(_SETUP_COMMANDS.match(part) for part in parts) or (command or "").startswith("sudo ")
-
-
-def is_of_what_they_share(heads: Sequence[str], errors: Sequence[str]) -> bool:
-    """Whether an error that does not mention code comes from different programs, which share only the environment."""
-    if any(_NOT_RUN.search(error) for error in errors):
-        return True
-    programs = {_program(head) for head in heads} - _RUNNERS
-    return len(programs) > 1 and not any(_CODE_SIGNS.search(error) for error in errors)
-
-
-def _program(head: str) -> str:
-    words = head.split()
-    return words[words.index("-m") + 1] if "-m" in words[:-1] else words[0] if words else ""

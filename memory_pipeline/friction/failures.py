@@ -19,7 +19,7 @@ from memory_pipeline.friction.attempts import (
     used,
     words_of_call,
 )
-from memory_pipeline.friction.drift import drifting, is_of_what_they_share, sets_up
+from memory_pipeline.friction.drift import drifting, sets_up
 from memory_pipeline.friction.errors import error_in, errors_in
 from memory_pipeline.friction.events import FrictionEvent, cost, event_at, request_before, user_after
 from memory_pipeline.friction.patterns import (
@@ -52,13 +52,6 @@ _OPTION = deferred(
     re.I,
 )
 """Errors of a program about an unknown option."""
-_TERMINAL = deferred(
-    r"inappropriate ioctl|not an? (?:tty|terminal)|could not read from terminal|no tty present|"
-    r"/dev/tty\b|terminal is (?:required|not fully functional)|requires an? (?:interactive )?(?:tty|terminal)|"
-    r"non-interactive",
-    re.I,
-)
-"""Prompts for input, which nobody answers for an agent."""
 _PROTOCOL = deferred(
     r"has not been read yet|to replace not found|matches of the string|old_?string|has been modified since|"
     r"no changes to make|exceeds maximum allowed|must be unique|"
@@ -185,8 +178,6 @@ def _key(failure: Failure) -> tuple[str, ...]:
         return ("drift", is_local, drift[1], "" if drift[1] else signature(failure.error))
     if _OPTION.search(failure.error):
         return ("option", failure.head.split()[0])
-    if _TERMINAL.search(failure.error):
-        return ("terminal", failure.head)
     return ("failed", failure.head.split()[0] if _VAGUE.search(failure.error) else "", signature(failure.error))
 
 
@@ -220,24 +211,20 @@ def _pattern(key: tuple[str, ...], members: Sequence[Failure]) -> Pattern | None
         return _drift(key[2], events, head, error, instead, cure, where)
     if (_NATURAL.search(newest.error) and not _cures(cure)) or (_PROTOCOL.search(newest.error) and not instead):
         return None
-    if key[0] in ("option", "terminal") or instead:
-        asks_nobody = "; nobody can answer a prompt, so call it without one"
-        see = asks_nobody if key[0] == "terminal" else f"; see `{head.split()[0]} --help` first"
-        use = f"; use `{instead}`" if instead else see
+    if key[0] == "option" or instead:
+        use = f"use `{instead}`" if instead else f"see `{head.split()[0]} --help` first"
         return Pattern(
             TOOL_MISUSE,
             f"`{head}` fails with “{clip(newest.error, 80)}”"
             + (f", and `{instead}` is used instead" if instead else ""),
             AGENTS_FILE,
             events,
-            adds=f"`{head}` fails here with “{error}”{use}.",
+            adds=f"`{head}` fails here with “{error}”; {use}.",
         )
-    shared = is_of_what_they_share([m.head for m in members], [m.error for m in members])
-    if sets_up(cure) or shared:
+    if sets_up(cure):
         return _drift("", events, head, error, instead, cure, where)
     shown = _WHERE.sub("", newest.error)
-    advice = next((told for cue, told in _ADVICE if cue.search(newest.error)), "")
-    then = f"run `{clip(cure, 120)}` first" if cure else advice
+    then = f"run `{clip(cure, 120)}` first" if cure else _ZSH if "no matches found" in newest.error else ""
     line = f"`{head}` fails with “{clip(shown, 140)}”" + (f": {then}." if then else "; check what it requires first.")
     return Pattern(RECURRING_FAILURE, f"`{head}` fails with “{clip(shown, 90)}”", AGENTS_FILE, events, adds=line)
 
@@ -249,13 +236,7 @@ def _cures(cure: str | None) -> bool:
 
 _WHERE = deferred(r"^(?:\[[\w:-]+\] )?(?:[\w./-]+\.\w+:\d+(?::\d+)?:? )")
 """The position of an error, which varies."""
-_ADVICE = (
-    (re.compile("no matches found"), "quote globs and URLs that have `*`, `?` or `[` in them, as the shell is zsh"),
-    (re.compile(r"\([a-z][\w-]+\)\s*$"), "write code that passes this rule from the start"),
-)
-"""Advice for errors that have the same meaning everywhere."""
-
-
+_ZSH = "quote globs and URLs that have `*`, `?` or `[` in them, as the shell is zsh"
 _EDITORS = frozenset({"Edit", "Write", "MultiEdit", "ExitPlanMode", "AskUserQuestion", "apply_patch", "edit", "write"})
 """Tools whose calls are refused because of the content to be written."""
 

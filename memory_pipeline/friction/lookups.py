@@ -18,8 +18,6 @@ from memory_pipeline.text.terms import terms
 
 MIN_SESSIONS = 3
 """Minimum sessions with the same look-up: looking something up twice is normal learning."""
-MANY = 6
-"""Minimum number of requests for a program's help in only two sessions."""
 SAME_SEARCH = 0.5
 """Minimum share of common terms of two equal searches."""
 SAME_INSTRUCTIONS = 0.6
@@ -137,8 +135,7 @@ def patterns_of(lookups: Sequence[Lookup]) -> list[Pattern]:
     return [
         _pattern(members)
         for members in _joined_groups(list(groups.values()))
-        if (sessions := len({m.event.session_id for m in members})) >= MIN_SESSIONS
-        or (members[0].kind == "help" and sessions > 1 and len(members) >= MANY)
+        if len({m.event.session_id for m in members}) >= MIN_SESSIONS
     ]
 
 

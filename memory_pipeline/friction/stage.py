@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from functools import cached_property
-from itertools import groupby
+from itertools import count, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,7 +16,6 @@ import polars as pl
 from memory_pipeline.days import day_of, lookback
 from memory_pipeline.friction.active import points_in
 from memory_pipeline.friction.attempts import TOOL, USER, Session, Turn
-from memory_pipeline.friction.identity import numbered
 from memory_pipeline.friction.patterns import MISSING_SKILL, REPEATED_CORRECTION, RULE_VIOLATED, TOOL_MISUSE, Pattern
 from memory_pipeline.friction.rules import Rule, RuleBook, given_in
 from memory_pipeline.lake.rows import FrictionRow, ObservationRow, distinct, typed_rows
@@ -233,6 +232,39 @@ class FrictionStage:
         with self.connect() as connection:
             self.lake.attach_views(connection, ("messages", "sessions"), days)
             return connection.execute(_MESSAGES, 2 * [days[0], days[-1]]).fetchall()
+
+
+def numbered(day: date, patterns: Sequence[Pattern], known: Sequence[FrictionRow]) -> list[FrictionRow | str]:
+    """For each pattern, the newest row that it continues, else a new id of the day.
+
+    ``known`` are the newest rows of open patterns, and the rows that the day had before, so that a rebuilt day keeps
+    its ids.
+    """
+    by_place: dict[tuple[str, str], FrictionRow] = {}
+    for old in known:
+        for span in old["evidence"]:
+            by_place.setdefault((old["kind"], span["message_id"]), old)
+    taken: set[str] = set()
+    numbers = {int(r["pattern_id"].rsplit("-", 1)[1]) for r in known if r["pattern_id"][2:10] == f"{day:%Y%m%d}"}
+    free = (n for n in count(1) if n not in numbers)
+    found: list[FrictionRow | str] = []
+    for pattern in patterns:
+        places = [(pattern.kind, span[0]) for member in pattern.members for span in member.evidence]
+        rows = (by_place[place] for place in places if place in by_place)
+        row = next((r for r in rows if r["pattern_id"] not in taken), None)
+        if row is None:
+            row = next((r for r in known if _has_title_of(r, pattern) and r["pattern_id"] not in taken), None)
+        taken.add(row["pattern_id"] if row else "")
+        found.append(row or f"f-{day:%Y%m%d}-{next(free):03d}")
+    return found
+
+
+def _has_title_of(row: FrictionRow, pattern: Pattern) -> bool:
+    """Whether a row and a pattern without common evidence are the same, judged by their titles."""
+    return row["kind"] == pattern.kind and (row["template"] or row["title"], row["projects"] or []) == (
+        pattern.title,
+        sorted({m.project for m in pattern.members if m.project}),
+    )
 
 
 def each_once(patterns: Sequence[Pattern]) -> list[Pattern]:

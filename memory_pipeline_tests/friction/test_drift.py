@@ -2,7 +2,7 @@
 
 import time
 
-from memory_pipeline.friction.drift import drifting, is_of_what_they_share, sets_up
+from memory_pipeline.friction.drift import drifting, sets_up
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.friction.made import failing
 
@@ -101,17 +101,6 @@ def test_a_huge_or_strange_line_takes_no_time(text: str) -> None:
 )
 def test_what_changes_the_machine_and_no_code(command: str | None, does: bool) -> None:
     assert sets_up(command) is does
-
-
-def test_an_error_that_tells_nothing_of_code_is_of_what_different_programs_share() -> None:
-    ours = ["Kein Zugriff auf den Lizenzserver"] * 2
-    assert is_of_what_they_share(["pytest", "uvicorn"], ours)
-    assert not is_of_what_they_share(["pytest", "pytest"], ours)
-    assert not is_of_what_they_share(["pytest", "python -m pytest"], ours)  # the same by another name
-    assert not is_of_what_they_share(["pytest", "make test"], ours)  # which may run pytest
-    assert not is_of_what_they_share(["pytest", "uvicorn"], ["TypeError: x is no oven"] * 2)
-    assert not is_of_what_they_share(["pytest", "uvicorn"], ["kiln/oven.py:3: too hot"] * 2)
-    assert is_of_what_they_share(["kiln"], ["the kiln ended with exit code 127"])
 
 
 def cured(by: str) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """A line is out of date where a user said later what takes its place."""
 
+from memory_pipeline.friction.corrections import over_since, stale_lines
 from memory_pipeline.friction.rules import Rule
-from memory_pipeline.friction.stale import over_since, stale_lines
 from memory_pipeline_tests.friction.made import event
 from memory_pipeline_tests.rows import day_after
 

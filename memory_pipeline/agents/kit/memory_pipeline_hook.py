@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import selectors
 import signal
 import subprocess
 import sys
@@ -85,8 +84,11 @@ def _output(workspace: str, command: list[str]) -> str:
         )
     except OSError as error:
         raise NoAnswerError(f"{command[0]}: {(error.strerror or 'cannot be started').lower()}") from None
-    out, err = _read(_child)
-    code = _child.wait()  # limited by the alarm
+    assert _child.stdout and _child.stderr
+    out = _child.stdout.read(MAX_BYTES + 1)  # this and what follows is limited by the alarm
+    if len(out) > MAX_BYTES:
+        raise NoAnswerError(f"the answer is longer than {MAX_BYTES} bytes")
+    err, code = _child.stderr.read(MAX_BYTES)[-4096:], _child.wait()
     said = [line for line in err.decode("utf-8", "replace").splitlines() if line.strip()]
     if code or (said and not out.strip()):
         raise NoAnswerError(f"exit code {code}: {said[-1][:300] if said else 'no message'}")
@@ -97,25 +99,6 @@ def _output(workspace: str, command: list[str]) -> str:
     if _NOT_TEXT.search(text):
         raise NoAnswerError("the answer is not text")
     return text
-
-
-def _read(child: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
-    """All of stdout, up to a limit, and the end of stderr."""
-    assert child.stdout and child.stderr
-    out, err = bytearray(), bytearray()
-    with selectors.DefaultSelector() as selector:
-        selector.register(child.stdout, selectors.EVENT_READ, out)
-        selector.register(child.stderr, selectors.EVENT_READ, err)
-        while selector.get_map():
-            for key, _ in selector.select():
-                piece = os.read(key.fd, 65_536)
-                if not piece:
-                    selector.unregister(key.fileobj)
-                key.data.extend(piece)
-                if len(out) > MAX_BYTES:
-                    raise NoAnswerError(f"the answer is longer than {MAX_BYTES} bytes")
-                del err[:-4096]
-    return bytes(out), bytes(err)
 
 
 def _formatted(agent: str, event: str, text: str) -> str:
