@@ -1,9 +1,8 @@
-"""Answers of a model that groups remarks: JSON that fits the schema, or lines such as `AGAIN: 3, 17`."""
+"""Questions to a model about numbered remarks, and the groups in its answers: JSON, with a schema if the model takes
+one."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal, NamedTuple
 
@@ -15,16 +14,9 @@ from memory_pipeline.llm.answers.structured import (
     Number,
     Numbers,
     json_values,
-    numbers_in,
     only_valid,
     schema_for,
 )
-
-_GROUP = re.compile(
-    r"^\W*(?P<what>AGAIN|BROKEN|OVER)\s*(?:L(?P<line>\d+))?\s*:[^\w\n]*(?P<numbers>\d[ \d,;#]*)", re.M | re.I
-)
-_NONE = re.compile(r"^\W*NONE\b", re.M | re.I)
-
 
 # the schema has the names of these classes and the order of their fields, and is a part of a request's cache key
 
@@ -45,9 +37,8 @@ class Question:
 
     system: str
     turn: str
-    as_lines: str
-    """The prompt with the format of the answer, for a model without a response schema."""
-    as_json: str
+    format: str
+    """The prompt with the format of the answer."""
     form: type[Form]
 
     @property
@@ -56,9 +47,7 @@ class Question:
         return schema_for(self.form)
 
 
-GROUPS = Question(
-    "friction_groups", "friction_groups_turn", "friction_groups_lines", "friction_groups_json", GroupsForm
-)
+GROUPS = Question("friction_groups", "friction_groups_turn", "friction_groups_json", GroupsForm)
 
 
 class Group(NamedTuple):
@@ -79,11 +68,4 @@ def read_groups(answer: str) -> list[Group] | None:
             continue
         found = [Group(each.what, each.line, sorted(each.remarks)) for each in form.groups]
         return found if found or not is_damaged else None
-    listed = list(_groups_in_lines(text))
-    return listed if listed or _NONE.search(text) else None
-
-
-def _groups_in_lines(text: str) -> Iterator[Group]:
-    for found in _GROUP.finditer(text):
-        numbers = numbers_in(re.findall(r"\d+", found["numbers"]))
-        yield Group(found["what"].lower(), int(found["line"] or 0), sorted(numbers))
+    return None

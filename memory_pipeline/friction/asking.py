@@ -46,16 +46,14 @@ class Asking:
 
         client = self._opened()
         has_schema = takes_schema(client.config)
-        plain, form = (
-            filled(question.system, {"format": text_of(name).strip()}) for name in (question.as_lines, question.as_json)
-        )
+        system = filled(question.system, {"format": text_of(question.format).strip()})
         request = Request(
             client.model,
-            form if has_schema else plain,
+            system,
             filled(question.turn, values),
             max_output_tokens=max_tokens,
             schema=question.schema if has_schema else "",
-            plain_system=plain if has_schema else "",
+            plain_system=system if has_schema else "",
         )
         try:
             return client.complete(request, day).text

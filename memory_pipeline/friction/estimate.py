@@ -38,7 +38,7 @@ def estimate_friction(
         return {}
     days = sorted(days)
     coming = {day for day in days if not is_current(observations, lake, day)}
-    system = sum(map(estimate, map(text_of, (GROUPS.system, GROUPS.turn, GROUPS.as_lines))))
+    system = sum(map(estimate, map(text_of, (GROUPS.system, GROUPS.turn, GROUPS.format))))
     found = {}
     for day in days:
         before = lookback(day, settings.lookback_days)

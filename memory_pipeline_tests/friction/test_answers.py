@@ -1,4 +1,4 @@
-"""Answers about friction, in JSON and in lines."""
+"""Answers about friction."""
 
 import json
 
@@ -8,13 +8,11 @@ GROUPED = [Group("again", 0, [3, 17]), Group("over", 7, [11, 30])]
 AS_JSON = {"groups": [group._asdict() for group in GROUPED]}
 
 
-def test_the_same_groups_are_read_in_json_and_in_lines() -> None:
+def test_the_groups_of_an_answer() -> None:
     GroupsForm.model_validate(AS_JSON)
     answers = (
-        "AGAIN: 3, 17\nOVER L7: 11, 30",
-        "Sure:\n\n- **AGAIN:** #17; #3\n- over L7: 11, 30, 11",
         json.dumps(AS_JSON),
-        f"<think>AGAIN: 1, 2</think>\n```json\n{json.dumps(AS_JSON, indent=1)}\n```",
+        f"<think>again: 1, 2</think>\n```json\n{json.dumps(AS_JSON, indent=1)}\n```",
         json.dumps(AS_JSON).replace("}]", "},]"),
         json.dumps(AS_JSON)[:-2],
     )
@@ -22,7 +20,7 @@ def test_the_same_groups_are_read_in_json_and_in_lines() -> None:
 
 
 def test_no_group_is_an_answer_and_no_answer_is_none() -> None:
-    assert read_groups("NONE") == read_groups('{"groups": []}') == []
+    assert read_groups('{"groups": []}') == []
     assert [read_groups(text) for text in ("", "There are two groups.", '{"groups": [{"wh', "{}")] == [None] * 4
 
 

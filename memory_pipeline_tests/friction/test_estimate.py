@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -22,7 +23,7 @@ FACTOR = 1.5
 
 def play(request: Asked) -> Say:
     numbers = re.findall(r"^#(\d+) ", request.prompt, re.M)
-    text = f"AGAIN: {', '.join(numbers)}"
+    text = json.dumps({"groups": [{"what": "again", "line": 0, "remarks": numbers}]})
     return Say(text, tokens=(estimate(request.system) + estimate(request.prompt), estimate(text)))
 
 
