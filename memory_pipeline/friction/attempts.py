@@ -39,6 +39,17 @@ class Turn(NamedTuple):
     answer_to: str | None
     answered: str | None
 
+    @property
+    def is_call(self) -> bool:
+        """Whether the message of a tool is a call, and not a result."""
+        return bool(self.tool) and not self.is_error and self.text.startswith(f"{self.tool}(")
+
+    @property
+    def head(self) -> str:
+        """The short name of a call: program and subcommand, or the tool."""
+        command = command_in(self.text)
+        return (head_of(command) if command else self.tool).strip() or "a tool"
+
 
 @dataclass(frozen=True)
 class Session:
@@ -78,8 +89,8 @@ class Attempt:
     def has_failed(self) -> bool:
         """Whether the call failed, as reported by the harness, or by a shell, test runner or compiler whose exit code
         was hidden."""
-        told = self.result.is_error or (self.command is not None and self._has_hidden_failure(self.command))
-        return told and not self.is_refused and _CANCELLED.search(self.result.text) is None
+        reported = self.result.is_error or (self.command is not None and self._has_hidden_failure(self.command))
+        return reported and not self.is_refused and _CANCELLED.search(self.result.text) is None
 
     @property
     def has_succeeded(self) -> bool:
@@ -92,20 +103,35 @@ class Attempt:
             return False
         if hidden_error(text) is not None:
             return True
-        is_hidden = _COMMAND.search(self.call.text) is None or hides_its_end(command)  # a script has no exit code
+        is_hidden = _COMMAND.search(self.call.text) is None or hides_exit_code(command)  # a script has no exit code
         head = head_of(command)
-        is_own = not looks_only(head) and head.split(" ", 1)[0] not in _SHOWS_OTHERS
+        is_own = not only_reads(head) and head.split(" ", 1)[0] not in _SHOWS_OTHERS
         return is_hidden and is_own and verdict_of_failure(text) is not None
 
     @property
     def command(self) -> str | None:
         """The command of a shell call; None for other tools."""
-        return command_of(self.call.text)
+        return command_in(self.call.text)
 
     @property
     def head(self) -> str:
-        """The short name of the call: program and subcommand, or the tool."""
-        return head_of_call(self.call)
+        """The short name of the call."""
+        return self.call.head
+
+    @property
+    def path(self) -> str | None:
+        """The file that a tool was called on, with its folder."""
+        path = path_in(self.call.text)
+        return "/".join(path.split("/")[-2:]) if path else None
+
+    @property
+    def subject(self) -> frozenset[str]:
+        """The words of the call: paths, names and words of the arguments, without program and options."""
+        text = self.command or self.call.text.removeprefix(self.call.tool)
+        own = set(self.head.lower().split())
+        found = (w.strip("./:").lower() for w in _ARGUMENT.findall(text[:1_000]) if not w.startswith("-"))
+        parts = (part for word in found for part in (word, *re.split(r"[/.:]", word)))
+        return frozenset(part for part in parts if len(part) > 2 and part not in own)
 
 
 _CANCELLED = deferred(
@@ -149,7 +175,7 @@ def _paired(turns: Sequence[Turn]) -> Iterator[Attempt]:
             asked = [asked[1], position]
         if turn.role != TOOL:
             continue
-        if is_call(turn):
+        if turn.is_call:
             waiting[turn.tool].append((position, turn))
             continue
         own = waiting[turn.tool]
@@ -167,12 +193,7 @@ def _paired(turns: Sequence[Turn]) -> Iterator[Attempt]:
             yield Attempt(call, call, position, position)
 
 
-def is_call(turn: Turn) -> bool:
-    """Whether the message of a tool is a call, and not a result."""
-    return bool(turn.tool) and not turn.is_error and turn.text.startswith(f"{turn.tool}(")
-
-
-def command_of(call: str) -> str | None:
+def command_in(call: str) -> str | None:
     """The shell command in the text of a call, `name(key=value, …)`."""
     found = _COMMAND.search(call)
     if found:
@@ -193,12 +214,6 @@ def command_of(call: str) -> str | None:
         return script["command"].strip('"').strip() or None
 
 
-def head_of_call(call: Turn) -> str:
-    """Program and subcommand, or the tool."""
-    command = command_of(call.text)
-    return (head_of(command) if command else call.tool).strip() or "a tool"
-
-
 _LOOKING = frozenset("read grep glob ls cat head tail sed rg find wc nl view open list_dir search_files".split())  # noqa: SIM905
 _LOOKING_GIT = deferred(r"git (?:log|status|diff|show|blame|branch|ls-files)\b")
 EDITING = "the edit tool"
@@ -207,12 +222,12 @@ _EDITING = frozenset(
 )
 
 
-def used(head: str) -> str:
+def canonical_name(head: str) -> str:
     """The canonical name of the tool, for tools that each harness names differently."""
     return EDITING if head.lower() in _EDITING else head
 
 
-def looks_only(head: str) -> bool:
+def only_reads(head: str) -> bool:
     """Whether the call only reads something."""
     return head.lower() in _LOOKING or _LOOKING_GIT.match(head) is not None
 
@@ -227,7 +242,7 @@ def head_of(command: str) -> str:
     return clip_head(command)
 
 
-def hides_its_end(command: str) -> bool:
+def hides_exit_code(command: str) -> bool:
     """Whether another command determines the exit code: `make test | tail`, `cargo check || true`."""
     return any(part.operator in _HIDING for part in commands_in(command))
 
@@ -241,22 +256,7 @@ _ARGUMENT = deferred(r"[\w@./:+-]{3,}")
 _PLACE = deferred(r"\b(?:file_path|filePath|path|filename|notebook_path|target_file|absolute_path)=(?P<path>[^,)\n]+)")
 
 
-def path_of(attempt: Attempt) -> str | None:
-    """The file that a tool was called on, with its folder."""
-    place = place_of_call(attempt.call.text)
-    return "/".join(place.split("/")[-2:]) if place else None
-
-
-def place_of_call(call: str) -> str | None:
+def path_in(call: str) -> str | None:
     """The path of the file in the text of a call, `name(key=value, …)`."""
     found = _PLACE.search(call)
     return found["path"].strip() if found else None
-
-
-def words_of_call(attempt: Attempt) -> frozenset[str]:
-    """The subject of the call: paths, names and words of the arguments, without program and options."""
-    text = attempt.command or attempt.call.text.removeprefix(attempt.call.tool)
-    own = set(attempt.head.lower().split())
-    found = (w.strip("./:").lower() for w in _ARGUMENT.findall(text[:1_000]) if not w.startswith("-"))
-    parts = (part for word in found for part in (word, *re.split(r"[/.:]", word)))
-    return frozenset(part for part in parts if len(part) > 2 and part not in own)

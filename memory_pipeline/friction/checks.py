@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memory_pipeline.agents.kit.tool_calls import PROGRAMS, SHELL_TOOLS, commands_in, violates
-from memory_pipeline.friction.attempts import command_of, place_of_call
+from memory_pipeline.friction.attempts import command_in, path_in
 from memory_pipeline.text.languages.cues import cues_of
 from memory_pipeline.text.phrases import Cues, word_list
 from memory_pipeline.text.similarity import carries_content, words
@@ -115,8 +115,8 @@ class Check:
 def arguments_of(tool: str, call: str) -> dict[str, Any]:
     """The command or the file of a stored call, as far as it is stored."""
     if tool.lower() in SHELL_TOOLS:
-        return {"command": command} if (command := command_of(call)) else {}
-    path = place_of_call(call)
+        return {"command": command} if (command := command_in(call)) else {}
+    path = path_in(call)
     return ({"path": path} if path else {}) | {"input": call.partition("(")[2]}  # which may be a patch
 
 

@@ -49,7 +49,7 @@ class Grouped(NamedTuple):
     over: Mapping[Rule, Sequence[FrictionEvent]]
 
 
-def patterns_of(
+def find_patterns(
     events: Sequence[FrictionEvent],
     rules: Sequence[Rule],
     by_model: Grouped | None,
@@ -65,7 +65,7 @@ def patterns_of(
             _violation_pattern(rule, members, is_held=rule in held)
             for rule, members in with_violations(found.broken, seen).items()
         ),
-        *(over_since(rule, members) for rule, members in found.over.items()),
+        *(stale_pattern(rule, members) for rule, members in found.over.items()),
     ]
     claimed = {m.event_id for p in of_lines for m in p.members}
     again = [_correction_pattern(members) for members in found.again if _is_clear(members)]
@@ -167,7 +167,7 @@ def stale_lines(said: Sequence[FrictionEvent], rules: Sequence[Rule]) -> dict[Ru
     return {rule: members for rule, members in found.items() if members}
 
 
-def over_since(rule: Rule, members: Sequence[FrictionEvent]) -> Pattern:
+def stale_pattern(rule: Rule, members: Sequence[FrictionEvent]) -> Pattern:
     """The pattern of an outdated line, with the replacement of its newest member."""
     newest = bare(members[-1].text)
     return Pattern(

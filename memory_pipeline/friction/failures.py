@@ -13,11 +13,9 @@ from memory_pipeline.friction.attempts import (
     Attempt,
     Session,
     Turn,
+    canonical_name,
     head_of,
-    looks_only,
-    path_of,
-    used,
-    words_of_call,
+    only_reads,
 )
 from memory_pipeline.friction.drift import drifting, sets_up
 from memory_pipeline.friction.errors import error_in, errors_in
@@ -92,7 +90,7 @@ def failures_in(session: Session) -> Iterator[Failure]:
 
 def _failure(session: Session, attempt: Attempt, error: str, later: Sequence[Attempt]) -> Failure:
     turns, result = session.turns, attempt.result
-    place = path_of(attempt) if _MISSING_FILE.search(error) else None
+    place = attempt.path if _MISSING_FILE.search(error) else None
     tries = _in_same_turn(turns, attempt, later)[:MAX_FIXES]
     again = next((i for i, a in enumerate(tries) if _is_same(attempt, a) and a.has_succeeded), None)
     own = _without_numbers(attempt.call.text)  # if the same call succeeded later, nothing replaced it
@@ -141,20 +139,20 @@ def _without_numbers(call: str) -> str:
 
 def _replacement(attempt: Attempt, later: Sequence[Attempt]) -> str | None:
     """The next successful call on the same subject or, after a refusal, the next call."""
-    about = words_of_call(attempt)
+    about = attempt.subject
     for other in later:
         if (
             not other.has_succeeded
-            or used(other.head) == used(attempt.head)
-            or (looks_only(other.head) and not looks_only(attempt.head))
+            or canonical_name(other.head) == canonical_name(attempt.head)
+            or (only_reads(other.head) and not only_reads(attempt.head))
         ):
             continue
-        if attempt.is_refused or about & words_of_call(other):
-            return used(other.head)
+        if attempt.is_refused or about & other.subject:
+            return canonical_name(other.head)
     return None
 
 
-def patterns_of(failures: Sequence[Failure]) -> list[Pattern]:
+def find_patterns(failures: Sequence[Failure]) -> list[Pattern]:
     """The failures that recur in more than one session, each in a single pattern."""
     by_key: dict[tuple[str, ...], list[Failure]] = defaultdict(list)
     for failure in sorted(failures, key=lambda f: (f.event.at, f.event.event_id)):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlsplit
 
-from memory_pipeline.friction.attempts import EDITING, USER, Attempt, Session, path_of, used
+from memory_pipeline.friction.attempts import EDITING, USER, Attempt, Session, canonical_name
 from memory_pipeline.friction.events import FrictionEvent, cost, event_at, request_before
 from memory_pipeline.friction.patterns import MISSING_SKILL, Pattern
 from memory_pipeline.text.sentences import clip
@@ -64,7 +64,7 @@ _ALWAYS_READ = re.compile(r"^(?:readme|changelog|claude|agents|gemini|memory|ski
 def lookups_in(session: Session) -> Iterator[Lookup]:
     """The look-ups of one session."""
     turns = session.turns
-    worked_on = {place for a in session.attempts if used(a.head) == EDITING and (place := path_of(a))}
+    worked_on = {place for a in session.attempts if canonical_name(a.head) == EDITING and (place := a.path)}
     for attempt in session.attempts:
         if attempt.is_refused or attempt.result.is_error or _UNSERVED.search(attempt.result.text[:300]):
             continue
@@ -101,7 +101,7 @@ def _lookups_of_call(attempt: Attempt) -> Iterator[tuple[str, str, str]]:
             return
     if _SEARCH.search(call.tool) and (query := _QUERY.search(text)):
         yield "search", "", query["query"].strip()[:300]
-    elif command is None and (file := path_of(attempt)) and _DOCUMENT.search(file):
+    elif command is None and (file := attempt.path) and _DOCUMENT.search(file):
         if not _ALWAYS_READ.match(file.rsplit("/", 1)[-1]):
             yield "page", file, file
     elif command is not None or _FETCH.search(call.tool):
@@ -116,7 +116,7 @@ def _explains(text: str) -> bool:
     return len(re.findall(r"(?m)^\s*(?:[-*+]|\d+[.)])\s+\S", text)) >= 2 or text.count(". ") + text.count(".\n") >= 3
 
 
-def patterns_of(lookups: Sequence[Lookup]) -> list[Pattern]:
+def find_patterns(lookups: Sequence[Lookup]) -> list[Pattern]:
     """The look-ups that recur in three sessions or more."""
     groups: dict[tuple[str, str, str], list[Lookup]] = defaultdict(list)
     leaders: dict[tuple[str, str], list[tuple[str, Lookup]]] = defaultdict(list)

@@ -6,7 +6,14 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from memory_pipeline.friction.attempts import TOOL, USER, Session, Turn, head_of_call, is_call, looks_only, used
+from memory_pipeline.friction.attempts import (
+    TOOL,
+    USER,
+    Session,
+    Turn,
+    canonical_name,
+    only_reads,
+)
 from memory_pipeline.friction.events import FrictionEvent, cost, event_at, request_before
 from memory_pipeline.lake.rows import ObservationRow, distinct
 from memory_pipeline.scope import may_end
@@ -72,8 +79,8 @@ def _with_cost(event: FrictionEvent, turns: Sequence[Turn], position: int) -> Fr
     """The event with the cost of the work between the request and these words."""
     request = request_before(turns, position)
     lost, minutes = cost(turns, request, position)
-    heads = [head_of_call(turn) for turn in turns[request:position] if turn.role == TOOL and is_call(turn)]
-    calls = [used(head) for head in heads if not looks_only(head)][-LAST_CALLS:]
+    heads = [turn.head for turn in turns[request:position] if turn.role == TOOL and turn.is_call]
+    calls = [canonical_name(head) for head in heads if not only_reads(head)][-LAST_CALLS:]
     return replace(event, turns=lost, minutes=minutes, calls=tuple(calls))
 
 
@@ -131,7 +138,7 @@ def is_claim(text: str) -> bool:
     return not (is_question(text) or supposes(text))
 
 
-def standing(events: Sequence[FrictionEvent]) -> list[FrictionEvent]:
+def without_replaced(events: Sequence[FrictionEvent]) -> list[FrictionEvent]:
     """The events without corrections that a later event replaces: a user who changed their mind does not repeat
     themselves.
 

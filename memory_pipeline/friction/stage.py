@@ -124,16 +124,16 @@ class FrictionStage:
         points = points_in(self.lake, days)
         least = self.settings.friction_min_points
         if points < least:
-            told = f"not enough yet: {points} of {least} indexed texts in {len(days)} days"
-            return self._build_rows(day, [], {"points": points, "nothing_found": told})
+            message = f"not enough yet: {points} of {least} indexed texts in {len(days)} days"
+            return self._build_rows(day, [], {"points": points, "nothing_found": message})
         found, notes = self._patterns(day, days)
         notes = {"points": points, **notes}
         return self._build_rows(day, found, notes if found else {**notes, "nothing_found": "nothing recurs"})
 
-    def input_of(self, day: date, days: list[date]) -> FrictionInput:
+    def read_input(self, day: date, days: list[date]) -> FrictionInput:
         """The remarks, failures and look-ups of these days, and the rules known before the day."""
         from memory_pipeline.friction import failures, lookups
-        from memory_pipeline.friction.messages import messages_in, standing
+        from memory_pipeline.friction.messages import messages_in, without_replaced
         from memory_pipeline.friction.observed import violations_in
 
         found = FrictionInput()
@@ -153,7 +153,7 @@ class FrictionStage:
             for rule in given_in(session):
                 if rule.rule_id not in given or rule.since < given[rule.rule_id].since:
                     given[rule.rule_id] = rule
-        found.said = standing(found.said)
+        found.said = without_replaced(found.said)
         found.rules = list(given.values())
         stopped = {violation.stopped for violation in found.observed}
         found.failed = [failure for failure in found.failed if failure.event.event_id not in stopped]
@@ -164,12 +164,12 @@ class FrictionStage:
         from memory_pipeline.friction import corrections, failures, lookups
         from memory_pipeline.friction.grouping import by_model
 
-        given = self.input_of(day, days)
+        given = self.read_input(day, days)
         grouped = by_model(self._asking, given.said, given.rules, day)
         found = [
-            *corrections.patterns_of(given.said, given.rules, grouped, given.observed),
-            *failures.patterns_of(given.failed),
-            *lookups.patterns_of(given.looked_up),
+            *corrections.find_patterns(given.said, given.rules, grouped, given.observed),
+            *failures.find_patterns(given.failed),
+            *lookups.find_patterns(given.looked_up),
         ]
         corrected = sum(event.is_correction for event in given.said)
         notes: dict[str, Any] = {
@@ -199,12 +199,12 @@ class FrictionStage:
         # beyond ten only continued ones, which would seem to have ended without a row
         made = [(p, m) for n, (p, m) in enumerate(of_day) if n < MAX_PER_DAY or not isinstance(m, str)]
         rows = [row_of(day, p, known_as, self.settings.owner) for p, known_as in made]
-        going_on = {m["pattern_id"] for m in matched if not isinstance(m, str)}
+        continued = {m["pattern_id"] for m in matched if not isinstance(m, str)}
         oldest = day - timedelta(days=self.settings.lookback_days)
         ended = [
             FrictionRow(**{**row, "day": day, "ended_on": day})
             for i, row in sorted(is_open.items())
-            if i not in going_on and ((row["last_day"] or row["day"]) <= oldest or _is_covered_by(row, patterns))
+            if i not in continued and ((row["last_day"] or row["day"]) <= oldest or _is_covered_by(row, patterns))
         ]
         frame = pl.DataFrame([*rows, *ended], schema=TABLES["friction_clusters"].columns)
         if refused := [f"{times}: {why}" for why, times in self._asking.refused.items()]:

@@ -1,7 +1,7 @@
 """What is looked up before the same work, or explained again: a skill that is missing."""
 
 from memory_pipeline.friction.attempts import Session
-from memory_pipeline.friction.lookups import lookups_in, patterns_of, slug
+from memory_pipeline.friction.lookups import find_patterns, lookups_in, slug
 from memory_pipeline.friction.patterns import Pattern
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.friction.made import turns
@@ -16,7 +16,7 @@ def looked_up(*sessions: tuple[str, ...], project: str | None = "kiln") -> list[
         found += lookups_in(
             Session(turns(*lines, session=f"s{i}", day=day_after(i - len(sessions))), "/src/kiln", project)
         )
-    return patterns_of(found)
+    return find_patterns(found)
 
 
 SEARCHES = (
@@ -111,7 +111,7 @@ def test_a_document_of_the_same_name_is_another_in_another_project() -> None:
     for i, project in enumerate(("kiln", "cli", "web")):
         made = turns(ASKED, f"call: {DOCUMENTS[1]}", "result: x", session=f"s{i}")
         found += lookups_in(Session(made, None, project))
-    assert patterns_of(found) == []
+    assert find_patterns(found) == []
 
 
 @each(
