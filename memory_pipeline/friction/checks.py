@@ -43,32 +43,8 @@ _EDITS = word_list("editing")
 _EDITS_CJK = re.compile("修改|编辑|改动|更改|編集|変更")
 _ACTS = word_list("using") | word_list("acting") | _EDITS
 """Words of a rule that say what is done with a command or a file, and that it holds everywhere."""
-_PROGRAMS = (
-    PROGRAMS
-    | frozenset(
-        [
-            "grep",
-            "egrep",
-            "rg",
-            "sed",
-            "awk",
-            "curl",
-            "wget",
-            "rm",
-            "ssh",
-            "scp",
-            "rsync",
-            "jq",
-            "tsc",
-            "eslint",
-            "prettier",
-            "black",
-            "ruff",
-            "mypy",
-            "jest",
-        ]
-    )
-) - frozenset(["go", "make", "just", "task", "bundle"])
+_MORE_PROGRAMS = "grep egrep rg sed awk curl wget rm ssh scp rsync jq tsc eslint prettier black ruff mypy jest"
+_PROGRAMS = PROGRAMS.union(_MORE_PROGRAMS.split()) - {"go", "make", "just", "task", "bundle"}
 """Programs that are recognised without backticks: their names are no other words."""
 _PUNCTUATION = "()\"'“”,.:、，"
 

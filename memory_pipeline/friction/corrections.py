@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
 from memory_pipeline.friction.checks import Check, check_for
@@ -144,19 +143,17 @@ def _violation_pattern(rule: Rule, members: Sequence[FrictionEvent], *, is_held:
     says whether hooks stopped calls that break it."""
     times = len({m.session_id for m in members})
     title = f"A rule of {rule.name} is still broken, in {times} sessions since: “{clip(rule.text, 90)}”"
-    quote = clip(rule.text, MAX_LINE)
+    quote, check = clip(rule.text, MAX_LINE), check_for(rule.text)
     if rule.name == MEMORY_FILE:
-        is_checked = not is_held and isinstance(check_for(rule.text), Check)
+        is_checked = not is_held and isinstance(check, Check)
         note = f"or let code hold it: `memory agents rules set {rule.line_id} deny`" if is_checked else ""
         return Pattern(RULE_VIOLATED, title, AGENTS_FILE, tuple(members), adds=quote, note=note)
-    said = (rule.text, *(m.text for m in members))
-    names = sorted({word for text in said for name in gives_up(text) for word in name})
-    if names:
-        denied = ", ".join(f'"Bash({name}:*)"' for name in names[:3])
+    if isinstance(check, Check) and check.kind == "command":
+        denied = ", ".join(f'"Bash({" ".join(command)}:*)"' for command in check.commands)
         note = f'deny it: {{"permissions": {{"deny": [{denied}]}}}}, or write a hook that refuses it'
         return Pattern(RULE_VIOLATED, title, ".claude/settings.json", tuple(members), note=note)
-    note = f"make it a check that fails (a lint rule, a test or a hook), for being told is not enough: “{quote}”"
-    return Pattern(RULE_VIOLATED, title, f"{Path(rule.file).name}", tuple(members), note=note)
+    note = f"make it a check that fails (a lint rule, a test or a hook): “{quote}”"
+    return Pattern(RULE_VIOLATED, title, rule.name, tuple(members), note=note)
 
 
 def stale_lines(said: Sequence[FrictionEvent], rules: Sequence[Rule]) -> dict[Rule, list[FrictionEvent]]:

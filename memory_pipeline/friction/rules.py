@@ -84,15 +84,14 @@ class RuleBook:
 
     def __init__(self, workspace: Workspace, today: date) -> None:
         self.lake, settings = workspace.lake, workspace.settings
-        self.stored = typed_rows(self.lake.read("watched_rules"), WatchedRuleRow)
-        self._since = {row["rule_id"]: row["since"] for row in self.stored}
+        stored = typed_rows(self.lake.read("watched_rules"), WatchedRuleRow)
+        self._since = {row["rule_id"]: row["since"] for row in stored}
         promoted = promotion_days(self.lake)
         folders = _folders(workspace)
 
         def day_of(seconds: float) -> date:
             return min(today, datetime.fromtimestamp(seconds, settings.zone).date())
 
-        self.memory_file = settings.memory_file.name
         forgotten = Forgotten.of(settings)
         written = (r for r in _rules_in_files(settings, folders, day_of, promoted) if not forgotten.spans(r.text))
         self.present = {rule.rule_id: rule for rule in map(self._dated, written)}
@@ -119,7 +118,6 @@ class RuleBook:
         ]
         added = pl.DataFrame(rows, schema=TABLES["watched_rules"].columns)
         self.lake.update("watched_rules", lambda stored: pl.concat([stored, added]).unique("rule_id", keep="first"))
-        self.stored = [*self.stored, *rows]
         self._since |= {rule.rule_id: rule.since for rule in new}
 
 

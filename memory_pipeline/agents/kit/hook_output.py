@@ -3,6 +3,7 @@ hooks."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -12,11 +13,13 @@ from contextlib import suppress
 TYPE_CHECKING = False  # as in `typing`, whose import takes as long as that of `json`
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
 OPENING = '<memory-pipeline note="data of earlier sessions, not what the user says in this one">'
 CLOSING = "</memory-pipeline>"
 LOG_BYTES = 100_000
+MAX_PAYLOAD = 4_000_000
+"""Maximum bytes of a payload that is read; of a longer one nothing is known."""
 INSIDE = "MEMORY_PIPELINE_INSIDE"
 """Set when the pipeline itself uses an agent as a model: such a session is not to be remembered."""
 
@@ -55,6 +58,16 @@ def run(
         end(str(error))
     except BaseException as error:
         end(f"{type(error).__name__}: {error}")
+
+
+def read_payload() -> dict[str, Any]:
+    """What the agent writes to standard input; empty if that is too long or no JSON object."""
+    data = b"" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer.read(MAX_PAYLOAD)
+    try:
+        found = json.loads(data) if len(data) < MAX_PAYLOAD else None
+    except ValueError:
+        found = None
+    return found if isinstance(found, dict) else {}
 
 
 def marked(text: str) -> str:

@@ -21,16 +21,14 @@ TYPE_CHECKING = False  # as in `typing`, whose import takes as long as that of `
 if TYPE_CHECKING:
     from typing import Any
 
-    from memory_pipeline.agents.kit.hook_output import INSIDE, append_line, marked, run
+    from memory_pipeline.agents.kit.hook_output import INSIDE, append_line, marked, read_payload, run
     from memory_pipeline.agents.kit.tool_calls import command_of_call, commands_in, runs, signatures_in, violates
 else:
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # which `-I` leaves out
-    from hook_output import INSIDE, append_line, marked, run
+    from hook_output import INSIDE, append_line, marked, read_payload, run
     from tool_calls import command_of_call, commands_in, runs, signatures_in, violates
 
 SECONDS = 0.5
-MAX_PAYLOAD = 4_000_000
-"""Maximum bytes of a payload that is read; of a longer one nothing is known."""
 MAX_LINES = 3
 """Maximum lines that a session is shown."""
 MAX_CHARACTERS = 200
@@ -40,12 +38,6 @@ CANNOT_ASK = ("codex", "opencode", "gemini")
 """Agents whose hooks cannot ask the user: they are told to, and a second attempt in the session is let through."""
 NO_CONTEXT_BEFORE = ("pi", "opencode", "gemini")
 """Agents that take text only with the result of a call."""
-
-
-def _payload() -> dict[str, Any]:
-    data = sys.stdin.buffer.read(MAX_PAYLOAD)
-    found = json.loads(data) if len(data) < MAX_PAYLOAD else None
-    return found if isinstance(found, dict) else {}
 
 
 def _answer(folder: str, agent: str, event: str, payload: dict[str, Any]) -> str:
@@ -186,4 +178,4 @@ if __name__ == "__main__":
     if not os.environ.get(INSIDE) and len(sys.argv) == 4:
         workspace, agent, event = sys.argv[1:]
         folder = os.path.join(workspace, "connections", "actions")
-        run(workspace, agent, event, SECONDS, lambda: _answer(folder, agent, event, _payload()))
+        run(workspace, agent, event, SECONDS, lambda: _answer(folder, agent, event, read_payload()))

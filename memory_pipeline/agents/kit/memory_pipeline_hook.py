@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from memory_pipeline.agents.kit.hook_output import INSIDE, NoAnswerError, marked, run
+    from memory_pipeline.agents.kit.hook_output import INSIDE, NoAnswerError, marked, read_payload, run
 else:
     sys.path.insert(0, str(Path(__file__).parent))  # which `-I` leaves out
-    from hook_output import INSIDE, NoAnswerError, marked, run
+    from hook_output import INSIDE, NoAnswerError, marked, read_payload, run
 
 BEGAN = time.monotonic()
 SECONDS = 0.95
@@ -52,19 +52,9 @@ def _arguments(agent: str, event: str, payload: dict[str, Any]) -> list[str]:
     return [*arguments, "--", str(session)]
 
 
-def _payload() -> dict[str, Any]:
-    """The fields that the agent sends about the session."""
-    data = b"" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer.read()
-    try:
-        payload = json.loads(data or b"{}")
-    except ValueError:
-        return {}
-    return payload if isinstance(payload, dict) else {}
-
-
 def _answer(workspace: str, memory: str, agent: str, event: str) -> str:
     """The answer in the form that the agent reads. Raises `NoAnswerError`."""
-    text = _output(workspace, [memory, *_arguments(agent, event, _payload())])
+    text = _output(workspace, [memory, *_arguments(agent, event, read_payload())])
     return _formatted(agent, event, text) if text else ""
 
 
