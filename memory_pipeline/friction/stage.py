@@ -27,9 +27,10 @@ from memory_pipeline.workspace.workspace import Workspace
 if TYPE_CHECKING:
     import duckdb
 
-    from memory_pipeline.friction import failures, lookups
     from memory_pipeline.friction.asking import Asking
     from memory_pipeline.friction.events import FrictionEvent
+    from memory_pipeline.friction.failures import Failure
+    from memory_pipeline.friction.lookups import Lookup
     from memory_pipeline.friction.observed import Violation
     from memory_pipeline.friction.shown import ShownLine
 
@@ -60,11 +61,11 @@ _MESSAGES = f"""
 class FrictionInput:
     """The input of the search for a day."""
 
-    said: list[FrictionEvent] = field(default_factory=list)
-    failed: list[failures.Failure] = field(default_factory=list)
-    looked_up: list[lookups.Lookup] = field(default_factory=list)
+    remarks: list[FrictionEvent] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    lookups: list[Lookup] = field(default_factory=list)
     rules: list[Rule] = field(default_factory=list)
-    observed: list[Violation] = field(default_factory=list)
+    violations: list[Violation] = field(default_factory=list)
 
 
 class FrictionStage:
@@ -78,7 +79,6 @@ class FrictionStage:
         self.workspace = workspace
         self.settings, self.lake = workspace.settings, workspace.lake
         self.connect = connect or _connect
-        self._rules: RuleBook | None = None
 
     @classmethod
     def from_workspace(cls, workspace: Workspace, connect: Connect | None = None) -> Self:
@@ -90,10 +90,9 @@ class FrictionStage:
 
         return Asking(self.workspace)
 
-    @property
+    @cached_property
     def rules(self) -> RuleBook:
-        self._rules = self._rules or RuleBook(self.workspace, datetime.now(self.settings.zone).date())
-        return self._rules
+        return RuleBook(self.workspace, datetime.now(self.settings.zone).date())
 
     @cached_property
     def _recorded(self) -> list[ShownLine]:
@@ -132,7 +131,8 @@ class FrictionStage:
 
     def read_input(self, day: date, days: list[date]) -> FrictionInput:
         """The remarks, failures and look-ups of these days, and the rules known before the day."""
-        from memory_pipeline.friction import failures, lookups
+        from memory_pipeline.friction.failures import failures_in
+        from memory_pipeline.friction.lookups import lookups_in
         from memory_pipeline.friction.messages import messages_in, without_replaced
         from memory_pipeline.friction.observed import violations_in
 
@@ -146,17 +146,17 @@ class FrictionStage:
         for rule in self.rules.present.values():
             of_line.setdefault(rule.line_id, []).append(rule)
         for session in self.sessions(days):
-            found.said += messages_in(session, observed.get(session.session_id, []))
-            found.failed += failures.failures_in(session)
-            found.looked_up += lookups.lookups_in(session)
-            found.observed += violations_in(session, recorded.get(session.session_id, ()), of_line)
+            found.remarks += messages_in(session, observed.get(session.session_id, []))
+            found.failures += failures_in(session)
+            found.lookups += lookups_in(session)
+            found.violations += violations_in(session, recorded.get(session.session_id, ()), of_line)
             for rule in given_in(session):
                 if rule.rule_id not in given or rule.since < given[rule.rule_id].since:
                     given[rule.rule_id] = rule
-        found.said = without_replaced(found.said)
+        found.remarks = without_replaced(found.remarks)
         found.rules = list(given.values())
-        stopped = {violation.stopped for violation in found.observed}
-        found.failed = [failure for failure in found.failed if failure.event.event_id not in stopped]
+        stopped = {violation.stopped for violation in found.violations}
+        found.failures = [failure for failure in found.failures if failure.event.event_id not in stopped]
         return found
 
     def _patterns(self, day: date, days: list[date]) -> tuple[list[Pattern], dict[str, Any]]:
@@ -165,19 +165,19 @@ class FrictionStage:
         from memory_pipeline.friction.grouping import by_model
 
         given = self.read_input(day, days)
-        grouped = by_model(self._asking, given.said, given.rules, day)
+        grouped = by_model(self._asking, given.remarks, given.rules, day)
         found = [
-            *corrections.find_patterns(given.said, given.rules, grouped, given.observed),
-            *failures.find_patterns(given.failed),
-            *lookups.find_patterns(given.looked_up),
+            *corrections.find_patterns(given.remarks, given.rules, grouped, given.violations),
+            *failures.find_patterns(given.failures),
+            *lookups.find_patterns(given.lookups),
         ]
-        corrected = sum(event.is_correction for event in given.said)
+        corrected = sum(event.is_correction for event in given.remarks)
         notes: dict[str, Any] = {
             "corrections": corrected,
-            "failures": len(given.failed),
-            "lookups": len(given.looked_up),
+            "failures": len(given.failures),
+            "lookups": len(given.lookups),
             "rules": len(given.rules),
-            "observed_violations": len(given.observed),
+            "observed_violations": len(given.violations),
         }
         if grouped and any(grouped):
             notes["put_together_by"] = self._asking.model
