@@ -6,7 +6,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from urllib.parse import urlsplit
 
 from memory_pipeline.friction.attempts import EDITING, USER, Attempt, Session, canonical_name
@@ -120,7 +119,7 @@ def find_patterns(lookups: Sequence[Lookup]) -> list[Pattern]:
     """The look-ups that recur in three sessions or more."""
     groups: dict[tuple[str, str, str], list[Lookup]] = defaultdict(list)
     leaders: dict[tuple[str, str], list[tuple[str, Lookup]]] = defaultdict(list)
-    for lookup in sorted(lookups, key=_age):
+    for lookup in sorted(lookups, key=lambda lookup: (lookup.event.at, lookup.event.event_id)):
         is_local = lookup.kind == "page" and "://" not in lookup.event.text
         place = (lookup.kind, lookup.event.project or "" if is_local else "")
         key = lookup.key
@@ -132,30 +131,8 @@ def find_patterns(lookups: Sequence[Lookup]) -> list[Pattern]:
                 key = lookup.event.event_id
                 leaders[place].append((key, lookup))
         groups[(*place, key)].append(lookup)
-    return [
-        _pattern(members)
-        for members in _joined_groups(list(groups.values()))
-        if len({m.event.session_id for m in members}) >= MIN_SESSIONS
-    ]
-
-
-def _age(lookup: Lookup) -> tuple[datetime, str]:
-    return lookup.event.at, lookup.event.event_id
-
-
-def _joined_groups(groups: list[list[Lookup]]) -> list[list[Lookup]]:
-    """The groups of look-ups, joined if they precede the same requests at least twice: a page and the search that found
-    it."""
-    joined: list[list[Lookup]] = []
-    for group in sorted(groups, key=len, reverse=True):
-        requests = {m.request for m in group}
-        for other in joined:
-            if len(requests & {m.request for m in other}) >= min(2, len(requests)):
-                other += group
-                break
-        else:
-            joined.append(list(group))
-    return [sorted(g, key=_age) for g in joined]
+    recurring = (own for own in groups.values() if len({m.event.session_id for m in own}) >= MIN_SESSIONS)
+    return [_pattern(members) for members in recurring]
 
 
 def _pattern(members: Sequence[Lookup]) -> Pattern:

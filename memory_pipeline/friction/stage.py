@@ -268,10 +268,12 @@ def _has_title_of(row: FrictionRow, pattern: Pattern) -> bool:
 
 
 def each_once(patterns: Sequence[Pattern]) -> list[Pattern]:
-    """The patterns without those that are another view of one: remarks on a refused call, look-ups after it, and
-    requests before the same look-up."""
-    misuse = [p for p in patterns if p.kind == TOOL_MISUSE]
-    skills = [p for p in patterns if p.kind == MISSING_SKILL and not _is_mostly_within(p.requests, misuse)]
+    """The patterns without those that are another view of one: remarks on a refused call, look-ups after it, requests
+    before the same look-up, and a search for a page that is read."""
+    misuse, skills = [p for p in patterns if p.kind == TOOL_MISUSE], list[Pattern]()
+    for pattern in sorted((p for p in patterns if p.kind == MISSING_SKILL), key=lambda p: -len(p.members)):
+        if not _is_mostly_within(pattern.requests, [*misuse, *skills]):
+            skills.append(pattern)
     behind = {REPEATED_CORRECTION: [*misuse, *skills], RULE_VIOLATED: skills}
     kept = [
         p for p in patterns if p.kind != MISSING_SKILL and not _is_mostly_within(p.messages, behind.get(p.kind, []))
