@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-MAX_COMMAND, MAX_TOKENS = 50_000, 8_000
+MAX_COMMAND, MAX_TOKENS = 30_000, 8_000
 """Maximum characters and tokens of a command that are looked at; here-documents are skipped as a whole."""
 MAX_SHELLS = 3
 """Maximum depth of shells within shells."""
@@ -189,7 +189,9 @@ def _commands(text: str, depth: int) -> Iterator[Command]:
                 inner += [one or other for part in quoted for one, other in re.findall(_SUBSTITUTED, part)]
             if redirection:
                 writes += [word] if ">" in redirection and word != "/dev/null" else []
-                if redirection in ("<<", "<<-") and _SHELLS.isdisjoint(words):  # for a shell it is a script
+                if not _SHELLS.isdisjoint(words):  # what a shell reads is a script
+                    inner += [word] if redirection == "<<<" else []
+                elif redirection in ("<<", "<<-"):
                     documents.append(word)
                 redirection = ""
             else:
