@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
@@ -30,7 +30,7 @@ from memory_pipeline.observations.observing import (
     short_jobs_of,
 )
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
-from memory_pipeline.observations.rows import Origin, Rows, better, log_window, rows_of
+from memory_pipeline.observations.rows import Rows, better, log_window, rows_of
 from memory_pipeline.observations.short_sessions import OBSERVER as SHORT_OBSERVER
 from memory_pipeline.observations.short_sessions import facts_in
 from memory_pipeline.observations.types import EXTRACTIVE, Observer
@@ -71,8 +71,11 @@ class ObservationsStage:
     def build(self, day: date) -> Built:
         outcomes = observe(jobs_of(self.lake, day), self.observer)
         stopped = [outcome.left for outcome in outcomes if outcome.left]
-        origins = self._origins(day)
-        rows = [*self._rows(outcomes, origins), *self._short(day, origins)]
+        places = self._places(day)
+        rows = [
+            (job, found.located(*places[job.window["session_id"]], self.settings.owner))
+            for job, found in (*((o.job, self._window_rows(o)) for o in outcomes), *self._short_sessions(day))
+        ]
         edited = self._write_log(day, rows)
         total = Rows()
         for _, found in rows:
@@ -113,22 +116,11 @@ class ObservationsStage:
             found.setdefault(day, {})[session] = cwd, project
         return found
 
-    def _origins(self, day: date) -> dict[str, Origin]:
-        """The origin of each session."""
-        return {session: Origin(*place, self.settings.owner) for session, place in self._places(day).items()}
-
-    def _short(self, day: date, origins: Mapping[str, Origin]) -> Iterator[tuple[Job, Rows]]:
+    def _short_sessions(self, day: date) -> Iterator[tuple[Job, Rows]]:
         """Observations of sessions that are too short to be observed as a whole."""
         for job in short_jobs_of(self.lake, day):
             if segments := facts_in(job.messages):
-                origin = origins[job.window["session_id"]]
-                yield job, rows_of(job.window, segments, SHORT_OBSERVER.name, self.settings.zone, origin)
-
-    def _rows(self, outcomes: list[WindowOutcome], origins: Mapping[str, Origin]) -> Iterator[tuple[Job, Rows]]:
-        """The rows of each window, with the origin of its session."""
-        for outcome in outcomes:
-            rows, origin = self._window_rows(outcome), origins[outcome.job.window["session_id"]]
-            yield outcome.job, Rows(rows.segments, [origin.of_older(row) for row in rows.observations])
+                yield job, rows_of(job.window, segments, SHORT_OBSERVER.name, self.settings.zone)
 
     def _window_rows(self, outcome: WindowOutcome) -> Rows:
         """The rows of a window: known and new ones, with better earlier ones in place of invalid answers; else earlier
