@@ -138,7 +138,7 @@ class DistillationStage:
 def rows_of(levels: Levels, period: Period, facts: Facts) -> Rows:
     """The rows of a period, from its facts if it is a day and else from the level below."""
     if period.level == DAY:
-        lines, projects = facts.lines(), facts.projects()
+        lines, projects = facts.lines, facts.projects
     else:
         below = levels.rows_below(period)
         projects = {r["distillation_id"]: r["projects"] or [] for r in below}
@@ -151,12 +151,12 @@ def rows_of(levels: Levels, period: Period, facts: Facts) -> Rows:
 
 def recall_of(levels: Levels, period: Period, facts: Facts) -> Recall:
     """The recall of the period's highs in its rows."""
-    return recall(facts.by_id(), facts.highs(), levels.traced(period))
+    return recall(facts.texts, facts.highs, levels.traced(period))
 
 
 def altered(levels: Levels, period: Period, facts: Facts) -> list[DistillationRow]:
     """The rows of a period that differ from all rows from which they were made."""
-    below = {row["distillation_id"]: row["text"] for row in levels.rows_below(period)} or facts.by_id()
+    below = {row["distillation_id"]: row["text"] for row in levels.rows_below(period)} or facts.texts
     return [row for row in levels.rows(period) if all(below.get(i) != row["text"] for i in row["sources"])]
 
 
