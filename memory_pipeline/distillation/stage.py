@@ -7,7 +7,6 @@ rows of periods back to observations; `due_periods` lists what is to be distille
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
 from typing import Self
@@ -17,12 +16,13 @@ import polars as pl
 from memory_pipeline.days import today
 from memory_pipeline.distillation.facts import INPUTS, Facts, facts_of
 from memory_pipeline.distillation.lines import Line, distil
-from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, TABLE_OF, WEEK, Period, periods_of
+from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, NAMES, TABLE_OF, WEEK, Period, periods_of
 from memory_pipeline.distillation.recall import Recall, recall
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.rows import DistillationRow, distinct, typed_rows
 from memory_pipeline.lake.store import Lake, fingerprint_of
 from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.observations.types import row_id
 from memory_pipeline.stages import Built, bring_up_to_date, fingerprint_of_day, is_current
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline.workspace.workspace import Workspace
@@ -65,7 +65,6 @@ VERSIONS = {DAY: "4", WEEK: "5", MONTH: "5"}
 SHARE = {DAY: 0.85, WEEK: 0.55, MONTH: 0.35}
 """Word budget of a level as a share of the period's observations and narratives; high facts are kept beyond it. They
 alone are nearly a third. With .5 a week of the labelled sessions keeps 82 % of its high facts, with .6 85 %."""
-PREFIX = {DAY: "d", WEEK: "w", MONTH: "m"}
 
 
 class RecallLostError(MemoryPipelineError):
@@ -161,10 +160,9 @@ def altered(levels: Levels, period: Period, facts: Facts) -> list[DistillationRo
 
 
 def _row(period: Period, line: Line, projects: Mapping[str, Iterable[str]]) -> DistillationRow:
-    name = hashlib.sha256(repr((period.last, line.sources[0])).encode()).hexdigest()[:12]
     return {
         "day": period.last,
-        "distillation_id": f"{PREFIX[period.level]}-{name}",
+        "distillation_id": row_id(NAMES[period.level][0], period.last, line.sources[0]),
         "level": period.level,
         "text": line.text,
         "kind": line.kind,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
@@ -31,17 +32,19 @@ from memory_pipeline.observations.observing import (
 )
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
 from memory_pipeline.observations.rows import Rows, better, log_window, rows_of
-from memory_pipeline.observations.short_sessions import OBSERVER as SHORT_OBSERVER
-from memory_pipeline.observations.short_sessions import facts_in
-from memory_pipeline.observations.types import EXTRACTIVE, Observer
+from memory_pipeline.observations.types import EXTRACTIVE, Observer, Segment, WindowMessage
 from memory_pipeline.redaction import redactor_of
 from memory_pipeline.stages import Built, fallback_notes, waiting_notes
+from memory_pipeline.text.priorities import LOW
 from memory_pipeline.workspace.daily_log.render import write_daily_log
 from memory_pipeline.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from memory_pipeline.observations.model.observer import LanguageModelObserver
 
+SHORT_OBSERVER = ExtractiveObserver(budget=1.0)
+"""The observer of sessions too short to be observed as a whole, whichever observer is configured: a model would be
+asked about every short session, most of which contain nothing that lasts. Its budget has room for everything."""
 Places = dict[str, tuple[str | None, str | None]]
 """Folder and project by session."""
 
@@ -119,7 +122,7 @@ class ObservationsStage:
     def _short_sessions(self, day: date) -> Iterator[tuple[Job, Rows]]:
         """Observations of sessions that are too short to be observed as a whole."""
         for job in short_jobs_of(self.lake, day):
-            if segments := facts_in(job.messages):
+            if segments := user_statements(job.messages):
                 yield job, rows_of(job.window, segments, SHORT_OBSERVER.name, self.settings.zone)
 
     def _window_rows(self, outcome: WindowOutcome) -> Rows:
@@ -151,6 +154,17 @@ class ObservationsStage:
         ]
         result = write_daily_log(self.settings.daily_log(day), day, windows, backups=self.settings.backups)
         return list(result.edited_by_hand)
+
+
+def user_statements(messages: Sequence[WindowMessage]) -> list[Segment]:
+    """The segments of a short session with only the user's statements, without questions; none if the user only asked
+    or agreed."""
+    found = []
+    for segment in SHORT_OBSERVER.observe(messages):
+        facts = tuple(fact for fact in segment.facts if fact.trust == "user" and fact.priority != LOW)
+        if facts:
+            found.append(replace(segment, facts=facts))
+    return found
 
 
 def is_extractive(rows: Rows) -> bool:

@@ -176,7 +176,7 @@ class FactCheck:
     def _is_mostly(self, text: str, quotation: Quotation) -> bool:
         """Whether the quotation has enough of the fact's words, weighted by rarity, to be its source without quotation
         marks."""
-        return self.alignment.share(text[quotation.within], text) >= NAMED
+        return self.alignment.rarity.share(text, stems(text[quotation.within])) >= NAMED
 
     def _find_evidence(self, text: str, named: list[int], within: range, missing: list[str]) -> Aligned | None:
         """The evidence in the messages that the model named, else anywhere in its input; None if there is none."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from memory_pipeline.llm.answers.cleaning import without_markup
-from memory_pipeline.observations.model.alignment import OF_THE_WRITER, stems
+from memory_pipeline.observations.model.alignment import OF_THE_WRITER, Rarity, stems
 from memory_pipeline.reflections.model.answer import KnownToMemory, ParsedLine
 from memory_pipeline.reflections.types import Observation, ReflectionLine, best_priority, best_trust, section_of
 from memory_pipeline.scope import may_end
@@ -37,9 +35,7 @@ class Checker:
         self.observed = observed
         self._memory = memory or {}
         self._stems = [stems(o.said) for o in observed]
-        count = Counter(word for words in self._stems for word in words)
-        self._rarity = {word: math.log1p(len(observed) / n) for word, n in count.items()}
-        self._unknown = math.log1p(len(observed) or 1)
+        self._rarity = Rarity(self._stems)
 
     def check(self, parsed: ParsedLine) -> ReflectionLine | None:
         """The verified line, ready to be stored; None if its observations do not exist or do not support it."""
@@ -111,10 +107,7 @@ class Checker:
 
     def _share(self, text: str, positions: Sequence[int]) -> float:
         """Share of the text's words, weighted by rarity, in these observations."""
-        weights = {word: self._rarity.get(word, self._unknown) for word in sorted(stems(text) - OF_THE_WRITER)}
-        said = set().union(*(self._stems[i] for i in positions))
-        total = sum(weights.values())
-        return sum(weight for word, weight in weights.items() if word in said) / total if total else 0.0
+        return self._rarity.share(text, set().union(*(self._stems[i] for i in positions)))
 
     def _replaced_sources(self, replaced: Sequence[int], sources: Sequence[Observation]) -> list[str]:
         """The observations that the model calls replaced, if they are older than the line's newest source."""
