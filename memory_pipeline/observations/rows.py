@@ -32,10 +32,6 @@ class Rows:
     segments: list[SegmentRow] = field(default_factory=list)
     observations: list[ObservationRow] = field(default_factory=list)
 
-    def add(self, other: Rows) -> None:
-        self.segments += other.segments
-        self.observations += other.observations
-
     def located(self, cwd: str | None, project: str | None, owner: str | None) -> Rows:
         """The rows with the folder and project of their session, and with this owner unless they have one."""
         place: dict[str, Any] = {"cwd": cwd, "project": project}

@@ -80,9 +80,7 @@ class ObservationsStage:
             for job, found in (*((o.job, self._window_rows(o)) for o in outcomes), *self._short_sessions(day))
         ]
         edited = self._write_log(day, rows)
-        total = Rows()
-        for _, found in rows:
-            total.add(found)
+        total = Rows([s for _, found in rows for s in found.segments], [o for _, f in rows for o in f.observations])
         warnings = [f"A block of the daily log was edited by hand and left as it is: {key}" for key in edited]
         notes = fallback_notes([segment.instead for outcome in outcomes for segment in outcome.segments], "segments")
         warnings += [f"{day}: {note}" for note in notes.values()]

@@ -42,7 +42,7 @@ class ExtractiveReflector:
         return self.name
 
     def reflect(self, day: date, observations: Sequence[Observation], vectors: Vectors) -> Reflection:
-        usable = [o for o in observations if o.kind != "question" and not _passes(o)]
+        usable = [o for o in observations if o.kind != "question" and not _is_passing(o)]
         return Reflection(tuple(_lines(usable, vectors, _lead_order, lambda members: _is_kept(day, members))))
 
     def pool(self, day: date, lines: Sequence[Observation], vectors: Vectors) -> Reflection:
@@ -54,7 +54,7 @@ class ExtractiveReflector:
         return Reflection(tuple(line for found in merged for line in found))
 
 
-def _passes(observed: Observation) -> bool:
+def _is_passing(observed: Observation) -> bool:
     return observed.trust != "user" and observed.kind in PASSING and observed.weight != HIGH
 
 

@@ -212,7 +212,7 @@ class Statement:
         return frozenset(map(stem, found)).union(*self.given_up)
 
     @cached_property
-    def held(self) -> frozenset[str]:
+    def kept(self) -> frozenset[str]:
         """The stems of the things that it does not give up or refuse."""
         return self.stems - self.denied - _VERB_STEMS
 
@@ -315,11 +315,11 @@ def _is_within(later: Clause, earlier: Clause, size: int) -> bool:
 
 def _drops_kept_thing(one: Statement, other: Statement) -> bool:
     """Whether one sentence gives up something that the other keeps."""
-    return any(not named.isdisjoint(other.held) for named in one.given_up)
+    return any(not named.isdisjoint(other.kept) for named in one.given_up)
 
 
 def _refuses(one: Statement, other: Statement) -> bool:
-    return not one.denied.isdisjoint(other.held)
+    return not one.denied.isdisjoint(other.kept)
 
 
 def _dropped_things(text: str, cues: Cues) -> Iterator[frozenset[str]]:

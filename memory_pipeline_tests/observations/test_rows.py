@@ -111,13 +111,6 @@ def test_a_day_that_is_spoken_of_is_counted_in_the_configured_zone() -> None:
     assert row["referenced_at"] == datetime(2025, 3, 7, tzinfo=UTC)
 
 
-def test_rows_of_windows_add_up() -> None:
-    total = Rows()
-    for _ in range(2):
-        total.add(rows_of(WINDOW, SEGMENTS, "x", LONDON))
-    assert (len(total.segments), len(total.observations)) == (4, 4)
-
-
 def test_the_log_shows_segments_with_facts_in_local_time() -> None:
     session = {
         "name": "deploys",

@@ -17,7 +17,7 @@ GROUNDED, NAMED = 0.55, 0.3
 """The minimum share of a fact's words, weighted by rarity, that occur anywhere in the window, or in the messages that
 the model named. 98 % of a careful reader's facts pass, and 97 % if the messages are named; of the same facts compared
 with another session 7 % and 2 % pass. The limits were chosen from these figures (`benchmarks/grounding.py`)."""
-OF_THE_WRITER = frozenset({"person", "agent", "user", "sessio", "transc"})
+SPEAKER_NAMES = frozenset({"person", "agent", "user", "sessio", "transc"})
 """Stems of the names that models use for the speakers."""
 MAX_SPANS = 3
 GAIN = 0.08
@@ -64,7 +64,7 @@ class Rarity:
 
     def weights(self, text: str) -> dict[str, float]:
         """The rarity of each stem of a text, without the names of the speakers."""
-        return {word: self._known.get(word, self._unknown) for word in sorted(stems(text) - OF_THE_WRITER)}
+        return {word: self._known.get(word, self._unknown) for word in sorted(stems(text) - SPEAKER_NAMES)}
 
     def share(self, text: str, said: Collection[str]) -> float:
         """Share of the text's stems, weighted by rarity, that are among these."""

@@ -13,7 +13,7 @@ from memory_pipeline.observations.flags import COMPLETED, TIME_REMOVED, UNGROUND
 from memory_pipeline.observations.grounding import WindowTimes
 from memory_pipeline.observations.model.alignment import GROUNDED, MAX_SPANS, NAMED, Aligned, Alignment, stems
 from memory_pipeline.observations.model.facts import ParsedFact
-from memory_pipeline.observations.model.quotations import Quotation, Quotations, words
+from memory_pipeline.observations.model.quotations import Quotation, Quotations
 from memory_pipeline.observations.quotes.features import Conversation
 from memory_pipeline.observations.quotes.units import SHORT_ANSWER
 from memory_pipeline.observations.types import EvidenceSpan, Fact, WindowMessage
@@ -23,15 +23,15 @@ from memory_pipeline.text.priorities import LOW, MEDIUM, RANK
 from memory_pipeline.text.spaces import run_together
 from memory_pipeline.text.specifics import Words, missing_specifics, specifics
 
-SURE = 0.2
+MIN_COVERAGE_WITH_NAMES = 0.2
 """Minimum share for a fact whose names all occur in the messages that the model named: its language may differ from
 that of the session."""
-SAID_BY = 0.4
+MIN_SPOKEN = 0.4
 """Minimum share of a fact's words that attributes it to a speaker: more than a long message shares with an unrelated
 fact."""
-STEERED = 0.12
+MIN_MENTIONED = 0.12
 """Minimum share of a fact's words that shows that the user mentioned it."""
-MIN_QUOTED = 3
+MIN_QUOTED_WORDS = 3
 """Minimum content words of a quotation that attributes a fact to the quoted message, whatever the rest of the fact
 says."""
 _QUOTATION = re.compile(r'["“„«「『](?P<words>[^"“”„«»「」『』]+)["”“»」』]')
@@ -166,11 +166,11 @@ class FactCheck:
             [q for start, end in parts for q in self.quotations.of(text, start, end, p) if is_enough(text, q)]
             for p in (within, named)
         )
-        unnamed = [q for q in found if not any(_contains(other.within, q.within) for other in there)]
+        unnamed = [q for q in found if not any(q.is_within(other) for other in there)]
         if not unnamed:
             return named, []
         quoted = list(dict.fromkeys(q.position for q in unnamed))
-        kept = [p for p in named if p not in quoted and self.alignment.coverage(text, [p]) >= STEERED]
+        kept = [p for p in named if p not in quoted and self.alignment.coverage(text, [p]) >= MIN_MENTIONED]
         return [*quoted, *kept], unnamed
 
     def _is_mostly(self, text: str, quotation: Quotation) -> bool:
@@ -183,7 +183,7 @@ class FactCheck:
         if named:
             aligned = self.alignment.align(text, frozenset(named), named=True)
             is_sure = not missing and bool(specifics(text))
-            if aligned.spans and aligned.coverage >= (SURE if is_sure else NAMED):
+            if aligned.spans and aligned.coverage >= (MIN_COVERAGE_WITH_NAMES if is_sure else NAMED):
                 return aligned
         aligned = self.alignment.align(text, within)
         return aligned if aligned.spans and aligned.coverage >= GROUNDED else None
@@ -220,9 +220,9 @@ class FactCheck:
         if self._quotes_user(text, positions):
             return "user"
         by_user = self.alignment.coverage(text, positions, ["user"])
-        if by_user >= SAID_BY:
+        if by_user >= MIN_SPOKEN:
             return "user"
-        if by_user >= STEERED or self.alignment.coverage(text, positions, ["user", "assistant"]) >= SAID_BY:
+        if by_user >= MIN_MENTIONED or self.alignment.coverage(text, positions, ["user", "assistant"]) >= MIN_SPOKEN:
             return "assistant"
         return self.alignment.speaker(aligned.spans[0], aligned.positions[0])
 
@@ -233,7 +233,7 @@ class FactCheck:
             self.alignment.speaker(q.span, q.position) == "user" and _is_distinctive(text, q)
             for found in _QUOTATION.finditer(text)
             for q in self.quotations.of(text, *found.span("words"), users)
-            if q.within == _words_in(text, found)
+            if stems(text[q.within]) == stems(found["words"])
         )
 
     def _cap_priority(self, fact: Fact, aligned: Aligned, missing: list[str]) -> Fact:
@@ -256,20 +256,9 @@ class FactCheck:
         )
 
 
-def _words_in(text: str, quotation: re.Match[str]) -> slice:
-    """The slice from the first to the last word of the quotation."""
-    places = list(words(quotation["words"]))
-    first = quotation.start("words")
-    return slice(first + places[0].start, first + places[-1].end) if places else slice(0, 0)
-
-
 def _is_distinctive(text: str, quotation: Quotation) -> bool:
     """Whether the quotation is more than a common phrase, like "yes, please do that now"."""
-    return len(stems(text[quotation.within])) >= MIN_QUOTED
-
-
-def _contains(one: slice, other: slice) -> bool:
-    return bool(one.start <= other.start and other.stop <= one.stop)
+    return len(stems(text[quotation.within])) >= MIN_QUOTED_WORDS
 
 
 def _with_quotations(aligned: Aligned, quoted: Sequence[Quotation]) -> Aligned:

@@ -35,6 +35,10 @@ class Quotation(NamedTuple):
     span: EvidenceSpan
     within: slice
 
+    def is_within(self, other: Quotation) -> bool:
+        """Whether the other quotation has the same words of the fact."""
+        return bool(other.within.start <= self.within.start and self.within.stop <= other.within.stop)
+
 
 class Quotations:
     """An index of the words of a window's messages, for finding quotations in a fact."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from memory_pipeline.llm.answers.cleaning import without_markup
-from memory_pipeline.observations.model.alignment import OF_THE_WRITER, Rarity, stems
+from memory_pipeline.observations.model.alignment import SPEAKER_NAMES, Rarity, stems
 from memory_pipeline.reflections.model.answer import KnownToMemory, ParsedLine
 from memory_pipeline.reflections.types import Observation, ReflectionLine, best_priority, best_trust, section_of
 from memory_pipeline.scope import may_end
@@ -17,11 +17,11 @@ from memory_pipeline.text.sentences import clip, sentences
 from memory_pipeline.text.specifics import Words, missing_specifics
 
 MAX_SENTENCES, MAX_SUMMARY = 2, 400
-CARRIED = 0.4
+MIN_SUPPORT = 0.4
 """Minimum share of a model's line, weighted by rarity, in the words of its observations; the rest is wording. Of facts
 that two careful readers wrote about the same session in their own words, 97 % pass compared with the other's, and less
 than 1 % compared with another fact."""
-SAYING = 0.15
+MIN_SOURCE_SHARE = 0.15
 """Minimum share of a model's line in one observation that counts as its source."""
 
 
@@ -46,7 +46,7 @@ class Checker:
         ):
             return None
         shares = {i: self._share(parsed.text, [i]) for i in named}
-        saying = [i for i in named if shares[i] >= SAYING]
+        saying = [i for i in named if shares[i] >= MIN_SOURCE_SHARE]
         leading = [i for i in saying if self.observed[i].may_lead]
         if not leading:
             return None
@@ -85,7 +85,7 @@ class Checker:
         return [self._memory[i] for i in ids if i in self._memory]
 
     def _share_a_word(self, one: str, other: str) -> bool:
-        return not (stems(one) - OF_THE_WRITER).isdisjoint(stems(other))
+        return not (stems(one) - SPEAKER_NAMES).isdisjoint(stems(other))
 
     def summary(self, text: str | None) -> str | None:
         """The first sentences of a summary, without those with an unsupported name, number or time."""
@@ -103,7 +103,7 @@ class Checker:
         texts = [self.observed[i].said for i in positions]
         if not clock_times(text) <= set().union(*map(clock_times, texts)):
             return False
-        return not missing_specifics(text, Words(texts)) and self._share(text, positions) >= CARRIED
+        return not missing_specifics(text, Words(texts)) and self._share(text, positions) >= MIN_SUPPORT
 
     def _share(self, text: str, positions: Sequence[int]) -> float:
         """Share of the text's words, weighted by rarity, in these observations."""

@@ -67,7 +67,7 @@ PROMPTS = (
 )
 SMALL_PROMPTS = ("reflector_small", *PROMPTS[1:5])
 """Prompts for a model with a small context: short instructions, without those of the observer."""
-LONG_AGO = "All of this is more than three days old. "
+POOL_INTRODUCTION = "All of this is more than three days old. "
 GOOD, POOR, TOO_LONG, UNUSABLE = 3, 2, 1, 0
 """The quality of an answer: within the band, truncated or mostly unsupported, too long, or unusable."""
 
@@ -136,7 +136,7 @@ class LanguageModelReflector:
     def pool(self, day: date, lines: Sequence[Observation], vectors: Mapping[str, Sequence[float]]) -> Reflection:
         """Like `reflect`. The request does not depend on the day, so that it is answered from the cache later."""
         parts = batches(lines, self.batch_tokens, None)
-        return self._condensed(day, parts, LONG_AGO, ContextFiles())
+        return self._condensed(day, parts, POOL_INTRODUCTION, ContextFiles())
 
     def requests(self, day: date, observations: Sequence[Observation]) -> list[tuple[Request, Batch]]:
         """The first request of each batch; for estimates."""
@@ -147,7 +147,7 @@ class LanguageModelReflector:
         return self._request(Batch((), "", ""), _today(day), self.context_files, "", 0)
 
     def pool_requests(self, lines: Sequence[Observation]) -> list[tuple[Request, Batch]]:
-        return self._first_requests(batches(lines, self.batch_tokens, None), LONG_AGO, ContextFiles())
+        return self._first_requests(batches(lines, self.batch_tokens, None), POOL_INTRODUCTION, ContextFiles())
 
     def _first_requests(self, parts: Sequence[Batch], where: str, files: ContextFiles) -> list[tuple[Request, Batch]]:
         return [(self._request(batch, where, files, "", 0), batch) for batch in _usable_parts(parts)]

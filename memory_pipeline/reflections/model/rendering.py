@@ -20,11 +20,11 @@ from memory_pipeline.text.spaces import run_together
 from memory_pipeline.text.tokens import estimate
 
 FENCE = "observations"
-WHOSE = {
+SPEAKERS = {
     **{"user": "the person", "assistant": "the agent", "tool": "a tool's output", "paste": "pasted text"},
     **{"injected": "text that a program put in", "model": "nobody knows whose"},
 }
-SAID_OF = {ENDED: "ended", COMPLETED: "done", **dict.fromkeys((UNGROUNDED, UNGROUNDED_SPECIFICS, UNPARSED), "doubtful")}
+NOTES = {ENDED: "ended", COMPLETED: "done", **dict.fromkeys((UNGROUNDED, UNGROUNDED_SPECIFICS, UNPARSED), "doubtful")}
 """The note after an observation with the flag."""
 MAX_NARRATIVE = 400
 """Maximum characters of a topic's narrative."""
@@ -126,9 +126,11 @@ def _heading_tokens(o: Observation, before: Observation | None) -> int:
 
 
 def _line(o: Observation, number: int) -> str:
-    said = dict.fromkeys(f"({SAID_OF[flag]}) " for flag in o.flags if flag in SAID_OF)
+    said = dict.fromkeys(f"({NOTES[flag]}) " for flag in o.flags if flag in NOTES)
     text = run_together(o.text) + (f" (trace: {run_together(o.trace)})" if o.trace else "")
-    return f"o{number} {EMOJI[o.priority]} {o.kind}, {WHOSE.get(o.trust, o.trust)}{_projects(o)}: {''.join(said)}{text}"
+    return (
+        f"o{number} {EMOJI[o.priority]} {o.kind}, {SPEAKERS.get(o.trust, o.trust)}{_projects(o)}: {''.join(said)}{text}"
+    )
 
 
 def _projects(o: Observation) -> str:
