@@ -181,20 +181,6 @@ def test_a_long_window_is_asked_in_parts_that_know_of_each_other(work: Make) -> 
     assert segments["last_message_id"].to_list() == [f"s1-05-09:00-{n}" for n in (2, 5, 8, 11)]
 
 
-def test_a_session_that_goes_on_pays_for_its_new_tail_only(work: Make) -> None:
-    with openai_server(part_answer) as server:
-        w = work(server.url, LONG, chunk_tokens=600)
-        w.run()
-        more = (*LONG, *(turn.replace("carrier", "sender") for turn in LONG[:4]))
-        empty = w.lake.read("messages", [])[:0]
-        w.lake.replace("messages", empty, [DAY])
-        w.lake.replace("windows", w.lake.read("windows", [])[:0], [DAY])
-        say(w.lake, "s1", *more)
-        w.run()
-        assert len(server.requests) == 4 + 2
-    assert len(w.texts()) == 6
-
-
 def test_what_was_kept_already_is_not_kept_twice_and_what_is_used_is_named(work: Make) -> None:
     def same(asked: Asked) -> str:
         return answer(
