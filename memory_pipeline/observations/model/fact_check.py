@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from zoneinfo import ZoneInfo
 
 from memory_pipeline.llm.answers.cleaning import without_markup
@@ -53,34 +53,17 @@ _TIMES_IN_WORDS = [
 """A time range or a time, with the words and brackets that belong to it."""
 
 
-@dataclass(frozen=True)
 class FactCheck:
     """The data of a window against which a model's facts are checked."""
 
-    messages: Sequence[WindowMessage]
-    window: Conversation
-    alignment: Alignment
-    quotations: Quotations
-    said: Words
-    texts: Sequence[str]
-    times: frozenset[str]
-    """Clock times that were printed or said."""
-    zone: ZoneInfo
-
-    @classmethod
-    def from_messages(cls, messages: Sequence[WindowMessage], zone: ZoneInfo) -> FactCheck:
-        texts = [m.text for m in messages]
-        names = [m.tool_name or "" for m in messages]
-        return cls(
-            messages,
-            Conversation.from_messages(messages),
-            Alignment(messages),
-            Quotations(messages),
-            Words([*texts, *names]),
-            texts,
-            WindowTimes.from_messages(((m.said_at, m.untimed, m.text) for m in messages), zone).spoken,
-            zone,
-        )
+    def __init__(self, messages: Sequence[WindowMessage], zone: ZoneInfo) -> None:
+        self.messages, self.zone = messages, zone
+        self.texts = [m.text for m in messages]
+        self.window = Conversation.from_messages(messages)
+        self.alignment = Alignment(messages)
+        self.quotations = Quotations(messages)
+        self.said = Words([*self.texts, *(m.tool_name or "" for m in messages)])
+        self.times = WindowTimes.from_messages(((m.said_at, m.untimed, m.text) for m in messages), zone).spoken
 
     def check(self, parsed: ParsedFact, within: range) -> Fact:
         """The verified fact, ready to be stored. `within` are the positions of the messages that the model was
@@ -89,11 +72,11 @@ class FactCheck:
         text, is_removed = self.without_invented_times(self.without_markup(parsed.text))
         missing = missing_specifics(text, self.said)
         marked = [found.span("words") for found in _QUOTATION.finditer(text)]
-        named, quoted = self._quoted_positions(text, named, within, marked, _is_distinctive)
-        aligned = self._find_evidence(text, named, within, missing)
-        if aligned is None:  # it may quote without quotation marks
-            named, quoted = self._quoted_positions(text, named, within, [(0, len(text))], self._is_mostly)
-            aligned = self._find_evidence(text, named, within, missing) if quoted else None
+        # it may also quote without quotation marks
+        for parts, is_enough in ((marked, _is_distinctive), ([(0, len(text))], self._is_mostly)):
+            named, quoted = self._quoted_positions(text, named, within, parts, is_enough)
+            if aligned := self._find_evidence(text, named, within, missing):
+                break
         flags = [COMPLETED] if parsed.is_done else []
         flags += [UNGROUNDED_SPECIFICS] if missing else []
         if is_removed or (parsed.clock and parsed.clock not in self.times):

@@ -104,7 +104,7 @@ class LanguageModelObserver:
         Raises the errors of `Client.complete`, except for a part that the model refuses: that one is empty and has the
         reason as its problem. Cached answers cost nothing.
         """
-        fact_check = FactCheck.from_messages(messages, self.zone)
+        fact_check = FactCheck(messages, self.zone)
         found: list[Segment] = []
         for chunk in self._parts(messages, context):
             facts = [*context.known]
