@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, time
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import polars as pl
@@ -34,8 +33,8 @@ class Rows:
 
     def located(self, cwd: str | None, project: str | None, owner: str | None) -> Rows:
         """The rows with the folder and project of their session, and with this owner unless they have one."""
-        place: dict[str, Any] = {"cwd": cwd, "project": project}
-        return Rows(self.segments, [o | place | {"owner": o["owner"] or owner} for o in self.observations])
+        rows = [o | {"cwd": cwd, "project": project, "owner": o["owner"] or owner} for o in self.observations]
+        return Rows(self.segments, rows)
 
     def frames(self) -> dict[str, pl.DataFrame]:
         return {

@@ -88,7 +88,7 @@ class ObservationsStage:
             return Built(total.frames(), notes=notes, warnings=tuple(warnings))
         # report why all requests stopped rather than why a single one failed
         ended = next((error for error in stopped if not isinstance(error, SetAsideError)), stopped[0])
-        left = f"{len(stopped)} of {len(outcomes)} windows are left: {ended}"
+        left = f"{len(stopped)} of {len(outcomes)} windows were not observed: {ended}"
         is_partial = isinstance(ended, SetAsideError) and len(stopped) < len(outcomes)
         is_expected = isinstance(ended, BudgetReachedError) or is_partial or self.settings.observer.fallback
         return Built(

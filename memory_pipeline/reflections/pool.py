@@ -63,7 +63,7 @@ def reflect_pool(workspace: Workspace, reflector: Reflector, encoder: Encoder, n
         with lock:
             return _reflect(workspace, reflector, encoder, now)
     except Timeout:
-        raise TryAgainLaterError("Another pool-wide reflection is under way; wait for it to end.") from None
+        raise TryAgainLaterError("Another pool-wide reflection is running; wait for it to end.") from None
 
 
 def _reflect(workspace: Workspace, reflector: Reflector, encoder: Encoder, now: datetime) -> Pooled:

@@ -81,8 +81,12 @@ def fetch(offer: Offer, *, with_progress: bool) -> Path:
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # it would log every attempt
     if not with_progress:
         disable_progress_bars()
-    patterns = {"allow_patterns": list(WANTED), "ignore_patterns": list(UNWANTED)}
-    return Path(_ask_hub(offer.name, lambda: snapshot_download(offer.name, **patterns)))
+    return Path(
+        _ask_hub(
+            offer.name,
+            lambda: snapshot_download(offer.name, allow_patterns=list(WANTED), ignore_patterns=list(UNWANTED)),
+        )
+    )
 
 
 def stored_models() -> list[Stored]:

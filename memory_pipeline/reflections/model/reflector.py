@@ -219,7 +219,7 @@ class LanguageModelReflector:
         if parsed.loops:
             return Attempt(lines, dropped, UNUSABLE, "it repeated itself")
         if is_too_little(tokens, batch.tokens):
-            why = "its observations supported no line" if dropped and not lines else "almost nothing was left"
+            why = "its observations supported no line" if dropped and not lines else "it kept almost nothing"
             has_lines = bool(parsed.lines or parsed.known)
             return Attempt(lines, dropped, UNUSABLE, why if has_lines else "no line named its observations")
         summary = checker.summary(parsed.summary)
@@ -246,7 +246,7 @@ def _trimmed(attempt: Attempt, batch: Batch) -> Attempt:
     spent = accumulate(estimate(line.text) for line in lines)
     kept = tuple(line for line, tokens in zip(lines, spent, strict=True) if tokens <= batch.most_tokens)
     if not kept:
-        raise UnusableAnswerError("what it wrote is longer than what it was shown")
+        raise UnusableAnswerError("its lines are longer than the observations")
     return replace(attempt, lines=kept, dropped=attempt.dropped + len(lines) - len(kept))
 
 
