@@ -187,14 +187,16 @@ def _count_facts(segments: Iterable[ParsedSegment]) -> int:
 
 def _deduplicated(segments: Iterable[ParsedSegment]) -> list[ParsedSegment]:
     """The segments with content, without repeated facts and with at most `MAX_FACTS` facts."""
-    facts: dict[str, ParsedFact] = {}
+    seen: set[str] = set()
     kept = []
     for segment in segments:
-        keys = {key: fact for fact in reversed(segment.facts) if (key := key_of(fact)) not in facts}
-        new = [fact for fact in segment.facts if keys.get(key_of(fact)) is fact][: MAX_FACTS - len(facts)]
-        facts |= {key_of(fact): fact for fact in new}
-        if new or segment.narrative:
-            kept.append(replace(segment, facts=tuple(new)))
+        facts = []
+        for fact in segment.facts:
+            if (key := key_of(fact)) not in seen and len(seen) < MAX_FACTS:
+                seen.add(key)
+                facts.append(fact)
+        if facts or segment.narrative:
+            kept.append(replace(segment, facts=tuple(facts)))
     return kept
 
 
