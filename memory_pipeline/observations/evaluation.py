@@ -193,19 +193,15 @@ def judge_specifics(workspace: Workspace, day: date) -> Verdict:
         elif UNGROUNDED_SPECIFICS in o["flags"]:
             flagged.append((o["observation_id"], missing))
     names = ", ".join(dict.fromkeys(name for _, missing in flagged for name in missing))
+    share = f"{len(flagged)} of {observations.height} have names or numbers that do not occur in the session"
     offenders = list(unflagged)
     if len(flagged) > MAX_UNGROUNDED * observations.height:
-        told = f"{len(flagged)} of {observations.height} have names or numbers that do not occur in the session"
-        offenders.append(f"{told}: {names}" if names else told)
+        offenders.append(f"{share}: {names}" if names else share)
         offenders += [f"{o} has {', '.join(missing) or 'names of a message that is gone'}" for o, missing in flagged]
     numbers: dict[str, float | int | str] = {"checked": observations.height, "flagged": len(flagged)}
     if names:
         numbers["nobody_said"] = names
-    judged = (
-        f"{observations.height} observations, {len(flagged)} of them flagged for names or numbers that do not "
-        f"occur in the session"
-    )
-    return Verdict(not offenders, numbers, offenders, judged)
+    return Verdict(not offenders, numbers, offenders, f"observations: {share}")
 
 
 @needs_messages

@@ -65,7 +65,7 @@ def estimate_pool(reflections: ReflectionsStage, today: date) -> Estimate:
     if not isinstance(reflector, LanguageModelReflector):
         return Estimate()
     rows = eligible_rows(lake, lake.read("pool_reflections"), today - timedelta(days=STAY_DAYS))
-    return _requests_estimate(reflector, reflector.pool_requests([observed_of(row, settings) for row in rows]))
+    return _requests_estimate(reflector, reflector.requests(None, [observed_of(row, settings) for row in rows]))
 
 
 def _known_estimate(stage: ReflectionsStage, reflector: LanguageModelReflector, day: date) -> Estimate:

@@ -72,7 +72,7 @@ def judge_silent_zero(workspace: Workspace, day: date) -> Verdict:
     offenders = [] if reflectors or not highs else [f"{highs} high observations led to no line"]
     stand_in = sum(name.startswith(EXTRACTIVE) for name in reflectors)
     if is_waiting(workspace.lake, day):
-        instead = f"Instead there are {len(reflectors)} lines, earlier ones or the extractive reflector's."
+        instead = f"{len(reflectors)} earlier or extractive lines are used instead."
         offenders.append(f"The lines of the model are missing. {why_waiting(workspace.lake, day)} {instead}")
     elif workspace.settings.reflector.model and stand_in:
         offenders.append(

@@ -38,6 +38,8 @@ class Batch:
     text: str
     fence: str
     """A delimiter that cannot occur inside `text`: it contains a hash of it."""
+    today: date | None
+    """The day that is reflected on; None for a pool, whose text does not depend on the day."""
 
     @property
     def tokens(self) -> int:
@@ -51,7 +53,7 @@ class Batch:
 
 def batches(observed: Sequence[Observation], cap: int, today: date | None) -> list[Batch]:
     """The observations in batches by day and of about equal size, each of at most `cap` estimated tokens, except a
-    single longer one.
+    single longer one. Batches in which no observation may give a line its words are left out.
 
     With `today` each day is shown with its age; without it, the same observations always give the same text.
     """
@@ -68,7 +70,7 @@ def batches(observed: Sequence[Observation], cap: int, today: date | None) -> li
             spent, cost = 0, line + _heading_tokens(o, None)
         found[-1].append(o)
         spent += cost
-    return [_batch(taken, today) for taken in found]
+    return [_batch(taken, today) for taken in found if any(o.may_lead for o in taken)]
 
 
 def shown_tokens(observed: Sequence[Observation]) -> int:
@@ -92,7 +94,7 @@ def _place(o: Observation) -> tuple[date, str]:
 
 def _batch(observed: Sequence[Observation], today: date | None) -> Batch:
     text = "\n".join(_rendered_lines(observed, today))
-    return Batch(tuple(observed), text, f"{FENCE}-{hashlib.sha256(text.encode()).hexdigest()[:16]}")
+    return Batch(tuple(observed), text, f"{FENCE}-{hashlib.sha256(text.encode()).hexdigest()[:16]}", today)
 
 
 def _rendered_lines(observed: Sequence[Observation], today: date | None) -> Iterator[str]:
