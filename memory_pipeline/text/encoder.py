@@ -106,10 +106,18 @@ def encoder_of(name: str) -> Encoder:
 def missing_model(name: str) -> str | None:
     """The reason why the model cannot be used and what to do, as far as can be known without loading it; None if it is
     present."""
-    try:
-        return None if name == BUNDLED_MODEL and bundled_folder(by_size=True) else _missing_reason(name)
-    except EncoderUnavailableError as error:
-        return str(error)
+    if name == BUNDLED_MODEL:
+        try:
+            bundled_folder(by_size=True)
+        except EncoderUnavailableError as error:
+            return str(error)
+        return None
+    _stay_on_this_machine()
+    folder = _folder_of(name)
+    if folder is None:
+        return _load_error(name, "it is not there")
+    has_weights = any(folder.rglob("*.safetensors")) or any(folder.rglob("*.bin"))
+    return None if has_weights else _load_error(name, "its weights are missing")
 
 
 def _stay_on_this_machine() -> None:
@@ -120,15 +128,6 @@ def _stay_on_this_machine() -> None:
         read.HF_HUB_OFFLINE = True  # type: ignore[attr-defined]  # a provider's client may import it before us
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # spinning threads starve a shared machine
-
-
-def _missing_reason(name: str) -> str | None:
-    _stay_on_this_machine()
-    folder = _folder_of(name)
-    if folder is None:
-        return _load_error(name, "it is not there")
-    has_weights = any(folder.rglob("*.safetensors")) or any(folder.rglob("*.bin"))
-    return None if has_weights else _load_error(name, "its weights are missing")
 
 
 def _folder_of(name: str) -> Path | None:
