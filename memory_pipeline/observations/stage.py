@@ -138,7 +138,8 @@ class ObservationsStage:
             )
         if known.rows.segments and not before.segments:
             return known.rows  # a compaction moved the boundaries of the window
-        if not self.settings.observer.fallback or not is_extractive(before):
+        has_model_rows = any(not segment["observer"].startswith(EXTRACTIVE) for segment in before.segments)
+        if not self.settings.observer.fallback or has_model_rows:
             return before
         fallback = ExtractiveObserver(self.settings.observation_budget)
         (fallback_outcome,) = observe_session([job], fallback)
@@ -163,11 +164,6 @@ def user_statements(messages: Sequence[WindowMessage]) -> list[Segment]:
         if facts:
             found.append(replace(segment, facts=facts))
     return found
-
-
-def is_extractive(rows: Rows) -> bool:
-    """Whether no row was made by a model; true if there are none."""
-    return all(row["observer"].startswith(EXTRACTIVE) for row in rows.segments)
 
 
 def observer_of(workspace: Workspace) -> Observer:

@@ -55,7 +55,9 @@ def estimate_reflections(
         elif is_current(reflections, lake, day):
             found[day] = Estimate()
         else:
-            found[day] = _known_estimate(reflections, reflector, day)
+            observed = observed_in(reflections.workspace, reflections.days_before(day))
+            has_new = any(o.day == day for o in observed)
+            found[day] = _requests_estimate(reflector, reflector.requests(day, observed) if has_new else ())
     return found
 
 
@@ -66,13 +68,6 @@ def estimate_pool(reflections: ReflectionsStage, today: date) -> Estimate:
         return Estimate()
     rows = eligible_rows(lake, lake.read("pool_reflections"), today - timedelta(days=STAY_DAYS))
     return _requests_estimate(reflector, reflector.requests(None, [observed_of(row, settings) for row in rows]))
-
-
-def _known_estimate(stage: ReflectionsStage, reflector: LanguageModelReflector, day: date) -> Estimate:
-    observed = observed_in(stage.workspace, stage.days_before(day))
-    if not any(o.day == day for o in observed):
-        return Estimate()
-    return _requests_estimate(reflector, reflector.requests(day, observed))
 
 
 def _expected_estimate(

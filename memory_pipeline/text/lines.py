@@ -120,10 +120,13 @@ def stands_alone(text: str) -> bool:
     said = _REACTION.sub("", text)
     if estimate(text) > MAX_STATEMENT or len(content_words(said)) < MIN_WORDS or _ABOVE.search(said):
         return False
+    if cues_of(text) is not english():
+        return True
     named = _HERE.sub("", said)
-    return cues_of(text) is not english() or not (
-        _POINTS_FIRST.match(named) or _NO_SUBJECT.match(named) or _is_pointing(named)
-    )
+    if _POINTS_FIRST.match(named) or _NO_SUBJECT.match(named):
+        return False
+    # a pronoun must refer to something that was named before it
+    return all(len(content_words(named[: found.start()])) >= ANTECEDENT for found in _REFERS.finditer(named))
 
 
 def tells_what(text: str) -> bool:
@@ -133,8 +136,3 @@ def tells_what(text: str) -> bool:
     return any(cue.search(text) for cue in told) or (
         cues is english() and bool(_DO.match(text) or cues.reason.search(text))
     )
-
-
-def _is_pointing(text: str) -> bool:
-    """Whether it refers to something that it has not named before."""
-    return any(len(content_words(text[: found.start()])) < ANTECEDENT for found in _REFERS.finditer(text))

@@ -69,7 +69,9 @@ class Checker:
             superseded=tuple(self._replaced_sources(replaced, sources)),
             tags=parsed.tags,
             contradicts=tuple(
-                m for m in self._existing_lines(parsed.contradicted) if self._share_a_word(m, parsed.text)
+                line
+                for line in self._existing_lines(parsed.contradicted)
+                if not (stems(line) - SPEAKER_NAMES).isdisjoint(stems(parsed.text))
             ),
         )
 
@@ -83,9 +85,6 @@ class Checker:
 
     def _existing_lines(self, ids: Sequence[str]) -> list[str]:
         return [self._memory[i] for i in ids if i in self._memory]
-
-    def _share_a_word(self, one: str, other: str) -> bool:
-        return not (stems(one) - SPEAKER_NAMES).isdisjoint(stems(other))
 
     def summary(self, text: str | None) -> str | None:
         """The first sentences of a summary, without those with an unsupported name, number or time."""

@@ -13,7 +13,7 @@ from itertools import groupby
 
 from memory_pipeline.observations.flags import COMPLETED, ENDED, UNGROUNDED, UNGROUNDED_SPECIFICS, UNPARSED
 from memory_pipeline.reflections.evaluation import most_tokens
-from memory_pipeline.reflections.types import Observation, Topic
+from memory_pipeline.reflections.types import Observation
 from memory_pipeline.text.priorities import EMOJI
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.spaces import run_together
@@ -114,12 +114,8 @@ def _heading(o: Observation, before: Observation | None) -> str:
         return ""
     if o.topic is None:
         return "### (no topic)" if before and before.day == o.day else ""
-    return f"### {_topic_text(o.topic)}"
-
-
-def _topic_text(topic: Topic) -> str:
-    title, narrative = run_together(topic.title), clip(run_together(topic.narrative), MAX_NARRATIVE)
-    return ": ".join(filter(None, (title, narrative)))
+    title, narrative = run_together(o.topic.title), clip(run_together(o.topic.narrative), MAX_NARRATIVE)
+    return f"### {': '.join(filter(None, (title, narrative)))}"
 
 
 def _heading_tokens(o: Observation, before: Observation | None) -> int:
@@ -128,16 +124,11 @@ def _heading_tokens(o: Observation, before: Observation | None) -> int:
 
 
 def _line(o: Observation, number: int) -> str:
-    said = dict.fromkeys(f"({NOTES[flag]}) " for flag in o.flags if flag in NOTES)
-    text = run_together(o.text) + (f" (trace: {run_together(o.trace)})" if o.trace else "")
-    return (
-        f"o{number} {EMOJI[o.priority]} {o.kind}, {SPEAKERS.get(o.trust, o.trust)}{_projects(o)}: {''.join(said)}{text}"
-    )
-
-
-def _projects(o: Observation) -> str:
-    """The projects of the observation."""
-    return f" in {', '.join(map(run_together, o.projects))}" if o.projects else ""
+    notes = "".join(dict.fromkeys(f"({NOTES[flag]}) " for flag in o.flags if flag in NOTES))
+    projects = f" in {', '.join(map(run_together, o.projects))}" if o.projects else ""
+    trace = f" (trace: {run_together(o.trace)})" if o.trace else ""
+    head = f"o{number} {EMOJI[o.priority]} {o.kind}, {SPEAKERS.get(o.trust, o.trust)}{projects}: "
+    return f"{head}{notes}{run_together(o.text)}{trace}"
 
 
 def _age_text(days: int) -> str:
