@@ -27,7 +27,7 @@ from typing import Any
 
 from benchmarks.common import SHARED, parser
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
-from memory_pipeline.observations.short_sessions import facts_in
+from memory_pipeline.observations.stage import user_statements
 from memory_pipeline.observations.types import Fact, WindowMessage
 from memory_pipeline.sessions.quoting import quoted_spans
 from memory_pipeline.text.explicit import statements
@@ -57,7 +57,7 @@ def window(turns: Sequence[tuple[str, str]]) -> list[WindowMessage]:
 
 def observed(turns: Sequence[tuple[str, str]], *, is_long: bool) -> list[Fact]:
     messages = window(turns)
-    segments = ExtractiveObserver().observe(messages) if is_long else facts_in(messages)
+    segments = ExtractiveObserver().observe(messages) if is_long else user_statements(messages)
     return [fact for segment in segments for fact in segment.facts]
 
 

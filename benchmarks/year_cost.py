@@ -28,7 +28,7 @@ from memory_pipeline.llm.ledger import cost_of
 from memory_pipeline.observations.estimate import Estimate, estimate_day
 from memory_pipeline.observations.model.observer import LanguageModelObserver
 from memory_pipeline.planning import Stages
-from memory_pipeline.reflections.estimate import ANSWERED, Past
+from memory_pipeline.reflections.estimate import ANSWERED, expected_tokens
 from memory_pipeline.reflections.model.reflector import LanguageModelReflector
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources
@@ -82,7 +82,7 @@ def measure(directories: list[Path], workspace: Path) -> tuple[Estimate, int, Es
         total += estimate_day(lake, day, observer)
     windows = lake.read("windows", columns=["session_id", "tokens_said", "observed"]).filter(pl.col("observed"))
     sessions = windows["session_id"].n_unique()
-    shown = Past(None).shown(windows["tokens_said"].to_list(), settings.observation_budget)
+    shown = expected_tokens(windows["tokens_said"], settings.observation_budget)
     week = 7 * SESSIONS_A_DAY * shown / sessions
     calls = max(1, math.ceil(week / reflector.batch_tokens))
     asked = calls * tokens_of(reflector.empty_request(days[-1])) + round(week)

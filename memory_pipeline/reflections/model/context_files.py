@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, groupby
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -89,14 +89,9 @@ class ContextFiles:
         nearest = sorted(self.lines, key=lambda line: -len(stems(line.text) & words))  # stable order
         shown_as = [f"{line.heading}\n{line.line_id} {line.text}" for line in nearest]
         kept = set(nearest[: _fitting(self.token_budget, shown_as)])
-        shown, heading = [], ""
-        for line in self.lines:
-            if line not in kept:
-                continue
-            if line.heading != heading:
-                heading = line.heading
-                shown.append(heading)
-            shown.append(f"{line.line_id} {line.text}")
+        shown: list[str] = []
+        for heading, lines in groupby((line for line in self.lines if line in kept), key=lambda line: line.heading):
+            shown += [*filter(None, [heading]), *(f"{line.line_id} {line.text}" for line in lines)]
         return shown, sum(line not in kept for line in self.lines)
 
     def _identity(self, path: Path) -> tuple[list[str], int]:
