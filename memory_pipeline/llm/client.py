@@ -15,11 +15,9 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_aft
 
 from memory_pipeline.llm.backends.opening import Backend, Reply, backend_of
 from memory_pipeline.llm.backends.provider import sees, takes_schema
-from memory_pipeline.llm.batch_file import open_batch_of
 from memory_pipeline.llm.cache import AnswerCache, answers_dir
 from memory_pipeline.llm.config import ModelConfig, fallback_model
 from memory_pipeline.llm.errors import (
-    InBatchError,
     ModelMisconfiguredError,
     ModelUnavailableError,
     RequestRefusedError,
@@ -111,7 +109,7 @@ class Client:
         """The answer to the form of the request that the model accepts: without its schema if that form is cached, or
         if the model refused one in this run."""
         plain = request.forms[-1]
-        if not self.cache.get(request.key) and (self._refuses_schema or self._is_answered_or_batched(plain)):
+        if not self.cache.get(request.key) and (self._refuses_schema or self.cache.get(plain.key)):
             return self._complete(plain, for_day)
         try:
             return self._complete(request, for_day)
@@ -122,10 +120,6 @@ class Client:
             self._refuses_schema = True  # only the schema was refused
             return answer
 
-    def _is_answered_or_batched(self, request: Request) -> bool:
-        """Whether the answer is cached, or the request is in a batch."""
-        return bool(self.cache.get(request.key) or open_batch_of(self._settings, request.key))
-
     def _complete(self, request: Request, for_day: date) -> Answer:
         with self._mutex:
             turn = self._turns[request.key]
@@ -134,11 +128,6 @@ class Client:
                 usage = Usage(known.input_tokens, known.output_tokens, 0.0)
                 self.ledger.note_cached(self._stage, self.model, for_day, request.key, usage)
                 return replace(known, key=request.key)
-            if batch := open_batch_of(self._settings, request.key):
-                raise InBatchError(
-                    f"The request is in the batch {batch.name}, sent {batch.sent_at:%Y-%m-%d %H:%M} UTC; "
-                    "`memory admin batch` collects its answers."
-                )
             try:
                 return replace(self._retrying()(self._ask, request, for_day, count()), key=request.key)
             except TransientError as error:

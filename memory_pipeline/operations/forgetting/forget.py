@@ -23,7 +23,6 @@ from memory_pipeline.lake.storage import SUFFIX
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.lake.versions import keep_version
-from memory_pipeline.llm.batch_file import read_batch_file
 from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.safe_write import LOCK_SECONDS, write_atomically
 from memory_pipeline.operations import earlier_events
@@ -59,11 +58,6 @@ def look(settings: Settings, named: str, *, by_hand: bool = False) -> tuple[Forg
     """The request, and everything to be removed, including matching lines of a user. Raises `CannotForgetError`."""
     request = request_for(settings, named, by_hand=by_hand)
     found = find_rows(Lake.from_settings(settings), request)
-    if read_batch_file(settings).open and request.windows:
-        raise CannotForgetError(
-            "A batch is pending at the provider, and its answers may contain the text. Collect them first (`memory "
-            "admin batch`), then run this again."
-        )
     return request, [*found, *_outside_tables(settings, request)]
 
 
