@@ -10,7 +10,6 @@ import os
 import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,7 @@ from memory_pipeline.operations.forgetting.databases import database_changes
 from memory_pipeline.operations.forgetting.files import file_changes
 from memory_pipeline.operations.forgetting.markdown import markdown_changes
 from memory_pipeline.operations.forgetting.request import CannotForgetError, ForgetRequest, request_for
-from memory_pipeline.operations.forgetting.rows import clean_tables, cleaned, find_rows, repeats
+from memory_pipeline.operations.forgetting.rows import clean_tables, find_rows
 from memory_pipeline.proposals.events import OpenLog
 from memory_pipeline.proposals.remembering import REMEMBERED_LOCK
 from memory_pipeline.proposals.review import reconcile
@@ -76,7 +75,7 @@ def forget(settings: Settings, request: ForgetRequest, now: datetime) -> None:
     reconcile(workspace, now)  # updates REVIEW.md and the files of connected agents
     _apply(file_changes(settings, request))
     _apply(database_changes(settings, request))
-    _clean_versions(settings, request)
+    _clean_versions(settings)
     _apply(markdown_changes(settings, request))  # again, for the backups of these writes
     if hasattr(os, "sync"):  # a power cut must not restore unsynced data once the request is deleted
         os.sync()
@@ -127,26 +126,18 @@ def _leave_hashes(workspace: Workspace, request: ForgetRequest, now: datetime) -
     lake.update("forgotten", lambda before: pl.concat([before, made]).unique(key, keep="first", maintain_order=True))
 
 
-def _clean_versions(settings: Settings, request: ForgetRequest) -> None:
-    """Remove versions of tables with a row to be removed; the current file gets a new version."""
+def _clean_versions(settings: Settings) -> None:
+    """Replace the versions of tables by one of the current file."""
     storage = storage_of(settings)
     if storage.is_far:
         storage.remove(storage.put_aside())
         shutil.rmtree(object_cache(settings), ignore_errors=True)
     earlier_events.remove_backups(storage)
-    for table, about in TABLES.items():
-        for version in storage.backups.files(table, suffix=f"{SUFFIX}.") if table != "forgotten" else ():
-            try:
-                frame = pl.read_parquet(BytesIO(storage.backups.read(version)))
-            except (pl.exceptions.PolarsError, OSError):
-                storage.backups.remove([version.key])
-                continue
-            absent = [(name, kind) for name, kind in about.columns.items() if name not in frame.columns]
-            frame = frame.with_columns(pl.lit(None, dtype=kind).alias(name) for name, kind in absent)
-            if repeats(table, frame, request) or not cleaned(table, frame, request).equals(frame):
-                storage.backups.remove([version.key])
-                if now := storage.state(version.key.partition(f"{SUFFIX}.")[0] + SUFFIX):
-                    keep_version(storage, now.key, storage.read(now))
+    versions = [old.key for table in TABLES for old in storage.backups.files(table, suffix=f"{SUFFIX}.")]
+    storage.backups.remove(versions)
+    for key in sorted({key.partition(f"{SUFFIX}.")[0] + SUFFIX for key in versions}):
+        if now := storage.state(key):
+            keep_version(storage, key, storage.read(now))
 
 
 def _journal(settings: Settings) -> Path:
