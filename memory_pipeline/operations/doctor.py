@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -43,7 +42,7 @@ from memory_pipeline.sessions.discovery import default_roots, find_sources, root
 from memory_pipeline.sessions.expiring import expiring
 from memory_pipeline.sessions.not_read import IS_NOT_READ
 from memory_pipeline.settings import SettingError, Settings
-from memory_pipeline.settings.marks import open_to_others, stored_zone
+from memory_pipeline.settings.marks import make_private, open_to_others, stored_zone
 from memory_pipeline.workspace.free_space import MIN_FREE_BYTES
 from memory_pipeline.workspace.workspace import Workspace
 
@@ -140,17 +139,12 @@ def _places(settings: Settings) -> Iterator[Finding]:
     yield _ok("settings", f"{own}" if own.exists() else "all have their defaults")
     if seen := list(open_to_others(workspace)):
         said = f"other users of this machine can read {seen[0]}" + (f" and {len(seen) - 1} more" if seen[1:] else "")
-        yield _warning("permissions", said, f"chmod -R go-rwx {_quoted(workspace)}", partial(_make_private, seen))
+        yield _warning("permissions", said, f"chmod -R go-rwx {_quoted(workspace)}", partial(make_private, seen))
     else:
         yield _ok("permissions", "only the owner can read the workspace and its files")
     with suppress(DamagedTableError):  # it is among the tables
         if loss := memory_loss(Lake.from_settings(settings), settings.memory_file):
             yield _problem("MEMORY.md", loss, "restore it as described")
-
-
-def _make_private(paths: Sequence[Path]) -> None:
-    for path in paths:
-        path.chmod(stat.S_IMODE(path.stat().st_mode) & 0o700)
 
 
 def _space(settings: Settings) -> Iterator[Finding]:
