@@ -22,8 +22,9 @@ from memory_pipeline.settings.groups import (
     QdrantSettings,
     RetentionSettings,
     TodoistSettings,
+    is_list_of_paths,
+    normalize,
 )
-from memory_pipeline.settings.paths import is_list_of_paths, normalize
 from memory_pipeline.settings.sources import (
     ADVANCED,
     FILE_NAME,

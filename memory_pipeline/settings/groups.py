@@ -9,11 +9,28 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from memory_pipeline.settings.model_names import model_name
-from memory_pipeline.settings.paths import expand_user, is_list_of_paths
 from memory_pipeline.settings.sources import ADVANCED, FRONT, Variable
 
 MIN_KEEP_DAYS = 91
 """Minimum retention of rows in days, as reflections and friction look back up to 90 days."""
+
+
+def expand_user(path: Path) -> Path:
+    """The path with `~` expanded. Raises `ValueError` if there is no such user."""
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        raise ValueError("expected a directory; there is no such user") from None
+
+
+def normalize(path: Path) -> Path:
+    """The absolute path without `..`, so that a directory has one spelling; links are not followed."""
+    return Path(os.path.abspath(expand_user(path)))  # noqa: PTH100 - resolve() would follow links
+
+
+def is_list_of_paths(parts: Any) -> bool:
+    """Whether the value is a list or tuple of strings and paths."""
+    return isinstance(parts, list | tuple) and all(isinstance(part, str | Path) for part in parts)
 
 
 class _Group(BaseModel):
