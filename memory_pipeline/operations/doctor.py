@@ -217,13 +217,23 @@ def _locks(settings: Settings) -> Iterator[Finding]:
             with FileLock(path, timeout=0):
                 pass
         except Timeout:
-            held.append(path.name)
+            held.append(f"{path.name} by {_holder(path)}")
         except LocksUnsupportedError as error:
             yield _problem("locks", f"{error}", "as described")
             return
         except OSError as error:
             yield _problem("locks", f"{path} cannot be used: {error}", f"ls -l {_quoted(path)}")
-    yield _ok("locks", f"in use by other processes: {', '.join(held)}" if held else "none is held")
+    yield _ok("locks", f"in use: {', '.join(held)}" if held else "none is held")
+
+
+def _holder(path: Path) -> str:
+    """The process that holds a lock, with its id if the system reports it."""
+    with suppress(OSError):
+        inode = f":{path.stat().st_ino}"
+        for line in map(str.split, Path("/proc/locks").read_text("ascii").splitlines()):
+            if line[5].endswith(inode):
+                return f"process {line[4]}"
+    return "another process"
 
 
 def _stray_files(settings: Settings) -> Iterator[Finding]:

@@ -73,7 +73,9 @@ def test_a_lock_in_use_is_named(settings: Settings) -> None:
     with FileLock(settings.backups / "proposals.lock"):
         (found,) = of(settings, "locks")
     assert found.level == OK
-    assert "proposals.lock" in found.said
+    assert "proposals.lock by " in found.said
+    if Path("/proc/locks").exists():
+        assert f"process {os.getpid()}" in found.said
 
 
 def test_a_table_that_cannot_be_made_again_is_a_problem(settings: Settings) -> None:
