@@ -2,7 +2,7 @@
 supports.
 
 Every call has its own event loop, HTTP client and connections, closed before it returns: calls come from worker
-threads, and a client must not outlive its loop. This module also knows which models see images (`sees_images`).
+threads, and a client must not outlive its loop. This module also knows which models accept images (`sees`).
 """
 
 from __future__ import annotations
