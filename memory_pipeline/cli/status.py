@@ -26,7 +26,6 @@ from memory_pipeline.embeddings.health import (
     vector_problems_if_changed,
 )
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.llm.batch_file import read_batch_file
 from memory_pipeline.llm.quality import NO_MODEL, NO_MODEL_FOR_FRICTION
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.observations.silence import silences
@@ -85,7 +84,6 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
             if not (stages.is_sent(day) if is_elsewhere else stages.is_current(day, without_vectors=bool(problems)))
         ],
         "days_by_words": [f"{day}" for day in days_by_words(Workspace(settings, lake), days)],
-        "batch": _batch(settings),
         "lexical_only": bool(lexical_only(settings)),
         "deleted_soon": None,
         "problems": [*problems, *filter(None, [memory_loss(lake, settings.memory_file)])],
@@ -208,14 +206,6 @@ def _long_ago(now: date) -> date:
     return now - timedelta(days=UNUSED_DAYS)
 
 
-def _batch(settings: Settings) -> dict[str, Any] | None:
-    """The pending batch at the model's provider."""
-    batch = read_batch_file(settings).open
-    if not batch:
-        return None
-    return {"name": batch.name, "model": batch.model, "requests": len(batch.requests), "sent_at": f"{batch.sent_at}"}
-
-
 def _agents(settings: Settings) -> dict[str, str]:
     """How each agent is shown the memory."""
     try:
@@ -295,10 +285,6 @@ def _print(data: dict[str, Any]) -> None:
     _print_automation(data)
     if left := data["windows_to_observe"]:
         say_pair("windows to observe", f"{left}; `memory run --all`")
-    if batch := data["batch"]:
-        say_pair(
-            "pending batch", f"{batch['requests']} requests, {batch['name']}; `memory admin batch` collects the answers"
-        )
     if unusable := data["segments_of_unusable_answers"]:
         say_pair("unusable answers", f"{unusable} segments with `parsed = false`; `memory sql` shows their `problem`")
     if waiting := data["reflections_waiting"]:

@@ -102,7 +102,7 @@ def _window_estimate(
         if number < answered:
             found += Estimate(calls=1, answered=1)
             continue
-        cost, most = cost_of(config, asked, reported), client.worst_case(request)[1]
+        cost, most = cost_of(config, asked, reported), client.worst_case(request).cost_usd
         found += Estimate(0, 1, 0, asked, reported, cost, most)
     return found
 

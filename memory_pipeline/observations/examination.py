@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from memory_pipeline.lake.store import fingerprint_of
-from memory_pipeline.llm.answers.degenerate import before_repetition, without_loops
+from memory_pipeline.llm.answers.degenerate import before_repetition
 from memory_pipeline.llm.answers.placeholders import copied
 from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.observations.flags import UNGROUNDED, UNPARSED
@@ -100,7 +100,7 @@ def fails_alone(answer: str) -> bool:
 
 
 def _repeats(answer: str) -> bool:
-    return without_loops(answer)[1] or before_repetition(answer)[1]
+    return before_repetition(answer)[1]
 
 
 def _reason(own: Score, without: Score, answers: Sequence[str]) -> str:

@@ -183,13 +183,19 @@ def observer_asking(config: ModelConfig, workspace: Workspace) -> LanguageModelO
     """The observer that asks this model, regardless of its examination."""
     # imported here, because every command that plans would load them, usually without a model
     from memory_pipeline.llm.client import IMAGE_TOKENS, client_of
-    from memory_pipeline.observations.model.observer import MAX_IMAGES, PROMPTS, SMALL_PROMPTS, LanguageModelObserver
+    from memory_pipeline.observations.model.observer import (
+        MAX_IMAGES,
+        PRIOR_TOKENS,
+        PROMPTS,
+        SMALL_PROMPTS,
+        LanguageModelObserver,
+    )
 
     answer = config.max_output_tokens
     is_small = workspace.settings.effective_context <= SMALL_CONTEXT
     prompts = SMALL_PROMPTS if is_small else PROMPTS
     shown = messages_budget(workspace.settings, answer, prompts)
-    prior = min(workspace.settings.prior_tokens, observations_budget(workspace.settings, answer, prompts))
+    prior = min(PRIOR_TOKENS, observations_budget(workspace.settings, answer, prompts))
     return LanguageModelObserver(
         client_of(
             config, workspace.settings.observer, workspace, redactor_of(workspace.settings).redact, "observations"

@@ -21,7 +21,6 @@ from memory_pipeline.llm.answers.degenerate import (
     is_nothing,
     is_refusal,
     shortened,
-    without_loops,
     without_tags,
 )
 from memory_pipeline.llm.answers.lines import tidy
@@ -76,12 +75,11 @@ def parse_answer(text: str) -> ParsedAnswer:
     problems = [problem] if problem else []
     if not words.strip():
         return _with_problems(ParsedAnswer(form="empty"), ["the answer is empty", *problems])
-    words, has_loops = without_loops(words)
-    words, repeats = before_repetition(words)
-    if has_loops or repeats:
-        words += "\n"  # the line in which the loop was cut off is complete
+    words, has_loops = before_repetition(words)
+    if has_loops:
+        words += "\n"  # the line before the repetition is complete
     answer = _from_json(words, problems) or _from_tags(words, problems)
-    if has_loops or repeats:
+    if has_loops:
         return _with_problems(replace(answer, form="degenerate"), ["the answer repeats itself"])
     return answer
 

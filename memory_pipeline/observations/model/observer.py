@@ -48,6 +48,8 @@ MESSAGES_BEFORE = 4
 """Earlier messages that are shown again before the new ones of a window, as context."""
 MAX_BEFORE = 1_500
 """Characters shown of each earlier message, taken from its end, where the question is."""
+PRIOR_TOKENS = 4_000
+"""Maximum tokens of earlier observations in a request."""
 MAX_IMAGES = 8
 """Maximum number of images sent with a part, the first ones: each costs as much as a page of text."""
 MAX_IMAGE_BYTES = 4_000_000
@@ -69,7 +71,7 @@ class LanguageModelObserver:
     zone: ZoneInfo
     budget: float = 0.10
     chunk_tokens: int = 35_000
-    prior_tokens: int = 4_000
+    prior_tokens: int = PRIOR_TOKENS
     at_once: int = 4
     max_images: int = MAX_IMAGES
     is_small: bool = False

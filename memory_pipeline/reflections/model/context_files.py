@@ -20,6 +20,8 @@ from memory_pipeline.settings import IDENTITY_FILES, Settings
 from memory_pipeline.text.tokens import estimate
 
 PROMPT = "reflector_context"
+MAX_TOKENS = 4_000
+"""Maximum tokens of a file that are shown."""
 MAX_BYTES = 4_000_000
 """Maximum bytes of a file that are read."""
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.S)
@@ -50,7 +52,7 @@ class ContextFiles:
     def from_settings(cls, settings: Settings, redact: Callable[[str], str]) -> Self:
         directory = settings.identity.directory
         identity = tuple(directory / name for name in IDENTITY_FILES) if directory else ()
-        return cls(settings.memory_file, identity, settings.context_file_tokens, redact)
+        return cls(settings.memory_file, identity, MAX_TOKENS, redact)
 
     def within(self, tokens: int) -> Self:
         """The same files with a total limit of this number of tokens."""
