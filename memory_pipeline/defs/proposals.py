@@ -18,9 +18,8 @@ from memory_pipeline.embeddings.index_pool import indexes_kept_open
 from memory_pipeline.markdown.escaping import escaped
 from memory_pipeline.operations.identity import NOT_SET, look_at_identity
 from memory_pipeline.proposals.attention import judge_attention
-from memory_pipeline.proposals.auto_fix import HOW_TO_UNDO
-from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK, in_shadow, report
-from memory_pipeline.proposals.events import ProposalLog, is_fix
+from memory_pipeline.proposals.automatic import HOW_TO_UNDO, report
+from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.integrity import ProposalIntegrity
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.review import Reconciled, reconcile
@@ -90,8 +89,6 @@ def memory_file_asset(placement: Placement = OURS) -> dg.AssetsDefinition:
         _report(context, reconciled)
         log, path = ProposalLog(opened.lake), opened.settings.memory_file
         lines = lines_of(path.read_bytes()) if path.exists() else []
-        for why in in_shadow(opened, log):
-            context.log.warning(f"MEMORY_AUTO_PROMOTE=on: {why}.")
         shadow = "\n".join(f"* {sentence}" for sentence in report(opened, log))
         return dg.MaterializeResult(
             metadata={
@@ -151,7 +148,7 @@ def _report(context: dg.AssetExecutionContext, reconciled: Reconciled) -> None:
             f"The marks in REVIEW.md for {', '.join(reconciled.ignored)} are unclear; nothing was decided."
         )
     for proposal_id, state in reconciled.already.items():
-        context.log.info(f"{proposal_id} is already {state}, so its line in an older copy of REVIEW.md was not read.")
+        context.log.warning(f"{proposal_id} is already {state}, so its mark in a copy of REVIEW.md was not read.")
     for proposal_id, reason in reconciled.invalid.items():
         context.log.warning(f"{proposal_id} was approved and is not in MEMORY.md: {reason}.")
     for how in reconciled.to_make.values():
@@ -159,15 +156,7 @@ def _report(context: dg.AssetExecutionContext, reconciled: Reconciled) -> None:
     for proposal_id, reason in reconciled.withdrawn.items():
         context.log.info(f"{proposal_id} was withdrawn: {reason}.")
     for proposal_id in reconciled.automatic:
-        context.log.info(f"{proposal_id} is {HOW_TO_UNDO if is_fix(proposal_id) else HOW_TO_TAKE_BACK}.")
-    for proposal_id in reconciled.too_late:
-        how = HOW_TO_UNDO if is_fix(proposal_id) else HOW_TO_TAKE_BACK
-        context.log.warning(f"The decision on {proposal_id} came too late: it is {how}.")
-    for proposal_id, state in reconciled.late.items():
-        context.log.warning(
-            f"{proposal_id} is already {state}, so its line in REVIEW.md was not read; to keep it, write it into "
-            f"MEMORY.md yourself."
-        )
+        context.log.info(f"{proposal_id} is {HOW_TO_UNDO}.")
 
 
 ONE_END, ATTENTION, IDENTITY = "one_decision_each", "review_backlog", "identity_files"

@@ -17,7 +17,6 @@ from memory_pipeline.lake.storage import SUFFIX, File, Storage
 from memory_pipeline.lake.store import DamagedTableError
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.lake.versions import keep_version, lost, put_back
-from memory_pipeline.proposals.withdrawing import WHY_AGAIN
 
 MOMENTS = {
     "decisions": ("decided", "decided_at"),
@@ -110,7 +109,7 @@ def _reasons(table: str, rows: pl.DataFrame) -> Iterator[str]:
                 f"(at least {row['lower_bound']:.2f})"
             )
         elif (count := row.get("days_shown")) is None:
-            yield WHY_AGAIN
+            yield "the fix that replaced it was withdrawn"
         else:
             yield shown_on(count)
 

@@ -32,11 +32,13 @@ WITHDRAWN = "withdrawn"
 DECISIONS = (APPROVED, REJECTED, EXPIRED, INVALID, SUPERSEDED, WITHDRAWN)
 """The possible outcomes of a proposal, which has exactly one unless it is pending."""
 REVIEW_SURFACE, COMMAND_SURFACE, PAGE_SURFACE, TODOIST_SURFACE = "REVIEW.md", "command", "page", "todoist"
+USER_SURFACES = (REVIEW_SURFACE, COMMAND_SURFACE, PAGE_SURFACE, TODOIST_SURFACE)
+"""The surfaces on which a user decides."""
 AUTO_SURFACE = "auto"
-"""The surface of automatic decisions; see `auto_promotion`."""
+"""The surface of decisions in `automatic`."""
 EXPIRY_SURFACE, SUPERSESSION_SURFACE, FRICTION_SURFACE = "expiry", "supersession", "friction"
 DECIDED, SHOWN, DISPLACED, SHOWN_DAY, REOFFERED = "decided", "shown", "displaced", "shown_day", "reoffered"
-PROMOTED, APPLIED, WOULD_PROMOTE, WOULD_APPLY = "promoted", "applied", "would_promote", "would_apply"
+PROMOTED, APPLIED, WOULD_PROMOTE = "promoted", "applied", "would_promote"
 KEYS = {
     DECIDED: ["proposal_id", "again"],
     SHOWN: ["proposal_id", "surface", "external_id", "happened_at"],
@@ -46,12 +48,12 @@ KEYS = {
     PROMOTED: ["proposal_id"],
     APPLIED: ["proposal_id"],
     WOULD_PROMOTE: ["proposal_id"],
-    WOULD_APPLY: ["proposal_id"],
 }
 """Kinds of events, each with the columns that identify an event; only the first one with the same values counts."""
 FIRST_REMEMBERED = 10_001
 """Number of a day's first proposal from `memory remember`. Proposals of the stage have lower numbers: a run continues
 from the highest number that it read when it began, and must not use one that was assigned meanwhile."""
+MEMORY_FILE = "MEMORY.md"
 _ID = re.compile(r"p-(\d{8})-(\d+)")
 _FIX_ID = re.compile(r"f-\d{8}-\d{3,}")
 _BEFORE_ALL = datetime(1970, 1, 1, tzinfo=UTC)
@@ -113,6 +115,12 @@ class ProposalLog:
         if self._fixes is None:
             self._fixes = {row["proposal_id"]: row for row in typed_rows(self.table("friction_fixes"), FixRow)}
         return self._fixes
+
+    @property
+    def memory_lines(self) -> list[ProposalState]:
+        """The proposals whose approval adds a line to MEMORY.md."""
+        fixes, rows = self.fixes, typed_rows(self.frame, ProposalState)
+        return [row for row in rows if (p := row["proposal_id"]) not in fixes or adds_to_memory(fixes[p])]
 
     @property
     def decisions(self) -> pl.DataFrame:
@@ -221,6 +229,11 @@ def last_numbers(log: ProposalLog, others: Iterable[str] = ()) -> dict[date, int
 def is_fix(proposal_id: str) -> bool:
     """Whether the id is that of a friction fix."""
     return _FIX_ID.fullmatch(proposal_id) is not None
+
+
+def adds_to_memory(fix: FixRow | NewFix) -> bool:
+    """Whether approval adds a line to MEMORY.md, like that of a proposal."""
+    return bool(fix["adds"]) and fix["place"] == MEMORY_FILE
 
 
 def sort_key(row: ProposalState) -> tuple[bool, float, int, float, str]:

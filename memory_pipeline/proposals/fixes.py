@@ -2,7 +2,7 @@
 
 An active pattern that was never offered becomes a row of `friction_fixes`, a snapshot with its own id, which
 `ProposalLog` reads as a proposal. So it is offered once: the decision is final, however often the pattern recurs. A fix
-replaces a pending proposal with the same line.
+whose line is a proposal already is not offered.
 
 The effect of approval depends on the target. A line in a file of the workspace is written by `applying`; any other
 change is left to the user or their agent.
@@ -11,7 +11,7 @@ change is left to the user or their agent.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time
 from itertools import islice
 from pathlib import Path
@@ -22,8 +22,17 @@ from memory_pipeline.days import day_of, lookback
 from memory_pipeline.friction.active import active_patterns, last_day_looked_at
 from memory_pipeline.lake.rows import FixRow, FrictionRow, NewFix
 from memory_pipeline.markdown.blocks import one_line
-from memory_pipeline.proposals.events import EXPIRED, INVALID, PENDING, SUPERSEDED, WITHDRAWN, ProposalLog, is_fix
-from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
+from memory_pipeline.proposals.events import (
+    EXPIRED,
+    INVALID,
+    MEMORY_FILE,
+    SUPERSEDED,
+    WITHDRAWN,
+    ProposalLog,
+    adds_to_memory,
+    is_fix,
+)
+from memory_pipeline.proposals.memory_file import MemoryLine, normalised, read_lines
 from memory_pipeline.proposals.quoted_change import ADDS, REMOVES, Change
 from memory_pipeline.proposals.remembering import says_same
 from memory_pipeline.proposals.unheeded import unheeded_lines
@@ -38,7 +47,6 @@ MAX_SHOWN = 10
 """Maximum fixes in REVIEW.md at a time, in addition to proposals."""
 MAX_TITLE = 120
 """Maximum characters of a title."""
-MEMORY_FILE = "MEMORY.md"
 
 
 def new_fixes(workspace: Workspace, log: ProposalLog, now: datetime) -> list[NewFix]:
@@ -54,13 +62,9 @@ def new_fixes(workspace: Workspace, log: ProposalLog, now: datetime) -> list[New
     fresh += unheeded_lines(workspace, known, day)
     if not fresh:
         return []
-    memory = workspace.settings.memory_file
-    lines = lines_of(memory.read_bytes() if memory.exists() else None)
+    lines = read_lines(workspace.settings.memory_file)
     made = [_row(workspace.settings, pattern, lines) for pattern in fresh]
-    made = [row for row in made if row["text"]]
-    proposed = _ProposedLines(log)
-    rows_to_offer = (row for each in made if (row := proposed.asked_once(each)))
-    chosen = list(islice(rows_to_offer, MAX_A_DAY - today))
+    chosen = list(islice(_asked_once(log, [row for row in made if row["text"]]), MAX_A_DAY - today))
     said = _first_times(workspace, {p["pattern_id"]: p for p in fresh}, [row["proposal_id"] for row in chosen])
     return [row | {"said_at": said.get(row["proposal_id"], row["said_at"])} for row in chosen]
 
@@ -123,11 +127,6 @@ def to_make(fix: FixRow, text: str) -> str:
     return f"{fix['proposal_id']}: make this change in {where(fix)}, or have your agent make it:\n{change}"
 
 
-def adds_to_memory(fix: FixRow | NewFix) -> bool:
-    """Whether approval adds a line to MEMORY.md, like that of a proposal."""
-    return bool(fix["adds"]) and fix["place"] == MEMORY_FILE
-
-
 def _relative_path(settings: Settings, path: Path) -> str:
     """The path of the file, relative to the workspace, which may be moved."""
     return MEMORY_FILE if path == settings.memory_file else f"{path.relative_to(settings.workspace.resolve())}"
@@ -179,31 +178,18 @@ def _row(settings: Settings, pattern: FrictionRow, memory: Sequence[MemoryLine])
     return {**made, "text": text, "content_hash": hashlib.sha256(of.encode()).hexdigest()}
 
 
-class _ProposedLines:
-    """Pending and decided lines, so that nobody is asked twice."""
-
-    def __init__(self, log: ProposalLog) -> None:
-        self._log = log
-        self._lines: list[tuple[str, str]] | None = None
-
-    def asked_once(self, row: NewFix) -> NewFix | None:
-        """The fix, with the pending proposals that it replaces because they have the same line; None if a user decided
-        on such a line, asked for it, or has another fix for it."""
-        line = row["adds"]
-        if line is None or not adds_to_memory(row):
-            return row
-        same = self._proposals_with_line(line)
-        asked_for = set(self._log.table("remembered")["proposal_id"]) if same else set()
-        if any(is_fix(p) or p in asked_for or self._log.status[p] != PENDING for p in same):
-            return None
-        self._lines = [*(self._lines or []), (row["proposal_id"], line)]
-        return {**row, "supersedes": [*row["supersedes"], *same]}
-
-    def _proposals_with_line(self, line: str) -> list[str]:
-        if self._lines is None:  # there are thousands, and most runs look up no line
-            asked = self._log.frame.filter(~pl.col("status").is_in([EXPIRED, INVALID, SUPERSEDED, WITHDRAWN]))
-            self._lines = list(asked.select("proposal_id", "text").iter_rows())
-        return [p for p, text in self._lines if says_same(line, text)]
+def _asked_once(log: ProposalLog, fixes: Sequence[NewFix]) -> Iterator[NewFix]:
+    """The fixes without those whose line a user is asked about already, decided on or asked for."""
+    over = pl.col("status").is_in([EXPIRED, INVALID, SUPERSEDED, WITHDRAWN])
+    known: list[str] | None = None
+    for fix in fixes:
+        if (line := fix["adds"]) and adds_to_memory(fix):
+            if known is None:  # there are thousands, and most runs look up no line
+                known = log.frame.filter(~over)["text"].to_list()
+            if any(says_same(line, text) for text in known):
+                continue
+            known.append(line)
+        yield fix
 
 
 def _first_times(workspace: Workspace, patterns: dict[str, FrictionRow], chosen: Sequence[str]) -> dict[str, datetime]:

@@ -12,7 +12,7 @@ import polars as pl
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.events import APPLIED, APPROVED, DECISIONS, PROMOTED, ProposalLog
 from memory_pipeline.proposals.memory_copies import is_reviewed_elsewhere, memory_loss
-from memory_pipeline.proposals.memory_file import lines_of
+from memory_pipeline.proposals.memory_file import read_lines
 from memory_pipeline.verdict import Verdict
 
 MANY = 5
@@ -41,8 +41,7 @@ class ProposalIntegrity:
         decided = log.decisions.sort("happened_at").group_by("proposal_id").agg("decision").iter_rows()
         promotions = log.events(PROMOTED)
         promoted = dict(promotions.group_by("proposal_id").len().iter_rows())
-        lines = lines_of(memory_file.read_bytes() if memory_file.exists() else None)
-        ours = {line.proposal_id for line in lines if line.proposal_id}
+        ours = {line.proposal_id for line in read_lines(memory_file) if line.proposal_id}
         if is_reviewed_elsewhere(lake, memory_file):
             ours.update(promoted)  # as far as is known here
         without_comment = set(promotions.filter("already_there")["proposal_id"])

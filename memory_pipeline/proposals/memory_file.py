@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from pathlib import Path
 from typing import NamedTuple
 
 from memory_pipeline.markdown.blocks import insert_lines, newline_of, one_line, split_lines
@@ -116,6 +117,16 @@ def lines_of(current: bytes | None) -> list[MemoryLine]:
     """Every list item and paragraph in the order of the file; code, comments, front matter and headings are left
     out."""
     return list(_memory_lines(split_lines(decode(current or b""))))
+
+
+def read_lines(path: Path) -> list[MemoryLine]:
+    """The lines of the file, none if it is missing."""
+    return lines_of(path.read_bytes() if path.exists() else None)
+
+
+def read_active_lines(path: Path) -> list[MemoryLine]:
+    """The lines of the file that are not struck through."""
+    return [line for line in read_lines(path) if not line.is_struck]
 
 
 def normalised(text: str) -> str:

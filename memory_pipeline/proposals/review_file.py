@@ -175,7 +175,7 @@ def lines_by_id(current: str) -> dict[str, str]:
     lines = split_lines(current)
     items = list(_items(lines))
     ends = {index for item in items for index in (*item.lines, item.evidence)}
-    ends |= {index for index, line in enumerate(lines) if any(p.match(line) for p in (_HEADING, _COUNT, *_NOTICES))}
+    ends |= {index for index, line in enumerate(lines) if any(p.match(line) for p in (_HEADING, _COUNT, _NOTICE))}
     found: dict[str, list[str]] = {}
     for item in items:
         first, last = item.lines[0], item.evidence or item.lines[-1]
@@ -386,53 +386,28 @@ def _refresh_count(lines: list[str], day: str, count_line: str) -> None:
     lines[place] = count_line + ending
 
 
-_ENDING = "Delete or strike out a line in MEMORY.md to take it back."
+_UNDO = "To take one back, undo its change in the file; `memory why ID` shows it."
 _ALL = "`memory review` goes through all, and `memory review --list` lists them."
-_ALL_OF_0_2_0 = (
-    "`memory review` goes through all, and "
-    '`memory sql "FROM proposals ANTI JOIN decisions USING (proposal_id)"` lists them.'
+_NOTICE = re.compile(
+    r"_(?:Approved automatically|Promoted automatically|Fixed automatically|Withdrawn, for it has stopped"
+    r"|Nothing is sure enough to be offered|The best \d+ of \d+ pending proposals are shown here"
+    r"|\d+ more are pending)[:;][^\r\n]*_\s*$"
 )
-_ANY_ALL = f"(?:{re.escape(_ALL)}|{re.escape(_ALL_OF_0_2_0)})"
-_FIX_ENDING = "To take one back, undo its change in the file; `memory why ID` shows it."
-_WITHDRAWN = "`memory why ID` shows what it was."
-_NOTICES = (
-    re.compile(
-        r"_Withdrawn, for it has stopped: (?:`f-\d{8}-\d{3,}` on \d{4}-\d{2}-\d{2}[,.] )+"
-        rf"{re.escape(_WITHDRAWN)}_\s*$"
-    ),
-    re.compile(rf"_Fixed automatically: (?:`f-\d{{8}}-\d{{3,}}`[,.] )+{re.escape(_FIX_ENDING)}_\s*$"),
-    re.compile(rf"_Promoted automatically: (?:`p-\d{{8}}-\d{{3,}}`[,.] )+{re.escape(_ENDING)}_\s*$"),
-    re.compile(r"_Nothing is sure enough to be offered: .*_\s*$"),
-    re.compile(rf"_The best \d+ of \d+ pending proposals are shown here; the other \d+ wait\. {_ANY_ALL}_\s*$"),
-    re.compile(rf"_\d+ more are pending: the best are shown here\. {_ANY_ALL}_\s*$"),  # the wording of 0.2.0
-)
+"""A notice of `with_notices`, or of an earlier version."""
 
 
-def with_notices(
-    text: str,
-    automatic: Sequence[str],
-    waiting: int,
-    withdrawn: Mapping[str, str] | None = None,
-    nothing_offered: str = "",
-) -> str:
+def with_notices(text: str, automatic: Sequence[str], waiting: int, nothing_offered: str = "") -> str:
     """The text with these notices above its count line, which gives the total number of proposals; unchanged if nothing
-    was promoted, fixed or withdrawn and nothing waits. ``withdrawn``: fixes with the day on which their patterns ended;
-    ``nothing_offered``: the sentence for a workspace without any proposal."""
+    was approved automatically and nothing waits. ``nothing_offered``: the sentence for a workspace without any
+    proposal."""
     lines = split_lines(text)
     count = _last_count(lines)
     if count is None:
         return text
     place = len(lines) - 1 - lines[::-1].index(count.string)
     notices = []
-    for done, ending, names in (
-        ("Promoted", _ENDING, [p for p in automatic if p.startswith("p-")]),
-        ("Fixed", _FIX_ENDING, [p for p in automatic if p.startswith("f-")]),
-    ):
-        if names:
-            notices.append(f"_{done} automatically: {', '.join(f'`{p}`' for p in names)}. {ending}_")
-    if withdrawn:
-        fixes = ", ".join(f"`{p}` on {day}" for p, day in withdrawn.items())
-        notices.append(f"_Withdrawn, for it has stopped: {fixes}. {_WITHDRAWN}_")
+    if automatic:
+        notices.append(f"_Approved automatically: {', '.join(f'`{p}`' for p in automatic)}. {_UNDO}_")
     if nothing_offered:
         notices.append(f"_Nothing is sure enough to be offered: {nothing_offered}_")
     if waiting > 0:
@@ -447,7 +422,7 @@ def with_notices(
 
 def without_notices(text: str) -> str:
     """The text without notices and without the total number of proposals."""
-    lines = [line for line in split_lines(text) if not any(notice.match(line) for notice in _NOTICES)]
+    lines = [line for line in split_lines(text) if not _NOTICE.match(line)]
     count = _last_count(lines)
     if count is not None and count["of"]:
         place = len(lines) - 1 - lines[::-1].index(count.string)

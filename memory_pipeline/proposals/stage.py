@@ -15,7 +15,6 @@ from memory_pipeline.embeddings.stage import vectors_of
 from memory_pipeline.lake.rows import (
     ObservationRow,
     ProposalRow,
-    ProposalState,
     ReflectionRow,
     SourceRow,
     SupportRow,
@@ -27,8 +26,7 @@ from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.duplicates import Known, KnownLines
 from memory_pipeline.proposals.events import APPROVED, DECIDED, PENDING, ProposalLog, last_numbers, proposal_id
-from memory_pipeline.proposals.fixes import adds_to_memory
-from memory_pipeline.proposals.memory_file import lines_of
+from memory_pipeline.proposals.memory_file import read_lines
 from memory_pipeline.proposals.offering import LASTING, MAX_OF_SESSION, is_offered, is_quoted
 from memory_pipeline.proposals.score import line_score, use_score, why_left_out, with_sessions
 from memory_pipeline.proposals.summary import plain_summary
@@ -188,11 +186,8 @@ class ProposalsStage:
             self._known = KnownLines()
             log = ProposalLog(self.lake)
             first = dict(log.table("proposals").select("proposal_id", "last_seen").iter_rows())
-            fixes = {p: adds_to_memory(fix) for p, fix in log.fixes.items()}
             self._made = {
-                row["proposal_id"]: row | {"last_seen": first[row["proposal_id"]]}
-                for row in typed_rows(log.frame, ProposalState)
-                if fixes.get(row["proposal_id"], True)
+                row["proposal_id"]: row | {"last_seen": first[row["proposal_id"]]} for row in log.memory_lines
             }
             for again in log.table("supports").select("proposal_id", "day", "said_at").iter_rows():
                 self._again.setdefault(again[0], []).append(again[1:])
@@ -201,11 +196,10 @@ class ProposalsStage:
                 vector = vectors.get(row["sources"][1]) if len(row["sources"]) > 1 else None
                 projects = tuple(row["projects"] or ())
                 self._known.add(Known(proposal_id, row["text"], projects), row["sources"], vector)
-            path = self.settings.memory_file
-            decided = log.events(DECIDED, ~pl.col("proposal_id").is_in([*self._made, *fixes]))
+            decided = log.events(DECIDED, ~pl.col("proposal_id").is_in([*self._made, *log.fixes]))
             for text in decided["text"]:  # proposals whose rows are lost: a user's decision is not asked for again
                 self._known.add(Known(None, text))
-            lines = lines_of(path.read_bytes() if path.exists() else None)
+            lines = read_lines(self.settings.memory_file)
             self._last_number = last_numbers(log, [line.proposal_id for line in lines if line.proposal_id])
             for line in lines:
                 if not line.is_struck:

@@ -1,4 +1,4 @@
-"""Replacement of proposals by newer ones, and validity of a proposal at the time of approval."""
+"""Validity of a proposal at the time of approval."""
 
 from __future__ import annotations
 
@@ -10,17 +10,8 @@ from memory_pipeline.days import lookback
 from memory_pipeline.lake.rows import FixRow, ProposalState, typed_rows
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.observations.flags import ENDED
-from memory_pipeline.proposals.events import (
-    APPROVED,
-    PENDING,
-    SUPERSEDED,
-    SUPERSESSION_SURFACE,
-    WITHDRAWN,
-    Decision,
-    ProposalLog,
-    is_fix,
-)
-from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
+from memory_pipeline.proposals.events import APPROVED, ProposalLog, is_fix
+from memory_pipeline.proposals.memory_file import MemoryLine, normalised, read_active_lines
 from memory_pipeline.scope import may_end
 from memory_pipeline.text.relation import EQUAL, is_same, replaces
 from memory_pipeline.workspace.workspace import Workspace
@@ -29,28 +20,13 @@ Known = Sequence[tuple[MemoryLine, str]]
 """Lines of MEMORY.md, each with its normalised text."""
 
 
-def supersessions(log: ProposalLog) -> list[Decision]:
-    """Decisions on the pending proposals that a newer one replaces."""
-    standing = log.frame.filter(pl.col("status") != WITHDRAWN)
-    newer = standing.filter(pl.col("supersedes").list.len() > 0).select("proposal_id", "supersedes", "text")
-    over = {old: (p, text) for p, olds, text in newer.iter_rows() for old in olds}
-    return [
-        Decision(
-            old, SUPERSEDED, SUPERSESSION_SURFACE, row["text"], reason="{} says what holds now: {}".format(*over[old])
-        )
-        for old, row in log.rows(over).items()
-        if row["status"] == PENDING
-    ]
-
-
 def invalid(workspace: Workspace, log: ProposalLog, approvals: Mapping[str, str]) -> dict[str, str]:
     """The reasons why approved proposals (id to text) must not be promoted, by id; valid ones are left out."""
     if not approvals:
         return {}
     rows = log.rows(approvals)
     gone = _without_evidence(workspace, rows)
-    path = workspace.settings.memory_file
-    lines = [line for line in lines_of(path.read_bytes() if path.exists() else None) if not line.is_struck]
+    lines = read_active_lines(workspace.settings.memory_file)
     newer, known, fixes = _replacing_proposals(log, lines), [(line, normalised(line.text)) for line in lines], log.fixes
     found = {}
     for proposal_id, row in rows.items():

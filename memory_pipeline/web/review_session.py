@@ -238,9 +238,8 @@ def describe(made: Reconciled) -> list[str]:
     found += [f"{p} is not promoted: {reason}" for p, reason in made.invalid.items()]
     found += [f"{p} was superseded by a newer line." for p in made.superseded]
     found += [f"{p} is withdrawn: {reason}" for p, reason in made.withdrawn.items()]
-    found += [f"{p} was promoted automatically." for p in made.automatic if not is_fix(p)]
-    found += [f"The decision on {p} came too late: it was promoted automatically." for p in made.too_late]
-    found += [f"{p} was {state} before it was approved in REVIEW.md." for p, state in made.late.items()]
+    found += [f"{p} was approved automatically." for p in made.automatic]
+    found += [f"{p} is already {state}, so its mark in REVIEW.md was not read." for p, state in made.already.items()]
     if made.ignored:
         found.append(f"Nothing was decided, because the mark in REVIEW.md is unclear: {', '.join(made.ignored)}")
     return [*found, *made.not_refreshed]

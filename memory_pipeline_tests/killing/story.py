@@ -157,13 +157,13 @@ def carry_out(run: Run, folder: Path, plain: bool = False, told: mmap.mmap | Non
     for day in run.days:
         bring_up_to_date(proposals, lake, day)
     step("review")
-    promote = review._promote
+    promote = review.promote
 
     def promoting(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
         step("promote")
         return promote(workspace, log, now)
 
-    with patch.object(review, "_promote", promoting):
+    with patch.object(review, "promote", promoting):
         reconcile(Workspace(settings, lake), run.now)
 
 

@@ -96,7 +96,7 @@ def test_a_copy_that_comes_too_late_is_told(story: Story) -> None:
     story.run_daily(7 * DAY_IN_MINUTES)
     story.review.write_text(open_in_an_editor, "utf-8")
     settled = story.run_daily(7 * DAY_IN_MINUTES + 1)
-    assert settled.late == dict.fromkeys(TEXTS, EXPIRED)
+    assert settled.already == dict.fromkeys(TEXTS, EXPIRED)
     assert settled.ignored == []
     assert story.status()[UV] == EXPIRED
     assert story.remembered() == ""
@@ -225,7 +225,7 @@ def test_decisions_of_a_clock_that_was_ahead_are_told_by_no_later_run(story: Sto
     reconcile(story.workspace, future)
     assert story.status()[UV] == APPROVED
     told = settled_since(story.settings, datetime.now(NOW.tzinfo) - timedelta(days=1))
-    assert (told["approved"], told["expired"], told["came_back"]) == ([], [], [])
+    assert (told["approved"], told["expired"]) == ([], [])
 
 
 # --- workspaces in which days were not counted yet ---

@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from memory_pipeline.proposals.applying import left_to_the_user
 from memory_pipeline.proposals.events import APPROVED, EXPIRED, INVALID, PENDING, REJECTED, SUPERSEDED, ProposalLog
 from memory_pipeline.proposals.fixes import MAX_A_DAY, MAX_SHOWN
 from memory_pipeline.proposals.integrity import ProposalIntegrity
@@ -63,8 +64,11 @@ class Work:
 
     def run(self, minutes: int = 1, **decisions: str) -> Reconciled:
         self.minutes += minutes
-        taken = {p.replace("_", "-"): decision for p, decision in decisions.items()}
-        return reconcile(self.workspace, NOW + timedelta(minutes=self.minutes), decisions=taken)
+        now = NOW + timedelta(minutes=self.minutes)
+        if decisions:
+            reconcile(self.workspace, now)
+            decide(self.workspace, {p.replace("_", "-"): decision for p, decision in decisions.items()}, now)
+        return reconcile(self.workspace, now)
 
     def edit(self, old: str, new: str) -> None:
         text = self.review.read_text("utf-8")
@@ -186,18 +190,6 @@ def test_nobody_is_asked_for_a_line_twice(tmp_path: Path, decision: str) -> None
     put(work.lake, "friction_clusters", rule_pattern(1, RULE))
     assert work.run().offered == []
     assert work.run().offered == []
-
-
-def test_a_pending_proposal_that_says_the_same_gives_way_to_the_fix(rule: Work) -> None:
-    put(rule.lake, "proposals", proposal(1, RULE), proposal(2, "Fire at cone six."))
-    settled = rule.run()
-    assert (settled.offered, settled.superseded) == ([ONE], ["p-20250305-001"])
-    assert rule.text().count(RULE[:-1]) == 2  # in the title of the pattern and in the change
-    assert rule.status() == {ONE: PENDING, "p-20250305-001": SUPERSEDED, "p-20250305-002": PENDING}
-    rule.mark(ONE, "x")
-    assert rule.run().promoted == [ONE]
-    assert rule.remembered().count(RULE) == 1
-    assert rule.judge() == []
 
 
 def test_a_line_that_a_person_asked_for_stays_theirs(rule: Work) -> None:
@@ -398,7 +390,7 @@ def test_only_a_file_in_the_workspace_is_changed(tmp_path: Path, inside: bool) -
         assert agents.read_text() == "# Agents\n"
     else:
         assert settled.applied == []
-        assert list(settled.to_make) == [ONE]
+        assert list(left_to_the_user(ProposalLog(work.lake))) == [ONE]
         assert agents.read_text() == "# Agents\n\n## Rules\n\n- Be kind.\n- Fire at noon.\n"
     assert work.judge() == []
 
@@ -657,10 +649,9 @@ def test_a_stale_sentence_of_a_longer_line_is_struck_where_it_stands(tmp_path: P
     assert work.remembered() == before
 
 
-def test_a_note_of_the_project_is_told_once_and_hides_no_line_that_says_the_same(tmp_path: Path) -> None:
+def test_a_note_of_the_project_is_written_once(tmp_path: Path) -> None:
     rule = Work(tmp_path, rule_pattern(1, f"{RULE} (project: kiln)"))
-    put(rule.lake, "proposals", proposal(1, RULE))
-    assert rule.run().superseded == ["p-20250305-001"]
+    rule.run()
     rule.mark(ONE, "x")
     rule.run()
     assert rule.remembered().count("(project: kiln)") == 1

@@ -46,7 +46,8 @@ def test_it_is_offered_at_once_and_in_memory_only_when_approved(opened: Workspac
     reconcile(opened, NOW)
     assert f"- [ ] `{FIRST}` {RULE}" in text_of(opened.settings.review_file)
     assert not opened.settings.memory_file.exists()
-    reconcile(opened, NOW + timedelta(minutes=1), decisions={FIRST: APPROVED})
+    decide(opened, {FIRST: APPROVED}, NOW + timedelta(minutes=1))
+    reconcile(opened, NOW + timedelta(minutes=1))
     assert RULE in text_of(opened.settings.memory_file)
     assert "(project: kiln)" in text_of(opened.settings.memory_file)
     assert ProposalIntegrity.from_lake(opened.lake, opened.settings.memory_file).judge().passed
@@ -80,7 +81,8 @@ def test_what_holds_for_one_project_may_be_asked_for_in_another(opened: Workspac
 
 def test_what_the_user_took_out_of_memory_may_be_asked_for_again(opened: Workspace) -> None:
     put(opened.lake, "proposals", proposal(1, RULE))
-    reconcile(opened, NOW, decisions={"p-20250305-001": APPROVED})
+    decide(opened, {"p-20250305-001": APPROVED}, NOW)
+    reconcile(opened, NOW)
     assert ask(opened).known == "approved"
     opened.settings.memory_file.write_text("")
     assert ask(opened).proposal_id == FIRST

@@ -10,7 +10,7 @@ import pytest
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.proposals.events import REJECTED, ProposalLog
-from memory_pipeline.proposals.review import reconcile
+from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.proposals.team import agreed_lines, offer
 from memory_pipeline.recall.origin import origin
 from memory_pipeline.workspace.workspace import Workspace
@@ -74,7 +74,7 @@ def test_it_is_offered_once_with_who_approved_it_and_not_again_when_the_team_rej
     assert origin(team.settings, made.proposal_id)["said"][0]["harness"] == "ana and ben"
     again = offer(team, agreed, NOW).made
     assert again and again.known == "pending"
-    reconcile(team, at("19:00"), decisions={made.proposal_id: REJECTED})
+    decide(team, {made.proposal_id: REJECTED}, at("19:00"))
     after = offer(team, agreed, at("20:00")).made
     assert after and after.known == "rejected"
     assert len(ProposalLog(team.lake).frame) == 1

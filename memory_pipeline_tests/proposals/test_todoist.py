@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK
+from memory_pipeline.proposals.automatic import HOW_TO_UNDO
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.proposals.todoist.client import TodoistBusyError, TodoistRefusedError, open_todoist
@@ -272,12 +272,12 @@ def test_what_was_decided_elsewhere_is_closed(desk: ReviewSession) -> None:
 def test_a_task_whose_line_was_promoted_automatically_says_so(desk: ReviewSession) -> None:
     desk.go()
     today = datetime.now(UTC).date()
-    made = {"surface": "auto", "text": "Never use npm.", "reason": HOW_TO_TAKE_BACK}
+    made = {"surface": "auto", "text": "Never use npm.", "reason": HOW_TO_UNDO}
     put(desk.lake, "events", decision("p-20250305-002", day=today) | made)
     assert desk.go().closed == ["p-20250305-002"]
     ((content, comment),) = desk.server.comments
     assert content == "Never use npm."
-    assert comment.startswith("This line was promoted automatically; delete or strike out its line in MEMORY.md")
+    assert comment.startswith("This line was approved automatically; undo its change in the file")
 
 
 def test_an_expired_task_is_closed_and_approves_nothing(desk: ReviewSession) -> None:
