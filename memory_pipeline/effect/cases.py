@@ -1,15 +1,15 @@
 """Cases in which memory could have spared a user a repetition: needs of a day that the memory held the day before.
 
 Without a model only nearly identical wording and identical errors count, so the cases are a lower bound. What a session
-would have been shown is computed from the memory as it was before the day: the brief of its project, a search with its
-first prompt, and the hints on its tool calls. That it would have helped is not claimed.
+would have been shown is computed from the memory as it was before the day: the brief of its project, and the hints on
+its tool calls. That it would have helped is not claimed.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -21,20 +21,17 @@ from memory_pipeline.effect.history import STATES, KnownLine, LakeBefore, Memory
 from memory_pipeline.effect.needs import Kind, Need, Session, sessions_on
 from memory_pipeline.effect.pairs import PairJudge
 from memory_pipeline.friction.active import active_patterns
-from memory_pipeline.friction.attempts import USER
 from memory_pipeline.friction.checks import Check, check_for
 from memory_pipeline.friction.messages import bare
 from memory_pipeline.lake.rows import FrictionRow
 from memory_pipeline.recall.assembly import Briefing
 from memory_pipeline.recall.briefing import brief_from
-from memory_pipeline.recall.fusion import Filters
-from memory_pipeline.recall.search import QueryError, Searcher, searcher
 from memory_pipeline.scope import are_apart
 from memory_pipeline.text.relation import AGAIN, is_same, replaces, statement
 from memory_pipeline.text.similarity import overlap
 from memory_pipeline.workspace.workspace import Workspace
 
-Place = Literal["brief", "recall", "hint"]
+Place = Literal["brief", "hint"]
 PLACES: tuple[Place, ...] = get_args(Place)
 
 
@@ -47,6 +44,8 @@ class Case:
     line_id: str
     line: str
     since: date
+    sources: frozenset[str]
+    """Ids of the line, and of the rows and messages that it comes from."""
     shown_by: tuple[Place, ...] = ()
     """The places in which the session would have been shown the line, if it had been approved in case it was only
     offered."""
@@ -74,27 +73,24 @@ class DayEffect:
         return sum(place in case.shown_by for case in self.cases)
 
 
-def effect_on(workspace: Workspace, days: Sequence[date], *, with_model: bool, with_shown: bool) -> list[DayEffect]:
+def effect_on(workspace: Workspace, days: Sequence[date], *, counts_only: bool = False) -> list[DayEffect]:
     """The effect on each of these days, in order, except those whose messages are no longer kept.
 
-    With a model set and ``with_model``, it judges the pairs that words do not decide, within the budget of models.
-    With ``with_shown``, briefs, searches and hints are computed, which takes about a tenth of a second for each case.
+    If a model is set, it judges the pairs that words do not decide, within the budget of models. With ``counts_only``
+    neither a model is asked nor are briefs and hints computed.
     """
     days = [day for day in days if not workspace.lake.is_retired("messages", day)]
     history = MemoryHistory(workspace)
-    judge = PairJudge(workspace) if with_model else None
+    judge = None if counts_only else PairJudge(workspace)
     found = {day: DayEffect(day) for day in days}
     befores = {day: _Before(workspace, history, day) for day in days}
-    with searcher(workspace.settings) as search:
-        for session in sessions_on(workspace, days):
-            for day in sorted({turn.day for turn in session.turns} & found.keys()):
-                _add(session, found[day], befores[day], judge, search if with_shown else None)
+    for session in sessions_on(workspace, days):
+        for day in sorted({turn.day for turn in session.turns} & found.keys()):
+            _add(session, found[day], befores[day], judge)
     return list(found.values())
 
 
-def _add(
-    session: Session, effect: DayEffect, before: _Before, judge: PairJudge | None, search: Searcher | None
-) -> None:
+def _add(session: Session, effect: DayEffect, before: _Before, judge: PairJudge | None) -> None:
     """Add the needs and cases of a session on a day."""
     needs = [need for need in session.needs if need.day == effect.day]
     effect.sessions += 1
@@ -104,9 +100,8 @@ def _add(
         matched = {id(case.need) for case in cases}
         left = [need for need in needs if need.kind != "failure" and id(need) not in matched]
         cases += before.judged(judge, left)
-    if search is not None:
         effect.brief_tokens += before.brief(session.project).tokens
-        cases = [before.with_places(case, session, search) for case in cases]
+        cases = [before.with_places(case, session) for case in cases]
     effect.cases += sorted(cases, key=lambda case: case.need.at)
     effect.outdated += before.outdated(needs)
 
@@ -169,21 +164,14 @@ class _Before:
             if line.sessions != {need.session_id} and not are_apart(need.projects, line.projects):
                 yield line
 
-    def with_places(self, case: Case, session: Session, search: Searcher) -> Case:
+    def with_places(self, case: Case, session: Session) -> Case:
         """The case with the places in which the session would have been shown its line."""
         places = list[Place]()
-        sources = self._sources(case)
-        if sources & set(self.brief(session.project, offered=case.state == "offered").shown):
+        if case.sources.intersection(self.brief(session.project, offered=case.state == "offered").shown):
             places.append("brief")
-        if case.need.kind != "failure" and sources & self._recalled(session, search):
-            places.append("recall")
         if self._is_hinted(case, session):
             places.append("hint")
-        return Case(**{**vars(case), "shown_by": tuple(places)})
-
-    def _sources(self, case: Case) -> frozenset[str]:
-        line = next((line for line in self.history.lines if line.line_id == case.line_id), None)
-        return line.sources if line else frozenset((case.line_id,))
+        return replace(case, shown_by=tuple(places))
 
     def brief(self, project: str | None, *, offered: bool = False) -> Briefing:
         """The brief of a session of the project, from the memory before the day; with ``offered``, as if everything
@@ -192,16 +180,6 @@ class _Before:
             memory = self._with_offered if offered else self._approved
             self._briefs[project, offered] = brief_from(self.settings, self.lake, memory, project)
         return self._briefs[project, offered]
-
-    def _recalled(self, session: Session, search: Searcher) -> set[str]:
-        """The ids that a search with the first prompt of the session finds in earlier days."""
-        first = next((turn.text for turn in session.turns if turn.role == USER and turn.answer_to is None), "")
-        project = {"project": [session.project]} if session.project else {}
-        try:
-            found = search.search(first[:MAX_PROMPT], Filters(None, self.day - timedelta(days=1), project))
-        except QueryError:  # a prompt without words
-            return set()
-        return {hit.source_id for hit in found.hits} if found.is_likely else set()
 
     def _is_hinted(self, case: Case, session: Session) -> bool:
         """Whether a hook would have shown the line: after the error, or at an earlier call that breaks the rule."""
@@ -220,7 +198,8 @@ class _Before:
             return None
         state = self.history.fix_state_before(row["pattern_id"], self.day)
         since = row["first_day"] or row["day"]
-        return Case(need, state, row["pattern_id"], row["adds"] or row["title"], since)
+        pattern_id = row["pattern_id"]
+        return Case(need, state, pattern_id, row["adds"] or row["title"], since, frozenset((pattern_id,)))
 
     def _hints_for(self, need: Need) -> list[dict[str, Any]]:
         """The hints that a hook would have shown for a failed call."""
@@ -255,16 +234,12 @@ class _Before:
         return [(self.history.errors_of(row), row) for row in rows if row["kind"] in PATTERN_KINDS]
 
 
-MAX_PROMPT = 1_000
-"""Maximum characters of a session's first prompt that are searched for."""
-
-
 def _applies(row: FrictionRow, need: Need) -> bool:
     return not row["projects"] or need.project in row["projects"]
 
 
 def _case(need: Need, state: State, line: KnownLine, *, by_model: bool = False) -> Case:
-    return Case(need, state, line.line_id, line.text, line.since, by_model=by_model)
+    return Case(need, state, line.line_id, line.text, line.since, line.sources, by_model=by_model)
 
 
 def by_week(effects: Sequence[DayEffect]) -> Mapping[date, list[DayEffect]]:

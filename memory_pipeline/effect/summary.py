@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Any
-
-import polars as pl
 
 from memory_pipeline.actions.outcomes import outcomes
 from memory_pipeline.days import day_of
@@ -17,10 +15,8 @@ from memory_pipeline.effect.needs import KINDS
 from memory_pipeline.effect.pairs import PairJudge
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.friction.shown import shown_lines
-from memory_pipeline.lake.rows import EventRow, typed_rows
-from memory_pipeline.proposals.memory_file import lines_of
+from memory_pipeline.proposals.memory_file import read_lines
 from memory_pipeline.proposals.shown_to_agents import approved_rules
-from memory_pipeline.recall.remembered import memory_bytes
 from memory_pipeline.workspace.workspace import Workspace
 
 SPAN_DAYS = 28
@@ -84,7 +80,7 @@ def effect_over(workspace: Workspace, first: date | None, last: date | None) -> 
         raise NoSessionsError(
             f"No session lies between {first} and {last}; the sessions go from {known[0]} to {known[-1]}."
         )
-    effects = effect_on(workspace, days, with_model=True, with_shown=True)
+    effects = effect_on(workspace, days)
     shown = [line for line in shown_lines(settings) if first <= day_of(line.at, settings.zone) <= last]
     found = outcomes(settings, lake, approved_rules(settings, lake)) if shown else []
     own = [seen for seen in found if first <= day_of(seen.line.at, settings.zone) <= last]
@@ -104,27 +100,16 @@ def _notes(workspace: Workspace, known: Sequence[date], days: Sequence[date]) ->
         yield "A model judged which words repeat a line; where it gave no answer, only nearly the same words count."
     else:
         yield "Without a model only nearly the same words and the same errors count: these figures are a lower bound."
-    history = MemoryHistory(workspace)
-    events = typed_rows(history.log.table("events"), EventRow)
-    now = datetime.now(UTC)
-    if ahead := sum(row["happened_at"] is not None and row["happened_at"] > now for row in events):
-        yield f"{ahead} decisions have a time in the future, as the clock was wrong; they count from that day on."
-    decided = history.log.frame.filter(pl.col("decided_at").is_not_null())
-    early = decided.filter(pl.col("decided_at").dt.date() < pl.col("day"))
-    if early.height:
-        yield f"{early.height} decisions are dated before the sessions of their lines, as the clock was wrong."
-    there = lines_of(memory_bytes(workspace.settings))
+    there = read_lines(workspace.settings.memory_file)
     active = {line.proposal_id for line in there if not line.is_struck}
-    if gone := [x for x in history.lines if x.approved_on and not x.ended_on and x.line_id not in active]:
+    lines = MemoryHistory(workspace).lines
+    if gone := [x for x in lines if x.approved_on and not x.ended_on and x.line_id not in active]:
         yield (
             f"{len(gone)} approved lines were since removed from MEMORY.md by hand; as the day is not recorded, they "
             f"count as approved until the end."
         )
     if by_hand := sum(line.proposal_id is None and not line.is_struck for line in there):
         yield f"{by_hand} lines of MEMORY.md were written by hand, at an unknown time, and are not counted."
-    read = set(workspace.lake.read("sessions", columns=["session_id"])["session_id"])
-    if lost := sum(x.is_proposal and bool(x.sessions) and not x.sessions & read for x in history.lines):
-        yield f"{lost} lines come from sessions that were deleted; they are counted, but their source cannot be shown."
 
 
 def as_json(effect: Effect) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def make_report(
     """The report. ``about`` maps each check to its description; ``seconds`` are by stage and day."""
     lake = workspace.lake
     days = tuple(lake.read("sessions", columns=["day"])["day"].unique().sort())
-    effects = effect_on(workspace, days[-EFFECT_DAYS:], with_model=False, with_shown=False)
+    effects = effect_on(workspace, days[-EFFECT_DAYS:], counts_only=True)
     figures = figures_of(lake, results, workspace.settings.zone, effects)
     checked = by_check(results, about, has_model=bool(workspace.settings.observer.model))
     worst = worst_days(lake, results, MOST_DAYS)

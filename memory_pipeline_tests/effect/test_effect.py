@@ -46,8 +46,8 @@ def opened() -> Workspace:
     return workspace
 
 
-def effect(workspace: Workspace, day: date = NEXT, **options: bool) -> DayEffect:
-    (found,) = effect_on(workspace, [day], **{"with_model": False, "with_shown": False, **options})
+def effect(workspace: Workspace, day: date = NEXT, *, counts_only: bool = True) -> DayEffect:
+    (found,) = effect_on(workspace, [day], counts_only=counts_only)
     return found
 
 
@@ -109,9 +109,9 @@ def test_a_line_that_the_day_replaces_was_out_of_date(opened: Workspace) -> None
 
 def test_the_places_that_would_have_shown_it(opened: Workspace) -> None:
     approve(opened, DAY)
-    (case,) = effect(opened, with_shown=True).cases
+    (case,) = effect(opened, counts_only=False).cases
     assert set(case.shown_by) == {"brief", "hint"}
-    assert effect(opened, with_shown=True).brief_tokens > 0
+    assert effect(opened, counts_only=False).brief_tokens > 0
 
 
 def test_an_error_of_a_known_pattern(opened: Workspace) -> None:
@@ -122,7 +122,7 @@ def test_an_error_of_a_known_pattern(opened: Workspace) -> None:
     put(lake, "friction_clusters", pattern(1, "busy", kind="recurring_failure", adds=adds, evidence=spans))
     again = ERROR.replace("3000", "4000")
     say(lake, "s9", "user: Start it.", "tool: Bash(command=npm run dev)", f"tool!: {again}", day=NEXT, clock="12:00")
-    found = effect(opened, with_shown=True)
+    found = effect(opened, counts_only=False)
     (case,) = [case for case in found.cases if case.need.kind == "failure"]
     assert (case.need.text, case.line, case.shown_by) == (again, adds, ("hint",))
     assert totals([found])["failed_again"] == 1
@@ -134,7 +134,7 @@ def test_a_model_chooses_pairs_by_number(opened: Workspace) -> None:
     with openai_server(lambda _: answer) as server:
         model = {"reflector_model": "openai:played", "reflector_base_url": server.url, "reflector_price": "0/0"}
         workspace = Workspace(changed(opened.settings, **model), opened.lake)
-        (case,) = effect(workspace, day_after(2), with_model=True).cases
+        (case,) = effect(workspace, day_after(2), counts_only=False).cases
     assert (case.line_id, case.state, case.by_model) == (LINE, "offered", True)
     assert RULE in server.requests[0].prompt
 
@@ -151,14 +151,10 @@ def test_both_forms_of_an_answer(answer: str) -> None:
 def test_limits_are_named(opened: Workspace) -> None:
     approve(opened, NEXT)
     opened.settings.memory_file.write_text("## Hard Rules\n- A line by hand.\n", "utf-8")
-    put(opened.lake, "proposals", proposal(2, "Always squash the commits of a branch.", session_ids=["gone"]))
-    future = decision(f"p-{DAY:%Y%m%d}-002") | {"happened_at": at("18:00", date(2099, 1, 1))}
-    put(opened.lake, "events", future | {"day": date(2099, 1, 1)})
     notes = " ".join(effect_over(opened, None, None).notes)
     for part in (
         *("figures of less than a week say little", "Without a model only nearly the same words"),
         *("1 approved lines were since removed", "1 lines of MEMORY.md were written by hand"),
-        *("1 decisions have a time in the future", "1 lines come from sessions that were deleted"),
     ):
         assert part in notes, notes
 
