@@ -106,8 +106,6 @@ def _read_decisions(workspace: Workspace, todoist: Todoist, plan: Plan, now: dat
     for proposal_id, task in tasks.items():
         if plan.known.get(proposal_id) != task.task_id:
             add_showing(workspace, proposal_id, task.task_id, now)
-    for task in plan.doubles:
-        todoist.delete(task.task_id)
     offered = as_offered(workspace, ProposalLog(workspace.lake), [plan.waiting[p] for p in decisions])
     edits = {
         p.proposal_id: edited_text(tasks[p.proposal_id], p) for p in offered if decisions[p.proposal_id] == APPROVED
