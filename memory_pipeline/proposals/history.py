@@ -26,7 +26,6 @@ from memory_pipeline.proposals.events import (
     PROMOTED,
     REOFFERED,
     SHOWN,
-    WOULD_PROMOTE,
     ProposalLog,
 )
 from memory_pipeline.proposals.fixes import to_make
@@ -36,7 +35,7 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
 
 IN_MEMORY = "in MEMORY.md"
-_ORDER = ("said again", "shown", "displaced", "to be promoted automatically")
+_ORDER = ("said again", "shown", "displaced")
 """Events that come first among those with the same time; the decision and its effects follow."""
 
 
@@ -113,8 +112,6 @@ def _while_pending(log: ProposalLog, proposal_id: str) -> Iterator[Event]:
         before = log.events(DECIDED, own, pl.col("again").is_null()).select("happened_at", "decision", "reason")
         yield from (_event(ended, decision, why or "") for ended, decision, why in before.iter_rows())
         yield _event(at, "offered again", reason)
-    for at, section in log.events(WOULD_PROMOTE, own).select("happened_at", "section").iter_rows():
-        yield _event(at, "to be promoted automatically", section)
 
 
 def _untimed_repetitions(log: ProposalLog, proposal_id: str) -> set[datetime]:

@@ -29,12 +29,12 @@ from memory_pipeline.proposals.events import APPROVED, DECIDED, PENDING, Proposa
 from memory_pipeline.proposals.memory_file import read_lines
 from memory_pipeline.proposals.offering import LASTING, MAX_OF_SESSION, is_offered, is_quoted
 from memory_pipeline.proposals.score import line_score, use_score, why_left_out, with_sessions
-from memory_pipeline.proposals.summary import plain_summary
 from memory_pipeline.reflections.types import section_at
 from memory_pipeline.scope import may_end
 from memory_pipeline.stages import Built
 from memory_pipeline.text.encoder import encoder_of
 from memory_pipeline.text.relation import differs
+from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.similarity import words
 from memory_pipeline.workspace.daily_log.notes import SESSION as NOTES
 from memory_pipeline.workspace.daily_log.notes import notes_in
@@ -46,6 +46,10 @@ PASSING = "progress"
 """The kind that only matters on its day, whatever its priority."""
 STATES = (*LASTING, "state_change")
 """Kinds that can end an older line."""
+
+
+MAX_QUOTED, MAX_LINE = 2, 160
+"""Maximum number of lines that the daily log quotes without a model's summary, and characters of each."""
 
 
 class ScoredLine(ReflectionRow):
@@ -138,8 +142,9 @@ class ProposalsStage:
         new = set(offered["proposal_id"])
         older = dict.fromkeys(p for p in frames["supports"]["proposal_id"] if p not in new)
         again = [self._made[p]["text"] for p in older if p in self._made]
-        plain = plain_summary(
-            offered.sort("worth", descending=True, nulls_last=True)["text"].to_list(), again, best_first
+        best = offered.sort("worth", descending=True, nulls_last=True)["text"].to_list()
+        plain = (
+            _quoted("New", best) or _quoted("Said again", again) or _quoted("Nothing new; most important", best_first)
         )
         note = LogReflection(
             next((summary for summary in lines["summary"] if summary), plain),
@@ -269,6 +274,13 @@ class ProposalsStage:
                 "worth": line["worth"],
             }
         ]
+
+
+def _quoted(label: str, lines: Sequence[str]) -> str:
+    """A sentence that quotes the first of these lines."""
+    more = f" and {len(lines) - MAX_QUOTED} more" if len(lines) > MAX_QUOTED else ""
+    quotes = ", ".join(f"“{clip(line, MAX_LINE)}”" for line in lines[:MAX_QUOTED])
+    return f"{label}: {quotes}{more}."
 
 
 def _last_repetition(row: ScoredLine | KnownProposal) -> datetime:
