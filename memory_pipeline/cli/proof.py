@@ -39,7 +39,7 @@ def proof(
 
     Each instruction, correction and failed call of a day is compared with the memory as it was the day before: what you
     had approved, what was offered, and what was only observed. It shows what memory could have spared you, and not what
-    it did. A model is asked to compare if one is set, within its daily budget.
+    it did.
     """
     with one_sentence(ValueError, code=MISUSED):
         days = [parse_day(day) if day else None for day in (first, last)]
@@ -109,9 +109,8 @@ def _print_case(number: int, case: Case) -> None:
     need = case.need
     say(f"{number:>2}. {need.day}  {need.kind}: “{_quote(need.text)}”  (memory show {need.message_id})")
     where = f"; {' and '.join(case.shown_by)} would have shown it" if case.shown_by else "; nothing would have shown it"
-    judged = ", as a model judged" if case.by_model else ""
     say(
-        f"    {case.since}  {STATE[case.state]}{judged}{where}: “{_quote(case.line)}”  (memory why {case.line_id})",
+        f"    {case.since}  {STATE[case.state]}{where}: “{_quote(case.line)}”  (memory why {case.line_id})",
         "dim",
     )
 

@@ -1,6 +1,6 @@
 """Cases in which memory could have spared a user a repetition: needs of a day that the memory held the day before.
 
-Without a model only nearly identical wording and identical errors count, so the cases are a lower bound. What a session
+Only nearly identical wording and identical errors count, so the cases are a lower bound. What a session
 would have been shown is computed from the memory as it was before the day: the brief of its project, and the hints on
 its tool calls. That it would have helped is not claimed.
 """
@@ -19,7 +19,6 @@ from memory_pipeline.actions.files import hints_of, patterns_with_cure
 from memory_pipeline.agents.kit.tool_calls import runs, signature
 from memory_pipeline.effect.history import STATES, KnownLine, LakeBefore, MemoryHistory, State
 from memory_pipeline.effect.needs import Kind, Need, Session, sessions_on
-from memory_pipeline.effect.pairs import PairJudge
 from memory_pipeline.friction.active import active_patterns
 from memory_pipeline.friction.checks import Check, check_for
 from memory_pipeline.friction.messages import bare
@@ -49,7 +48,6 @@ class Case:
     shown_by: tuple[Place, ...] = ()
     """The places in which the session would have been shown the line, if it had been approved in case it was only
     offered."""
-    by_model: bool = False
 
 
 @dataclass
@@ -76,30 +74,25 @@ class DayEffect:
 def effect_on(workspace: Workspace, days: Sequence[date], *, counts_only: bool = False) -> list[DayEffect]:
     """The effect on each of these days, in order, except those whose messages are no longer kept.
 
-    If a model is set, it judges the pairs that words do not decide, within the budget of models. With ``counts_only``
-    neither a model is asked nor are briefs and hints computed.
+    With ``counts_only``, briefs and hints are not computed.
     """
     days = [day for day in days if not workspace.lake.is_retired("messages", day)]
     history = MemoryHistory(workspace)
-    judge = None if counts_only else PairJudge(workspace)
     found = {day: DayEffect(day) for day in days}
     befores = {day: _Before(workspace, history, day) for day in days}
     for session in sessions_on(workspace, days):
         for day in sorted({turn.day for turn in session.turns} & found.keys()):
-            _add(session, found[day], befores[day], judge)
+            _add(session, found[day], befores[day], counts_only=counts_only)
     return list(found.values())
 
 
-def _add(session: Session, effect: DayEffect, before: _Before, judge: PairJudge | None) -> None:
+def _add(session: Session, effect: DayEffect, before: _Before, *, counts_only: bool) -> None:
     """Add the needs and cases of a session on a day."""
     needs = [need for need in session.needs if need.day == effect.day]
     effect.sessions += 1
     effect.needs.update(need.kind for need in needs)
     cases = [case for need in needs if (case := before.case_for(need))]
-    if judge:
-        matched = {id(case.need) for case in cases}
-        left = [need for need in needs if need.kind != "failure" and id(need) not in matched]
-        cases += before.judged(judge, left)
+    if not counts_only:
         effect.brief_tokens += before.brief(session.project).tokens
         cases = [before.with_places(case, session) for case in cases]
     effect.cases += sorted(cases, key=lambda case: case.need.at)
@@ -129,26 +122,6 @@ class _Before:
             return None
         place, _, _, line = min(found, key=lambda each: (*each[:3], each[3].line_id))
         return _case(need, STATES[place], line)
-
-    def judged(self, judge: PairJudge, needs: Sequence[Need]) -> Iterator[Case]:
-        """The cases that a model finds among these needs: it is shown the approved and offered lines, newest first,
-        and the observed ones that share a word with a need."""
-        near = {line.line_id for need in needs for line in self._lines_for(need)}
-        projects = tuple({name for need in needs for name in need.projects})
-        stated = [
-            (STATES.index(state), -line.since.toordinal(), line.line_id, line)
-            for line in self.history.lines
-            if (state := line.state_before(self.day))
-            and (state in ("approved", "offered") or line.line_id in near)
-            and not are_apart(projects, line.projects)
-        ]
-        lines: dict[str, KnownLine] = {}
-        for *_, line in sorted(stated, key=lambda each: each[:3]):
-            lines.setdefault(line.words, line)
-        for need, line in judge.pairs(needs, list(lines.values()), self.day):
-            state = line.state_before(self.day)
-            assert state is not None
-            yield _case(need, state, line, by_model=True)
 
     def outdated(self, needs: Sequence[Need]) -> Iterator[Case]:
         for need in needs:
@@ -238,8 +211,8 @@ def _applies(row: FrictionRow, need: Need) -> bool:
     return not row["projects"] or need.project in row["projects"]
 
 
-def _case(need: Need, state: State, line: KnownLine, *, by_model: bool = False) -> Case:
-    return Case(need, state, line.line_id, line.text, line.since, line.sources, by_model=by_model)
+def _case(need: Need, state: State, line: KnownLine) -> Case:
+    return Case(need, state, line.line_id, line.text, line.since, line.sources)
 
 
 def by_week(effects: Sequence[DayEffect]) -> Mapping[date, list[DayEffect]]:

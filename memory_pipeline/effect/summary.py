@@ -12,7 +12,6 @@ from memory_pipeline.days import day_of
 from memory_pipeline.effect.cases import PLACES, Case, DayEffect, by_week, effect_on
 from memory_pipeline.effect.history import STATES, MemoryHistory
 from memory_pipeline.effect.needs import KINDS
-from memory_pipeline.effect.pairs import PairJudge
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.friction.shown import shown_lines
 from memory_pipeline.proposals.memory_file import read_lines
@@ -56,7 +55,7 @@ class Effect:
         """The clearest cases, one for each line: those of approved lines first, and corrections before the others."""
         ranked = sorted(
             self.cases,
-            key=lambda c: (STATES.index(c.state), c.by_model, c.need.kind != "correction", -len(c.shown_by), c.need.at),
+            key=lambda c: (STATES.index(c.state), c.need.kind != "correction", -len(c.shown_by), c.need.at),
         )
         first: dict[str, Case] = {}
         for case in ranked:
@@ -96,10 +95,7 @@ def _notes(workspace: Workspace, known: Sequence[date], days: Sequence[date]) ->
         yield f"Before {days[0]} nothing was known, so its first repetitions cannot be counted."
     if known[-1] - known[0] < MIN_AGE:
         yield f"The sessions cover {(known[-1] - known[0]).days + 1} days; figures of less than a week say little."
-    if PairJudge(workspace).is_set:
-        yield "A model judged which words repeat a line; where it gave no answer, only nearly the same words count."
-    else:
-        yield "Without a model only nearly the same words and the same errors count: these figures are a lower bound."
+    yield "Only nearly the same words and the same errors count: these figures are a lower bound."
     there = read_lines(workspace.settings.memory_file)
     active = {line.proposal_id for line in there if not line.is_struck}
     lines = MemoryHistory(workspace).lines
@@ -156,5 +152,4 @@ def _case(case: Case) -> dict[str, Any]:
         "line": case.line,
         "since": f"{case.since}",
         "shown_by": list(case.shown_by),
-        "by_model": case.by_model,
     }

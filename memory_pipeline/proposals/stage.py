@@ -143,9 +143,8 @@ class ProposalsStage:
         older = dict.fromkeys(p for p in frames["supports"]["proposal_id"] if p not in new)
         again = [self._made[p]["text"] for p in older if p in self._made]
         best = offered.sort("worth", descending=True, nulls_last=True)["text"].to_list()
-        plain = (
-            _quoted("New", best) or _quoted("Said again", again) or _quoted("Nothing new; most important", best_first)
-        )
+        groups = {"New": best, "Said again": again, "Nothing new; most important": best_first}
+        plain = next((_quoted(label, texts) for label, texts in groups.items() if texts), "Nothing was offered.")
         note = LogReflection(
             next((summary for summary in lines["summary"] if summary), plain),
             lines.height,

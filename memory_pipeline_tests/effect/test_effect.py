@@ -18,14 +18,12 @@ from memory_pipeline.defs.graph import build_definitions
 from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.effect.cases import DayEffect, effect_on
 from memory_pipeline.effect.history import MemoryHistory
-from memory_pipeline.effect.pairs import read_pairs
 from memory_pipeline.effect.summary import NoSessionsError, effect_over, totals
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.settings import load_settings
 from memory_pipeline.workspace.workspace import Workspace
-from memory_pipeline_tests.llm.openai_server import openai_server
-from memory_pipeline_tests.rows import DAY, at, changed, day_after, decision, observation, pattern, proposal, put, say
+from memory_pipeline_tests.rows import DAY, at, day_after, decision, observation, pattern, proposal, put, say
 
 RULE = "Never use npm in this project, use pnpm."
 AGAIN = "no, never use npm in this project, use pnpm"
@@ -128,32 +126,12 @@ def test_an_error_of_a_known_pattern(opened: Workspace) -> None:
     assert totals([found])["failed_again"] == 1
 
 
-def test_a_model_chooses_pairs_by_number(opened: Workspace) -> None:
-    say(opened.lake, "s3", "user: I prefer the package manager that we agreed on, the fast one.", day=day_after(2))
-    answer = '{"pairs": [{"remark": 1, "line": 1}, {"remark": 9, "line": 1}, {"remark": 1, "line": 7}]}'
-    with openai_server(lambda _: answer) as server:
-        model = {"reflector_model": "openai:played", "reflector_base_url": server.url, "reflector_price": "0/0"}
-        workspace = Workspace(changed(opened.settings, **model), opened.lake)
-        (case,) = effect(workspace, day_after(2), counts_only=False).cases
-    assert (case.line_id, case.state, case.by_model) == (LINE, "offered", True)
-    assert RULE in server.requests[0].prompt
-
-
-BOTH_FORMS = ("AGAIN 3: L12\nAGAIN 8: L1", '{"pairs": [{"remark": 3, "line": "L12"}, {"remark": 8, "line": 1}]}')
-
-
-@pytest.mark.parametrize("answer", BOTH_FORMS)
-def test_both_forms_of_an_answer(answer: str) -> None:
-    assert read_pairs(answer) == [(3, 12), (8, 1)]
-    assert read_pairs("NONE") == []
-
-
 def test_limits_are_named(opened: Workspace) -> None:
     approve(opened, NEXT)
     opened.settings.memory_file.write_text("## Hard Rules\n- A line by hand.\n", "utf-8")
     notes = " ".join(effect_over(opened, None, None).notes)
     for part in (
-        *("figures of less than a week say little", "Without a model only nearly the same words"),
+        *("figures of less than a week say little", "Only nearly the same words"),
         *("1 approved lines were since removed", "1 lines of MEMORY.md were written by hand"),
     ):
         assert part in notes, notes
