@@ -45,9 +45,9 @@ def proposal_assets(settings: Settings, placement: Placement = OURS) -> dg.Asset
                 description=(
                     "High lines and notable medium ones, each offered once; a repetition of a line of "
                     "MEMORY.md or of an earlier proposal is merged into it (`supports`). Questions, "
-                    "suppositions and instructions that only tools or pasted text gave are left out and "
-                    "counted. A user decides in REVIEW.md or with `memory review`; a proposal that was shown "
-                    "on seven days without a decision expires."
+                    "suppositions and instructions that only tools or pasted text gave are left out. A user decides "
+                    "in REVIEW.md or with `memory review`; a proposal that was shown on seven days without a decision "
+                    "expires."
                 ),
             )
         ],
@@ -128,7 +128,7 @@ def describe(stage: ProposalsStage, day: date, decided: dict[str, str]) -> dict[
     lake = stage.lake
     status = pl.col("proposal_id").replace_strict(decided, default="pending", return_dtype=pl.String)
     frame = lake.read("proposals", [day]).with_columns(status.alias("status"))
-    return {f"left_out_{reason}": count for reason, count in stage.left_out(day).items()} | {
+    return {
         "pending": int((frame["status"] == "pending").sum()),
         "merged": lake.read("supports", [day]).height,
         "preview": markdown_table(frame.select("proposal_id", "section", "status", "text")),

@@ -11,6 +11,7 @@ change is left to the user or their agent.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time
 from itertools import islice
@@ -18,8 +19,14 @@ from pathlib import Path
 
 import polars as pl
 
+from memory_pipeline.actions.outcomes import MIN_UNHEEDED, outcomes, unheeded
+from memory_pipeline.actions.rules import RuleError
 from memory_pipeline.days import day_of, lookback
 from memory_pipeline.friction.active import active_patterns, last_day_looked_at
+from memory_pipeline.friction.observed import event_of
+from memory_pipeline.friction.patterns import STALE_MEMORY, Pattern
+from memory_pipeline.friction.shown import shown_lines
+from memory_pipeline.friction.stage import row_of
 from memory_pipeline.lake.rows import FixRow, FrictionRow, NewFix
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.events import (
@@ -35,7 +42,7 @@ from memory_pipeline.proposals.events import (
 from memory_pipeline.proposals.memory_file import MemoryLine, normalised, read_lines
 from memory_pipeline.proposals.quoted_change import ADDS, REMOVES, Change
 from memory_pipeline.proposals.remembering import says_same
-from memory_pipeline.proposals.unheeded import unheeded_lines
+from memory_pipeline.proposals.shown_to_agents import approved_rules
 from memory_pipeline.scope import without_note
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip
@@ -47,6 +54,8 @@ MAX_SHOWN = 10
 """Maximum fixes in REVIEW.md at a time, in addition to proposals."""
 MAX_TITLE = 120
 """Maximum characters of a title."""
+FIRST_UNHEEDED = 901
+"""The first number of the ids of unheeded lines: a day has at most ten new patterns of friction."""
 
 
 def new_fixes(workspace: Workspace, log: ProposalLog, now: datetime) -> list[NewFix]:
@@ -67,6 +76,34 @@ def new_fixes(workspace: Workspace, log: ProposalLog, now: datetime) -> list[New
     chosen = list(islice(_asked_once(log, [row for row in made if row["text"]]), MAX_A_DAY - today))
     said = _first_times(workspace, {p["pattern_id"]: p for p in fresh}, [row["proposal_id"] for row in chosen])
     return [row | {"said_at": said.get(row["proposal_id"], row["said_at"])} for row in chosen]
+
+
+def unheeded_lines(workspace: Workspace, fixes: pl.DataFrame, day: date) -> list[FrictionRow]:
+    """The lines that were ignored three times or more, as patterns of the day, without those that a fix of
+    `friction_fixes` already offered to strike."""
+    settings, lake = workspace.settings, workspace.lake
+    times = Counter(line.line_id for line in shown_lines(settings) if line.shown_as == "hint")
+    if not any(number >= MIN_UNHEEDED for number in times.values()):
+        return []
+    try:
+        rules = {rule.rule_id: rule for rule in approved_rules(settings, lake) if rule.check}
+    except RuleError:  # `memory agents rules` says why
+        return []
+    asked = set(fixes["replaces"])
+    number = FIRST_UNHEEDED + fixes["proposal_id"].str.starts_with(f"f-{day:%Y%m%d}-9").sum()
+    found = list[FrictionRow]()
+    for line_id, calls in unheeded(outcomes(settings, lake, rules.values())).items():
+        rule = rules.get(line_id)
+        if rule is None or rule.text in asked:
+            continue
+        title = (
+            f"Agents were told this {len(calls)} times and did it again; to keep and enforce it, "
+            f"`memory agents rules set {line_id} deny`"
+        )
+        members = sorted((event_of(call, None, rule.project) for call in calls), key=lambda event: event.at)
+        pattern = Pattern(STALE_MEMORY, title, MEMORY_FILE, tuple(members), replaces=rule.text)
+        found.append(row_of(day, pattern, f"f-{day:%Y%m%d}-{number + len(found)}", settings.owner))
+    return found
 
 
 def living_patterns(workspace: Workspace) -> list[FrictionRow]:

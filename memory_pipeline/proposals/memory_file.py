@@ -41,13 +41,9 @@ class Promotion:
 
 
 class AddedLines(NamedTuple):
-    """The new bytes, the ids that were added, and the ids whose words were already there in a line without the id.
-
-    A line that has its id counts as added: the process that wrote it died before recording it.
-    """
+    """The new bytes, and the ids whose words were already there in a line without the id."""
 
     data: bytes
-    added: list[str]
     present: list[str]
 
 
@@ -110,7 +106,7 @@ def add_lines(current: bytes | None, promotions: Sequence[Promotion], sections: 
             added.update(promotion.proposal_id for promotion in new)
     ids = [promotion.proposal_id for promotion in promotions]
     ours = added | {line.proposal_id for line in _memory_lines(lines)}
-    return AddedLines(encode("".join(lines)), [i for i in ids if i in added], [i for i in ids if i not in ours])
+    return AddedLines(encode("".join(lines)), [i for i in ids if i not in ours])
 
 
 def lines_of(current: bytes | None) -> list[MemoryLine]:

@@ -143,13 +143,11 @@ def read_decisions(
             approved[proposal_id] = text
         elif mark == "-":
             rejected.append(proposal_id)
-    strange = [text for proposal_id, versions in items.items() if proposal_id not in shown for _, text, _ in versions]
     count = _last_count(lines)
     ours = count is not None and int(count["count"]) == len(shown) and last_updated in (None, count["stamp"])
     for proposal_id in shown:
         if proposal_id not in items:
-            renamed = any(_is_text_of(shown[proposal_id], text) for text in strange)
-            gone = ours and not renamed and not _is_malformed(lines, shown[proposal_id])
+            gone = ours and not _is_malformed(lines, shown[proposal_id], known)
             (rejected if gone else ignored).append(proposal_id)
     return ReviewReading(approved, rejected, None, ignored)
 
@@ -207,9 +205,9 @@ def update_review(
     before = split_lines(current)
     lines = _without_decided(before, decided)
     waiting = [proposal for proposal in pending if proposal.proposal_id not in decided]
-    present = {item.proposal_id for item in _items(lines)}
+    present, known = {item.proposal_id for item in _items(lines)}, {proposal.proposal_id for proposal in waiting}
     for proposal in waiting:
-        if proposal.proposal_id not in present and not _is_malformed(lines, proposal):
+        if proposal.proposal_id not in present and not _is_malformed(lines, proposal, known):
             _add(lines, proposal, newline)
     _set_expiry(lines, {proposal.proposal_id: proposal.expires_on for proposal in waiting if proposal.expires_on})
     lines = _without_empty_groups(lines)
@@ -274,19 +272,17 @@ def _last_count(lines: Sequence[str]) -> re.Match[str] | None:
     return next((found for line in reversed(lines) if (found := _COUNT.match(line))), None)
 
 
-def _is_malformed(lines: Sequence[str], proposal: Proposal) -> bool:
-    """Whether a line that cannot be parsed as a proposal has this one's id, or is a list item with its text."""
+def _is_malformed(lines: Sequence[str], proposal: Proposal, known: Collection[str]) -> bool:
+    """Whether a line that is no known proposal has this one's id, or is a list item with its text."""
     mention = re.compile(rf"{re.escape(proposal.proposal_id)}(?!\d)")
-    ours = (_ITEM.match, _EVIDENCE.fullmatch, _GROUP.match, is_quoted)  # a quoted change may contain any id
-    unread = [line for line in lines if not any(is_one(line) for is_one in ours)]
     text = _plain(proposal.first_line)
-    return any(mention.search(line) or (_LIST.match(line) and text and line.strip().endswith(text)) for line in unread)
-
-
-def _is_text_of(proposal: Proposal, text: str) -> bool:
-    """Whether an item with another id has its words; below those of a fix its change may follow."""
-    own, read = _plain(proposal.first_line), _plain(text)
-    return read == own or (proposal.change is not None and read.startswith(own))
+    for line in lines:
+        item = _ITEM.match(line)
+        if (item and item["id"] in known) or _EVIDENCE.fullmatch(line) or _GROUP.match(line) or is_quoted(line):
+            continue  # a quoted change may contain any id
+        if mention.search(line) or (_LIST.match(line) and text and line.strip().endswith(text)):
+            return True
+    return False
 
 
 def _without_decided(lines: Sequence[str], decided: Collection[str]) -> list[str]:

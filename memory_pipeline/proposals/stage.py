@@ -155,15 +155,6 @@ class ProposalsStage:
         )
         write_reflection(self.settings.daily_log(day), day, note, backups=self.settings.backups)
 
-    def left_out(self, day: date) -> Counter[str]:
-        """The number of the day's lines that must not be offered, by reason."""
-        observed = self._observed(day)
-        reasons = (
-            why_left_out(line["text"], [observed[s] for s in line["sources"] if s in observed])
-            for line in self._lines(day, observed)
-        )
-        return Counter(reason for reason in reasons if reason)
-
     def _lines(self, day: date, observed: Mapping[str, SourceRow]) -> list[ScoredLine]:
         """The day's lines that may matter later and contain words said on this day, best first."""
         lines: list[ScoredLine] = [

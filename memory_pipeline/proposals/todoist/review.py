@@ -36,7 +36,6 @@ from memory_pipeline.proposals.todoist.tasks import (
     content_of,
     description_of,
     edited_text,
-    first_shown,
     keep_account,
     marked,
     request_id,
@@ -45,9 +44,7 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
 
 LOOKED_BACK = timedelta(days=30)
-"""The period that is searched for completed tasks without a row."""
-MAX_LOOKED_BACK = timedelta(days=85)
-"""The maximum period of a search: Todoist lists completed tasks of at most three months."""
+"""The period that is searched for completed tasks; older ones are looked up by their id."""
 LOCK_SECONDS = 120.0
 """Seconds to wait for another pass, which takes seconds, or a minute when Todoist asks it to wait. Two concurrent
 passes would create tasks twice."""
@@ -94,7 +91,7 @@ def _read_decisions(workspace: Workspace, todoist: Todoist, plan: Plan, now: dat
     account = account_of(workspace.settings)
     tasks = dict(plan.open)
     if account and (plan.missing or plan.unmade):
-        tasks |= _unlisted_tasks(workspace.lake, todoist, plan, account, now)
+        tasks |= _unlisted_tasks(todoist, plan, account, now)
     decisions: dict[str, str] = {}
     for proposal_id, task in tasks.items():
         if task.state == DELETED or task.is_rejected:
@@ -124,10 +121,9 @@ def _read_decisions(workspace: Workspace, todoist: Todoist, plan: Plan, now: dat
         todoist.comment(task_id, f"Not added to MEMORY.md: {reason}", comment_id(task_id))
 
 
-def _unlisted_tasks(lake: Lake, todoist: Todoist, plan: Plan, account: Account, now: datetime) -> dict[str, ReviewTask]:
+def _unlisted_tasks(todoist: Todoist, plan: Plan, account: Account, now: datetime) -> dict[str, ReviewTask]:
     """The tasks of proposals whose task was not listed as open, with their state."""
-    since = min(first_shown(lake, account) or now, now - LOOKED_BACK)
-    done = todoist.completed(max(since, now - MAX_LOOKED_BACK), now + timedelta(days=1))
+    done = todoist.completed(now - LOOKED_BACK, now + timedelta(days=1))
     by_id = {task.task_id: task for task in done}
     by_mark = {proposal_id: task for task in done if (proposal_id := marked(task, account))}
     found = {p: by_mark[p] for p in plan.unmade if p in by_mark}

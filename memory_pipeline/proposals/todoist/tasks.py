@@ -119,12 +119,6 @@ def shown_tasks(lake: Lake, account: Account | None) -> dict[str, str]:
     return dict(rows.iter_rows())
 
 
-def first_shown(lake: Lake, account: Account | None) -> datetime | None:
-    """The time at which the oldest of these tasks was created."""
-    moment = _shown_events(lake, account)["happened_at"].min()
-    return moment if isinstance(moment, datetime) else None
-
-
 def add_showing(workspace: Workspace, proposal_id: str, task_id: str, now: datetime) -> None:
     row = {"proposal_id": proposal_id, "surface": SURFACE, "external_id": task_id}
     with OpenLog.open(workspace) as log:
