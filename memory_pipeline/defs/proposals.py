@@ -20,7 +20,7 @@ from memory_pipeline.operations.identity import NOT_SET, look_at_identity
 from memory_pipeline.proposals.attention import judge_attention
 from memory_pipeline.proposals.automatic import HOW_TO_UNDO, report
 from memory_pipeline.proposals.events import ProposalLog
-from memory_pipeline.proposals.integrity import ProposalIntegrity
+from memory_pipeline.proposals.integrity import judge_integrity
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.review import Reconciled, reconcile
 from memory_pipeline.proposals.stage import VERSION, ProposalsStage
@@ -206,7 +206,7 @@ def _judge_decisions(workspace: Workspace) -> Verdict:
     Fails when MEMORY.md is missing, empty or has none of many promoted lines, or files of `proposals` or `events`
     were changed or restored from different copies.
     """
-    return ProposalIntegrity.from_lake(workspace.lake, workspace.settings.memory_file).judge()
+    return judge_integrity(workspace.lake, workspace.settings.memory_file)
 
 
 def _judge_backlog(workspace: Workspace) -> Verdict:

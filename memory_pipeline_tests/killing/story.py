@@ -13,7 +13,7 @@ from unittest.mock import patch
 from memory_pipeline.markdown import safe_write
 from memory_pipeline.proposals import events, review
 from memory_pipeline.proposals.events import OpenLog, ProposalLog
-from memory_pipeline.proposals.integrity import ProposalIntegrity
+from memory_pipeline.proposals.integrity import judge_integrity
 from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.reflections.stage import ReflectionsStage
@@ -170,8 +170,7 @@ def carry_out(run: Run, folder: Path, plain: bool = False, told: mmap.mmap | Non
 def judge(folder: Path) -> None:
     """The chain is worth killing: everything that can become of a proposal did, once each."""
     settings, lake = workspace_of(folder)
-    ends = ProposalIntegrity.from_lake(lake, settings.memory_file)
-    verdict = ends.judge()
+    verdict = judge_integrity(lake, settings.memory_file)
     assert verdict.passed, verdict.offenders
     decided = set(ProposalLog(lake).events("decided")["decision"])
     assert decided == {"approved", "rejected", "expired", "invalid", "superseded"}, decided

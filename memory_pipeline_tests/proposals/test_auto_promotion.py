@@ -14,7 +14,7 @@ from memory_pipeline.defs.proposals import memory_file_asset
 from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.proposals.automatic import report, retracted
 from memory_pipeline.proposals.events import ProposalLog
-from memory_pipeline.proposals.integrity import ProposalIntegrity
+from memory_pipeline.proposals.integrity import judge_integrity
 from memory_pipeline.proposals.review import Reconciled, UnknownProposalError, decide, reconcile
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cases import each
@@ -191,7 +191,7 @@ def test_on_promotes_what_was_earned_as_any_approval_is(tmp_path: Path) -> None:
     assert week.memory.read_text("utf-8") == BY_HAND + "".join(
         f"- (2025-03-05) {text} <!-- {p} -->\n" for p, text in TEXTS.items()
     )
-    assert ProposalIntegrity.from_lake(week.lake, week.memory).judge().passed
+    assert judge_integrity(week.lake, week.memory).passed
     assert report(Workspace(week.settings, week.lake), ProposalLog(week.lake))[0].endswith("; on")
     before = bytes_of(tmp_path)
     assert week.run(1.1).automatic == []
@@ -267,7 +267,7 @@ def test_who_decides_too_late_is_told_how_to_take_it_back(tmp_path: Path) -> Non
     settled = week.run(1.1)
     assert settled.already[UV] == "approved automatically" and settled.ignored == []
     assert week.status() == ["approved", "approved"]
-    assert not ProposalIntegrity.from_lake(week.lake, week.memory).judge().offenders
+    assert not judge_integrity(week.lake, week.memory).offenders
 
 
 def test_a_crash_at_any_write_changes_nothing_about_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

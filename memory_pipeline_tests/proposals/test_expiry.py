@@ -13,7 +13,7 @@ from memory_pipeline.operations.migrations import (
 )
 from memory_pipeline.proposals.events import APPROVED, EXPIRED, EXPIRY_SURFACE, PENDING, Decision, ProposalLog
 from memory_pipeline.proposals.history import history
-from memory_pipeline.proposals.integrity import ProposalIntegrity
+from memory_pipeline.proposals.integrity import judge_integrity
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cases import each
@@ -268,7 +268,7 @@ def test_what_expired_unseen_is_offered_again_once(tmp_path: Path, ended: int, n
     story.run_daily((now + 8) * DAY_IN_MINUTES)
     assert story.status() == {p: APPROVED if p == UV else EXPIRED for p in TEXTS}
     assert "Use uv" in story.remembered()
-    assert ProposalIntegrity.from_lake(story.lake, story.memory).judge().offenders == []
+    assert judge_integrity(story.lake, story.memory).offenders == []
     log = ProposalLog(story.lake)
     assert log.events("decided").height == 2 * log.decisions.height == 10  # nothing on record is changed
 

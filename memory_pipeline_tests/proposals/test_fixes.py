@@ -13,7 +13,7 @@ import pytest
 from memory_pipeline.proposals.applying import left_to_the_user
 from memory_pipeline.proposals.events import APPROVED, EXPIRED, INVALID, PENDING, REJECTED, SUPERSEDED, ProposalLog
 from memory_pipeline.proposals.fixes import MAX_A_DAY, MAX_SHOWN
-from memory_pipeline.proposals.integrity import ProposalIntegrity
+from memory_pipeline.proposals.integrity import judge_integrity
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.remembering import remember
 from memory_pipeline.proposals.review import Reconciled, decide, reconcile
@@ -88,7 +88,7 @@ class Work:
         return self.memory.read_text("utf-8") if self.memory.exists() else ""
 
     def judge(self) -> list[str]:
-        return ProposalIntegrity.from_lake(self.lake, self.memory).judge().offenders
+        return judge_integrity(self.lake, self.memory).offenders
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.cards import cards_of
 from memory_pipeline.proposals.events import APPROVED, REJECTED, ProposalLog
 from memory_pipeline.proposals.importing import ImportLine, Judged, judged, offer
-from memory_pipeline.proposals.integrity import ProposalIntegrity
+from memory_pipeline.proposals.integrity import judge_integrity
 from memory_pipeline.proposals.remembering import remember
 from memory_pipeline.proposals.review import as_offered, decide, on_display, reconcile
 from memory_pipeline.recall.briefing import brief_at
@@ -60,7 +60,7 @@ def test_approved_it_is_a_line_like_any_other(opened: Workspace) -> None:
     reconcile(opened, NOW)
     written = f"- (2025-03-05) {RULE} (project: kiln) <!-- {FIRST} -->"
     assert written in opened.settings.memory_file.read_text().splitlines()
-    assert ProposalIntegrity.from_lake(opened.lake, opened.settings.memory_file).judge().passed
+    assert judge_integrity(opened.lake, opened.settings.memory_file).passed
 
 
 def test_what_was_ever_offered_is_known_whatever_became_of_it(opened: Workspace) -> None:

@@ -11,7 +11,7 @@ from filelock import Timeout
 
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.events import APPROVED, REJECTED, OpenLog, ProposalLog
-from memory_pipeline.proposals.integrity import ProposalIntegrity
+from memory_pipeline.proposals.integrity import judge_integrity
 from memory_pipeline.proposals.remembering import AGENT, MAX_TEXT, NotRememberedError, Remembered, remember
 from memory_pipeline.proposals.review import as_offered, decide, reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
@@ -50,7 +50,7 @@ def test_it_is_offered_at_once_and_in_memory_only_when_approved(opened: Workspac
     reconcile(opened, NOW + timedelta(minutes=1))
     assert RULE in text_of(opened.settings.memory_file)
     assert "(project: kiln)" in text_of(opened.settings.memory_file)
-    assert ProposalIntegrity.from_lake(opened.lake, opened.settings.memory_file).judge().passed
+    assert judge_integrity(opened.lake, opened.settings.memory_file).passed
 
 
 def test_it_says_who_asked_and_why_finds_it(opened: Workspace) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from memory_pipeline.proposals.events import PENDING, WITHDRAWN, ProposalLog
 from memory_pipeline.proposals.history import history
-from memory_pipeline.proposals.integrity import ProposalIntegrity
+from memory_pipeline.proposals.integrity import judge_integrity
 from memory_pipeline_tests.proposals.test_fixes import ONE, RULE, TWO, Work
 from memory_pipeline_tests.rows import DAY, Row, bytes_of, day_after, fixable, proposal, put, rule_pattern
 
@@ -37,7 +37,7 @@ def test_it_is_withdrawn_when_its_pattern_is_closed(tmp_path: Path, slow: Row) -
     before = bytes_of(tmp_path)
     assert work.run(0).withdrawn == {}
     assert bytes_of(tmp_path) == before
-    assert ProposalIntegrity.from_lake(work.lake, work.memory).judge().passed
+    assert judge_integrity(work.lake, work.memory).passed
     log = work.settings.daily_log(DAY).read_text("utf-8")
     assert "### Memory proposals that ended without a decision" in log and f"its pattern ended on {ENDED}" in log
     assert [e["event"] for e in history(work.workspace, ONE)][-1] == WITHDRAWN

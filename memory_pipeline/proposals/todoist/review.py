@@ -16,7 +16,6 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.locks import FileLock
 from memory_pipeline.proposals.events import APPROVED, EXPIRED, INVALID, REJECTED, SUPERSEDED, WITHDRAWN, ProposalLog
 from memory_pipeline.proposals.review import as_offered, decide, reconcile
-from memory_pipeline.proposals.review_file import Proposal
 from memory_pipeline.proposals.todoist.client import (
     COMPLETED,
     DELETED,
@@ -168,18 +167,8 @@ def _create_tasks(workspace: Workspace, todoist: Todoist, plan: Plan, now: datet
     if account is None or account.inbox != inbox:
         account = keep_account(workspace.settings, inbox, now)
     for proposal in as_offered(workspace, ProposalLog(workspace.lake), [plan.waiting[p] for p in plan.unmade]):
-        task = _add(todoist, proposal, account)
-        add_showing(workspace, proposal.proposal_id, task.task_id, now)
-        result.created.append(proposal.proposal_id)
-
-
-def _add(todoist: Todoist, proposal: Proposal, account: Account) -> ReviewTask:
-    try:
-        return todoist.add(
+        task = todoist.add(
             content_of(proposal), description_of(proposal, account), request_id(account, proposal.proposal_id)
         )
-    except TodoistBusyError:  # the task may exist, with only the answer lost
-        for task in todoist.review_tasks():
-            if marked(task, account) == proposal.proposal_id:
-                return task
-        raise
+        add_showing(workspace, proposal.proposal_id, task.task_id, now)
+        result.created.append(proposal.proposal_id)
