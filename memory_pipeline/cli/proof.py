@@ -82,10 +82,7 @@ def _print(effect: Effect) -> None:
         for number, case in enumerate(effect.outdated, 1):
             _print_case(number, case)
     sessions = max(total["sessions"], 1)
-    say(
-        f"\nCost: the brief of a session has {total['brief_tokens'] / sessions:,.0f} tokens on average. "
-        f"{effect.hints} hints were shown at tool calls, {effect.hints_wrong} of them before a call that succeeded."
-    )
+    say(f"\nCost: the brief of a session has {total['brief_tokens'] / sessions:,.0f} tokens on average.")
     for note in effect.notes:
         say(note, "dim")
 

@@ -13,7 +13,6 @@ from memory_pipeline.cli.review_by_keys import Review
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.applying import left_to_the_user
-from memory_pipeline.proposals.automatic import HOW_TO_UNDO
 from memory_pipeline.proposals.events import (
     APPROVED,
     COMMAND_SURFACE,
@@ -132,10 +131,7 @@ def _decide(workspace: Workspace, decisions: dict[str, str], reconciled: Reconci
 
 def _print_damaged(reconciled: Reconciled) -> None:
     if reconciled.damaged:
-        err.print(
-            f"REVIEW.md was not read: {reconciled.damaged} A new one was written; the old one is in backups/.",
-            style="yellow",
-        )
+        err.print(reconciled.damaged, style="yellow")
 
 
 def _print_done(settings: Settings, promoted: list[str], reconciled: Reconciled) -> None:
@@ -143,23 +139,13 @@ def _print_done(settings: Settings, promoted: list[str], reconciled: Reconciled)
         say(f"{proposal_id} is in {settings.memory_file}")
     for proposal_id in reconciled.applied:
         say(f"{proposal_id} is applied; `memory why {proposal_id}` shows it")
-    for how in reconciled.to_make.values():
-        say(visible(how), "cyan")
     for state in (REJECTED, EXPIRED, SUPERSEDED):
         for proposal_id in getattr(reconciled, state):
             say(f"{proposal_id} {state}")
-    for proposal_id, reason in reconciled.withdrawn.items():
-        say(f"{proposal_id} withdrawn: {reason}")
-    for proposal_id, reason in reconciled.invalid.items():
-        say(f"{proposal_id} is not promoted: {reason}", "yellow")
-    for proposal_id in reconciled.automatic:
-        say(f"{proposal_id} is {HOW_TO_UNDO}")
-    for proposal_id, state in reconciled.already.items():
-        say(f"{proposal_id} is already {state}, so its mark in REVIEW.md was not read", "yellow")
-    for problem in reconciled.not_refreshed:
-        say(problem, "yellow")
-    if reconciled.ignored:
-        say(f"nothing was decided, because the mark is unclear: {', '.join(reconciled.ignored)}", "yellow")
+    for message in reconciled.messages:
+        say(message, "cyan")
+    for warning in reconciled.warnings:
+        say(warning, "yellow")
 
 
 def _by_keys(workspace: Workspace, reconciled: Reconciled) -> None:

@@ -18,7 +18,7 @@ from memory_pipeline.embeddings.index_pool import indexes_kept_open
 from memory_pipeline.markdown.escaping import escaped
 from memory_pipeline.operations.identity import NOT_SET, look_at_identity
 from memory_pipeline.proposals.attention import judge_attention
-from memory_pipeline.proposals.automatic import HOW_TO_UNDO, report
+from memory_pipeline.proposals.automatic import report
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.integrity import judge_integrity
 from memory_pipeline.proposals.memory_file import lines_of
@@ -136,27 +136,10 @@ def describe(stage: ProposalsStage, day: date, decided: dict[str, str]) -> dict[
 
 
 def _report(context: dg.AssetExecutionContext, reconciled: Reconciled) -> None:
-    for problem in reconciled.not_refreshed:
-        context.log.warning(problem)
-    if reconciled.damaged:
-        context.log.warning(
-            f"REVIEW.md was not read ({reconciled.damaged}); no decision was taken, the old file is in backups/, "
-            "and a new one was written."
-        )
-    if reconciled.ignored:
-        context.log.warning(
-            f"The marks in REVIEW.md for {', '.join(reconciled.ignored)} are unclear; nothing was decided."
-        )
-    for proposal_id, state in reconciled.already.items():
-        context.log.warning(f"{proposal_id} is already {state}, so its mark in a copy of REVIEW.md was not read.")
-    for proposal_id, reason in reconciled.invalid.items():
-        context.log.warning(f"{proposal_id} was approved and is not in MEMORY.md: {reason}.")
-    for how in reconciled.to_make.values():
-        context.log.info(f"Approved. {how}")
-    for proposal_id, reason in reconciled.withdrawn.items():
-        context.log.info(f"{proposal_id} was withdrawn: {reason}.")
-    for proposal_id in reconciled.automatic:
-        context.log.info(f"{proposal_id} is {HOW_TO_UNDO}.")
+    for message in reconciled.messages:
+        context.log.info(message)
+    for warning in filter(None, [reconciled.damaged, *reconciled.warnings]):
+        context.log.warning(warning)
 
 
 ONE_END, ATTENTION, IDENTITY = "one_decision_each", "review_backlog", "identity_files"

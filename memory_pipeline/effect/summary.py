@@ -7,15 +7,11 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
-from memory_pipeline.actions.outcomes import outcomes
-from memory_pipeline.days import day_of
 from memory_pipeline.effect.cases import PLACES, Case, DayEffect, by_week, effect_on
 from memory_pipeline.effect.history import STATES, MemoryHistory
 from memory_pipeline.effect.needs import KINDS
 from memory_pipeline.errors import MemoryPipelineError
-from memory_pipeline.friction.shown import shown_lines
 from memory_pipeline.proposals.memory_file import read_lines
-from memory_pipeline.proposals.shown_to_agents import approved_rules
 from memory_pipeline.workspace.workspace import Workspace
 
 SPAN_DAYS = 28
@@ -35,10 +31,6 @@ class Effect:
     first: date
     last: date
     days: Sequence[DayEffect]
-    hints: int
-    """Hints that sessions were shown at tool calls."""
-    hints_wrong: int
-    """Hints that the call contradicted: it succeeded."""
     notes: Sequence[str]
     """Sentences about what limits the figures."""
 
@@ -68,7 +60,7 @@ def effect_over(workspace: Workspace, first: date | None, last: date | None) -> 
 
     Raises `NoSessionsError`.
     """
-    lake, settings = workspace.lake, workspace.settings
+    lake = workspace.lake
     known = sorted(set(lake.read("sessions", columns=["day"])["day"]))
     if not known:
         raise NoSessionsError("No session has been read yet; `memory run` reads them.")
@@ -80,14 +72,10 @@ def effect_over(workspace: Workspace, first: date | None, last: date | None) -> 
             f"No session lies between {first} and {last}; the sessions go from {known[0]} to {known[-1]}."
         )
     effects = effect_on(workspace, days)
-    shown = [line for line in shown_lines(settings) if first <= day_of(line.at, settings.zone) <= last]
-    found = outcomes(settings, lake, approved_rules(settings, lake)) if shown else []
-    own = [seen for seen in found if first <= day_of(seen.line.at, settings.zone) <= last]
-    wrong = sum(seen.outcome == "contradicted" for seen in own)
     notes = list(_notes(workspace, known, days))
     if kept := len(days) - len(effects):
         notes.append(f"The messages of {kept} days are no longer kept (retention.messages), so these are not counted.")
-    return Effect(first, last, effects, len(own), wrong, notes)
+    return Effect(first, last, effects, notes)
 
 
 def _notes(workspace: Workspace, known: Sequence[date], days: Sequence[date]) -> Iterator[str]:
@@ -115,8 +103,6 @@ def as_json(effect: Effect) -> dict[str, Any]:
         "last": f"{effect.last}",
         "weeks": [{"week": f"{week}", **totals(days)} for week, days in by_week(effect.days).items()],
         "total": totals(effect.days),
-        "hints": effect.hints,
-        "hints_wrong": effect.hints_wrong,
         "clearest": [_case(case) for case in effect.clearest],
         "cases": [_case(case) for case in effect.cases],
         "outdated": [_case(case) for case in effect.outdated],

@@ -13,7 +13,7 @@ line of MEMORY.md. Only changes to files of the workspace are applied.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import sqrt
@@ -95,46 +95,40 @@ class TrackRecord:
     shadow: Rate = Rate()
 
 
-def automatic_fixes(workspace: Workspace, log: ProposalLog, now: datetime, unread: Collection[str]) -> list[Decision]:
-    """Approvals of low-risk fixes; ``unread`` may have been decided on a surface that was not read yet."""
-    if not workspace.settings.auto_fix:
-        return []
-    low_risk = [p for p, fix in log.fixes.items() if fix["low_risk"] and fix["place"] and p not in unread]
-    return _approvals(_shown_long_enough(workspace, log, now, pl.col("proposal_id").is_in(low_risk)))
-
-
-def automatic_promotions(
+def automatic_approvals(
     workspace: Workspace, log: ProposalLog, now: datetime, unread: Collection[str]
 ) -> tuple[list[dict[str, str]], list[Decision]]:
-    """Rows of events for the lines that would be promoted, and the approvals of those for which promotion is on.
+    """Rows of events for the lines that would be promoted, and the approvals for which automatic approval is on.
 
-    These are high lines of trusted sections, in the user's own words. A line that replaces another is excluded, as only
-    the user strikes lines out.
+    ``unread`` may have been decided on a surface that was not read yet.
     """
-    if workspace.settings.auto_promote == OFF:
-        return [], []
-    records = track_records(workspace, log)
-    found = _shown_long_enough(
-        workspace,
-        log,
-        now,
-        ~pl.col("proposal_id").is_in(list(unread)),
+    settings = workspace.settings
+    is_read = ~pl.col("proposal_id").is_in(list(unread))
+    low_risk = [p for p, fix in log.fixes.items() if fix["low_risk"] and fix["place"]] if settings.auto_fix else []
+    approved = _shown_long_enough(workspace, log, now, is_read, pl.col("proposal_id").is_in(low_risk))
+    records = track_records(workspace, log) if settings.auto_promote != OFF else {}
+    lines = _promotable(workspace, log, now, is_read, records)
+    noted = [
+        {"proposal_id": r["proposal_id"], "section": r["section"], "reason": _accepted(records[r["section"]])}
+        for r in lines
+    ]
+    approved += [r for r in lines if settings.auto_promote == ON and records[r["section"]].shadow.is_trusted]
+    return noted, [Decision(r["proposal_id"], APPROVED, AUTO_SURFACE, r["text"], reason=HOW_TO_UNDO) for r in approved]
+
+
+def _promotable(
+    workspace: Workspace, log: ProposalLog, now: datetime, is_read: pl.Expr, records: Mapping[str, TrackRecord]
+) -> list[ProposalState]:
+    """High lines of trusted sections, in the user's own words. A line that replaces another is excluded, as only the
+    user strikes lines out."""
+    trusted = [section for section, record in records.items() if record.acceptance.is_trusted]
+    conditions = (
         pl.col("proposal_id").str.starts_with("p-"),
-        pl.col("section").is_in([section for section, record in records.items() if record.acceptance.is_trusted]),
+        pl.col("section").is_in(trusted),
         pl.col("priority") == HIGH,
         pl.col("supersedes").list.len().fill_null(0) == 0,
     )
-    found = _with_user_evidence(workspace, found)
-    rows = [
-        {"proposal_id": r["proposal_id"], "section": r["section"], "reason": _accepted(records[r["section"]])}
-        for r in found
-    ]
-    is_on = workspace.settings.auto_promote == ON
-    return rows, _approvals([r for r in found if is_on and records[r["section"]].shadow.is_trusted])
-
-
-def _approvals(rows: Sequence[ProposalState]) -> list[Decision]:
-    return [Decision(r["proposal_id"], APPROVED, AUTO_SURFACE, r["text"], reason=HOW_TO_UNDO) for r in rows]
+    return _with_user_evidence(workspace, _shown_long_enough(workspace, log, now, is_read, *conditions))
 
 
 def _shown_long_enough(

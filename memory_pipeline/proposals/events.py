@@ -130,8 +130,8 @@ class ProposalLog:
 
     @property
     def displays(self) -> pl.DataFrame:
-        """One row per proposal and surface: how often it `came` and `went`, when it came `first`, the `days` on which
-        it was there, and its latest `lines`.
+        """One row per proposal and surface: how often it `came` and `went`, when it came `first`, and the `days` on
+        which it was there.
 
         A proposal is displayed if it came more often than it went; the order of the events may be wrong if a clock was.
         """
@@ -145,7 +145,6 @@ class ProposalLog:
                 went.sum().alias("went"),
                 pl.col("happened_at").filter(came).min().alias("first"),
                 pl.col("day").filter(came | days).unique().alias("days"),
-                pl.col("lines").filter(came).sort_by(pl.col("happened_at").filter(came), maintain_order=True).last(),
             )
         )
 
@@ -179,10 +178,9 @@ class ProposalLog:
         """The proposals that were ever shown on a surface."""
         return set(self.events(SHOWN, pl.col("surface") == surface)["proposal_id"])
 
-    def standing_on(self, surface: str) -> dict[str, str | None]:
-        """The proposals that are still shown on a surface, with their latest lines there."""
-        there = self.displays.filter(pl.col("surface") == surface, pl.col("came") > pl.col("went"))
-        return dict(there.select("proposal_id", "lines").iter_rows())
+    def standing_on(self, surface: str) -> set[str]:
+        """The proposals that are still shown on a surface."""
+        return set(self.displays.filter(pl.col("surface") == surface, pl.col("came") > pl.col("went"))["proposal_id"])
 
     def _rows_of(self, decisions: Sequence[Decision], day: date, now: datetime) -> pl.DataFrame:
         content = dict(self.table("proposals").select("proposal_id", "content_hash").iter_rows())
@@ -403,25 +401,14 @@ class OpenLog(ProposalLog):
             self._write_log(day)
             unlogged.unlink()
 
-    def record_shown(
-        self,
-        shown: Mapping[str, str | None],
-        now: datetime,
-        *,
-        surface: str,
-        lines: Mapping[str, str] | None = None,
-    ) -> None:
-        """Record proposals that now appear on the surface, with their ids there, if any, and their ``lines``.
+    def record_shown(self, shown: Mapping[str, str | None], now: datetime, *, surface: str) -> None:
+        """Record proposals that now appear on the surface, with their ids there, if any.
 
         A proposal that is already there keeps its first time.
         """
         before = self.standing_on(surface)
-        rows = [
-            {"proposal_id": p, "surface": surface, "external_id": external, "lines": (lines or {}).get(p)}
-            for p, external in shown.items()
-            if p not in before
-        ]
-        self.add(SHOWN, rows, now)
+        new = {p: external for p, external in shown.items() if p not in before}
+        self.add(SHOWN, [{"proposal_id": p, "surface": surface, "external_id": e} for p, e in new.items()], now)
 
     def record_day(self, now: datetime, *, surface: str, there: Iterable[str]) -> None:
         """Record pending proposals that a run displayed on the surface today."""

@@ -95,7 +95,7 @@ def _remaining_step(log: ProposalLog, row: ProposalState) -> Iterator[Event]:
     """The step that is left to the user after approving a fix that they make themselves."""
     fix = log.fixes.get(row["proposal_id"])
     if fix and not fix["place"] and row["status"] == APPROVED:
-        yield _event(None, "to be made by you", to_make(fix, row["decided_text"] or row["text"]))
+        yield _event(None, "left to you", to_make(fix, row["decided_text"] or row["text"]))
 
 
 def _while_pending(log: ProposalLog, proposal_id: str) -> Iterator[Event]:
@@ -141,15 +141,15 @@ def _later_changes(settings: Settings, promotion: EventRow, by: str | None) -> l
     """The user's later changes to the line; empty if it is unchanged."""
     path = settings.memory_file
     if not path.exists():
-        return [_event(None, "gone", "there is no MEMORY.md")]
+        return [_event(None, "missing", "there is no MEMORY.md")]
     lines = lines_of(path.read_bytes())
     line = _find_line(lines, promotion)
     if line is None:
-        return [_event(None, "taken back", "its line is no longer in MEMORY.md")]
+        return [_event(None, "removed", "its line is no longer in MEMORY.md")]
     if line.is_struck:
-        return [] if by else [_event(None, "taken back", "its line was struck through by hand")]
+        return [] if by else [_event(None, "removed", "its line was struck through by hand")]
     if by:
-        return [_event(None, "holds again", "its line is no longer struck through")]
+        return [_event(None, "restored", "its line is no longer struck through")]
     if normalised(line.text) != normalised(promotion["text"] or ""):
         return [_event(None, "reworded by hand", line.text)]
     return []

@@ -20,7 +20,7 @@ from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.markdown.safe_write import LOCK_SECONDS, decode, encode, update_file, write_atomically
 from memory_pipeline.markdown.temporary_files import remove_temporary_files
 from memory_pipeline.proposals.applying import apply_fixes, left_to_the_user, promote
-from memory_pipeline.proposals.automatic import automatic_fixes, automatic_promotions, recently_approved
+from memory_pipeline.proposals.automatic import HOW_TO_UNDO, OFF, automatic_approvals, recently_approved
 from memory_pipeline.proposals.events import (
     APPROVED,
     AUTO_SURFACE,
@@ -48,9 +48,9 @@ from memory_pipeline.proposals.review_file import (
     Proposal,
     ReviewReading,
     last_updated_in,
-    lines_by_id,
     offered_in,
     read_decisions,
+    touched_in,
     update_review,
     with_notices,
     without_notices,
@@ -74,6 +74,7 @@ class Reconciled:
     rejected: list[str] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
     damaged: str | None = None
+    """The reason why REVIEW.md was not read."""
     invalid: dict[str, str] = field(default_factory=dict)
     """Proposals that the user approved but that were not promoted, with the reason."""
     expired: list[str] = field(default_factory=list)
@@ -95,6 +96,26 @@ class Reconciled:
     not_refreshed: list[str] = field(default_factory=list)
     """The reasons why connected agents do not see the current lines."""
     pending: int = 0
+
+    @property
+    def messages(self) -> list[str]:
+        """Sentences about fixes that are left to the user, and about decisions that nobody took now."""
+        return [
+            *map(visible, self.to_make.values()),
+            *(f"{p} is withdrawn: {reason}" for p, reason in self.withdrawn.items()),
+            *(f"{p} is {HOW_TO_UNDO}" for p in self.automatic),
+        ]
+
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences about marks without effect, and about agents that do not see the current lines."""
+        unclear = f"Nothing was decided, because the mark in REVIEW.md is unclear: {', '.join(self.ignored)}"
+        return [
+            *(f"{p} is not promoted: {reason}" for p, reason in self.invalid.items()),
+            *(f"{p} is already {state}, so its mark in REVIEW.md was not read" for p, state in self.already.items()),
+            *([unclear] if self.ignored else []),
+            *self.not_refreshed,
+        ]
 
 
 def reconcile(
@@ -135,11 +156,13 @@ def _updated_review(workspace: Workspace, log: ProposalLog, text: str | None, no
     """The next text of REVIEW.md; without a text a new one."""
     settings, pending = workspace.settings, log.pending()
     kept = without_notices(text) if text is not None else None
-    waiting = _select_for_display(log, pending, _changed_by_user(log, text or ""), settings, now)
-    offered = _proposals_for_file(workspace, log, waiting, offered_in(kept or ""), now)
+    there = log.rows(offered_in(kept or ""))
+    touched = touched_in(kept or "", {p: _proposal(settings, log, row, "", now) for p, row in there.items()})
+    waiting = _select_for_display(log, pending, touched, settings, now)
+    offered = _proposals_for_file(workspace, log, waiting, there, now)
     out = log.status.keys() - {row["proposal_id"] for row in waiting}  # decided, or displaced by better ones
     new = update_review(kept, offered, out, day=day_of(now, settings.zone), now=now)
-    automatic = recently_approved(workspace, log, now)
+    automatic = recently_approved(workspace, log, now) if AUTO_SURFACE in log.frame["surface"] else []
     nothing = "" if log.table("proposals").height else _workspace_summary(workspace)
     return with_notices(new, automatic, len(pending) - len(waiting), nothing)
 
@@ -264,21 +287,14 @@ def _select_for_display(
     return [row for row in waiting if row["proposal_id"] in chosen]
 
 
-def _changed_by_user(log: ProposalLog, text: str) -> set[str]:
-    """The proposals in REVIEW.md that differ from what was shown, because a user marked, edited, moved or commented on
-    them, or whose shown text was not recorded."""
-    shown, standing = log.standing_on(REVIEW_SURFACE), lines_by_id(text)
-    return {p for p in offered_in(text) if p not in standing or standing[p] != shown.get(p)}
-
-
 def _record_display(log: OpenLog, text: str, now: datetime) -> None:
-    """Record proposals that entered REVIEW.md, with their lines there, and undecided ones that left it. Both are
+    """Record proposals that entered REVIEW.md, and undecided ones that left it. Both are
     derived from the current text, so the next run completes an interrupted one."""
     status, named = log.status, PROPOSAL_ID.findall(text)
-    shown = {p: lines for p, lines in lines_by_id(text).items() if status.get(p) == PENDING}
+    shown = [p for p in offered_in(text) if status.get(p) == PENDING]
     gone = [p for p in log.standing_on(REVIEW_SURFACE) if p not in named and status.get(p) == PENDING]
     log.record_displaced(gone, now, surface=REVIEW_SURFACE)
-    log.record_shown(dict.fromkeys(shown), now, surface=REVIEW_SURFACE, lines=shown)
+    log.record_shown(dict.fromkeys(shown), now, surface=REVIEW_SURFACE)
     log.record_day(now, surface=REVIEW_SURFACE, there=shown)
     tasks = [p for p in log.standing_on(TODOIST_SURFACE) if status.get(p) == PENDING]
     log.record_day(now, surface=TODOIST_SURFACE, there=tasks)
@@ -326,12 +342,12 @@ def _new_decisions(
     expired = [d for d in expiries(settings, log.after(made, now), now) if d.proposal_id not in unread]
     result.expired += _ids(expired)
     made += expired
-    fixes = automatic_fixes(workspace, log.after(made, now), now, unread)
-    made += fixes
-    noted, promotions = automatic_promotions(workspace, log.after(made, now), now, unread)
-    log.add(WOULD_PROMOTE, noted, now)  # before the decisions: decided proposals are not considered again
-    result.automatic += _ids([*fixes, *promotions])
-    return [*made, *promotions]
+    if settings.auto_fix or settings.auto_promote != OFF:
+        noted, automatic = automatic_approvals(workspace, log.after(made, now), now, unread)
+        log.add(WOULD_PROMOTE, noted, now)  # before the decisions: decided proposals are not considered again
+        result.automatic += _ids(automatic)
+        made += automatic
+    return made
 
 
 def _ids(decisions: Iterable[Decision]) -> list[str]:
@@ -343,7 +359,8 @@ def _read_back(workspace: Workspace, log: ProposalLog, text: str | None, result:
     reading, known = _read_review(workspace.settings, log, text)
     status = log.status
     sections = offered_in(text or "")  # a line that a user moved to another group belongs to its section
-    result.damaged = reading.damaged
+    if reading.damaged:
+        result.damaged = f"{reading.damaged} A new one was written; the old one is in backups/."
     result.ignored = _undecided(status, reading.ignored)
     automatic = set(log.frame.filter(pl.col("surface") == AUTO_SURFACE)["proposal_id"])
     marked = dict.fromkeys(reading.approved, APPROVED) | dict.fromkeys(reading.rejected, REJECTED)

@@ -6,7 +6,7 @@ A proposal is one list item with its evidence below it::
       _2026-03-05 · session name · “quote”_
 
 Friction fixes follow under their own heading, with their change quoted between item and evidence; see `quoted_change`.
-`read_decisions` returns the user's decisions, `lines_by_id` the lines of each proposal, `update_review` the next
+`read_decisions` returns the user's decisions, `touched_in` the proposals that they edited, `update_review` the next
 version of the text, and `with_notices` adds lines that name automatic promotions and the number of waiting proposals.
 None of them touches a file. They work by lines; a line that does not have exactly our format belongs to the user.
 """
@@ -22,6 +22,7 @@ from memory_pipeline.proposals.quoted_change import (
     is_block,
     is_quoted,
     quoted,
+    shown_lines,
     text_as_edited,
     unboxed,
     unquoted,
@@ -167,24 +168,20 @@ def offered_in(current: str) -> dict[str, str | None]:
     return {item.proposal_id: _section_of(lines, item.lines[0]) for item in _items(lines)}
 
 
-def lines_by_id(current: str) -> dict[str, str]:
-    """Each proposal's lines, including everything between the previous proposal and the next one, where a user may have
-    written, and its group. The expiry note is left out, and so are proposals that occur twice."""
-    lines = split_lines(current)
-    items = list(_items(lines))
-    ends = {index for item in items for index in (*item.lines, item.evidence)}
-    ends |= {index for index, line in enumerate(lines) if any(p.match(line) for p in (_HEADING, _COUNT, _NOTICE))}
-    found: dict[str, list[str]] = {}
-    for item in items:
-        first, last = item.lines[0], item.evidence or item.lines[-1]
-        while first > 0 and first - 1 not in ends:
-            first -= 1
-        while last + 1 < len(lines) and last + 1 not in ends:
-            last += 1
-        kept = [line.rstrip() for line in lines[first : last + 1] if line.strip()]
-        section = _section_of(lines, item.lines[0])
-        found.setdefault(item.proposal_id, []).append("\n".join([f"## {section}", *map(_without_expiry, kept)]))
-    return {proposal_id: versions[0] for proposal_id, versions in found.items() if len(versions) == 1}
+def touched_in(current: str, proposals: Mapping[str, Proposal]) -> set[str]:
+    """The proposals whose item a user marked, edited or moved, or below which they wrote."""
+    lines, found = split_lines(current), set[str]()
+    for item in _items(lines):
+        if (proposal := proposals.get(item.proposal_id)) is None:
+            continue
+        change = tuple(shown_lines(proposal.change)) if proposal.change else ()
+        as_offered = ("", _plain(proposal.first_line), change)
+        is_moved = not proposal.change and not _are_equal(_section_of(lines, item.lines[0]), _plain(proposal.section))
+        below = (item.lines[-1] if item.evidence is None else item.evidence) + 1
+        has_note = below < len(lines) and lines[below].strip() and not any(p.match(lines[below]) for p in _OURS)
+        if (item.mark, item.text, item.quoted) != as_offered or is_moved or has_note:
+            found.add(item.proposal_id)
+    return found
 
 
 def update_review(
@@ -336,7 +333,12 @@ def _is_group_of(line: str, proposal: Proposal, section: str) -> bool:
     if proposal.change:
         return _FIXES.match(line) is not None
     group = _GROUP.match(line)
-    return group is not None and group["section"].casefold().split() == section.casefold().split()
+    return group is not None and _are_equal(group["section"], section)
+
+
+def _are_equal(one: str | None, other: str) -> bool:
+    """Whether both are the same section, ignoring case and spaces."""
+    return (one or "").casefold().split() == other.casefold().split()
 
 
 def _set_expiry(lines: list[str], expiring: Mapping[str, date]) -> None:
@@ -390,6 +392,7 @@ _NOTICE = re.compile(
     r"|\d+ more are pending)[:;][^\r\n]*_\s*$"
 )
 """A notice of `with_notices`, or of an earlier version."""
+_OURS = (_ITEM, _HEADING, _COUNT, _NOTICE)
 
 
 def with_notices(text: str, automatic: Sequence[str], waiting: int, nothing_offered: str = "") -> str:

@@ -54,7 +54,7 @@ def test_options_decide_and_say_where_a_change_goes(home: Path) -> None:
     assert status(home) == {PROPOSED: "rejected", MEMORY: "approved", AGENTS: "approved"}
     assert RULE in (home / ".memory-pipeline" / "MEMORY.md").read_text("utf-8")
     why = memory(home, "why", AGENTS).stdout
-    assert "to be made by you" in why
+    assert "left to you" in why
     assert "    +    pytest -x" in why
 
 

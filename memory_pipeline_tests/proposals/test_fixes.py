@@ -355,7 +355,7 @@ def test_a_change_of_another_file_is_kept_and_told_and_never_made_by_us(elsewher
     ]
     assert elsewhere.run().to_make == {}
     assert elsewhere.judge() == []
-    (left,) = [e for e in origin(elsewhere.settings, ONE)["history"] if e["event"] == "to be made by you"]
+    (left,) = [e for e in origin(elsewhere.settings, ONE)["history"] if e["event"] == "left to you"]
     assert left["detail"] == settled.to_make[ONE]
     assert {path for path in tmp_path.rglob("*") if path.suffix == ".md"} - before == {
         elsewhere.settings.daily_log(DAY)
