@@ -239,7 +239,6 @@ def _joined(
     it is displayed. Without a decision the `status` is null."""
     merged = supports.group_by("proposal_id").agg(
         pl.col("sources").list.len().sum().cast(pl.Int64).alias("more_support"),
-        pl.col("sessions").sum().alias("more_counted"),
         _all_of("session_ids").alias("more_sessions"),
         pl.col("said_at").max(),
         _all_of("cwds").alias("more_cwds"),
@@ -276,10 +275,10 @@ def _joined(
         found.with_columns(
             pl.col("on_display").fill_null(False),
             (pl.col("support") + pl.col("more_support").fill_null(0)),
-            pl.when(pl.col("session_ids").is_null())  # a row written before this column existed
-            .then(pl.col("sessions").fill_null(1) + pl.col("more_counted").fill_null(0))
-            .otherwise(pl.concat_list(pl.col("session_ids", "more_sessions").fill_null([])).list.n_unique())
-            .alias("sessions"),
+            # the number may be larger: rows of old versions have no ids
+            pl.max_horizontal(
+                "sessions", pl.concat_list(pl.col("session_ids", "more_sessions").fill_null([])).list.n_unique()
+            ),
             pl.max_horizontal("last_seen", "said_at").alias("last_seen"),
             # a rule may be mentioned in passing before somebody states it
             pl.when(pl.col("worth").is_not_null()).then(pl.max_horizontal("worth", "more_worth")).alias("worth"),
@@ -288,7 +287,7 @@ def _joined(
                 for name in ("cwds", "projects")
             ),
         )
-        .drop("more_support", "more_sessions", "more_counted", "said_at", "more_cwds", "more_projects", "more_worth")
+        .drop("more_support", "more_sessions", "said_at", "more_cwds", "more_projects", "more_worth")
         .sort("proposal_id")
     )
 

@@ -65,7 +65,7 @@ def evidence_lines(
     asked = {r["proposal_id"]: r for r in typed_rows(workspace.lake.read("remembered", days), RememberedRow)}
     return {
         (name := p["proposal_id"]): (
-            _asked_for(workspace.settings, p, asked[name])
+            _request_line(workspace.settings, p, asked[name])
             if name in asked
             else _line(workspace.settings, p, observed, sessions, quotes)
         )
@@ -90,14 +90,14 @@ def _fix_origins(workspace: Workspace, wanted: Collection[str]) -> dict[str, str
         line, quote = f"{fix['first_day']}", ""
         if message and span:
             who, name = WHO[message["role"]], names.get(message["session_id"])
-            line = _said(fix["said_at"].astimezone(zone), message["untimed"], who, name)
+            line = _source(fix["said_at"].astimezone(zone), message["untimed"], who, name)
             quote = squeeze(message["text"][span["start"] : span["end"]])
         line += _where_and_quote(fix["projects"], quote)
         found[fix["proposal_id"]] = f"{line} · last on {fix['last_day']}"
     return found
 
 
-def _said(moment: datetime, untimed: str | None, who: str, session: str | None) -> str:
+def _source(moment: datetime, untimed: str | None, who: str, session: str | None) -> str:
     return f"{moment:%Y-%m-%d} {untimed or f'{moment:%H:%M}'} · {who} in “{clip(session or '', 50)}”"
 
 
@@ -123,7 +123,7 @@ def _line(
         return f"{proposal['day']}{_where_and_quote(proposal['projects'])} · said {times} times"
     session, who = sessions.get(lead["session_id"]), WHO[lead["trust"]]
     said_at = lead["observed_at"].astimezone(settings.zone)
-    line = _said(said_at, lead["untimed"], who, session["name"] if session else None)
+    line = _source(said_at, lead["untimed"], who, session["name"] if session else None)
     if lead["session_id"] == SESSION:
         line = f"{said_at:%Y-%m-%d} · {who}, by hand in the day's log"
     quote = quotes.get(lead["observation_id"], "")
@@ -133,7 +133,7 @@ def _line(
     return line + (f" in {spread} sessions" if spread > 1 else "")
 
 
-def _asked_for(settings: Settings, proposal: ProposalState, row: RememberedRow) -> str:
+def _request_line(settings: Settings, proposal: ProposalState, row: RememberedRow) -> str:
     """The origin of a line that a user asked to remember."""
     again = proposal["support"] - 1
     line = f"{row['said_at'].astimezone(settings.zone):%Y-%m-%d %H:%M} · {describe_requester(row)}"

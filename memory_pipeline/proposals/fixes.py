@@ -67,7 +67,7 @@ def new_fixes(workspace: Workspace, log: ProposalLog, now: datetime) -> list[New
     if today >= MAX_A_DAY:
         return []
     offered = set(known["proposal_id"])
-    fresh = [p for p in living_patterns(workspace) if is_fix(p["pattern_id"]) and p["pattern_id"] not in offered]
+    fresh = [p for p in _active_rows(workspace) if is_fix(p["pattern_id"]) and p["pattern_id"] not in offered]
     fresh += unheeded_lines(workspace, known, day)
     if not fresh:
         return []
@@ -106,7 +106,7 @@ def unheeded_lines(workspace: Workspace, fixes: pl.DataFrame, day: date) -> list
     return found
 
 
-def living_patterns(workspace: Workspace) -> list[FrictionRow]:
+def _active_rows(workspace: Workspace) -> list[FrictionRow]:
     """The newest row of each pattern that is active on the newest day of the table, most severe first."""
     lake = workspace.lake
     looked_at = last_day_looked_at(lake)

@@ -59,26 +59,26 @@ def history(workspace: Workspace, proposal_id: str) -> list[Event]:
     promotions = {r["proposal_id"]: r for r in typed_rows(log.events(PROMOTED), EventRow)}
     newer = [r for r in typed_rows(status, ProposalState) if proposal_id in (r["supersedes"] or [])]
     before = _while_pending(log, proposal_id)
-    told = [*before, *_decided(row), *_promoted(promotions.get(proposal_id)), *_applied(log, proposal_id)]
+    events = [*before, *_decided(row), *_promoted(promotions.get(proposal_id)), *_applied(log, proposal_id)]
     by = None
     for other in newer:
         over = promotions.get(other["proposal_id"])
         if over and proposal_id in promotions:
             by = other["proposal_id"]
-            told.append(_event(over["happened_at"], "struck through", f"superseded by {by}"))
-    told.sort(key=lambda e: (e["moment"], _ORDER.index(e["event"]) if e["event"] in _ORDER else len(_ORDER)))
+            events.append(_event(over["happened_at"], "struck through", f"superseded by {by}"))
+    events.sort(key=lambda e: (e["moment"], _ORDER.index(e["event"]) if e["event"] in _ORDER else len(_ORDER)))
     waiting = [r["proposal_id"] for r in newer if r["status"] == PENDING]
-    told += [_event(None, "may be replaced", f"{p} is pending") for p in waiting if row["status"] == APPROVED]
+    events += [_event(None, "may be replaced", f"{p} is pending") for p in waiting if row["status"] == APPROVED]
     takes = f", in the place of {', '.join(row['supersedes'])}" if row["supersedes"] else ""
     now = _later_changes(workspace.settings, promotions[proposal_id], by) if proposal_id in promotions else []
     untimed = _untimed_repetitions(log, proposal_id)
-    for event in told:
+    for event in events:
         if event["moment"]:
             moment = event["moment"].astimezone(workspace.settings.zone)
             event["moment"] = moment.date() if event["moment"] in untimed else moment
     asked = typed_rows(log.table("remembered").filter(pl.col("proposal_id") == proposal_id), RememberedRow)
     offered = f"{row['section']}{takes}" + "".join(f", {_remembered_origin(r)}" for r in asked)
-    return [_event(row["day"], "offered", offered), *told, *now, *_remaining_step(log, row)]
+    return [_event(row["day"], "offered", offered), *events, *now, *_remaining_step(log, row)]
 
 
 def _remembered_origin(row: RememberedRow) -> str:

@@ -3,7 +3,6 @@ known lines."""
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
@@ -28,6 +27,7 @@ from memory_pipeline.proposals.duplicates import Known, KnownLines
 from memory_pipeline.proposals.events import APPROVED, DECIDED, PENDING, ProposalLog, last_numbers, proposal_id
 from memory_pipeline.proposals.memory_file import read_lines
 from memory_pipeline.proposals.offering import LASTING, MAX_OF_SESSION, is_offered, is_quoted
+from memory_pipeline.proposals.remembering import content_hash
 from memory_pipeline.proposals.score import line_score, use_score, why_left_out, with_sessions
 from memory_pipeline.reflections.types import section_at
 from memory_pipeline.scope import may_end
@@ -35,7 +35,6 @@ from memory_pipeline.stages import Built
 from memory_pipeline.text.encoder import encoder_of
 from memory_pipeline.text.relation import differs
 from memory_pipeline.text.sentences import clip
-from memory_pipeline.text.similarity import words
 from memory_pipeline.workspace.daily_log.notes import SESSION as NOTES
 from memory_pipeline.workspace.daily_log.notes import notes_in
 from memory_pipeline.workspace.daily_log.render import LogReflection, write_reflection
@@ -288,7 +287,7 @@ def _row(day: date, number: int, line: ScoredLine, observed: Sequence[SourceRow]
         "priority": line["priority"],
         "sources": [line["reflection_id"], *line["sources"]],
         "support": line["support"],
-        "content_hash": hashlib.sha256(" ".join(words(line["text"])).encode()).hexdigest(),
+        "content_hash": content_hash(line["text"]),
         "evidence": [span for o in observed for span in o["evidence"]],
         "sessions": len({o["session_id"] for o in observed}),
         "session_ids": sorted({o["session_id"] for o in observed}),
