@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import TypedDict
+from typing import Any
 
 import polars as pl
 
 from memory_pipeline.days import day_of
-from memory_pipeline.lake.rows import ProposalState, typed_rows
+from memory_pipeline.lake.rows import ProposalState
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.context import NOT_KEPT, Context, contexts
 from memory_pipeline.proposals.events import ProposalLog
@@ -39,15 +39,6 @@ class Card(Proposal):
     """The instruction for a fix that the user, or their agent, makes after approval."""
 
 
-class _QuotedMessage(TypedDict):
-    """The columns of `messages` that a quote needs."""
-
-    message_id: str
-    text: str
-    source_file: str
-    source_line: int
-
-
 def cards_of(workspace: Workspace, rows: Sequence[ProposalState]) -> list[Card]:
     """The cards of these rows of `proposals`, in order; each table is read once."""
     log = ProposalLog(workspace.lake)
@@ -56,7 +47,7 @@ def cards_of(workspace: Workspace, rows: Sequence[ProposalState]) -> list[Card]:
     wanted = {span["message_id"] for row in rows for span in row["evidence"] or []}
     columns = ["message_id", "text", "source_file", "source_line"]
     messages = workspace.lake.read("messages", days, columns).filter(pl.col("message_id").is_in(list(wanted)))
-    said = {m["message_id"]: m for m in typed_rows(messages, _QuotedMessage)}
+    said = {m["message_id"]: m for m in messages.iter_rows(named=True)}
     around = contexts(
         workspace.lake, days, {s["message_id"] for r in rows for s in (r["evidence"] or [])[:QUOTES_SHOWN]}
     )
@@ -84,7 +75,7 @@ def days_of(workspace: Workspace, log: ProposalLog, rows: Sequence[ProposalState
     return days | {day_of(fixes[p]["said_at"], settings.zone) for row in rows if (p := row["proposal_id"]) in fixes}
 
 
-def _quotes(row: ProposalState, said: dict[str, _QuotedMessage]) -> tuple[tuple[str, str], ...]:
+def _quotes(row: ProposalState, said: Mapping[str, dict[str, Any]]) -> tuple[tuple[str, str], ...]:
     quotes = []
     for span in (row["evidence"] or [])[:QUOTES_SHOWN]:
         message = said.get(span["message_id"])

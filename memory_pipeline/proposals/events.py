@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
@@ -308,19 +309,14 @@ def proposal_id(day: date, number: int) -> str:
     return f"p-{day:%Y%m%d}-{number:03d}"
 
 
-def last_numbers(log: ProposalLog, others: Iterable[str] = ()) -> dict[date, int]:
-    """The highest number of each day among all events and these other ids: if rows of proposals are lost, decisions on
-    them must not apply to new ones. Numbers of `memory remember` are left out."""
-    found: dict[date, int] = {}
+def last_numbers(log: ProposalLog, others: Iterable[str] = ()) -> Counter[str]:
+    """The highest number of each day (YYYYMMDD) among all events and these other ids: if rows of proposals are lost,
+    decisions on them must not apply to new ones. Numbers of `memory remember` are left out."""
+    found = Counter[str]()
     named = [log.table(table)["proposal_id"] for table in ("proposals", "supports", "events")]
     for one in {*others}.union(*named):
-        if known := _ID.fullmatch(one):
-            try:
-                day = datetime.strptime(known[1], "%Y%m%d").date()
-            except ValueError:  # a user may write an invalid id into MEMORY.md
-                continue
-            if (number := int(known[2])) < FIRST_REMEMBERED:
-                found[day] = max(found.get(day, 0), number)
+        if (known := _ID.fullmatch(one)) and (number := int(known[2])) < FIRST_REMEMBERED:
+            found[known[1]] = max(found[known[1]], number)
     return found
 
 

@@ -186,14 +186,9 @@ def decide(
         rows = log.rows(decisions)
         for proposal_id, decision in decisions.items():
             _check_open(proposal_id, decision, rows.get(proposal_id))
+        texts, sections = texts or {}, sections or {}
         taken = [
-            Decision(
-                p,
-                decision,
-                surface,
-                _visible_text((texts or {}).get(p) or rows[p]["text"], p),
-                (sections or {}).get(p),
-            )
+            Decision(p, decision, surface, _visible_text(texts.get(p) or rows[p]["text"], p), sections.get(p))
             for p, decision in decisions.items()
             if rows[p]["status"] == PENDING
         ]
@@ -269,34 +264,35 @@ def _select_for_display(
     Half of the places are reserved for recent lines, so that a backfill does not displace them. Imported lines count as
     old, and take at most half of the places.
     """
-    lately = now - timedelta(days=settings.lookback_days)
-    chosen: set[str] = set()
+    ids = [row["proposal_id"] for row in waiting]
+    stays, others = [p for p in ids if p in kept], [p for p in ids if p not in kept]
     imported = set(log.table("remembered").filter(pl.col("trust") == IMPORTED)["proposal_id"])
-    of_imports = [row["proposal_id"] for row in waiting if row["proposal_id"] in imported]
-    stay, come = ([p for p in of_imports if (p in kept) == stays] for stays in (True, False))
-    behind = set(come[max(0, settings.pending_limit // 2 - len(stay)) :])
+    lately = now - timedelta(days=settings.lookback_days)
+    recent = {row["proposal_id"] for row in waiting if row["last_seen"] and row["last_seen"] >= lately} - imported
+    places = max(0, settings.pending_limit // 2 - len(imported.intersection(stays)))
+    behind = set([p for p in others if p in imported][places:])
+    chosen = set(stays)
     for limit, fixes in ((settings.pending_limit, False), (min(MAX_SHOWN, settings.pending_limit), True)):
-        of_kind = [row for row in waiting if is_fix(row["proposal_id"]) == fixes]
-        stays = [row["proposal_id"] for row in of_kind if row["proposal_id"] in kept]
-        others = [row for row in of_kind if row["proposal_id"] not in kept and row["proposal_id"] not in behind]
-        said = [row for row in others if row["proposal_id"] not in imported]
-        places = max(0, limit - len(stays))
-        new = [row["proposal_id"] for row in said if row["last_seen"] and row["last_seen"] >= lately][: places // 2]
-        best = [row["proposal_id"] for row in others if row["proposal_id"] not in new][: places - len(new)]
-        chosen.update(stays, new, best)
+        places = max(0, limit - sum(is_fix(p) == fixes for p in stays))
+        own = [p for p in others if is_fix(p) == fixes and p not in behind]
+        new = [p for p in own if p in recent][: places // 2]
+        best = [p for p in own if p not in new][: places - len(new)]
+        chosen.update(new, best)
     return [row for row in waiting if row["proposal_id"] in chosen]
 
 
 def _record_display(log: OpenLog, text: str, now: datetime) -> None:
-    """Record proposals that entered REVIEW.md, and undecided ones that left it. Both are
-    derived from the current text, so the next run completes an interrupted one."""
+    """Record proposals that entered REVIEW.md, and undecided ones that left it.
+
+    Both are derived from the current text, so the next run completes an interrupted one.
+    """
     status, named = log.status, PROPOSAL_ID.findall(text)
     shown = [p for p in offered_in(text) if status.get(p) == PENDING]
-    gone = [p for p in log.standing_on(REVIEW_SURFACE) if p not in named and status.get(p) == PENDING]
+    gone = [p for p in sorted(log.standing_on(REVIEW_SURFACE)) if p not in named and status.get(p) == PENDING]
     log.record_displaced(gone, now, surface=REVIEW_SURFACE)
     log.record_shown(dict.fromkeys(shown), now, surface=REVIEW_SURFACE)
     log.record_day(now, surface=REVIEW_SURFACE, there=shown)
-    tasks = [p for p in log.standing_on(TODOIST_SURFACE) if status.get(p) == PENDING]
+    tasks = [p for p in sorted(log.standing_on(TODOIST_SURFACE)) if status.get(p) == PENDING]
     log.record_day(now, surface=TODOIST_SURFACE, there=tasks)
 
 

@@ -190,14 +190,12 @@ def update_review(
     """The next text of REVIEW.md: ``decided`` and displaced lines are removed, missing pending ones are added, and
     everything else is kept.
 
-    ``now`` is timezone-aware. None as text creates a new file. The function is idempotent. Raises ValueError for a
-    damaged text: the caller keeps a copy of it and requests a new file.
+    ``now`` is timezone-aware. None as text creates a new file, also in place of a damaged one. The function is
+    idempotent.
     """
     stamp = f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
     if current is None:
         current = _HEADER.format(day=day.isoformat(), stamp=stamp, count=0)
-    elif damaged := _damage(current):
-        raise ValueError(f"REVIEW.md cannot be updated: {damaged}")
     newline = newline_of(current)
     before = split_lines(current)
     lines = _without_decided(before, decided)

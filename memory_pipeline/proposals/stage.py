@@ -77,7 +77,7 @@ class ProposalsStage:
         self._made: dict[str, KnownProposal] = {}
         self._again: dict[str, list[tuple[date, datetime]]] = {}
         """Repetitions on other days, by proposal."""
-        self._last_number: dict[date, int] = {}
+        self._last_number = Counter[str]()
         """The highest number of each day's proposals, including those whose rows are lost."""
         self._has_vector: set[str] | None = None
 
@@ -96,7 +96,7 @@ class ProposalsStage:
         known, vectors = self._known_lines(), self._vectors([line["sources"][0] for line in lines])
         rows: list[ProposalRow] = []
         supports: list[SupportRow] = []
-        number, standing = self._last_number.get(day, 0), []
+        number, texts = self._last_number[f"{day:%Y%m%d}"], list[str]()
         # rebuilding a day includes what it offered before
         leads = (observed.get(row["sources"][1]) for row in typed_rows(of_day, ProposalRow) if row["sources"][1:])
         of_session = Counter(lead["session_id"] for lead in leads if lead)
@@ -105,7 +105,7 @@ class ProposalsStage:
             if why_left_out(line["text"], sources):
                 continue
             text, vector = one_line(line["text"]), vectors.get(line["sources"][0])
-            standing.append(text)
+            texts.append(text)
             replaced = self._replaced_proposals(known, line, text) if line["kind"] in STATES else []
             same = known.from_sources(line["sources"])
             if same and (same.proposal_id in replaced or differs(text, same.text)):
@@ -123,14 +123,14 @@ class ProposalsStage:
                 number += 1
                 row = _row(day, number, line | {"text": text, "owner": self.settings.owner}, sources, replaced)
                 rows.append(row)
-                self._last_number[day] = number
+                self._last_number[f"{day:%Y%m%d}"] = number
                 self._made[row["proposal_id"]] = {**row, "status": PENDING}
                 known.add(Known(row["proposal_id"], text, tuple(row["projects"] or ())), row["sources"], vector)
         frames = {
             "supports": pl.DataFrame(supports, schema=TABLES["supports"].columns),
             "proposals": pl.concat([of_day, pl.DataFrame(rows, schema=TABLES["proposals"].columns)]),
         }
-        self._log(day, frames, standing)
+        self._log(day, frames, texts)
         return Built(frames)
 
     def _log(self, day: date, frames: Mapping[str, pl.DataFrame], best_first: Sequence[str]) -> None:

@@ -164,7 +164,7 @@ def test_a_run_that_began_before_neither_loses_it_nor_gives_its_number(opened: W
     assert set(frame["proposal_id"]) == {"p-20250305-001", FIRST}
     again = ProposalsStage(opened)
     again._known_lines()
-    assert again._last_number[DAY] == 1
+    assert again._last_number[f"{DAY:%Y%m%d}"] == 1
 
 
 def test_it_survives_that_its_day_is_made_anew(opened: Workspace) -> None:
