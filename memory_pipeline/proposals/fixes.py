@@ -147,10 +147,10 @@ def change_of(fix: FixRow) -> Change:
     what = f"{times} in {sessions} since {fix['first_day']}{cost}"
     headline = f"**{clip(one_line(fix['title']), MAX_TITLE)}** — {what}. Target: {where(fix)}."
     if fix["place"]:
-        return Change(headline, tuple(_diff(fix)), "line" if fix["adds"] else "none")
+        return Change(headline, tuple(_diff(fix)), is_editable=bool(fix["adds"]))
     lines = fix["change"].split("\n")
     exact = [line for line in _diff(fix) if line[2:] not in fix["change"]]
-    return Change(headline, (*lines, *exact), "all")
+    return Change(headline, (*lines, *exact), is_editable=False)
 
 
 def where(fix: FixRow) -> str:

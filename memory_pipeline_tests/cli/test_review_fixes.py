@@ -89,7 +89,7 @@ def test_keys_show_and_decide_them(home: Path) -> None:
         terminal.sees(f"3 of 3 · {AGENTS}")
         terminal.sees("+    pytest -x")
         terminal.press("e")
-        terminal.sees("Edit this kind of change in REVIEW.md")
+        terminal.sees("Only an added line can be edited.")
         terminal.press("a")
         terminal.sees("There are no more proposals.")
         terminal.press("q")

@@ -362,14 +362,6 @@ def test_a_change_of_another_file_is_kept_and_told_and_never_made_by_us(elsewher
     }
 
 
-def test_the_change_is_kept_as_the_person_edited_it(elsewhere: Work) -> None:
-    elsewhere.run()
-    elsewhere.mark(ONE, "x")
-    elsewhere.edit("  > +    pytest -x\n", "  > +    pytest -x -n 4\n  > +    # in parallel\n")
-    told = elsewhere.run().to_make[ONE].splitlines()[1:]
-    assert told == ["  --- AGENTS.md", "  +## Tests", "  +    pytest -x -n 4", "  +    # in parallel", "  -    pytest"]
-
-
 @each("inside", [True, False])
 def test_only_a_file_in_the_workspace_is_changed(tmp_path: Path, inside: bool) -> None:
     home = tmp_path / "workspace"

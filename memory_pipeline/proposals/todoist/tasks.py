@@ -71,7 +71,7 @@ def content_of(proposal: Proposal) -> str:
 
 def is_line(proposal: Proposal) -> bool:
     """Whether the task's content is the approved text; a change of several lines is in its description."""
-    return proposal.change is None or proposal.change.edits == "line"
+    return proposal.change is None or proposal.change.is_editable
 
 
 def description_of(proposal: Proposal, account: Account) -> str:
