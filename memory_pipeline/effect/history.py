@@ -21,6 +21,7 @@ from memory_pipeline.lake.rows import FrictionRow, ObservationRow, ProposalState
 from memory_pipeline.lake.storage import File
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.proposals.duplicates import Known, KnownLines
 from memory_pipeline.proposals.events import (
     APPLIED,
     APPROVED,
@@ -34,7 +35,6 @@ from memory_pipeline.proposals.events import (
 from memory_pipeline.proposals.memory_file import Promotion, add_lines
 from memory_pipeline.scope import without_note
 from memory_pipeline.text.kinds import NORMATIVE
-from memory_pipeline.text.relation import statement
 from memory_pipeline.workspace.workspace import Workspace
 
 State = Literal["approved", "offered", "observed", "rejected"]
@@ -101,15 +101,13 @@ class MemoryHistory:
         self.log = ProposalLog(workspace.lake)
         self.lines = [*self._proposals(), *self._observations()]
         self._errors: dict[tuple[str, date], set[str]] = {}
-        self._having: defaultdict[str, list[KnownLine]] = defaultdict(list)
+        self._index, self._by_id = KnownLines(), {line.line_id: line for line in self.lines}
         for line in self.lines:
-            for stem in statement(line.words).stems:
-                self._having[stem].append(line)
+            self._index.add(Known(line.line_id, line.words))
 
     def near(self, text: str) -> list[KnownLine]:
-        """The lines that share a stem with the text, each once."""
-        stems = statement(text).stems
-        return list({id(line): line for stem in sorted(stems) for line in self._having.get(stem, ())}.values())
+        """The lines that share a stem with the text."""
+        return [self._by_id[known.proposal_id] for known in self._index.near(text) if known.proposal_id]
 
     def memory_file_before(self, day: date, *states: State) -> bytes | None:
         """MEMORY.md with the lines that were in one of these states before the day, in the order of their approval."""
