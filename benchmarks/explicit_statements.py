@@ -127,7 +127,7 @@ def typed_messages(history: str) -> Iterator[str]:
 
 def offered_lines(messages: Sequence[str]) -> dict[str, None]:
     """The explicit statements that stand alone, each once and in order."""
-    found = {}
+    found: dict[str, None] = {}
     for number, text in enumerate(messages):
         message = WindowMessage(f"m{number}", "user", NINE, text, quoted=tuple(quoted_spans(text)))
         for statement in statements(message.own):

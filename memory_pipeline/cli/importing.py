@@ -139,7 +139,7 @@ def _confirm(settings: Settings, count: int, yes: bool) -> None:
 
 def _print_done(workspace: Workspace, found: _Found) -> None:
     ids = {one.proposal_id for _, lines in found for one in lines if not one.known}
-    there = len(ids & ProposalLog(workspace.lake).standing_on(REVIEW_SURFACE).keys())
+    there = len(ids & ProposalLog(workspace.lake).standing_on(REVIEW_SURFACE))
     say(f"{_lines(len(ids))} offered, {there} of them in {workspace.settings.review_file} now.", "green")
     say("`memory review` goes through them; `memory why ID` names the file and line of each.")
 

@@ -7,13 +7,12 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.cli.console import MISUSED, err, fail, print_json, say
+from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, print_json, say
 from memory_pipeline.cli.keys import Keys
 from memory_pipeline.cli.review_by_keys import Review
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.proposals.auto_fix import HOW_TO_UNDO
-from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK
+from memory_pipeline.proposals.applying import left_to_the_user
 from memory_pipeline.proposals.events import (
     APPROVED,
     COMMAND_SURFACE,
@@ -23,10 +22,17 @@ from memory_pipeline.proposals.events import (
     SUPERSEDED,
     OpenLog,
     ProposalLog,
-    is_fix,
 )
 from memory_pipeline.proposals.quoted_change import visible
-from memory_pipeline.proposals.review import Reconciled, as_offered, now_utc, on_display, reconcile
+from memory_pipeline.proposals.review import (
+    Reconciled,
+    UnknownProposalError,
+    as_offered,
+    decide,
+    now_utc,
+    on_display,
+    reconcile,
+)
 from memory_pipeline.recall.briefing_cache import refresh_kept
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
@@ -54,11 +60,9 @@ def review(
         raise fail(f"{', '.join(both)} cannot be both approved and rejected.", MISUSED)
     decisions = dict.fromkeys(approve or [], APPROVED) | dict.fromkeys(reject or [], REJECTED)
     workspace = Workspace(settings, lake)
-    reconciled = reconcile(workspace, now, decisions=decisions)
+    reconciled = reconcile(workspace, now)
     _print_damaged(reconciled)
-    if reconciled.refused:
-        raise fail(reconciled.refused)
-    decided = decisions | {p: INVALID for p in decisions if p in reconciled.invalid}
+    decided = _decide(workspace, decisions, reconciled) if decisions else {}
     if not (decisions or as_list or as_json) and sys.stdin.isatty() and sys.stdout.isatty():
         _by_keys(workspace, reconciled)
         refresh_kept(settings)
@@ -95,7 +99,6 @@ def review(
         )
         refresh_kept(settings)
         return
-    reconciled.rejected += reject or []
     _print_done(settings, reconciled.promoted, reconciled)
     lists = as_list or not decisions
     if lists:
@@ -113,12 +116,22 @@ def review(
     say(f"\n{len(rows)} pending. {how}")
 
 
+def _decide(workspace: Workspace, decisions: dict[str, str], reconciled: Reconciled) -> dict[str, str]:
+    """Record the decisions, carry them out, and add their results; returns each decision or that it is invalid."""
+    with one_sentence(UnknownProposalError):
+        reasons = decide(workspace, decisions, now_utc())
+    then = reconcile(workspace, now_utc())
+    reconciled.invalid |= reasons
+    reconciled.promoted += then.promoted
+    reconciled.applied += then.applied
+    reconciled.to_make |= {p: how for p, how in left_to_the_user(ProposalLog(workspace.lake)).items() if p in decisions}
+    reconciled.rejected += [p for p, decision in decisions.items() if decision == REJECTED]
+    return decisions | dict.fromkeys(reasons, INVALID)
+
+
 def _print_damaged(reconciled: Reconciled) -> None:
     if reconciled.damaged:
-        err.print(
-            f"REVIEW.md was not read: {reconciled.damaged} A new one was written; the old one is in backups/.",
-            style="yellow",
-        )
+        err.print(reconciled.damaged, style="yellow")
 
 
 def _print_done(settings: Settings, promoted: list[str], reconciled: Reconciled) -> None:
@@ -126,34 +139,13 @@ def _print_done(settings: Settings, promoted: list[str], reconciled: Reconciled)
         say(f"{proposal_id} is in {settings.memory_file}")
     for proposal_id in reconciled.applied:
         say(f"{proposal_id} is applied; `memory why {proposal_id}` shows it")
-    for how in reconciled.to_make.values():
-        say(visible(how), "cyan")
     for state in (REJECTED, EXPIRED, SUPERSEDED):
         for proposal_id in getattr(reconciled, state):
             say(f"{proposal_id} {state}")
-    for proposal_id, reason in reconciled.withdrawn.items():
-        say(f"{proposal_id} withdrawn: {reason}")
-    for proposal_id in reconciled.came_back:
-        say(f"{proposal_id} is offered again: the fix that replaced it was withdrawn")
-    for proposal_id, reason in reconciled.invalid.items():
-        say(f"{proposal_id} is not promoted: {reason}", "yellow")
-    for proposal_id in reconciled.automatic:
-        say(f"{proposal_id} is {HOW_TO_UNDO if is_fix(proposal_id) else HOW_TO_TAKE_BACK}")
-    for proposal_id in reconciled.too_late:
-        say(
-            f"the decision on {proposal_id} came too late: it is "
-            f"{HOW_TO_UNDO if is_fix(proposal_id) else HOW_TO_TAKE_BACK}",
-            "yellow",
-        )
-    for proposal_id, state in reconciled.late.items():
-        say(f"{proposal_id} was {state} before it was approved; it is not promoted", "yellow")
-    for state in (APPROVED, REJECTED):
-        if before := [p for p, s in reconciled.already.items() if s == state]:
-            say(f"already {state}, so its line in REVIEW.md was not read: {', '.join(before)}", "yellow")
-    for problem in reconciled.not_refreshed:
-        say(problem, "yellow")
-    if reconciled.ignored:
-        say(f"nothing was decided, because the mark is unclear: {', '.join(reconciled.ignored)}", "yellow")
+    for message in reconciled.messages:
+        say(message, "cyan")
+    for warning in reconciled.warnings:
+        say(warning, "yellow")
 
 
 def _by_keys(workspace: Workspace, reconciled: Reconciled) -> None:

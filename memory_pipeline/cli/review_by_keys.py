@@ -144,8 +144,8 @@ class Review:
             show(line, "yellow")
 
     def _edited(self, card: Card) -> str | None:
-        if card.change and card.change.edits != "line":
-            show("Edit this kind of change in REVIEW.md, below its line.", "yellow")
+        if card.change and not card.change.is_editable:
+            show("Only an added line can be edited.", "yellow")
             return None
         show("Edit the line" if can_prefill(card.text) else "Type the whole line", "cyan")
         show("Enter approves it, Ctrl-C leaves it unchanged.", "dim")

@@ -18,7 +18,6 @@ from memory_pipeline.proposals.events import (
     INVALID,
     PROMOTED,
     REJECTED,
-    REOFFERED,
     REVIEW_SURFACE,
     SUPERSEDED,
     WITHDRAWN,
@@ -38,7 +37,7 @@ def settled_since(settings: Settings, began: datetime) -> dict[str, Any]:
     lake = Lake.from_settings(settings)
     now = now_utc()
     log, lately = ProposalLog(lake), pl.col("happened_at").is_between(began, now)
-    recent, again = log.events(DECIDED, lately).sort("happened_at", "proposal_id"), log.events(REOFFERED, lately)
+    recent = log.events(DECIDED, lately).sort("happened_at", "proposal_id")
     offered = dict(log.table("proposals").select("proposal_id", "text").iter_rows())
     promoted = {*log.events(PROMOTED)["proposal_id"], *log.events(APPLIED)["proposal_id"]}
     left = left_to_the_user(log)
@@ -55,7 +54,6 @@ def settled_since(settings: Settings, began: datetime) -> dict[str, Any]:
         "invalid": dict(read.filter(pl.col("decision") == INVALID).select("proposal_id", "reason").iter_rows()),
         "not_understood": not_understood(Workspace(settings, lake)),
         **ended,
-        "came_back": again["proposal_id"].to_list(),
         "automatic": other.filter(pl.col("surface") == AUTO_SURFACE)["proposal_id"].to_list(),
     }
 
@@ -66,13 +64,11 @@ def print_settled(settled: dict[str, Any]) -> None:
         say(f"REVIEW.md: {read}", "yellow" if settled["not_understood"] or settled["invalid"] else "")
     for how in settled["to_make"].values():
         say(visible(how), "cyan")
-    if back := settled["came_back"]:
-        say(f"Offered again: {len(back)}, because the friction fix in their place was withdrawn")
     names = {
         "expired": "expired",
         "superseded": "superseded by newer ones",
         "withdrawn": "withdrawn, because their problem has stopped",
-        "automatic": "promoted",
+        "automatic": "approved",
     }
     if ended := ", ".join(f"{len(settled[key])} {name}" for key, name in names.items() if settled[key]):
         say(f"Automatically: {ended}")

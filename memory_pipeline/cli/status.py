@@ -33,8 +33,7 @@ from memory_pipeline.operations.retention import WORDS, retired_days
 from memory_pipeline.planning import Stages
 from memory_pipeline.proposals.applying import left_to_the_user
 from memory_pipeline.proposals.attention import judge_attention
-from memory_pipeline.proposals.auto_fix import report as report_of_fixes
-from memory_pipeline.proposals.auto_promotion import report
+from memory_pipeline.proposals.automatic import report
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.memory_copies import memory_loss
 from memory_pipeline.recall.friction import summed_up
@@ -95,7 +94,6 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "proposals": _states(log, fixes=False),
         "friction_fixes": _states(log, fixes=True),
         "fixes_to_make": left_to_the_user(log, datetime.now(UTC) - timedelta(days=settings.proposal_expiry_days)),
-        "auto_fix": report_of_fixes(Workspace(settings, lake), log, datetime.now(UTC)),
         **summed_up(settings),
         "auto_promotion": report(Workspace(settings, lake), log),
         **_usage(settings, lake),
@@ -307,8 +305,6 @@ def _print(data: dict[str, Any]) -> None:
         say_pair("friction fixes", ", ".join(f"{n} {state}" for state, n in fixes.items()))
     for how in data["fixes_to_make"].values():
         say_pair("", one_line(how.partition("\n")[0]).removesuffix(":") + "; `memory why ID` shows it")
-    for sentence in data["auto_fix"]:
-        say_pair("auto-fix", one_line(sentence))
     agents = "; ".join(f"{name}: {how}" if name else how for name, how in data["agents"].items())
     say_pair("connected agents", agents or "none; `memory agents connect` lists them")
     if data["hints"]:

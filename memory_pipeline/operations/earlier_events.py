@@ -16,7 +16,6 @@ from memory_pipeline.lake.storage import SUFFIX, File, Storage
 from memory_pipeline.lake.store import DamagedTableError
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.lake.versions import keep_version, lost, put_back
-from memory_pipeline.proposals.withdrawing import WHY_AGAIN
 
 MOMENTS = {
     "decisions": ("decided", "decided_at"),
@@ -98,7 +97,10 @@ def _frame(storage: Storage, file: File) -> pl.DataFrame:
 def _reasons(reoffers: pl.DataFrame) -> pl.Series:
     """Why each proposal was offered again, in words: the table has the number of days instead, if any."""
     days = reoffers["days_shown"].to_list() if "days_shown" in reoffers.columns else [None] * reoffers.height
-    return pl.Series([WHY_AGAIN if count is None else shown_on(count) for count in days], dtype=pl.String)
+    return pl.Series(
+        ["the fix that replaced it was withdrawn" if count is None else shown_on(count) for count in days],
+        dtype=pl.String,
+    )
 
 
 def shown_on(count: int) -> str:

@@ -92,7 +92,7 @@ class Settings(BaseModel):
         ),
     )
     auto_fix: bool = Field(
-        False, description="Apply low-risk friction fixes in the workspace without asking, after a dry run of a day."
+        False, description="Apply low-risk friction fixes in the workspace without asking, once shown for a day."
     )
     lake: str | None = Field(
         None,

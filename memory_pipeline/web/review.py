@@ -13,7 +13,7 @@ from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.markdown.safe_write import decode
 from memory_pipeline.proposals.events import APPROVED, PROMOTED, REJECTED, is_fix
 from memory_pipeline.proposals.expiry import expiring_on
-from memory_pipeline.proposals.quoted_change import Change, shown_lines, text_as_edited
+from memory_pipeline.proposals.quoted_change import Change, shown_lines
 from memory_pipeline.proposals.review import now_utc
 from memory_pipeline.proposals.review_file import offered_in
 from memory_pipeline.web.proposal_cache import Shown
@@ -120,13 +120,12 @@ def _in_review_md(session: ReviewSession) -> set[str]:
 
 def _edited(shown: Shown, text: str) -> str | None:
     """The text as edited by the user; None if it is empty or unchanged."""
-    change, offered = shown.card.change, shown.card.text
-    lines = text.replace("\r\n", "\n").strip("\n")
-    if change is None or change.edits == "line":
-        line = one_line(lines)
-        return line if line and line != one_line(offered) else None
-    edited = text_as_edited(change, offered, lines.split("\n"))
-    return None if edited == offered else edited
+    line = one_line(text.replace("\r\n", "\n"))
+    return line if _is_editable(shown.card.change) and line and line != one_line(shown.card.text) else None
+
+
+def _is_editable(change: Change | None) -> bool:
+    return change is None or change.is_editable
 
 
 def _card(
@@ -137,24 +136,18 @@ def _card(
     later: Mapping[str, int],
 ) -> CardShown:
     row, card = shown.row, shown.card
-    goes_to_memory = card.change is None or card.change.edits == "line"
-    sections = list(dict.fromkeys([card.section, *session.settings.sections])) if goes_to_memory else []
+    is_editable = _is_editable(card.change)
+    sections = list(dict.fromkeys([card.section, *session.settings.sections])) if is_editable else []
     return CardShown(
         shown,
         expires[card.proposal_id],
         [promoted[old] for old in row["supersedes"] or [] if old in promoted],
         shown.said_again,
         sections,
-        _box(card.text, card.change),
+        card.text if is_editable else None,
         shown_lines(card.change) if card.change else [],
         card.proposal_id in later,
     )
-
-
-def _box(text: str, change: Change | None) -> str | None:
-    if change is None or change.edits == "line":
-        return text
-    return "\n".join(shown_lines(change)) if change.edits == "all" else None
 
 
 def _fits(row: ProposalState, asked: Mapping[str, str], now: date) -> bool:

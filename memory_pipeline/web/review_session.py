@@ -231,16 +231,8 @@ class ReviewSession:
 
 def describe(made: Reconciled) -> list[str]:
     """The results of a reconciliation, a sentence each."""
-    found = [f"REVIEW.md was not read: {made.damaged} A new one was written."] if made.damaged else []
-    found += [visible(how) for how in made.to_make.values()]  # fixes approved in REVIEW.md
+    found = [made.damaged] if made.damaged else []
     for state, ids in ((APPROVED, made.approved), (REJECTED, made.rejected)):
         found += [f"{p} was {state} in REVIEW.md." for p in ids]
-    found += [f"{p} is not promoted: {reason}" for p, reason in made.invalid.items()]
     found += [f"{p} was superseded by a newer line." for p in made.superseded]
-    found += [f"{p} is withdrawn: {reason}" for p, reason in made.withdrawn.items()]
-    found += [f"{p} was promoted automatically." for p in made.automatic if not is_fix(p)]
-    found += [f"The decision on {p} came too late: it was promoted automatically." for p in made.too_late]
-    found += [f"{p} was {state} before it was approved in REVIEW.md." for p, state in made.late.items()]
-    if made.ignored:
-        found.append(f"Nothing was decided, because the mark in REVIEW.md is unclear: {', '.join(made.ignored)}")
-    return [*found, *made.not_refreshed]
+    return [*found, *made.messages, *made.warnings]

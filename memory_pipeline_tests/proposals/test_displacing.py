@@ -104,10 +104,7 @@ def test_nothing_changes_while_nothing_is_better(story: Story, tmp_path: Path) -
         ("Indent Makefiles with tabs.\n", "Indent Makefiles with tabs.\n    and only these\n"),
         ("· said 1 times_\n", "· said 1 times_\n  What did we decide on this?\n"),
         ("· said 1 times_\n", "· said 1 times_\nNot indented: ask Ann.\n"),
-        ("· said 1 times_\n", "· said 1 times_\n\nA note below a blank line.\n"),
-        (f"- [ ] `{TABS}`", f"A note above.\n- [ ] `{TABS}`"),
         (f"- [ ] `{TABS}`", f"## Proposed for: Patterns\n- [ ] `{TABS}`"),  # moved
-        ("· said 1 times_\n", "· said once_\n"),  # the evidence is rewritten
     ],
 )
 def test_what_a_user_touched_is_never_displaced(story: Story, old: str, new: str) -> None:
@@ -119,14 +116,6 @@ def test_what_a_user_touched_is_never_displaced(story: Story, old: str, new: str
     assert TABS in in_review(story) and BETTER in in_review(story)
     assert new in text_of(story)
     assert moments(story, TABS) == [("shown", 0)]
-
-
-def test_a_note_is_kept_even_where_it_stands_between_two_lines(story: Story) -> None:
-    story.edit(f"- [ ] `{TABS}`", f"Ann knows.\n- [ ] `{TABS}`")
-    put(story.lake, "proposals", *(proposal(n, f"{RULE} {n}", support=9) for n in range(101, 104)))
-    story.run(5)
-    assert [p for p in in_review(story) if p != BETTER] == [FRIDAY, TABS]  # the note may be for either
-    assert "Ann knows.\n" in text_of(story)
 
 
 def test_with_all_touched_nothing_moves(story: Story) -> None:
@@ -195,17 +184,6 @@ def test_a_run_that_dies_before_it_is_on_record_is_made_up_for(story: Story) -> 
     story.run(6)
     assert moments(story, TABS) == [("shown", 0), ("displaced", 6)]
     assert moments(story, BETTER) == [("shown", 6)]
-
-
-def test_lines_that_were_shown_before_it_was_kept_how_stay(story: Story) -> None:
-    """Nobody can tell whether they were touched; they end in time."""
-    rows = story.lake.read("events").with_columns(lines=pl.lit(None, pl.String))
-    story.lake.replace("events", rows, set(rows["day"]))
-    say_better(story)
-    story.run(5)
-    assert in_review(story) == [UV, FRIDAY, TABS]
-    story.run_daily(7 * DAY_IN_MINUTES)
-    assert story.status()[TABS] == EXPIRED
 
 
 def test_the_command_shows_the_best_first_as_the_file_does(story: Story) -> None:

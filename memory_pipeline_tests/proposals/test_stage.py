@@ -240,7 +240,7 @@ def test_the_reviewer_sees_who_said_it_when_and_where(work: Work) -> None:
 
 
 def test_the_reviewer_sees_the_day_also_when_the_observations_are_gone(work: Work) -> None:
-    lines = evidence_lines(Workspace(work.settings, work.lake), [proposal(1, UV)])
+    lines = evidence_lines(Workspace(work.settings, work.lake), [proposal(1, UV) | {"projects": None}])
     assert lines == {"p-20250305-001": "2025-03-05 · said 1 times"}
 
 

@@ -10,7 +10,7 @@ import pytest
 from memory_pipeline.friction.shown import SHOWN
 from memory_pipeline.proposals.cards import cards_of
 from memory_pipeline.proposals.events import PENDING, ProposalLog
-from memory_pipeline.proposals.review import reconcile
+from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.recall.origin import origin
 from memory_pipeline_tests.rows import Opened, at, day_after, say, workspace
 
@@ -42,7 +42,8 @@ def tell(opened: Opened, sessions: int, *, breaks_again: bool = True) -> None:
 
 def review(opened: Opened, **decisions: str) -> str:
     taken = {p.replace("_", "-"): decision for p, decision in decisions.items()}
-    reconcile(opened.workspace, NOW, decisions=taken)
+    decide(opened.workspace, taken, NOW)
+    reconcile(opened.workspace, NOW)
     return opened.settings.review_file.read_text() if opened.settings.review_file.exists() else ""
 
 
