@@ -32,7 +32,9 @@ from memory_pipeline.sessions.projects import Place
 from memory_pipeline.sessions.windows import COMPLETED as NOTHING_WAITS
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.kinds import NORMATIVE, RULES
-from memory_pipeline.text.lines import is_list, points
+from memory_pipeline.text.languages.identify import is_plainly_english
+from memory_pipeline.text.lines import is_list, points, stands_alone
+from memory_pipeline.text.phrases import LANGUAGES, load
 from memory_pipeline.text.priorities import HIGH
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.tokens import estimate
@@ -40,6 +42,10 @@ from memory_pipeline.text.tokens import estimate
 _ASKED = re.compile(r"^Asked: .*?(?=(?:Done|Ended with): |$)")
 """The beginning of a narrative that was made without a model. It repeats the user's words, which the brief already
 shows."""
+_CONTINUES = re.compile(r"\W*(?:and|or|but|also|then|no|nope|yes|und|oder|aber|nein|et|ou|mais|non|y|o|pero)\b", re.I)
+"""The beginning of an answer or of an addition to earlier words."""
+_PLEASE = re.compile(r"\bplease\b", re.I)
+_ADDRESSED = re.compile(r"(?:can|could|would|will) (?:you|we)\b", re.I)
 MAX_LINE = 400
 """Maximum characters of a line. A truncated rule may say less than it did; its id leads to the whole text."""
 RECENT_DAYS = 7
@@ -178,8 +184,8 @@ class _Sources:
         return (followed > unheeded) - (followed < unheeded)
 
     def last_session(self) -> Section:
-        """The task of the project's last session, with its outcome and what waits for an answer. Earlier tasks are
-        left out: in a blind reading of briefs they were over."""
+        """The task of the project's last session, with its outcome and what waits for an answer; nothing if the user's
+        words are no request by themselves. Earlier tasks are left out: in a blind reading of briefs they were over."""
         harnesses = {(r["session_id"], r["day"]): r["harness"] for r in self.sessions.to_dicts()}
         columns = ["day", "dedupe_key", "session_id", "ended_at", "user_messages", "current_task", "suggested_response"]
         windows = self.lake.read("windows", self.days[-LAST_DAYS:], columns)
@@ -190,12 +196,14 @@ class _Sources:
             return Section("", [])
         last = self._last_segment(window)
         task = safe(last.get("current_task") or window["current_task"])
+        if not last.get("current_task") and not is_request(task):
+            return Section("", [])
         then = safe(last.get("suggested_response") or window["suggested_response"] or "")
         outcome = _ASKED.sub("", safe(last.get("narrative") or ""))
         self.told.add(normalised(outcome))
         text = f"{harnesses[window['session_id'], window['day']]}: “{clip(task, MAX_TOLD)}”"
         text += f" {clip(outcome, MAX_TOLD)}" if outcome else ""
-        if then not in ("", NOTHING_WAITS) and normalised(then) != normalised(task):
+        if then not in ("", NOTHING_WAITS) and (last.get("suggested_response") or then.endswith(("?", "？"))):
             text += f" Waits for: “{then}”"
         name = last.get("segment_id") or f"session {window['session_id']}"
         return Section("## Last task here", [_line(name, text, window["day"])], 0.2, intro=HINT)
@@ -308,6 +316,14 @@ def _is_showable(row: ObservationRow, judged: Collection[date]) -> bool:
     if row["trust"] == "user":
         return row["kind"] in NORMATIVE and row["day"] not in judged and words_of(words) == words
     return row["kind"] in OF_AGENTS and not (is_list(words) or points(words))
+
+
+def is_request(words: str) -> bool:
+    """Whether a user's words are a request that can be understood alone, not a remark or an addition to a request."""
+    is_english = is_plainly_english(words)  # other languages are not identified, for the same reason
+    cues = [load(name) for name in (("english",) if is_english else LANGUAGES)]
+    asks = any(cue.search(words) for own in cues for cue in (_PLEASE, own.request, own.momentary))
+    return asks and not _CONTINUES.match(words) and (not is_english or stands_alone(_ADDRESSED.sub("", words)))
 
 
 def _speaker_label(row: ObservationRow) -> str:
