@@ -27,19 +27,18 @@ from memory_pipeline.recall.folders import (
 )
 from memory_pipeline.settings import Settings
 
-Project = Annotated[
-    str | None,
-    typer.Option(
-        "--project", metavar="DIR|NAME", help=("Connect the file of this project, for lines of this project only.")
-    ),
-]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 AgentName = Annotated[str, typer.Argument(metavar="AGENT", help=f"One of {', '.join(BY_NAME)}.")]
 
 
 def connect(
     agent: Annotated[str | None, typer.Argument(metavar="[AGENT]", help=f"One of {', '.join(BY_NAME)}.")] = None,
-    project: Project = None,
+    project: Annotated[
+        str | None,
+        typer.Option(
+            "--project", metavar="DIR|NAME", help="Connect the file of this project, for lines of this project only."
+        ),
+    ] = None,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:

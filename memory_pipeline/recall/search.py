@@ -19,6 +19,7 @@ from memory_pipeline.embeddings.index import (
     DENSE,
     MESSAGES,
     OBSERVATION,
+    PASSAGE,
     WORDS,
     IndexBusyError,
     IndexUnavailableError,
@@ -429,21 +430,35 @@ def _coverage(index: VectorIndex, ranked: Ranked, weight: dict[str, float]) -> f
 
 
 def _merged(hits: Sequence[Found]) -> list[Found]:
-    """The hits, best first; of an observation and the passage that it quotes only the better one."""
+    """The hits, best first; of those with the same words only the one with the best source, at the highest score."""
     kept: list[Found] = []
     for hit in sorted(hits, key=lambda hit: (-hit.score, hit.source_id)):
-        if not any(_is_same_text(hit, other) for other in kept):
+        same = next((n for n, other in enumerate(kept) if _is_same_text(hit, other)), None)
+        if same is None:
             kept.append(hit)
+        elif _source_rank(hit) < _source_rank(kept[same]):
+            kept[same] = replace(hit, score=kept[same].score)
     return kept
 
 
 def _is_same_text(hit: Found, other: Found) -> bool:
-    if hit.text == other.text:
+    """Whether both have the same words, or one is derived from the other and repeats its words."""
+    short, long = sorted((_words(hit.text), _words(other.text)), key=len)
+    if short == long:
         return True
-    if hit.session_id != other.session_id or (hit.record, other.record).count(OBSERVATION) != 1:
+    if hit.record == other.record or MEMORY_LINE in (hit.record, other.record):
         return False
-    short, long = sorted((" ".join(hit.text.split()), " ".join(other.text.split())), key=len)
-    return short in long
+    is_elsewhere = hit.session_id and other.session_id and hit.session_id != other.session_id
+    return short in long and not is_elsewhere
+
+
+def _source_rank(hit: Found) -> int:
+    """A line that the user approved, then the message itself, then what was derived from messages."""
+    return {MEMORY_LINE: 0, PASSAGE: 1, OBSERVATION: 2}.get(hit.record, 3)
+
+
+def _words(text: str) -> str:
+    return " ".join(text.casefold().split()).rstrip(".!?…")
 
 
 def _place(hit: Found) -> Place:

@@ -159,6 +159,13 @@ def test_an_observation_and_its_passage_are_one_hit_whichever_is_better(opened: 
     assert len(found) == 1
 
 
+def test_of_a_message_and_what_was_made_of_it_the_message_is_shown(opened: Workspace, encoder: FakeEncoder) -> None:
+    put(opened.lake, "reflections", reflection(TTL.lower().rstrip(".")))
+    bring_up_to_date(SummaryEmbeddingsStage(opened, encoder), opened.lake, DAY)  # type: ignore[arg-type]
+    found = [hit for hit in search(opened.settings, TTL).hits if "guests come back" in hit.text]
+    assert [(hit.record, hit.session_id) for hit in found] == [("message", "s1")]
+
+
 @each("query", ["", "   ", "?!", "\x00\x01"])
 def test_a_query_without_words_is_an_error(opened: Workspace, query: str) -> None:
     with pytest.raises(QueryError, match="at least one word"):
