@@ -1,30 +1,27 @@
 """`memory review`: decisions by keys at a terminal or by options, and the list of pending proposals."""
 
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from io import TextIOWrapper
 from typing import Annotated
 
 import typer
 
-from memory_pipeline.cli.console import MISUSED, err, fail, print_json, say
+from memory_pipeline.cli.console import MISUSED, fail, print_json, say
 from memory_pipeline.cli.keys import Keys
 from memory_pipeline.cli.review_by_keys import Review
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.proposals.auto_fix import HOW_TO_UNDO
-from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK
 from memory_pipeline.proposals.events import (
     APPROVED,
     COMMAND_SURFACE,
-    EXPIRED,
     INVALID,
     REJECTED,
-    SUPERSEDED,
     OpenLog,
     ProposalLog,
-    is_fix,
 )
+from memory_pipeline.proposals.outcomes import describe
 from memory_pipeline.proposals.quoted_change import visible
 from memory_pipeline.proposals.review import Reconciled, as_offered, now_utc, on_display, reconcile
 from memory_pipeline.recall.briefing_cache import refresh_kept
@@ -55,7 +52,6 @@ def review(
     decisions = dict.fromkeys(approve or [], APPROVED) | dict.fromkeys(reject or [], REJECTED)
     workspace = Workspace(settings, lake)
     reconciled = reconcile(workspace, now, decisions=decisions)
-    _print_damaged(reconciled)
     if reconciled.refused:
         raise fail(reconciled.refused)
     decided = decisions | {p: INVALID for p in decisions if p in reconciled.invalid}
@@ -95,8 +91,9 @@ def review(
         )
         refresh_kept(settings)
         return
-    reconciled.rejected += reject or []
     _print_done(settings, reconciled.promoted, reconciled)
+    for proposal_id in reject or ():
+        say(f"{proposal_id} is rejected.")
     lists = as_list or not decisions
     if lists:
         shown: dict[str, str | None] = {row["proposal_id"]: None for row in on_display(workspace, log)}
@@ -113,47 +110,13 @@ def review(
     say(f"\n{len(rows)} pending. {how}")
 
 
-def _print_damaged(reconciled: Reconciled) -> None:
-    if reconciled.damaged:
-        err.print(
-            f"REVIEW.md was not read: {reconciled.damaged} A new one was written; the old one is in backups/.",
-            style="yellow",
-        )
-
-
-def _print_done(settings: Settings, promoted: list[str], reconciled: Reconciled) -> None:
+def _print_done(settings: Settings, promoted: Sequence[str], reconciled: Reconciled) -> None:
     for proposal_id in promoted:
-        say(f"{proposal_id} is in {settings.memory_file}")
+        say(f"{proposal_id} is in {settings.memory_file}.")
     for proposal_id in reconciled.applied:
-        say(f"{proposal_id} is applied; `memory why {proposal_id}` shows it")
-    for how in reconciled.to_make.values():
-        say(visible(how), "cyan")
-    for state in (REJECTED, EXPIRED, SUPERSEDED):
-        for proposal_id in getattr(reconciled, state):
-            say(f"{proposal_id} {state}")
-    for proposal_id, reason in reconciled.withdrawn.items():
-        say(f"{proposal_id} withdrawn: {reason}")
-    for proposal_id in reconciled.came_back:
-        say(f"{proposal_id} is offered again: the fix that replaced it was withdrawn")
-    for proposal_id, reason in reconciled.invalid.items():
-        say(f"{proposal_id} is not promoted: {reason}", "yellow")
-    for proposal_id in reconciled.automatic:
-        say(f"{proposal_id} is {HOW_TO_UNDO if is_fix(proposal_id) else HOW_TO_TAKE_BACK}")
-    for proposal_id in reconciled.too_late:
-        say(
-            f"the decision on {proposal_id} came too late: it is "
-            f"{HOW_TO_UNDO if is_fix(proposal_id) else HOW_TO_TAKE_BACK}",
-            "yellow",
-        )
-    for proposal_id, state in reconciled.late.items():
-        say(f"{proposal_id} was {state} before it was approved; it is not promoted", "yellow")
-    for state in (APPROVED, REJECTED):
-        if before := [p for p, s in reconciled.already.items() if s == state]:
-            say(f"already {state}, so its line in REVIEW.md was not read: {', '.join(before)}", "yellow")
-    for problem in reconciled.not_refreshed:
-        say(problem, "yellow")
-    if reconciled.ignored:
-        say(f"nothing was decided, because the mark is unclear: {', '.join(reconciled.ignored)}", "yellow")
+        say(f"{proposal_id} is applied; `memory why {proposal_id}` shows it.")
+    for sentence in describe(reconciled):
+        say(sentence, "cyan")
 
 
 def _by_keys(workspace: Workspace, reconciled: Reconciled) -> None:
@@ -170,7 +133,6 @@ def _by_keys(workspace: Workspace, reconciled: Reconciled) -> None:
         exit_code = review.run()
         meanwhile = reconcile(workspace, now_utc())
         with suppress(OSError):  # the terminal may be gone
-            _print_damaged(meanwhile)
             _print_done(workspace.settings, [], meanwhile)
             states = [APPROVED, REJECTED, *([INVALID] if review.decided[INVALID] else [])]
             counts = ", ".join(f"{review.decided[state]} {state}" for state in states)

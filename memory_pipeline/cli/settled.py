@@ -7,18 +7,14 @@ import polars as pl
 
 from memory_pipeline.cli.console import say
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.applying import left_to_the_user
 from memory_pipeline.proposals.events import (
-    APPLIED,
     APPROVED,
     AUTO_SURFACE,
     DECIDED,
     EXPIRED,
     INVALID,
-    PROMOTED,
     REJECTED,
-    REOFFERED,
     REVIEW_SURFACE,
     SUPERSEDED,
     WITHDRAWN,
@@ -31,71 +27,37 @@ from memory_pipeline.workspace.workspace import Workspace
 
 
 def settled_since(settings: Settings, began: datetime) -> dict[str, Any]:
-    """Ids by outcome, from the decisions since then; `edited` and `in_memory` are approved.
-
-    Decisions in the future come from a run with a wrong clock.
-    """
+    """Ids by outcome, from the decisions since then. Decisions in the future come from a run with a wrong clock."""
     lake = Lake.from_settings(settings)
-    now = now_utc()
-    log, lately = ProposalLog(lake), pl.col("happened_at").is_between(began, now)
-    recent, again = log.events(DECIDED, lately).sort("happened_at", "proposal_id"), log.events(REOFFERED, lately)
-    offered = dict(log.table("proposals").select("proposal_id", "text").iter_rows())
-    promoted = {*log.events(PROMOTED)["proposal_id"], *log.events(APPLIED)["proposal_id"]}
-    left = left_to_the_user(log)
-    read, other = recent.filter(pl.col("surface") == REVIEW_SURFACE), recent.filter(pl.col("surface") != REVIEW_SURFACE)
-    approved = dict(read.filter(pl.col("decision") == APPROVED).select("proposal_id", "text").iter_rows())
-    ends = (EXPIRED, SUPERSEDED, WITHDRAWN)
-    ended = {end: other.filter(pl.col("decision") == end)["proposal_id"].to_list() for end in ends}
+    log = ProposalLog(lake)
+    recent = log.events(DECIDED, pl.col("happened_at").is_between(began, now_utc())).sort("happened_at", "proposal_id")
+    is_read = pl.col("surface") == REVIEW_SURFACE
+    read, other = recent.filter(is_read), recent.filter(~is_read)
     return {
-        "approved": list(approved),
-        "edited": [p for p, text in approved.items() if one_line(text) != one_line(offered.get(p, ""))],
-        "in_memory": [p for p in approved if p in promoted],
-        "to_make": {p: how for p, how in left.items() if p in set(recent["proposal_id"])},
-        "rejected": read.filter(pl.col("decision") == REJECTED)["proposal_id"].to_list(),
-        "invalid": dict(read.filter(pl.col("decision") == INVALID).select("proposal_id", "reason").iter_rows()),
+        **{end: read.filter(decision=end)["proposal_id"].to_list() for end in (APPROVED, REJECTED)},
+        "invalid": dict(read.filter(decision=INVALID).select("proposal_id", "reason").iter_rows()),
         "not_understood": not_understood(Workspace(settings, lake)),
-        **ended,
-        "came_back": again["proposal_id"].to_list(),
-        "automatic": other.filter(pl.col("surface") == AUTO_SURFACE)["proposal_id"].to_list(),
+        "to_make": {p: how for p, how in left_to_the_user(log).items() if p in set(recent["proposal_id"])},
+        **{end: other.filter(decision=end)["proposal_id"].to_list() for end in (EXPIRED, SUPERSEDED, WITHDRAWN)},
+        "automatic": other.filter(surface=AUTO_SURFACE)["proposal_id"].to_list(),
     }
 
 
 def print_settled(settled: dict[str, Any]) -> None:
-    """Print a line for each kind of outcome that occurred."""
-    if read := "; ".join(part for part in (_read(settled), _unclear(settled)) if part):
-        say(f"REVIEW.md: {read}", "yellow" if settled["not_understood"] or settled["invalid"] else "")
+    """Print a line for the marks in REVIEW.md and one for automatic outcomes, if there are any."""
+    by_hand = {APPROVED: "approved", REJECTED: "rejected", INVALID: "approved but not promoted"}
+    read = [f"{len(settled[key])} {name}" for key, name in by_hand.items() if settled[key]]
+    read += [f"{p}: {reason}" for p, reason in settled["invalid"].items()]
+    read += [f"not understood: {', '.join(ids)}"] if (ids := settled["not_understood"]) else []
+    if read:
+        say(f"REVIEW.md: {', '.join(read)}", "yellow" if ids or settled["invalid"] else "")
     for how in settled["to_make"].values():
         say(visible(how), "cyan")
-    if back := settled["came_back"]:
-        say(f"Offered again: {len(back)}, because the friction fix in their place was withdrawn")
-    names = {
-        "expired": "expired",
-        "superseded": "superseded by newer ones",
-        "withdrawn": "withdrawn, because their problem has stopped",
+    automatic = {
+        EXPIRED: "expired",
+        SUPERSEDED: "superseded by newer ones",
+        WITHDRAWN: "withdrawn, because their problem has stopped",
         "automatic": "promoted",
     }
-    if ended := ", ".join(f"{len(settled[key])} {name}" for key, name in names.items() if settled[key]):
+    if ended := ", ".join(f"{len(settled[key])} {name}" for key, name in automatic.items() if settled[key]):
         say(f"Automatically: {ended}")
-
-
-def _read(settled: dict[str, Any]) -> str:
-    count = {name: len(found) for name, found in settled.items()}
-    parts = []
-    left = [p for p in settled["approved"] if p in settled["to_make"]]
-    if lines := count["approved"] - len(left):
-        edited = f", {count['edited']} of them edited" if count["edited"] else ""
-        missing = lines - count["in_memory"]
-        place = f"{missing} not yet in MEMORY.md" if missing else "in MEMORY.md"
-        parts.append(f"{lines} approved{edited} ({place})")
-    if left:
-        parts.append(f"{len(left)} approved (for you to apply)")
-    if count["rejected"]:
-        parts.append(f"{count['rejected']} rejected")
-    if settled["invalid"]:
-        reasons = "; ".join(f"{p}: {reason}" for p, reason in settled["invalid"].items())
-        parts.append(f"{count['invalid']} approved and not promoted ({reasons})")
-    return ", ".join(parts)
-
-
-def _unclear(settled: dict[str, Any]) -> str:
-    return f"not understood: {', '.join(settled['not_understood'])}" if settled["not_understood"] else ""

@@ -23,10 +23,11 @@ from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.markdown.safe_write import update_file
 from memory_pipeline.proposals.applying import left_to_the_user
-from memory_pipeline.proposals.events import APPROVED, PAGE_SURFACE, REJECTED, OpenLog, ProposalLog, is_fix
+from memory_pipeline.proposals.events import PAGE_SURFACE, OpenLog, ProposalLog, is_fix
 from memory_pipeline.proposals.memory_file import MemoryLine, strike_line
+from memory_pipeline.proposals.outcomes import describe
 from memory_pipeline.proposals.quoted_change import visible
-from memory_pipeline.proposals.review import Reconciled, decide, now_utc, reconcile
+from memory_pipeline.proposals.review import decide, now_utc, reconcile
 from memory_pipeline.proposals.shown_to_agents import refresh_agents
 from memory_pipeline.recall.briefing_cache import refresh_kept
 from memory_pipeline.settings import Settings
@@ -227,20 +228,3 @@ class ReviewSession:
         except OSError:
             return None
         return found.st_mtime_ns, found.st_size
-
-
-def describe(made: Reconciled) -> list[str]:
-    """The results of a reconciliation, a sentence each."""
-    found = [f"REVIEW.md was not read: {made.damaged} A new one was written."] if made.damaged else []
-    found += [visible(how) for how in made.to_make.values()]  # fixes approved in REVIEW.md
-    for state, ids in ((APPROVED, made.approved), (REJECTED, made.rejected)):
-        found += [f"{p} was {state} in REVIEW.md." for p in ids]
-    found += [f"{p} is not promoted: {reason}" for p, reason in made.invalid.items()]
-    found += [f"{p} was superseded by a newer line." for p in made.superseded]
-    found += [f"{p} is withdrawn: {reason}" for p, reason in made.withdrawn.items()]
-    found += [f"{p} was promoted automatically." for p in made.automatic if not is_fix(p)]
-    found += [f"The decision on {p} came too late: it was promoted automatically." for p in made.too_late]
-    found += [f"{p} was {state} before it was approved in REVIEW.md." for p, state in made.late.items()]
-    if made.ignored:
-        found.append(f"Nothing was decided, because the mark in REVIEW.md is unclear: {', '.join(made.ignored)}")
-    return [*found, *made.not_refreshed]
