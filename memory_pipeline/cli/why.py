@@ -1,5 +1,6 @@
 """`memory why`: traces a line of the memory back to its messages."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -61,19 +62,24 @@ def _print(found: dict[str, Any]) -> None:
             say(f"{'':<18}{visible(line)}")
     for trace in found["traces"]:
         say(f"trace: {one_line(trace)}", "dim")
-    if not found["said"]:
+    print_said(found["said"])
+
+
+def print_said(said: Sequence[dict[str, Any]]) -> None:
+    """Print the quotes of the messages behind a line, each with its speaker, its context and its place."""
+    if not said:
         say("\nNo message supports it.", "yellow")
-    for said in found["said"]:
-        if said.get("missing"):
-            say(f"\nmessage {said['message_id']} is no longer in the tables", "yellow")
+    for each in said:
+        if each.get("missing"):
+            say(f"\nmessage {each['message_id']} is no longer in the tables", "yellow")
             continue
-        session = f" session “{said['session']}”" if said["session"] is not None else ""
-        place = f" {said['untimed']}" if said["untimed"] else ""
-        say(f"\n{str(said['said_at'])[:16]}{place}  {said['role']} in {said['harness']}{session}", "cyan")
-        if before := said.get("before"):
+        session = f" session “{one_line(each['session'])}”" if each["session"] is not None else ""
+        place = f" {each['untimed']}" if each["untimed"] else ""
+        say(f"\n{str(each['said_at'])[:16]}{place}  {each['role']} in {each['harness']}{session}", "cyan")
+        if before := each.get("before"):
             say(f"  before: {before}", "dim")
-        quote = f"“{clip(one_line(said['quote']), MAX_QUOTE)}”"
-        say(f"  {f'({NOT_KEPT})' if said.get('not_kept') else quote}")  # the text may have control characters
-        if after := said.get("after"):
+        quote = f"“{clip(one_line(each['quote']), MAX_QUOTE)}”"
+        say(f"  {f'({NOT_KEPT})' if each.get('not_kept') else quote}")
+        if after := each.get("after"):
             say(f"  after: {after}", "dim")
-        say(f"  {said['source']}", "dim")
+        say(f"  {one_line(each['source'])}", "dim")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -16,8 +15,6 @@ from memory_pipeline.text.sentences import clip
 
 MAX_TEXT, MAX_QUOTE, MAX_QUOTES = 400, 300, 3
 _OBSERVATION = re.compile(r"\bo-[0-9a-f]{12}\b")
-_SEGMENT = re.compile(r"\bs-[0-9a-f]{12}\b")
-_WINDOW = re.compile(r"\bwindow ([0-9a-f]{12})\b")
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,7 @@ class Quote:
 
 @dataclass(frozen=True)
 class Offender:
-    """A sentence of a check, the line that it is about, and the evidence of that line."""
+    """A sentence of a check, with the observation that it is about and its evidence."""
 
     sentence: str
     session: str | None = None
@@ -40,38 +37,31 @@ class Offender:
 
 
 class Evidence:
-    """The tables of the failed days, each read once."""
+    """The observations and messages of the failed days, each table read once."""
 
     def __init__(self, lake: Lake, days: Iterable[date]) -> None:
         chosen = sorted(set(days))
         names = lake.read("sessions", chosen, ["session_id", "name"]).unique("session_id", keep="last")
-        self.names = {session: name or session for session, name in names.iter_rows()}
+        self._names = {session: name or session for session, name in names.iter_rows()}
         columns = ["observation_id", "session_id", "text", "evidence"]
-        self.observations = {
+        self._observations = {
             row["observation_id"]: row for row in lake.read("observations", chosen, columns).to_dicts()
         }
-        self.segments = dict(lake.read("segments", chosen, ["segment_id", "session_id"]).iter_rows())
-        windows = lake.read("windows", chosen, ["dedupe_key", "session_id"])
-        self.windows = {key[:12]: session for key, session in windows.iter_rows()}
-        wanted = {span["message_id"] for row in self.observations.values() for span in row["evidence"] or ()}
+        wanted = {span["message_id"] for row in self._observations.values() for span in row["evidence"] or ()}
         columns = ["message_id", "role", "text", "source_file", "source_line"]
         said = lake.read("messages", chosen, columns).filter(pl.col("message_id").is_in(list(wanted)))
-        self.messages = {row["message_id"]: row for row in said.to_dicts()}
+        self._messages = {row["message_id"]: row for row in said.to_dicts()}
 
-    def of(self, sentence: str) -> Offender:
-        """The rows and quotes behind an offender, found by the ids in its sentence."""
-        row = next((self.observations[i] for i in _OBSERVATION.findall(sentence) if i in self.observations), None)
-        if row is not None:
-            quotes = tuple(filter(None, (self._quote(span) for span in (row["evidence"] or ())[:MAX_QUOTES])))
-            return Offender(sentence, self.names.get(row["session_id"]), clip(row["text"], MAX_TEXT), quotes)
-        for pattern, known in ((_SEGMENT, self.segments), (_WINDOW, self.windows)):
-            for found in pattern.findall(sentence):
-                if found in known:
-                    return Offender(sentence, self.names.get(known[found]))
-        return Offender(sentence)
+    def offender(self, sentence: str) -> Offender:
+        """The sentence with the observation that it names by its id, if any."""
+        row = next((self._observations[i] for i in _OBSERVATION.findall(sentence) if i in self._observations), None)
+        if row is None:
+            return Offender(sentence)
+        quotes = tuple(filter(None, (self._quote(span) for span in (row["evidence"] or ())[:MAX_QUOTES])))
+        return Offender(sentence, self._names.get(row["session_id"]), clip(row["text"], MAX_TEXT), quotes)
 
     def _quote(self, span: dict[str, int | str]) -> Quote | None:
-        row = self.messages.get(f"{span['message_id']}")
+        row = self._messages.get(f"{span['message_id']}")
         if row is None:
             return None
         words = " ".join(row["text"][int(span["start"]) : int(span["end"])].split())
@@ -95,17 +85,13 @@ def worst_days(lake: Lake, results: Sequence[Result], most: int) -> list[WorstDa
     days = sorted(by_day, key=lambda d: (sum(r.severe for r in by_day[d]), len(by_day[d]), d), reverse=True)[:most]
     evidence = Evidence(lake, days)
     return [
-        WorstDay(
-            day, tuple((r, tuple(evidence.of(o) for o in r.offenders)) for r in sorted(by_day[day], key=_severity_key))
-        )
+        WorstDay(day, tuple((r, _offenders(evidence, r)) for r in sorted(by_day[day], key=_severity_key)))
         for day in days
     ]
 
 
-def worst_sessions(days: Iterable[WorstDay], most: int) -> list[tuple[str, int]]:
-    """The sessions that failed checks name most often, with the count."""
-    named = Counter(o.session for day in days for _, offenders in day.failed for o in offenders if o.session)
-    return named.most_common(most)
+def _offenders(evidence: Evidence, result: Result) -> tuple[Offender, ...]:
+    return tuple(evidence.offender(sentence) for sentence in result.offenders)
 
 
 def _severity_key(result: Result) -> tuple[bool, str]:

@@ -15,10 +15,9 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.context import Context, contexts
 from memory_pipeline.recall.filters import filters_of, what_matches
 from memory_pipeline.recall.origin import is_line
-from memory_pipeline.recall.search import MEMORY_LINE, Found, Results
+from memory_pipeline.recall.search import MEMORY_LINE, Found, Results, search
 from memory_pipeline.recall.usage import log_use
 from memory_pipeline.settings import Settings
-from memory_pipeline.web.asking import OpenSearch
 
 HITS = 10
 MESSAGES_SHOWN = 200
@@ -64,7 +63,7 @@ class SearchScreen:
     harnesses: Sequence[str] = ()
 
 
-def search_screen(settings: Settings, index: OpenSearch, asked: Mapping[str, str]) -> SearchScreen:
+def search_screen(settings: Settings, asked: Mapping[str, str]) -> SearchScreen:
     """The search screen; without a query nothing is searched. An invalid query is reported on the page."""
     lake = Lake.from_settings(settings)
     known = lake.read("sessions", columns=["project", "harness"])
@@ -75,7 +74,7 @@ def search_screen(settings: Settings, index: OpenSearch, asked: Mapping[str, str
     given = {name: [value] for name in ("project", "harness", "priority", "kind") if (value := asked.get(name))}
     try:
         filters = filters_of(settings, asked.get("from") or None, asked.get("to") or None, **given)
-        results = index.search(asked["q"], filters, limit=HITS)
+        results = search(settings, asked["q"], filters, limit=HITS)
     except MemoryPipelineError as error:
         return SearchScreen(asked, notes=[f"{error}"], projects=projects, harnesses=harnesses)
     log_use(settings, "search", query=results.query, shown=[hit.source_id for hit in results.hits])

@@ -123,8 +123,6 @@ U, N, OLD = "f-20250304-001", "f-20250305-001", "f-20250224-001"
         (("--kind", "missing_skill"), []),
         (("--since", "2025-03-05"), [U, N]),
         (("--since", "2025-03-06"), []),
-        (("--days", "1"), []),
-        (("--days", "36500"), [U, N]),
         (("--ended",), [OLD]),
         (("--ended", "--since", "2025-02-25"), []),
     ],
@@ -141,25 +139,25 @@ def test_one_is_explained_with_its_change_its_days_and_every_word(patterns: Lake
     assert lines[lines.index("Change in MEMORY.md, section Hard Rules:") + 1] == f"+ {UV}"
     assert f"Add under Hard Rules: “{UV}”" not in lines  # the same once more
     assert "2025-03-03  2" in lines  # the week
-    assert "2025-03-04  2 times in 2 sessions, 1 h 04 min lost" in lines
-    assert "2025-03-05  3 times in 3 sessions, 1 h 04 min lost" in lines
     assert any(line.endswith("fix approved (command)") for line in lines)
     told = lines[lines.index("Evidence:") + 1 :]
     assert told == [
-        "2025-03-04 09:00  user in pi “session s1”",
+        "2025-03-04 09:00  user in pi session “session s1”",
         f"“{UV}”",
-        "s1 · /sessions/s1.jsonl:1",
-        "2025-03-05 09:00  user in pi “session s2”",
+        "after: I ran pip install.",
+        "/sessions/s1.jsonl:1",
+        "2025-03-05 09:00  user in pi session “session s2”",
         f"“{UV}”",
-        "s2 · /sessions/s2.jsonl:1",
+        f"after: {NPM}",
+        "/sessions/s2.jsonl:1",
     ]
 
 
 def test_one_that_ended_says_when_and_a_message_that_is_gone_is_told(patterns: Lake) -> None:
     put(patterns, "friction_clusters", pattern(7, "Gone.", evidence=[{"message_id": "m-0", "start": 0, "end": 4}]))
     assert "message m-0 is no longer in the tables" in shown("f-20250305-007")
-    assert "2025-03-03  ended" in shown(OLD)
-    assert "nothing recorded" in shown(OLD)
+    assert any(line.endswith("ended on 2025-03-03") for line in shown(OLD))
+    assert "No message supports it." in shown(OLD)
 
 
 def test_a_change_that_is_a_diff_keeps_its_lines(patterns: Lake) -> None:
@@ -252,9 +250,6 @@ TOMORROW = f"{datetime.now(UTC).date() + timedelta(days=2)}"
         (("--project", "nowhere"), MISUSED, "No session of a project 'nowhere' was read; known are kiln, shop."),
         (("--since", TOMORROW), MISUSED, f"--since {TOMORROW} is in the future; today is "),
         (("--since", "2025-02-30"), MISUSED, "2025-02-30"),
-        (("--since", "2025-03-01", "--days", "3"), MISUSED, "--since and --days both set the first day"),
-        (("--days", "0"), MISUSED, "--days"),
-        (("--days", "99999999"), MISUSED, "--days"),
     ],
 )
 def test_a_wrong_call_is_one_sentence(

@@ -32,7 +32,6 @@ from memory_pipeline.planning import Stages
 from memory_pipeline.proposals.cards import cards_of
 from memory_pipeline.proposals.context import NOT_KEPT
 from memory_pipeline.proposals.events import ProposalLog
-from memory_pipeline.quality.figures import figures_of
 from memory_pipeline.recall.origin import origin
 from memory_pipeline.recall.tools import Asked, NothingToTellError, show
 from memory_pipeline.sessions.catalogue import Catalogue
@@ -364,10 +363,3 @@ def test_every_screen_says_that_words_are_no_longer_kept(settings: Settings, tmp
     screen = session_screen(settings, {"id": row["session_id"]})
     assert [m["text"] for m in screen.messages if m["text"]] == [last] and len(screen.messages) > 1
     assert {words for words, _ in cards_of(Workspace(settings, lake), [proposal])[0].quotes} == {NOT_KEPT}
-
-
-def test_the_report_counts_nothing_in_words_that_are_gone(settings: Settings) -> None:
-    retire_words(changed(settings, retention_keep_last=1), TODAY)
-    figures = {f.key: f.by_day for f in figures_of(Lake(settings.lake_dir), [], settings.zone)}
-    assert set(figures["coverage"]) == set(figures["redactions"]) == {NEW}
-    assert OLD in figures["duplicates"], "observations are all there"

@@ -25,31 +25,15 @@ def figures(tmp_path: Path, *results: Result) -> dict[str, Figure]:
 
 def test_each_is_of_the_days_that_have_any(tmp_path: Path) -> None:
     found = figures(tmp_path)
-    assert found["redactions"].by_day == {DAY: 1, day_after(1): 0}
-    assert found["duplicates"].by_day == {DAY: 0, day_after(1): 1}
-    assert found["not_standing_alone"].by_day == {DAY: 0.5}
     assert found["offered"].by_day == {DAY: 2}
     assert found["rejected"].by_day == {DAY: 0.5}
     assert found["money"].by_day == {}
-    coverage = found["coverage"].by_day
-    assert 0 < coverage[day_after(1)] < 1 and 0 < coverage[DAY] < 1
 
 
 def test_those_of_checks_are_the_numbers_that_the_checks_stored(tmp_path: Path) -> None:
     result = Result("observations", "regurgitation", DAY, False, False, "", {"repeating": 1, "checked": 4})
     nothing = Result("observations", "regurgitation", day_after(1), True, False, "", {"repeating": 0, "checked": 0})
     assert figures(tmp_path, result, nothing)["repeating"].by_day == {DAY: 0.25}
-
-
-def test_a_week_is_compared_with_the_one_before() -> None:
-    rising = {day_after(n): float(n >= 7) for n in range(14)}
-    junk = Figure("junk", "Junk", "", rising, is_share=True, lower_is_better=True)
-    kept = Figure("kept", "Kept", "", rising, is_share=True, lower_is_better=False)
-    neither = Figure("size", "Size", "", rising)
-    last = day_after(13)
-    assert junk.change(last) == (1.0, 0.0)
-    assert [f.is_worse(last) for f in (junk, kept, neither)] == [True, False, None]
-    assert junk.change(day_after(5)) is None
 
 
 @each(
