@@ -21,13 +21,8 @@ def agents(context: typer.Context, as_json: AsJson = False) -> None:
 
     Without a command, the installed agents are listed with the file that each reads.
     """
-    if context.invoked_subcommand is None:
-        list_agents(as_json)
-
-
-@app.command("list")
-def list_agents(as_json: AsJson = False) -> None:
-    """List the agents and whether they are connected."""
+    if context.invoked_subcommand is not None:
+        return
     settings = settings_of_call()
     with one_sentence(CannotConnectError):
         connected = describe(settings)

@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
-import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -35,8 +29,6 @@ Kind = Annotated[
 Limit = Annotated[int, typer.Option(help="Maximum number of hits.", min=1, max=100, metavar="N")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 
-_PANIC = re.compile(r"\n?thread '[^\n]*panicked at .*?(?:\nnote: run with `RUST_BACKTRACE[^\n]*\n|\Z)", re.DOTALL)
-
 
 def filters_of(
     settings: Settings,
@@ -55,22 +47,5 @@ def filters_of(
 
 def found_for(settings: Settings, query: list[str], chosen: Filters, limit: int) -> Results:
     """The hits; a query without content ends the command."""
-    with one_sentence(QueryError, code=MISUSED), _without_panics():
+    with one_sentence(QueryError, code=MISUSED):
         return search(settings, " ".join(query), chosen, limit=limit)
-
-
-@contextmanager
-def _without_panics() -> Iterator[None]:
-    """Remove the trace of a panic that the engine writes to stderr; the exception is reported anyway."""
-    sys.stderr.flush()
-    with tempfile.TemporaryFile() as held:
-        own = os.dup(2)
-        os.dup2(held.fileno(), 2)
-        try:
-            yield
-        finally:
-            sys.stderr.flush()
-            os.dup2(own, 2)
-            os.close(own)
-            held.seek(0)
-            sys.stderr.write(_PANIC.sub("", held.read().decode("utf-8", "replace")))

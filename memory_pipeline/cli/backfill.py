@@ -1,6 +1,5 @@
 """`memory backfill`: updates all days of a range, one month at a time, after an estimate."""
 
-import sys
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Annotated
 import typer
 
 from memory_pipeline.cli.choosing import FIRST, LAST, SESSIONS, days_in, sessions_of_call, span_of, waiting
-from memory_pipeline.cli.console import MISUSED, err, fail
+from memory_pipeline.cli.console import MISUSED, confirm, err, fail
 from memory_pipeline.cli.estimate import costs_of, days_needed, duration, money
 from memory_pipeline.cli.running import Running, report_outcome, rerun_after_repair, running
 from memory_pipeline.cli.workspace import shown_model
@@ -69,8 +68,8 @@ def backfill(
     with only_run(settings):
         plan = plan_of(settings, catalogue, span)
     _print(settings, catalogue, plan)
-    if plan.left and not _agreed(yes):
-        return
+    if plan.left:
+        confirm("Begin?", yes, "Nothing was run.")
     with only_run(settings), interrupts() as is_pressed:
 
         def work() -> str | None:
@@ -170,15 +169,6 @@ def _models(settings: Settings, plan: Plan) -> str:
     )
     usd = f"{money(cost.cost_usd)} USD (at most {money(cost.most_usd)})"
     return f"{names}: {calls}, {usd}; with {budget} it is {within}"
-
-
-def _agreed(yes: bool) -> bool:
-    if yes:
-        return True
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        err.print("Nothing was run. `memory backfill --yes` skips the confirmation.")
-        return False
-    return typer.confirm("Begin?", default=False, err=True)
 
 
 def _run_all(runs: Running, plan: Plan) -> None:

@@ -12,9 +12,8 @@ from memory_pipeline.agents.connecting import IMPORT, Connection, connected_text
 from memory_pipeline.agents.connecting import connect as write_connection
 from memory_pipeline.agents.files import bytes_of
 from memory_pipeline.agents.lines import Line
-from memory_pipeline.cli.agent_files import confirm, show_change, unless_unwritable
-from memory_pipeline.cli.agents import AsJson, list_agents
-from memory_pipeline.cli.console import MISUSED, fail, one_sentence, say
+from memory_pipeline.cli.agent_files import show_change, unless_unwritable
+from memory_pipeline.cli.console import MISUSED, confirm, fail, one_sentence, say
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.shown_to_agents import lines_for_agents
@@ -32,7 +31,7 @@ AgentName = Annotated[str, typer.Argument(metavar="AGENT", help=f"One of {', '.j
 
 
 def connect(
-    agent: Annotated[str | None, typer.Argument(metavar="[AGENT]", help=f"One of {', '.join(BY_NAME)}.")] = None,
+    agent: AgentName,
     project: Annotated[
         str | None,
         typer.Option(
@@ -40,17 +39,12 @@ def connect(
         ),
     ] = None,
     yes: Yes = False,
-    as_json: AsJson = False,
 ) -> None:
     """Let an agent read the approved lines.
 
     Shows the change and asks for confirmation. Lines that apply to every project go into the file that the agent reads
     in every session, and follow MEMORY.md. Lines of one project only go into the file of that project, with --project.
-    Without AGENT, the agents are listed.
     """
-    if agent is None:
-        list_agents(as_json)
-        return
     settings = settings_of_call()
     with one_sentence(CannotConnectError, code=MISUSED):
         named = agent_of(agent)
@@ -102,7 +96,7 @@ def _connect(settings: Settings, agent: Agent, place: tuple[Path, str] | None, y
         show_change(path, old, new)
         if place and (place[0] / ".git").exists() and path.parent == place[0]:
             say(f"It is in a repository: do not commit {path.name} if the lines are private.", "yellow")
-        confirm(yes)
+        confirm("Apply this change?", yes)
         write_connection(settings, connection, lines)
     say(f"{agent.title} reads the lines from its next session on; `memory agents disconnect {agent.name}` undoes it.")
 

@@ -9,9 +9,9 @@ from memory_pipeline.agents.agents import Agent, CannotConnectError, agent_of
 from memory_pipeline.agents.connecting import Connection, connections, disconnected_text, is_shared
 from memory_pipeline.agents.connecting import disconnect as remove_connection
 from memory_pipeline.agents.files import bytes_of
-from memory_pipeline.cli.agent_files import confirm, show_change, unless_unwritable
+from memory_pipeline.cli.agent_files import show_change, unless_unwritable
 from memory_pipeline.cli.connect import AgentName, Yes, place_of
-from memory_pipeline.cli.console import MISUSED, one_sentence, say
+from memory_pipeline.cli.console import MISUSED, confirm, one_sentence, say
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.settings import Settings
 
@@ -58,6 +58,6 @@ def _disconnect(settings: Settings, agent: Agent, connection: Connection, yes: b
             say(f"{path} is unchanged, because {others} also reads it.")
         elif new != old:
             show_change(path, old, new)
-            confirm(yes)
+            confirm("Apply this change?", yes)
         remove_connection(settings, connection)
     say(f"{agent.title} is no longer connected.")

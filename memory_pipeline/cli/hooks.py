@@ -15,9 +15,9 @@ from memory_pipeline.agents.files import bytes_of
 from memory_pipeline.agents.hooks import describe, hooked, hooks_file, removed, with_hooks
 from memory_pipeline.agents.hooks import install as write_hooks
 from memory_pipeline.agents.hooks import remove as remove_hooks
-from memory_pipeline.cli.agent_files import confirm, show_change, unless_unwritable
+from memory_pipeline.cli.agent_files import show_change, unless_unwritable
 from memory_pipeline.cli.connect import AgentName, Yes
-from memory_pipeline.cli.console import MISUSED, one_sentence, print_json, say, say_pair
+from memory_pipeline.cli.console import MISUSED, confirm, one_sentence, print_json, say, say_pair
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.shown_to_agents import approved_rules, write_hints
@@ -65,7 +65,7 @@ def install(
                 say(f"{named.title} already has the hooks, in {path}.")
                 return
             show_change(path, old, new)
-            confirm(yes)
+            confirm("Apply this change?", yes)
             write_hooks(settings, named, actions=wanted)
             lake = Lake.from_settings(settings)
             if has_hooks(settings):
@@ -100,7 +100,7 @@ def remove(agent: AgentName, yes: Yes = False) -> None:
                 return
             if new != old:
                 show_change(path, old, new)
-                confirm(yes)
+                confirm("Apply this change?", yes)
             remove_hooks(settings, named)
             if not has_hooks(settings):
                 remove_files(settings)

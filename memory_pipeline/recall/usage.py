@@ -93,14 +93,6 @@ def uses(settings: Settings) -> Iterator[tuple[date, Use]]:
                     yield day, Use(**{key: found[key] for key in Use.__annotations__})  # type: ignore[typeddict-item]
 
 
-def approved_lines(settings: Settings) -> list[MemoryLine]:
-    """The promoted lines that are still active in MEMORY.md."""
-    from memory_pipeline.proposals.memory_file import lines_of  # a hook that logs its use does not need it
-    from memory_pipeline.recall.remembered import memory_bytes
-
-    return [line for line in lines_of(memory_bytes(settings)) if line.proposal_id and not line.is_struck]
-
-
 def unused_lines(settings: Settings, lake: Lake, today: date) -> list[MemoryLine]:
     """The approved lines that were not shown or cited for `UNUSED_DAYS` days, also not at a tool call.
 
@@ -108,6 +100,8 @@ def unused_lines(settings: Settings, lake: Lake, today: date) -> list[MemoryLine
     """
     from memory_pipeline.friction.shown import shown_lines
     from memory_pipeline.proposals.events import PROMOTED, ProposalLog
+    from memory_pipeline.proposals.memory_file import lines_of  # a hook that logs its use does not need these
+    from memory_pipeline.recall.remembered import memory_bytes
 
     first = next((day for day, _ in uses(settings)), None)
     if first is None:
@@ -116,7 +110,7 @@ def unused_lines(settings: Settings, lake: Lake, today: date) -> list[MemoryLine
     seen, limit = last_seen(settings), today - timedelta(days=UNUSED_DAYS)
     for shown in shown_lines(settings):
         seen[shown.line_id] = max(seen.get(shown.line_id, date.min), day_of(shown.at, settings.zone))
-    lines = approved_lines(settings)
+    lines = [line for line in lines_of(memory_bytes(settings)) if line.proposal_id and not line.is_struck]
     return [line for line in lines if max(first, *_day_of(line, promoted), *_day_of(line, seen)) < limit]
 
 

@@ -243,14 +243,6 @@ def test_a_damaged_collection_is_told_also_by_the_next_question(home: Path, base
             assert err == f"{MISSING[base]}: there is no index; {anew}"
 
 
-def test_a_panic_of_the_engine_leaves_no_trace(home: Path) -> None:
-    for path in (index_of(home) / NAMES[MESSAGES]).rglob("vector_storage-dense/*/status.dat"):
-        path.write_bytes(b"")
-    done = Command(home, "search", "how hot may the kiln be fired?").result()  # the engine writes past Python
-    assert RULE in done.stdout and done.stderr.count("\n") == 1
-    assert done.stderr.startswith("Answered by keywords from the tables: the index was damaged")
-
-
 @pytest.mark.parametrize("base", NAMES)
 def test_a_collection_in_use_is_told(home: Path, base: str) -> None:
     with FileLock(index_of(home) / f"{NAMES[base]}.lock"):

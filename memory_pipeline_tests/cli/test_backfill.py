@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import signal
-import threading
 import time
-from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -65,11 +61,11 @@ def at_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_without_a_word_it_only_says_what_it_would_take(tmp_path: Path) -> None:
     asked = memory(tmp_path, "backfill", "--sessions", str(write(tmp_path / "sessions")))
-    assert asked.returncode == 0, asked.stderr
+    assert asked.returncode == 2, asked.stderr
     assert "5 with sessions, 2025-01-30 to 2025-03-04; 0 are up to date, 5 are left" in asked.stderr
     assert "5 files with 50 messages" in asked.stderr
     assert "none is set: no tokens, no cost" in asked.stderr
-    assert "Nothing was run. `memory backfill --yes`" in asked.stderr
+    assert "Nothing was run. There is no terminal" in asked.stderr
     assert not Lake(tmp_path / ".memory-pipeline" / "lake").days("observations")
 
 
@@ -94,7 +90,7 @@ def test_days_before_the_first_one_are_told_with_what_takes_them_in(tmp_path: Pa
     env = {"MEMORY_START_DATE": "2025-02-20"}
     some = called(tmp_path, *call, env=env)
     told = "2 days with sessions from 2025-01-30 on are before the workspace's first day, 2025-02-20: `memory settings"
-    assert some.returncode == 0 and told in some.stderr and "3 with sessions" in some.stderr
+    assert some.returncode == 2 and told in some.stderr and "3 with sessions" in some.stderr
     none = called(tmp_path, *call, "--to", "2025-01-31", env=env)
     assert none.returncode == 1 and "`memory settings set start_date 2025-01-30` includes them." in none.stderr
 
@@ -150,26 +146,3 @@ def test_when_the_budget_is_used_up_the_months_that_are_left_wait(tmp_path: Path
         whole = memory(tmp_path, *call, env=environment(server))
         assert whole.returncode == 0 and "Run the command again to resume" not in whole.stderr, whole.stderr
         assert len(server.requests) == 5  # nothing was paid twice
-
-
-@pytest.fixture
-def keyboard() -> Iterator[tuple[int, int]]:
-    ours, theirs = pty.openpty()
-    yield ours, theirs
-    for end in (ours, theirs):
-        os.close(end)
-
-
-def test_at_a_terminal_it_asks_and_no_is_the_answer_of_a_mere_return(
-    keyboard: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from memory_pipeline.cli import backfill
-
-    ours, theirs = keyboard
-    with os.fdopen(os.dup(theirs), "r") as reads, os.fdopen(os.dup(theirs), "w") as shows:
-        monkeypatch.setattr("sys.stdin", reads)
-        monkeypatch.setattr("sys.stderr", shows)
-        threading.Timer(0.1, lambda: os.write(ours, b"\n")).start()
-        assert not backfill._agreed(False)
-        threading.Timer(0.1, lambda: os.write(ours, b"y\n")).start()
-        assert backfill._agreed(False)

@@ -39,7 +39,7 @@ def test_connecting_and_back(home: Path) -> None:
     assert "kiln" in done.stdout  # whose line is not among them
     assert "\n@~/.memory-pipeline/connections/MEMORY.md\n" in (home / ".claude/CLAUDE.md").read_text()
     assert "use uv" in (home / ".memory-pipeline/connections/MEMORY.md").read_text()
-    assert memory_json(home, "agents", "connect")["agents"]["claude"] == "connected"
+    assert memory_json(home, "agents")["agents"]["claude"] == "connected"
     assert "already" in memory(home, "agents", "connect", "claude").stdout
     assert "claude: connected" in memory(home, "status").stdout
 
