@@ -115,17 +115,21 @@ def test_within_the_budget_the_important_stay(tmp_path: Path) -> None:
     assert "## Next step\nShould the page size be a setting?" in found.summary
 
 
-def test_when_the_time_is_up_there_is_what_was_said(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    def hang(*_: Any) -> None:
-        time.sleep(60)
+def test_when_the_time_is_up_there_are_the_newest_days(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    observe = ExtractiveObserver.observe
 
-    monkeypatch.setattr(ExtractiveObserver, "observe", hang)
-    began = time.monotonic()
-    found = compaction_summary(settings, written(settings, *rules()), seconds=3)
-    assert time.monotonic() - began < 30
+    def slow(*args: Any) -> Any:
+        time.sleep(1)
+        return observe(*args)
+
+    more = [user("2025-03-06T09:00:00", "Always write the change log in plain English.", "z")]
+    path = written(settings, *rules(), *more)
+    monkeypatch.setattr(ExtractiveObserver, "observe", slow)
+    found = compaction_summary(settings, path, seconds=0.9)
     assert found and found.details["isComplete"] is False
-    assert "- Never use npm here, always use pnpm for the web client." in found.summary
-    assert "## Next step" in found.summary
+    assert "change log" in found.summary and "## Observed" in found.summary
+    assert "Never use npm" not in found.summary.partition("## Observed")[2]
+    assert compaction_summary(settings, path, seconds=0) is None
 
 
 def test_a_session_by_its_id(settings: Settings) -> None:
