@@ -14,7 +14,6 @@ from memory_pipeline.cli.console import MISUSED, confirm, err, fail
 from memory_pipeline.cli.estimate import costs_of, days_needed, duration, money
 from memory_pipeline.cli.running import Running, report_outcome, rerun_after_repair, running
 from memory_pipeline.cli.workspace import shown_model
-from memory_pipeline.days import today
 from memory_pipeline.defs.runs import interrupts, only_run
 from memory_pipeline.embeddings.health import vector_problems
 from memory_pipeline.lake.shared_marks import refuse_beside_a_server
@@ -63,7 +62,6 @@ def backfill(
         )
     span, began = span_of(first, last, everything=False) or (date.min, date.max), datetime.now(UTC)
     settings, catalogue = sessions_of_call(sessions)
-    _refuse_future(settings, span)
     refuse_beside_a_server(settings)
     with only_run(settings):
         plan = plan_of(settings, catalogue, span)
@@ -79,13 +77,6 @@ def backfill(
 
         failure = rerun_after_repair(Workspace(settings, catalogue.lake), work)
     report_outcome(settings, plan.chosen, began, failure, as_json=as_json)
-
-
-def _refuse_future(settings: Settings, span: tuple[date, date]) -> None:
-    now = today(settings.zone)
-    for name, day in zip(("--from", "--to"), span, strict=True):
-        if now < day != date.max:  # which means no end
-            raise fail(f"{name} {day} is in the future: today is {now}.", MISUSED)
 
 
 def plan_of(settings: Settings, catalogue: Catalogue, span: tuple[date, date]) -> Plan:
@@ -111,17 +102,8 @@ def _messages(catalogue: Catalogue, days: Iterable[date]) -> int:
 
 def _nothing_message(catalogue: Catalogue, span: tuple[date, date]) -> str:
     known = catalogue.days()
-    outside = _before_the_first_day(catalogue, span)
-    if outside:
-        return outside
     where = f"; sessions were found from {known[0]} to {known[-1]}" if known else ""
-    return (
-        f"No day from {_format_day(span[0], 'the beginning')} to {_format_day(span[1], 'today')} has a session{where}."
-    )
-
-
-def _format_day(day: date, otherwise: str) -> str:
-    return otherwise if day in (date.min, date.max) else f"{day}"
+    return _before_the_first_day(catalogue, span) or f"No day of the range has a session{where}."
 
 
 def _before_the_first_day(catalogue: Catalogue, span: tuple[date, date]) -> str:

@@ -1,6 +1,5 @@
 """`memory agents connect`: let an agent read the approved lines in each of its sessions."""
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -102,26 +101,14 @@ def _connect(settings: Settings, agent: Agent, place: tuple[Path, str] | None, y
 
 
 def _print_line_counts(settings: Settings, agent: Agent, connection: Connection, lines: Sequence[Line]) -> None:
-    """Print how many of the approved lines go into the file, and the place of the others."""
-    count = Counter(line.project for line in lines)
-    mine = count.pop(connection.project, 0)
-    whose = f"is of {connection.project}" if connection.project else "holds in every project"
+    """Print how many of the approved lines go into the file, and how the others reach the agent."""
+    mine = sum(line.project == connection.project for line in lines)
     where = (
         f"{imported_file(settings)}, which {connection.path} imports" if connection.key == IMPORT else connection.path
     )
-    if mine:
-        say(f"Of {len(lines)} approved lines, {mine} {'goes' if mine == 1 else 'go'} into {where}.")
-    elif lines:
-        say(f"None of {len(lines)} approved lines goes into {where}, because none {whose}.", "yellow")
-    else:
-        say(f"No line is approved yet, so none goes into {where}; `memory review` approves them.", "yellow")
-    if general := count.pop(None, 0):
-        say(f"{general} hold in every project; `memory agents connect {agent.name}` is for those.")
-    if not count:
-        return
-    named = ", ".join(f"{name} ({number})" for name, number in sorted(count.items(), key=lambda item: str(item[0])))
-    hooks = f", or `memory agents hooks install {agent.name}`: its brief gives each session the lines of its project"
-    say(
-        f"{count.total()} for a single project: {named}. To connect them: `memory agents connect {agent.name} "
-        f"--project DIR` for each{hooks}."
-    )
+    say(f"{mine} of {len(lines)} approved lines go into {where}.", "" if mine else "yellow")
+    if other := len(lines) - mine:
+        say(
+            f"{other} apply elsewhere: `memory agents connect {agent.name}` is for lines of every project, `--project "
+            f"DIR` for those of one; `memory agents hooks install {agent.name}` gives each session its own."
+        )

@@ -32,7 +32,6 @@ def open(
     with one_sentence(PortTakenError, code=MISUSED):
         server = PageServer(settings, report, port=port)
     with server:
-        server.prepare()
         if browser and webbrowser.open(server.first_address):
             err.print("The page is open in your browser; Ctrl-C stops it.")
         else:

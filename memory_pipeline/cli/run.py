@@ -97,7 +97,7 @@ def _plan(settings: Settings, catalogue: Catalogue, days: Sequence[date]) -> lis
     with waiting("what is out of date"):
         ranges = Stages.from_settings(settings, catalogue, datetime.now(UTC)).runs_for(days)
     nothing = "nothing to do, but there are problems" if problems else UP_TO_DATE
-    todo = describe_ranges(ranges, days) if ranges else f"{nothing}."
+    todo = describe_ranges(ranges) if ranges else f"{nothing}."
     sentence = f"{len(days)} days with sessions chosen, {todo} {left_out(catalogue)}"
     err.print(sentence.rstrip(), style="dim", soft_wrap=True)
     if logs := write_markers(settings):
@@ -106,13 +106,7 @@ def _plan(settings: Settings, catalogue: Catalogue, days: Sequence[date]) -> lis
     return ranges
 
 
-def describe_ranges(ranges: Sequence[tuple[date, date]], chosen: Sequence[date]) -> str:
-    """A description of the runs and days to do, with the reason if they differ from the chosen ones."""
-    first, last = ranges[0][0], ranges[-1][1]
+def describe_ranges(ranges: Sequence[tuple[date, date]]) -> str:
+    """The number of runs and of their days."""
     days = sum((end - start).days + 1 for start, end in ranges)
-    named = sum(first <= day <= last for day in chosen)
-    runs, of = f"{len(ranges)} run{'s' * (len(ranges) != 1)}", f"{days} day{'s' * (days != 1)}"
-    sentence = f"{runs} over {of} to do."
-    if named < len(chosen):
-        sentence += f" {named} of them are out of date, from {first} on; later days depend on them."
-    return sentence
+    return f"{len(ranges)} run{'s' * (len(ranges) != 1)} over {days} day{'s' * (days != 1)} to do."

@@ -277,10 +277,6 @@ def _print_automation(data: dict[str, Any]) -> None:
         off = [name for name, is_on in known["switches"].items() if not is_on]
         runs = "run" if known["daemon"] else "not running: `memory ui` or `memory admin service install` starts them"
         say_pair("sensors and schedules", runs + (f"; switched off: {', '.join(off)}" if off else ""))
-        if since := known["stopped_since"]:
-            say(f"{'':<24}The last run was at {since:%Y-%m-%d %H:%M} UTC; nothing has been updated since.", "red")
-        for sentence in known["silent"].values():
-            say(f"{'':<24}{sentence}", "red")
 
 
 def _print_models(data: dict[str, Any]) -> None:

@@ -67,8 +67,6 @@ def summarise(settings: Settings, instance: Any | None, days: Sequence[date]) ->
         ],
         "set_aside": [str(path) for path in set_aside_files(Workspace(settings, lake))],
         "observations": {p: int((observations["priority"] == p).sum()) for p in PRIORITIES},
-        "vectors": lake.read("embeddings", days).height,
-        "reflections": lake.read("reflections", days).height,
         "distilled_lines": _distilled(Workspace(settings, lake), days),
         "proposals": {name: int((status == name).sum()) for name in ("pending", "approved", "rejected")},
         "fixes_pending": proposals.filter(is_fix, status="pending").height,
@@ -79,13 +77,6 @@ def summarise(settings: Settings, instance: Any | None, days: Sequence[date]) ->
         "model_tokens": int(calls["input_tokens"].sum()) + int(calls["output_tokens"].sum()),
         "spent_usd": float(calls["cost_usd"].sum()),
         "calls_of_unknown_price": calls["cost_usd"].null_count(),
-        "places": {
-            "MEMORY.md": str(settings.memory_file),
-            "REVIEW.md": str(settings.review_file),
-            "daily logs": str(settings.workspace / "memory"),
-            "tables": lake.storage.place,
-            "vector index": settings.qdrant.url or str(settings.index_dir),
-        },
     }
 
 
@@ -186,9 +177,6 @@ def print_summary(settings: Settings, summary: dict[str, Any], *, reviews: bool 
     if not summary["model"]:
         say_pair("model", NO_MODEL)
     say_pair("money spent", _spent(summary))
-    for name, place in summary["places"].items():
-        if reviews or name not in ("MEMORY.md", "REVIEW.md"):
-            say_pair(name, place)
     say_problems(summary["problems"], summary["set_aside"])
     here = f"{settings.review_file} or `memory review`" if reviews else "`memory review` where this lake is reviewed"
     say(f"\nReview the proposals: {here}. The Dagster UI: `memory ui`.")

@@ -8,13 +8,12 @@ from datetime import date, datetime
 from typing import Any
 
 from memory_pipeline.actions.outcomes import stored_times
-from memory_pipeline.quality.evidence import Offender, WorstDay, worst_days
 from memory_pipeline.quality.figures import Figure, acceptance, costs, figures_of
-from memory_pipeline.quality.results import Checked, Result, by_check, changes
+from memory_pipeline.quality.results import Checked, Result, by_check, changes, worst_days
 from memory_pipeline.workspace.workspace import Workspace
 
 MOST_DAYS = 10
-"""Maximum number of days whose failures are shown with their text."""
+"""Maximum number of days whose failures are shown in full."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,8 @@ class Report:
     """Days with sessions, oldest first."""
     checked: tuple[Checked, ...]
     figures: tuple[Figure, ...]
-    worst: tuple[WorstDay, ...]
+    worst: tuple[tuple[date, list[Result]], ...]
+    """The days with the most failures."""
     changes: tuple[str, ...]
     sections: tuple[Mapping[str, str | int], ...]
     costs: tuple[Mapping[str, str | int | float], ...]
@@ -74,7 +74,7 @@ def make_report(workspace: Workspace, results: Sequence[Result], about: Mapping[
         days,
         tuple(checked),
         tuple(figures_of(lake, results, settings.zone)),
-        tuple(worst_days(lake, results, MOST_DAYS)),
+        tuple(worst_days(results, MOST_DAYS)),
         tuple(changes(checked, days[-1])) if days else (),
         tuple(acceptance(lake)),
         tuple(costs(lake)),
@@ -103,16 +103,7 @@ def as_json(report: Report) -> dict[str, Any]:
             for check in report.checked
         ],
         "figures": [_figure(figure, report.last) for figure in report.figures],
-        "worst_days": [
-            {
-                "day": f"{day.day}",
-                "failed": [
-                    _result(result) | {"evidence": [_offender(offender) for offender in offenders]}
-                    for result, offenders in day.failed
-                ],
-            }
-            for day in report.worst
-        ],
+        "worst_days": [{"day": f"{day}", "failed": list(map(_result, failed))} for day, failed in report.worst],
         "changes": list(report.changes),
         "sections": list(report.sections),
         "costs": list(report.costs),
@@ -137,13 +128,4 @@ def _figure(figure: Figure, last: date | None) -> dict[str, Any]:
         "about": figure.about,
         "last_7_days": figure.mean(last) if last else None,
         "by_day": {f"{day}": value for day, value in sorted(figure.by_day.items())},
-    }
-
-
-def _offender(offender: Offender) -> dict[str, Any]:
-    return {
-        "told": offender.sentence,
-        "session": offender.session,
-        "line": offender.text,
-        "said": [{"by": q.said_by, "at": q.place, "words": q.text} for q in offender.quotes],
     }

@@ -117,6 +117,16 @@ def by_check(results: Iterable[Result], about: Mapping[str, str], *, has_model: 
     return [Checked(name, about[name], found.get(name, {}), has_model) for name in about]
 
 
+def worst_days(results: Iterable[Result], most: int) -> list[tuple[date, list[Result]]]:
+    """The days with the most failures and these failures, errors before warnings, newer before older."""
+    by_day: dict[date, list[Result]] = defaultdict(list)
+    for result in results:
+        if not result.passed and result.day is not None:
+            by_day[result.day].append(result)
+    days = sorted(by_day, key=lambda d: (sum(r.severe for r in by_day[d]), len(by_day[d]), d), reverse=True)
+    return [(day, sorted(by_day[day], key=lambda r: (not r.severe, r.name))) for day in days[:most]]
+
+
 def changes(checked: Iterable[Checked], last: date) -> list[str]:
     """Improvements and deteriorations of the last seven days compared with the seven before."""
     week = [last - timedelta(days=n) for n in range(7)]

@@ -17,7 +17,7 @@ from typing import Any
 
 import orjson
 
-from memory_pipeline.harnesses.compressed import open_session, where_it_lies
+from memory_pipeline.harnesses.compressed import open_session
 from memory_pipeline.harnesses.model import Message, NotASessionError, ParsedSession, Source
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
@@ -83,11 +83,9 @@ def session_source(settings: Settings, session: str) -> Source:
         found = [s for s in find_sources(roots(settings)) if session == s.session or session in Path(s.path).name]
         if found:
             return max(found, key=lambda source: (source.session == session, source.modified_ns, source.path))
-        if source := _read_before(settings, session):
-            return source
     raise NotASessionError(
-        f"{clip(session, MAX_NAME)!r} is neither a file nor part of the name of a session file on this machine, and "
-        f"no session with that id was read."
+        f"{clip(session, MAX_NAME)!r} is neither a file nor part of the name of a session file in the folders of your "
+        f"agents."
     )
 
 
@@ -96,27 +94,6 @@ def _existing_file(given: str) -> Path | None:
         file = Path(given).expanduser()
         return file if file.is_file() else None
     return None
-
-
-def _read_before(settings: Settings, session: str) -> Source | None:
-    """The source of a session from a folder that was read with `memory run --sessions`, or None. Raises
-    `NotASessionError` if the file is gone."""
-    from memory_pipeline.lake.store import Lake  # takes as long as everything else, and is seldom needed
-
-    rows = (
-        Lake.from_settings(settings).read("files", columns=["path", "member", "session_id", "modified_ns"]).iter_rows()
-    )
-    found = []
-    for key, member, session_id, modified_ns in rows:
-        path = where_it_lies(Path(key.removesuffix(f"#{member}") if member else key))
-        if session_id == session or (not member and session in path.name):
-            found.append((path.is_file(), session_id == session, modified_ns or 0, str(path), member or ""))
-    if not found:
-        return None
-    is_there, _, _, path_text, member = max(found)
-    if not is_there:
-        raise NotASessionError(f"Session {session!r} was read from {path_text}, which no longer exists.")
-    return source_of(Path(path_text))._replace(session=member)
 
 
 def compaction_summary(

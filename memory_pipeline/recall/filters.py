@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 from memory_pipeline.days import parse_day, today
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.recall.folders import MAX_NAME, project_named
@@ -27,14 +29,20 @@ def filters_of(
 ) -> Filters:
     """The filters of a search. Raises `FilterError` for a range without a day or an unknown name, and
     `UnknownProjectError`."""
+    first_day, last_day = parse_range(first, last)
+    given = {"project": project, "harness": harness, "session_id": session, "priority": priority, "kind": kind}
+    return Filters(first_day, last_day, {name: _known(settings, name, of) for name, of in given.items() if of})
+
+
+def parse_range(first: str | None, last: str | None) -> tuple[date | None, date | None]:
+    """The first and the last day, each of which may be missing. Raises `FilterError`."""
     try:
         first_day, last_day = (parse_day(day) if day else None for day in (first, last))
     except ValueError as error:
         raise FilterError(f"{error}") from None
     if first_day and last_day and last_day < first_day:
         raise FilterError(f"The first day, {first_day}, is after the last, {last_day}; no day lies between them.")
-    given = {"project": project, "harness": harness, "session_id": session, "priority": priority, "kind": kind}
-    return Filters(first_day, last_day, {name: _known(settings, name, of) for name, of in given.items() if of})
+    return first_day, last_day
 
 
 def _known(settings: Settings, field: str, values: list[str]) -> list[str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import time
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -51,8 +50,6 @@ tables."""
 BUSY = "the index is in use by another process; ask again in a moment."
 MAX_QUERY = 2_000
 """Maximum characters of a query; the model reads fewer."""
-MAX_ODD = 0.25
-"""Maximum share of a query's characters that do not occur in text: invalid UTF-8 and control characters."""
 MEMORY_LINE = "memory_line"
 """The record of a hit that is a line of MEMORY.md, not a point of the index."""
 OBSERVATION_FACTOR = 0.8
@@ -348,9 +345,6 @@ def _parse_query(query: str) -> tuple[str, list[str]]:
     text = text[:MAX_QUERY]
     if not any(character.isalnum() for character in text):
         raise QueryError("The query is empty: give at least one word.")
-    odd = sum(unicodedata.category(c) in ("Cc", "Cs", "Cn", "Co") and not c.isspace() for c in text)
-    if odd > MAX_ODD * len(text):
-        raise QueryError("The query is not text: use words.")
     return text, cut
 
 

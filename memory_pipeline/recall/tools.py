@@ -6,7 +6,6 @@ surrounding block: it may contain whatever a tool or a web page has printed.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -15,8 +14,6 @@ from typing import Any
 
 import polars  # noqa: F401 - before a briefing: with its threads there, none is rendered by a fork of a server
 
-from memory_pipeline.embeddings.index import MESSAGES
-from memory_pipeline.embeddings.opening import searched_collection
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.lake.store import Lake
@@ -34,9 +31,7 @@ from memory_pipeline.recall.origin import is_line, origin
 from memory_pipeline.recall.remembered import safe
 from memory_pipeline.recall.search import search as find
 from memory_pipeline.recall.usage import log_use
-from memory_pipeline.redaction import redactor_of
 from memory_pipeline.settings import Settings
-from memory_pipeline.text.encoder import encoder_of
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline.workspace.workspace import Workspace
@@ -68,16 +63,6 @@ class Asked:
     settings: Settings
     folder: Path
     client: str | None = None
-
-
-def warm_up(settings: Settings) -> None:
-    """Load what the first question needs: the model's weights and the redactor. Never raises."""
-    if not storage_of(settings).is_begun():
-        return  # the redactor would create a workspace
-    with contextlib.suppress(Exception):  # the question itself reports the problem
-        redactor_of(settings).redact("")
-        if (known := searched_collection(settings, MESSAGES)) and known.model:
-            encoder_of(known.model).encode_query("warm")
 
 
 def recall(

@@ -126,13 +126,9 @@ def _last_days(settings: Settings) -> tuple[dict[str, date], dict[str, date]]:
     """The newest days on which each line was shown, and cited, by id."""
     shown, cited = dict[str, date](), dict[str, date]()
     for day, use in uses(settings):  # a later day overwrites an earlier one
-        shown |= dict.fromkeys(_texts(use["shown"]), day)
-        cited |= dict.fromkeys(_texts(use["cited"]), day)
+        shown |= dict.fromkeys(use["shown"], day)
+        cited |= dict.fromkeys(use["cited"], day)
     return shown, cited
-
-
-def _texts(ids: object) -> list[str]:
-    return [one for one in ids if isinstance(one, str)] if isinstance(ids, list) else []
 
 
 def _redacted(settings: Settings, query: str) -> str:

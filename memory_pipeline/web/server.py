@@ -17,8 +17,6 @@ from memory_pipeline.quality.report import Report
 from memory_pipeline.settings import Settings
 from memory_pipeline.web.app import page_app
 from memory_pipeline.web.guard import HOST, Guard
-from memory_pipeline.web.rendering import compile_screens
-from memory_pipeline.web.review import review_screen
 from memory_pipeline.web.review_session import HELD_SECONDS, ReviewSession
 
 SILENCE_SECONDS = 3600.0
@@ -72,12 +70,6 @@ class PageServer:
     def first_address(self) -> str:
         """The address with a token that one browser can use once."""
         return self._guard.first_address
-
-    def prepare(self) -> None:
-        """Read REVIEW.md and the tables for the first screen, so that the browser need not wait for them."""
-        self.review_session.look()
-        review_screen(self.review_session, {})
-        compile_screens()
 
     def run(self) -> bool:
         """Serve until Ctrl-C or `stop`; True if it ended because of inactivity."""

@@ -110,9 +110,8 @@ def test_a_process_of_its_own_prints_what_the_process_of_the_test_prints(home: P
         ("", "The query is empty: give at least one word."),
         (" \t", "The query is empty: give at least one word."),
         ("?!…", "The query is empty: give at least one word."),
-        (BINARY, "The query is not text: use words."),
     ],
-    ids=["empty", "blank", "signs", "binary"],
+    ids=["empty", "blank", "signs"],
 )
 def test_what_cannot_be_looked_for(home: Path, command: str, query: str, sentence: str) -> None:
     assert told(home, command, query, code=2) == ("", sentence)

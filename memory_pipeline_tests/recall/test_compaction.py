@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 
 from memory_pipeline.harnesses.model import NotASessionError
-from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
 from memory_pipeline.recall.compaction import compaction_summary, session_file, session_source
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline_tests.conftest import Entry, assistant, compaction, conversation, user, write_session
 from memory_pipeline_tests.harnesses.test_opencode import Talk, database
-from memory_pipeline_tests.rows import read_from, workspace
+from memory_pipeline_tests.rows import workspace
 
 START = "2025-03-05T09:00:00"
 SECRET = "AKIAIOSFODNN7EXAMPLE"
@@ -47,18 +46,6 @@ def test_observations_task_and_next_step(settings: Settings) -> None:
     assert found.as_json()["tokensBefore"] == 1234
     assert found.details["isComplete"] is True
     assert found.details["observations"] == len(found.shown) > 0
-
-
-def test_a_session_of_another_folder_is_found_by_what_was_read(settings: Settings, tmp_path: Path) -> None:
-    path = write_session(tmp_path / "elsewhere" / "2025_three.jsonl", *rules())
-    settings.session_dirs[0].mkdir()
-    with pytest.raises(NotASessionError, match="no session with that id was read"):
-        session_file(settings, "the-id")
-    read_from(Lake(settings.lake_dir), str(path), "kiln", "/home/ada/kiln", "the-id")
-    assert session_file(settings, "the-id") == session_file(settings, "three") == path
-    path.unlink()
-    with pytest.raises(NotASessionError, match=r"was read from .*three\.jsonl, which no longer exists"):
-        session_file(settings, "the-id")
 
 
 def test_only_what_is_before_the_first_kept_entry(settings: Settings) -> None:

@@ -172,12 +172,6 @@ def test_a_query_without_words_is_an_error(opened: Workspace, query: str) -> Non
         search(opened.settings, query)
 
 
-@each("query", ["a\udc80\udcff\udc9c", "\x00\x01\x02b \x03", "r\ue000\ue001\ufffe"])
-def test_what_is_no_text_is_an_error(opened: Workspace, query: str) -> None:
-    with pytest.raises(QueryError, match="not text"):
-        search(opened.settings, query * 1_000)
-
-
 def test_of_a_long_query_is_said_how_much_is_looked_for(opened: Workspace) -> None:
     results = search(opened.settings, "redis " * 20_000)
     assert results.notes == ("Only the first 2,000 characters of the query are used.",)
