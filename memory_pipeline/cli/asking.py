@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from memory_pipeline.cli.console import MISUSED, one_sentence
-from memory_pipeline.recall import filters
-from memory_pipeline.recall.filters import FilterError
+from memory_pipeline.recall.filters import FilterError, filters_of
 from memory_pipeline.recall.folders import UnknownProjectError
 from memory_pipeline.recall.fusion import Filters
 from memory_pipeline.recall.search import QueryError, Results, search
@@ -30,22 +29,15 @@ Limit = Annotated[int, typer.Option(help="Maximum number of hits.", min=1, max=1
 AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 
 
-def filters_of(
+def ask(
     settings: Settings,
+    query: list[str],
+    limit: int,
     first: str | None,
     last: str | None,
-    project: list[str] | None,
-    harness: list[str] | None,
-    session: list[str] | None,
-    priority: list[str] | None,
-    kind: list[str] | None,
-) -> Filters:
-    """The options as filters; an invalid one ends the command."""
-    with one_sentence(FilterError, UnknownProjectError, code=MISUSED):
-        return filters.filters_of(settings, first, last, project, harness, session, priority, kind)
-
-
-def found_for(settings: Settings, query: list[str], chosen: Filters, limit: int) -> Results:
-    """The hits; a query without content ends the command."""
-    with one_sentence(QueryError, code=MISUSED):
-        return search(settings, " ".join(query), chosen, limit=limit)
+    **names: list[str] | None,
+) -> tuple[Results, Filters]:
+    """The hits and the filters of the options; an invalid option or an empty query ends the command."""
+    with one_sentence(FilterError, UnknownProjectError, QueryError, code=MISUSED):
+        chosen = filters_of(settings, first, last, **names)
+        return search(settings, " ".join(query), chosen, limit=limit), chosen

@@ -1,7 +1,6 @@
 """`memory friction`: recurring problems over sessions, their cost, and changes that would end them."""
 
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Annotated, Any
 
 import typer
@@ -9,13 +8,18 @@ import typer
 from memory_pipeline.cli.console import MISUSED, fail, one_sentence, print_json, say
 from memory_pipeline.cli.why import print_said
 from memory_pipeline.cli.workspace import active_settings
-from memory_pipeline.days import today
 from memory_pipeline.friction.active import KINDS, sparkline
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.quality import NO_MODEL_FOR_FRICTION
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.recall.folders import UnknownProjectError, project_named
-from memory_pipeline.recall.friction import Asked, NoSuchPatternError, explained, is_pattern, listed
+from memory_pipeline.recall.friction import (
+    NoSuchPatternError,
+    PatternFilter,
+    explain_pattern,
+    is_pattern,
+    list_patterns,
+)
 from memory_pipeline.scope import describe_projects
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.hidden import without_hidden
@@ -36,10 +40,6 @@ def friction(
     kind: Annotated[
         list[str] | None, typer.Option(help="Only this kind, such as missing_skill; may be repeated.", metavar="NAME")
     ] = None,
-    since: Annotated[
-        datetime | None,
-        typer.Option(formats=["%Y-%m-%d"], help="Only patterns seen since this day.", metavar="DAY"),
-    ] = None,
     ended: Annotated[bool, typer.Option("--ended", help="Patterns that have ended instead of active ones.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
@@ -49,7 +49,7 @@ def friction(
     occurrences, the exact change, and the number by week.
     """
     if identifier is not None:
-        if project or kind or since or ended:
+        if project or kind or ended:
             raise fail(
                 "ID selects one pattern, and the other options filter the list. Use one or the other.",
                 MISUSED,
@@ -57,7 +57,7 @@ def friction(
         _explain(identifier, as_json)
         return
     settings = active_settings()
-    found = listed(settings, _filter_of(settings, project, kind, since, ended))
+    found = list_patterns(settings, _filter_of(settings, project, kind, ended))
     if as_json:
         print_json(found)
     else:
@@ -67,15 +67,10 @@ def friction(
             say(NO_MODEL_FOR_FRICTION, "dim")
 
 
-def _filter_of(
-    settings: Settings, projects: list[str] | None, kinds: list[str] | None, since: datetime | None, ended: bool
-) -> Asked:
-    first, now = since.date() if since else None, today(settings.zone)
-    if first and first > now:
-        raise fail(f"--since {first} is in the future; today is {now}.", MISUSED)
+def _filter_of(settings: Settings, projects: list[str] | None, kinds: list[str] | None, ended: bool) -> PatternFilter:
     with one_sentence(UnknownProjectError, code=MISUSED):
         named = [project_named(Lake.from_settings(settings), project) for project in projects or ()]
-    return Asked(named, [_kind(name) for name in kinds or ()], first, ended)
+    return PatternFilter(named, [_kind(name) for name in kinds or ()], ended)
 
 
 def _kind(given: str) -> str:
@@ -99,7 +94,7 @@ def _explain(identifier: str, as_json: bool) -> None:
         )
     settings = active_settings()
     with one_sentence(NoSuchPatternError):
-        found = explained(settings, identifier)
+        found = explain_pattern(settings, identifier)
     if as_json:
         print_json(found)
     else:

@@ -1,7 +1,7 @@
 """`memory review`: decisions by keys at a terminal or by options, and the list of pending proposals."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from io import TextIOWrapper
 from typing import Annotated
@@ -44,68 +44,67 @@ def review(
     Marks in REVIEW.md are read first. With --approve or --reject it decides only these; without a terminal it lists the
     pending ones.
     """
-    settings = active_settings()
-    lake, now = Lake.from_settings(settings), now_utc()
+    settings, now = active_settings(), now_utc()
     both = sorted(set(approve or []) & set(reject or []))
     if both:
         raise fail(f"{', '.join(both)} cannot be both approved and rejected.", MISUSED)
     decisions = dict.fromkeys(approve or [], APPROVED) | dict.fromkeys(reject or [], REJECTED)
-    workspace = Workspace(settings, lake)
+    workspace = Workspace(settings, Lake.from_settings(settings))
     reconciled = reconcile(workspace, now, decisions=decisions)
     if reconciled.refused:
         raise fail(reconciled.refused)
-    decided = decisions | {p: INVALID for p in decisions if p in reconciled.invalid}
-    if not (decisions or as_list or as_json) and sys.stdin.isatty() and sys.stdout.isatty():
-        _by_keys(workspace, reconciled)
-        refresh_kept(settings)
-        return
-    log = ProposalLog(lake)
-    rows = log.pending()
-    offered = {p.proposal_id: p for p in as_offered(workspace, log, rows)}
     if as_json:
-        pending_rows = [
-            {
-                "proposal_id": r["proposal_id"],
-                "section": r["section"],
-                "priority": r["priority"],
-                "support": r["support"],
-                "text": r["text"],
-                "evidence": (line := offered[r["proposal_id"]]).evidence,
-                "expires_on": line.expires_on,
-                **({"title": line.change.headline, "change": list(line.change.lines)} if line.change else {}),
-            }
-            for r in rows
-        ]
-        print_json(
-            {
-                "promoted": reconciled.promoted,
-                "decided": decided,
-                "applied": reconciled.applied,
-                "to_make": reconciled.to_make,
-                "invalid": reconciled.invalid,
-                "withdrawn": reconciled.withdrawn,
-                "not_understood": reconciled.ignored,
-                "decided_before": reconciled.already,
-                "pending": pending_rows,
-            }
-        )
-        refresh_kept(settings)
-        return
-    _print_done(settings, reconciled.promoted, reconciled)
-    for proposal_id in reject or ():
-        say(f"{proposal_id} is rejected.")
-    lists = as_list or not decisions
-    if lists:
+        _print_json(workspace, reconciled, decisions)
+    elif not (decisions or as_list) and sys.stdin.isatty() and sys.stdout.isatty():
+        _by_keys(workspace, reconciled)
+    else:
+        _print_done(settings, reconciled.promoted, reconciled)
+        for proposal_id in reject or ():
+            say(f"{proposal_id} is rejected.")
+        _print_pending(workspace, in_full=as_list or not decisions)
+    refresh_kept(settings)
+
+
+def _print_json(workspace: Workspace, reconciled: Reconciled, decisions: Mapping[str, str]) -> None:
+    log = ProposalLog(workspace.lake)
+    rows = log.pending()
+    print_json(
+        {
+            "promoted": reconciled.promoted,
+            "decided": {**decisions, **{p: INVALID for p in decisions if p in reconciled.invalid}},
+            "applied": reconciled.applied,
+            "to_make": reconciled.to_make,
+            "invalid": reconciled.invalid,
+            "withdrawn": reconciled.withdrawn,
+            "not_understood": reconciled.ignored,
+            "decided_before": reconciled.already,
+            "pending": [
+                {
+                    **{name: row[name] for name in ("proposal_id", "section", "priority", "support", "text")},
+                    "evidence": offered.evidence,
+                    "expires_on": offered.expires_on,
+                    **({"title": change.headline, "change": list(change.lines)} if (change := offered.change) else {}),
+                }
+                for row, offered in zip(rows, as_offered(workspace, log, rows), strict=True)
+            ],
+        }
+    )
+
+
+def _print_pending(workspace: Workspace, *, in_full: bool) -> None:
+    """Print the number of pending proposals, and each of them `in_full`, which is recorded as shown."""
+    settings, log = workspace.settings, ProposalLog(workspace.lake)
+    rows = log.pending()
+    if in_full:
         shown: dict[str, str | None] = {row["proposal_id"]: None for row in on_display(workspace, log)}
         with OpenLog.open(workspace) as opened:
-            opened.record_shown(shown, now, surface=COMMAND_SURFACE)
-    refresh_kept(settings)
-    for row in rows if lists else ():
-        say(f"\n{row['proposal_id']} {settings.marks[row['priority']]} {row['section']}", "bold")
-        change = offered[row["proposal_id"]].change
-        for shown_line in (change.headline, *change.lines) if change else (row["text"],):
-            say(f"  {visible(shown_line)}")
-        say(f"  {offered[row['proposal_id']].evidence_line}", "dim")
+            opened.record_shown(shown, now_utc(), surface=COMMAND_SURFACE)
+        for row, offered in zip(rows, as_offered(workspace, log, rows), strict=True):
+            say(f"\n{row['proposal_id']} {settings.marks[row['priority']]} {row['section']}", "bold")
+            change = offered.change
+            for line in (change.headline, *change.lines) if change else (row["text"],):
+                say(f"  {visible(line)}")
+            say(f"  {offered.evidence_line}", "dim")
     how = f"`memory review --approve ID`, `--reject ID`, or edit {settings.review_file}" if rows else NOTHING_PENDING
     say(f"\n{len(rows)} pending. {how}")
 

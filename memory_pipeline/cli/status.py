@@ -36,7 +36,7 @@ from memory_pipeline.proposals.auto_fix import report as report_of_fixes
 from memory_pipeline.proposals.auto_promotion import report
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.memory_copies import memory_loss
-from memory_pipeline.recall.friction import summed_up
+from memory_pipeline.recall.friction import summarize_patterns
 from memory_pipeline.recall.usage import UNUSED_DAYS, unused_lines
 from memory_pipeline.reflections.evaluation import is_waiting, why_waiting
 from memory_pipeline.sessions.catalogue import Catalogue
@@ -94,7 +94,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "friction_fixes": _states(log, fixes=True),
         "fixes_to_make": left_to_the_user(log, now - timedelta(days=settings.proposal_expiry_days)),
         "auto_fix": report_of_fixes(workspace, log, now),
-        **summed_up(settings),
+        **summarize_patterns(settings),
         "auto_promotion": report(workspace, log),
         "unused_lines": {line.proposal_id: line.text for line in unused_lines(settings, lake, today(settings.zone))},
         "agents": _agents(settings),

@@ -16,7 +16,7 @@ from memory_pipeline.llm.quality import NO_MODEL
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.memory_copies import memory_loss
-from memory_pipeline.recall.friction import summed_up
+from memory_pipeline.recall.friction import summarize_patterns
 from memory_pipeline.sessions.not_read import not_read
 from memory_pipeline.settings import Settings
 from memory_pipeline.stages import INCOMPLETE
@@ -70,7 +70,7 @@ def summarise(settings: Settings, instance: Any | None, days: Sequence[date]) ->
         "distilled_lines": _distilled(Workspace(settings, lake), days),
         "proposals": {name: int((status == name).sum()) for name in ("pending", "approved", "rejected")},
         "fixes_pending": proposals.filter(is_fix, status="pending").height,
-        **summed_up(settings, days[-1] if days else None),
+        **summarize_patterns(settings, days[-1] if days else None),
         "checks": None if checks is None else _counts(checks),
         "model": shown_model(settings, settings.observer.model),
         "model_calls": calls.height,
@@ -101,7 +101,7 @@ def _distilled(workspace: Workspace, days: Sequence[date]) -> dict[str, int]:
 
 
 def say_friction(summary: Mapping[str, Any]) -> None:
-    """Print the number of active patterns and the most severe one, or why there is none, from `summed_up`."""
+    """Print the number of active patterns and the most severe one, or why there is none, from `summarize_patterns`."""
     patterns = summary["friction"]
     if not patterns:
         say_pair("friction", summary["no_friction"])

@@ -18,20 +18,12 @@ class FilterError(MemoryPipelineError):
 
 
 def filters_of(
-    settings: Settings,
-    first: str | None = None,
-    last: str | None = None,
-    project: list[str] | None = None,
-    harness: list[str] | None = None,
-    session: list[str] | None = None,
-    priority: list[str] | None = None,
-    kind: list[str] | None = None,
+    settings: Settings, first: str | None = None, last: str | None = None, **names: list[str] | None
 ) -> Filters:
-    """The filters of a search. Raises `FilterError` for a range without a day or an unknown name, and
-    `UnknownProjectError`."""
-    first_day, last_day = parse_range(first, last)
-    given = {"project": project, "harness": harness, "session_id": session, "priority": priority, "kind": kind}
-    return Filters(first_day, last_day, {name: _known(settings, name, of) for name, of in given.items() if of})
+    """The filters of a search by days and by names: those of projects, harnesses, sessions (`session_id`), priorities
+    and kinds. Raises `FilterError` for a range without a day or an unknown name, and `UnknownProjectError`."""
+    given = {field: _known(settings, field, values) for field, values in names.items() if values}
+    return Filters(*parse_range(first, last), given)
 
 
 def parse_range(first: str | None, last: str | None) -> tuple[date | None, date | None]:
@@ -76,7 +68,7 @@ def _one_of(value: str, known: tuple[str, ...] | list[str], what: str) -> str:
     return name
 
 
-def what_matches(settings: Settings, filters: Filters) -> str:
+def describe_filters(settings: Settings, filters: Filters) -> str:
     """The filters in words, for a search that found nothing."""
     parts = [f"{name.removesuffix('_id')} {' or '.join(values)}" for name, values in filters.equals.items()]
     parts += [f"{word} {day}" for word, day in (("from", filters.first_day), ("to", filters.last_day)) if day]

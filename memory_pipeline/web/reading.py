@@ -13,7 +13,7 @@ from memory_pipeline.embeddings.passages import spoken
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.context import Context, contexts
-from memory_pipeline.recall.filters import filters_of, what_matches
+from memory_pipeline.recall.filters import describe_filters, filters_of
 from memory_pipeline.recall.origin import is_line
 from memory_pipeline.recall.search import MEMORY_LINE, Found, Results, search
 from memory_pipeline.recall.usage import log_use
@@ -78,7 +78,7 @@ def search_screen(settings: Settings, asked: Mapping[str, str]) -> SearchScreen:
     except MemoryPipelineError as error:
         return SearchScreen(asked, notes=[f"{error}"], projects=projects, harnesses=harnesses)
     log_use(settings, "search", query=results.query, shown=[hit.source_id for hit in results.hits])
-    nothing = "" if results.hits else f"Nothing found{what_matches(settings, filters)}."
+    nothing = "" if results.hits else f"Nothing found{describe_filters(settings, filters)}."
     hits = _with_context(lake, results)
     return SearchScreen(asked, hits, results.notes, results.is_likely, nothing, projects, harnesses)
 
