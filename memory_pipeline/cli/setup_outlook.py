@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from memory_pipeline.cli.choosing import RECENT_DAYS, look
+from memory_pipeline.cli.choosing import RECENT_DAYS, read_catalogue
 from memory_pipeline.cli.console import MISUSED, one_sentence
 from memory_pipeline.cli.estimate import OBSERVING, costs_of, days_needed, duration, money
 from memory_pipeline.defs.runs import only_run
@@ -79,7 +79,7 @@ def outlook_of(settings: Settings) -> Outlook | str:
         return "No session of a coding agent was found yet, so the cost of observing is unknown."
     try:
         with only_run(settings):
-            catalogue = look(settings, sources)
+            catalogue = read_catalogue(settings, sources)
             days = catalogue.days()
             if not days:
                 return "No session is on a day that is kept, so the cost of observing is unknown."

@@ -52,12 +52,12 @@ RECENT_DAYS = 7
 """Number of days up to the project's last day with sessions whose high observations are shown without approval."""
 LAST_DAYS = 10
 """The number of days with sessions of the project that are searched for its last task."""
-MAX_TOLD = 220
+MAX_TASK = 220
 """Maximum characters of a task and of its outcome."""
 MAX_PENDING = 12
 SPEAKERS = ("user", "assistant", "model")
 """Speakers whose words may be shown without review. Pasted text and output of tools may come from anybody."""
-OF_AGENTS = ("root_cause", "convention", "decision")
+AGENT_KINDS = ("root_cause", "convention", "decision")
 """Kinds of an agent's quoted statements that still matter when its work is done. Its changes are in the code by
 then."""
 OPENING = (
@@ -147,9 +147,9 @@ class _Sources:
         states = _try_part(problems, "proposals", lambda: typed_rows(self.log.frame, ProposalState), [])
         self.rows: list[ProposalState] = states
         over = settled(self.memory, self.rows)
-        self.told = over.words
+        self.shown_texts = over.words
         """Texts that the brief already shows, or that the user decided against."""
-        self.known = over.ids
+        self.decided_ids = over.ids
 
     def _own_sessions(self) -> pl.DataFrame:
         columns = ["session_id", "project", "harness", "day"]
@@ -165,7 +165,7 @@ class _Sources:
         lines = [line for line in lines if line.nearness != OTHER or line.section.casefold() == person]
         sections = list(dict.fromkeys(line.section for line in lines))
         order = sorted(sections, key=lambda name: (_rank_of(name, self.settings), sections.index(name)))
-        lines.sort(key=lambda x: (x.nearness, order.index(x.section), -self._heed(x.id), -_ordinal(x.day)))
+        lines.sort(key=lambda x: (x.nearness, order.index(x.section), -self._followed(x.id), -_ordinal(x.day)))
         shown = sorted(lines, key=lambda line: order.index(line.section))
         told = [
             _line(
@@ -177,7 +177,7 @@ class _Sources:
         ]
         return Section("## What the user approved (MEMORY.md)", told, 0.5, is_reviewed=True)
 
-    def _heed(self, line_id: str) -> int:
+    def _followed(self, line_id: str) -> int:
         """1 if sessions mostly followed the line when they were shown it, -1 if mostly not, 0 otherwise."""
         times = self.outcomes.get(line_id, {})
         followed, unheeded = times.get("followed", 0), times.get("ignored", 0) + times.get("contradicted", 0)
@@ -200,9 +200,9 @@ class _Sources:
             return Section("", [])
         then = safe(last.get("suggested_response") or window["suggested_response"] or "")
         outcome = _ASKED.sub("", safe(last.get("narrative") or ""))
-        self.told.add(normalised(outcome))
-        text = f"{harnesses[window['session_id'], window['day']]}: “{clip(task, MAX_TOLD)}”"
-        text += f" {clip(outcome, MAX_TOLD)}" if outcome else ""
+        self.shown_texts.add(normalised(outcome))
+        text = f"{harnesses[window['session_id'], window['day']]}: “{clip(task, MAX_TASK)}”"
+        text += f" {clip(outcome, MAX_TASK)}" if outcome else ""
         if then not in ("", NOTHING_WAITS) and (last.get("suggested_response") or then.endswith(("?", "？"))):
             text += f" Waits for: “{then}”"
         name = last.get("segment_id") or f"session {window['session_id']}"
@@ -220,7 +220,7 @@ class _Sources:
         days = [day for day in self.days if (last - day).days < RECENT_DAYS]
         found = self._of_project(self.lake.read("observations", days), "project")
         rows = typed_rows(found.filter(pl.col("priority") == HIGH), ObservationRow)
-        over = self.known.union(self._superseded())
+        over = self.decided_ids.union(self._superseded())
         judged = set(self.lake.days("proposals"))
         rows = [row for row in rows if row["observation_id"] not in over and _is_showable(row, judged)]
         rows.sort(key=lambda row: (_kind_rank(row), -row["observed_at"].timestamp(), row["observation_id"]))
@@ -229,12 +229,12 @@ class _Sources:
         first: dict[str, ObservationRow] = {}
         for row in rows:
             first.setdefault(normalised(row["text"]), row)
-        rows = [r for w, r in first.items() if w not in self.told and r["observation_id"] not in shown_there]
+        rows = [r for w, r in first.items() if w not in self.shown_texts and r["observation_id"] not in shown_there]
         lines = [_line(row["observation_id"], safe(row["text"]), row["day"], _speaker_label(row)) for row in rows]
         return Section("## Recent statements here, not reviewed", lines, 0.2)
 
     def pending(self) -> Section:
-        own = [row for row in self._pending() if normalised(row["text"]) not in self.told][:MAX_PENDING]
+        own = [row for row in self._pending() if normalised(row["text"]) not in self.shown_texts][:MAX_PENDING]
         everything = sum(row["status"] == PENDING for row in self.rows)
         if not everything:
             return Section("", [])
@@ -315,7 +315,7 @@ def _is_showable(row: ObservationRow, judged: Collection[date]) -> bool:
         return not names_password(words)
     if row["trust"] == "user":
         return row["kind"] in NORMATIVE and row["day"] not in judged and words_of(words) == words
-    return row["kind"] in OF_AGENTS and not (is_list(words) or points(words))
+    return row["kind"] in AGENT_KINDS and not (is_list(words) or points(words))
 
 
 def is_request(words: str) -> bool:

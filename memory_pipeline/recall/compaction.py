@@ -120,7 +120,7 @@ def compaction_summary(
     for window in reversed(windows):  # as earlier ones were compacted before
         if time.monotonic() >= end:
             break
-        said = [as_seen(message) for message in window.messages]
+        said = [window_message(message) for message in window.messages]
         observed.insert(0, (window, observer.observe(said, Context(window.day, window.dedupe_key))))
     if not observed:
         return None
@@ -145,7 +145,7 @@ def _line_of_entry(path: Path, entry: str | None) -> int | None:
     raise NotASessionError(f"{path} has no entry {entry!r}; name one that is in it, or leave out --first-kept.")
 
 
-def as_seen(message: Message) -> WindowMessage:
+def window_message(message: Message) -> WindowMessage:
     """The message as an observer sees it."""
     return WindowMessage(
         message.message_id,

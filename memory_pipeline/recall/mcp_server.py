@@ -154,9 +154,9 @@ class _Answers:
         self.working += 1
         try:
             tools = _tools()
-            asked = tools.Asked(settings, self._folder, client)
+            caller = tools.Caller(settings, self._folder, client)
             with self._index if name in ("recall", "search") else nullcontext():
-                text: str = getattr(tools, name)(asked, *given)
+                text: str = getattr(tools, name)(caller, *given)
                 return text
         except Exception as error:
             return _error_sentence(error)

@@ -59,10 +59,10 @@ MIN_LIKENESS = 0.45
 """Minimum cosine of the bundled model for a hit that is about the question. On half of the questions of
 `benchmarks/recall.py` nothing reaches it for 5 of 10 without an answer and for 3 of 34 with one; on the other half, not
 used for choosing it, for 3 of 4 and 2 of 34."""
-MIN_COVERAGE, ALL_BUT_SAID = 0.45, 0.8
+MIN_COVERAGE, HIGH_COVERAGE = 0.45, 0.8
 """Minimum share of the query in the words of a hit: without a cosine, and with a low one."""
-AMONG_THE_BEST = 5
-NEVER = "~"
+BEST_PASSAGES = 5
+NO_TIME = "~"
 """A time that sorts after all others, for a session without a passage among the best."""
 FIELDS_SHOWN = (
     *("record", "source_id", "text", "timestamp", "session_id", "session_name", "project", "harness", "role"),
@@ -198,14 +198,14 @@ class Searcher:
         observed = _near_observations(nearby, wanted, vector, filters, limit) if nearby else []
         lines = self._memory_lines(weight, vector, opened.model, filters)
         coverage = _coverage(messages, ranked, weight)
-        cosines = [ranked.meaning.get(name, 0.0) for name, _ in ranked.passages[:AMONG_THE_BEST]]
+        cosines = [ranked.meaning.get(name, 0.0) for name, _ in ranked.passages[:BEST_PASSAGES]]
         likeness = max(cosines, default=0.0) if vector is not None and opened.model == BUNDLED_MODEL else None
         amended_at = amending(map(_place, said), wanted)
         merged = _merged([*said, *observed, *lines])
         hits = [merged[number] for number in amended_order([*map(_place, merged)], amended_at)][:limit]
         times = {hit.session_id: hit.timestamp for hit in reversed(said)}
         best = ranked.sessions[: max(limit, 10)]
-        places = [Place(session, score, times.get(session, NEVER)) for session, score in best]
+        places = [Place(session, score, times.get(session, NO_TIME)) for session, score in best]
         sessions = [places[number].session_id for number in amended_order(places, amended_at)]
         return Results(
             text,
@@ -352,7 +352,7 @@ def is_likely(coverage: float, likeness: float | None) -> bool:
     """Whether the hits are about the question; `likeness` is None if no cosine is available."""
     if likeness is None:
         return coverage >= MIN_COVERAGE
-    return likeness >= MIN_LIKENESS or coverage >= ALL_BUT_SAID
+    return likeness >= MIN_LIKENESS or coverage >= HIGH_COVERAGE
 
 
 def _weights_of_terms(index: VectorIndex, wanted: Sequence[str]) -> dict[str, float]:
@@ -372,7 +372,7 @@ def _coverage(index: VectorIndex, ranked: Ranked, weight: dict[str, float]) -> f
         return 0.0
     around = {
         name: [name, *(n for side in ("before", "after") if (n := ranked.payloads[name][side]) in ranked.payloads)]
-        for name, _ in ranked.passages[:AMONG_THE_BEST]
+        for name, _ in ranked.passages[:BEST_PASSAGES]
     }
     has = index.term_numbers({name for names in around.values() for name in names}, WORDS)
     numbers = {term: numbers_of(term) for term in weight}

@@ -52,12 +52,12 @@ MAX_PATH = 4_096
 """Characters of a folder's path; no system has longer ones."""
 
 
-class NothingToTellError(MemoryPipelineError):
+class NoAnswerError(MemoryPipelineError):
     """There is no memory yet, or the id is unknown; the message says what to do."""
 
 
 @dataclass(frozen=True)
-class Asked:
+class Caller:
     """The caller: the workspace's settings, the folder that the agent works in, and the agent's name."""
 
     settings: Settings
@@ -66,10 +66,10 @@ class Asked:
 
 
 def recall(
-    asked: Asked, query: str, project: str | None = None, first: date | None = None, last: date | None = None
+    caller: Caller, query: str, project: str | None = None, first: date | None = None, last: date | None = None
 ) -> str:
     """Quotes that answer the question, newest first. No model rewrites them, since the caller is one."""
-    settings = _with_memory(asked)
+    settings = _with_memory(caller)
     answer = extractive_answer(find(settings, query, _filters(settings, project, first, last)))
     shown = [quote.hit.source_id for quote in answer.quotes]
     log_use(settings, "mcp", query=answer.query, project=project, shown=shown, cited=answer.cited)
@@ -83,7 +83,7 @@ def recall(
 
 
 def search(
-    asked: Asked,
+    caller: Caller,
     query: str,
     project: str | None = None,
     first: date | None = None,
@@ -91,7 +91,7 @@ def search(
     limit: int = 10,
 ) -> str:
     """The hits, best first, with their scores."""
-    settings = _with_memory(asked)
+    settings = _with_memory(caller)
     found = find(settings, query, _filters(settings, project, first, last), limit=limit)
     log_use(settings, "mcp", query=found.query, project=project, shown=[hit.source_id for hit in found.hits])
     if not found.hits:
@@ -103,17 +103,17 @@ def search(
     return _with_notes(within(MAX_TOKENS, hits, AROUND), found.notes)
 
 
-def show(asked: Asked, identifier: str, around: int = 3) -> str:
+def show(caller: Caller, identifier: str, around: int = 3) -> str:
     """The messages around a message, which has priority if there is no room for all; for a line its origin."""
     if is_line(identifier):
-        return why(asked, identifier)
-    settings = _with_memory(asked)
+        return why(caller, identifier)
+    settings = _with_memory(caller)
     lake = Lake.from_settings(settings)
     rows = messages_around(lake, identifier, around)
     if not rows and (day := day_not_kept(lake, identifier)):
-        raise NothingToTellError(f"It is from {day}, and {NOT_KEPT}.")
+        raise NoAnswerError(f"It is from {day}, and {NOT_KEPT}.")
     if not rows:
-        raise NothingToTellError(f"There is no message or session {clip(identifier, 80)!r}; `search` has their ids.")
+        raise NoAnswerError(f"There is no message or session {clip(identifier, 80)!r}; `search` has their ids.")
     log_use(settings, "mcp", shown=[row["message_id"] for row in rows])
     said = [_message(row, row["message_id"] == identifier) for row in rows]
     place = f"{safe(rows[0]['source_file'])}, lines {rows[0]['source_line']} to {rows[-1]['source_line']}"
@@ -122,11 +122,11 @@ def show(asked: Asked, identifier: str, around: int = 3) -> str:
     return within(MAX_TOKENS, said, place, nearest)
 
 
-def why(asked: Asked, identifier: str) -> str:
+def why(caller: Caller, identifier: str) -> str:
     """A line with its history and its quotes."""
-    settings = _with_memory(asked)
+    settings = _with_memory(caller)
     if not is_line(identifier):
-        raise NothingToTellError(
+        raise NoAnswerError(
             f"{clip(identifier, 80)!r} is not the id of a line; such ids look like p-20260305-001 or o-…."
         )
     found = origin(settings, identifier)
@@ -138,20 +138,20 @@ def why(asked: Asked, identifier: str) -> str:
     return within(MAX_TOKENS, ["\n".join([head, *events]), *said], "")
 
 
-def brief(asked: Asked, folder: str | None = None) -> str:
+def brief(caller: Caller, folder: str | None = None) -> str:
     """The brief for a session in the folder, within the budget of `memory context`."""
-    settings = _with_memory(asked)
+    settings = _with_memory(caller)
     if folder and len(folder) > MAX_PATH:
-        raise NothingToTellError(f"There is no folder {clip(folder, MAX_NAME)!r}.")
-    found = briefing_for(settings, Path(folder).expanduser() if folder else asked.folder)
+        raise NoAnswerError(f"There is no folder {clip(folder, MAX_NAME)!r}.")
+    found = briefing_for(settings, Path(folder).expanduser() if folder else caller.folder)
     log_use(settings, "mcp", project=found.project, shown=found.shown)
     of = f" of {found.project}" if found.project else ""
     return _with_notes(found.text or f"Nothing is remembered{of} yet.", found.problems)
 
 
-def pending(asked: Asked) -> str:
+def pending(caller: Caller) -> str:
     """The proposals that are pending, best first."""
-    settings = _with_memory(asked)
+    settings = _with_memory(caller)
     workspace = Workspace(settings, Lake.from_settings(settings))
     log = ProposalLog(workspace.lake)
     rows = log.pending()
@@ -171,10 +171,10 @@ def _proposal_text(proposal: Proposal) -> str:
     return f"{change.headline} {' / '.join(change.lines)}" if change else proposal.text
 
 
-def note(asked: Asked, text: str, section: str | None = None, project: str | None = None) -> str:
+def note(caller: Caller, text: str, section: str | None = None, project: str | None = None) -> str:
     """Offer the line to the user. This writes no file of theirs; a run or `memory review` does."""
-    settings = _with_memory(asked)
-    workspace, place = Workspace.open(settings), place_of_folder(asked.folder)
+    settings = _with_memory(caller)
+    workspace, place = Workspace.open(settings), place_of_folder(caller.folder)
     lake = workspace.lake
     name = project_of_place(lake, place) if project is None else project_named(lake, project)
     made = remember(
@@ -185,7 +185,7 @@ def note(asked: Asked, text: str, section: str | None = None, project: str | Non
         project=name,
         cwd=place.cwd,
         trust=AGENT,
-        client=asked.client,
+        client=caller.client,
     )
     if made.known:
         own = f" ({made.proposal_id})" if made.proposal_id else ""
@@ -223,16 +223,16 @@ def _cut(text: str, budget: int) -> str:
     return f"{text[:low]}…"
 
 
-def _with_memory(asked: Asked) -> Settings:
-    if not storage_of(asked.settings).is_begun():
-        raise NothingToTellError("Nothing is remembered yet: `memory run` reads the user's sessions.")
-    return asked.settings
+def _with_memory(caller: Caller) -> Settings:
+    if not storage_of(caller.settings).is_begun():
+        raise NoAnswerError("Nothing is remembered yet: `memory run` reads the user's sessions.")
+    return caller.settings
 
 
 def _filters(settings: Settings, project: str | None, first: date | None, last: date | None) -> Filters:
     name = project_named(Lake.from_settings(settings), project) if project else None
     if first and last and last < first:
-        raise NothingToTellError(f"{first} is after {last}; no day lies between them.")
+        raise NoAnswerError(f"{first} is after {last}; no day lies between them.")
     return Filters(first, last, {"project": [name]} if name else {})
 
 

@@ -135,13 +135,13 @@ def _card(
         [promoted[old] for old in row["supersedes"] or [] if old in promoted],
         shown.said_again,
         sections,
-        _box(card.text, card.change),
+        _editable_text(card.text, card.change),
         shown_lines(card.change) if card.change else [],
         card.proposal_id in later,
     )
 
 
-def _box(text: str, change: Change | None) -> str | None:
+def _editable_text(text: str, change: Change | None) -> str | None:
     if change is None or change.edits == "line":
         return text
     return "\n".join(shown_lines(change)) if change.edits == "all" else None

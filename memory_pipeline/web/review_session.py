@@ -37,7 +37,7 @@ from memory_pipeline.workspace.workspace import Workspace
 logger = logging.getLogger(__name__)
 HELD_SECONDS = 8.0
 LATER, RETIRED = "later", "retired"
-NEWS = 20
+MAX_NEWS = 20
 """Maximum number of unread sentences; older ones are dropped."""
 
 
@@ -68,8 +68,8 @@ class ReviewSession:
         self._timer: threading.Timer | None = None
         self._being_recorded: list[Step] = []
         self._later: dict[str, None] = {}
-        self._news: deque[str] = deque(maxlen=NEWS)
-        self._hand = ThreadPoolExecutor(1, "review")
+        self._news: deque[str] = deque(maxlen=MAX_NEWS)
+        self._executor = ThreadPoolExecutor(1, "review")
         self._seen: set[str] = set()
         self._read_at: tuple[int, int] | None = (0, 0)  # nothing read yet
 
@@ -78,7 +78,7 @@ class ReviewSession:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.record_held()
-        self._hand.shutdown()
+        self._executor.shutdown()
         refresh_kept(self.settings)
 
     @property
@@ -133,16 +133,16 @@ class ReviewSession:
             new = [p for p in proposal_ids if p not in self._seen]
             self._seen.update(new)
         if new:
-            self._hand.submit(self._guarded, lambda: self._record_shown(new))
+            self._executor.submit(self._guarded, lambda: self._record_shown(new))
 
     def look(self) -> None:
         """Read new marks in REVIEW.md and wait until they are recorded, so that the page shows them."""
         if self._state_of_review() != self._read_at:
-            self._hand.submit(self._guarded, self._reconcile).result()
+            self._executor.submit(self._guarded, self._reconcile).result()
 
     def wait(self) -> None:
         """Wait until all queued actions are recorded."""
-        self._hand.submit(lambda: None).result()
+        self._executor.submit(lambda: None).result()
 
     def _record_if_held(self, step: Step) -> None:
         with self._lock:
@@ -155,7 +155,7 @@ class ReviewSession:
             self._timer.cancel()
         if step and step.done != LATER:
             self._being_recorded.append(step)
-            self._hand.submit(self._guarded, lambda: self._record(step))
+            self._executor.submit(self._guarded, lambda: self._record(step))
 
     def _guarded(self, work: Callable[[], object]) -> None:
         """Run the work and show its failure on the page; the decision is then still pending."""

@@ -26,7 +26,7 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
 
 
-def settled_since(settings: Settings, began: datetime) -> dict[str, Any]:
+def outcomes_since(settings: Settings, began: datetime) -> dict[str, Any]:
     """Ids by outcome, from the decisions since then. Decisions in the future come from a run with a wrong clock."""
     lake = Lake.from_settings(settings)
     log = ProposalLog(lake)
@@ -43,7 +43,7 @@ def settled_since(settings: Settings, began: datetime) -> dict[str, Any]:
     }
 
 
-def print_settled(settled: dict[str, Any]) -> None:
+def print_outcomes(settled: dict[str, Any]) -> None:
     """Print a line for the marks in REVIEW.md and one for automatic outcomes, if there are any."""
     by_hand = {APPROVED: "approved", REJECTED: "rejected", INVALID: "approved but not promoted"}
     read = [f"{len(settled[key])} {name}" for key, name in by_hand.items() if settled[key]]

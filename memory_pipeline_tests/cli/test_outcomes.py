@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.cli.settled import print_settled, settled_since
+from memory_pipeline.cli.outcomes import outcomes_since, print_outcomes
 from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
@@ -34,7 +34,7 @@ def mark(settings: Settings, **marks: str) -> None:
 def told(settings: Settings, capsys: pytest.CaptureFixture[str], *, minutes: int = 1) -> str:
     _, lake = workspace(settings.workspace)
     reconcile(Workspace(settings, lake), BEGAN + timedelta(minutes=minutes))
-    print_settled(settled_since(settings, BEGAN))
+    print_outcomes(outcomes_since(settings, BEGAN))
     return capsys.readouterr().out
 
 
@@ -47,7 +47,7 @@ def test_what_was_marked_is_counted_and_what_was_not_understood_is_named(
 ) -> None:
     mark(settings, A="x", B="x", C="-", D="?")
     assert told(settings, capsys) == (f"REVIEW.md: 2 approved, 1 rejected, not understood: {D}\n")
-    found = settled_since(settings, BEGAN)
+    found = outcomes_since(settings, BEGAN)
     assert (found["approved"], found["rejected"]) == ([A, B], [C])
     assert (found["not_understood"], found["invalid"]) == ([D], {})
 
