@@ -33,7 +33,6 @@ KEYS = {
     "?": "this list",
 }
 _HINT = "a approve  e edit  r reject  l later  u undo  q quit  ? help"
-_PLAIN = str.maketrans({"“": '"', "”": '"', "’": "'", "·": "-", "…": "...", "🔴": "[!]", "🟡": "[?]", "🟢": "[i]"})
 
 
 @dataclass(frozen=True)
@@ -180,12 +179,7 @@ def show_card(card: Card, progress: str) -> None:
 
 
 def show(text: str, style: str = "", *, indent: int = 0, wrap: bool = True) -> None:
-    """Print a paragraph in the terminal's width and encoding: our own marks in ASCII, other unsupported characters as
-    question marks."""
-    try:
-        text.encode(out.encoding)
-    except UnicodeEncodeError:
-        text = text.translate(_PLAIN).encode(out.encoding, "replace").decode(out.encoding)
+    """Print a paragraph in the terminal's width."""
     words = Text(text, style)
     try:
         for line in words.wrap(out, max(out.width - indent, 10)) if wrap else [words]:

@@ -67,7 +67,7 @@ def make_report(workspace: Workspace, results: Sequence[Result], about: Mapping[
     """The report; ``about`` maps each check to its description."""
     lake, settings = workspace.lake, workspace.settings
     days = tuple(lake.read("sessions", columns=["day"])["day"].unique().sort())
-    checked = by_check(results, about, has_model=bool(settings.observer.model))
+    checked = by_check(results, about)
     return Report(
         now,
         f"{settings.workspace}",

@@ -141,9 +141,9 @@ def search(
 
 
 @contextmanager
-def searcher(settings: Settings, *, wait: float = WAIT_SECONDS) -> Iterator[Searcher]:
+def searcher(settings: Settings) -> Iterator[Searcher]:
     """A searcher that keeps the index open for many queries. Others wait meanwhile, so it should be closed soon."""
-    opened = Searcher(settings, wait)
+    opened = Searcher(settings)
     try:
         yield opened
     finally:
@@ -153,9 +153,8 @@ def searcher(settings: Settings, *, wait: float = WAIT_SECONDS) -> Iterator[Sear
 class Searcher:
     """A searcher that holds the collections open from the first query until `close`."""
 
-    def __init__(self, settings: Settings, wait: float = WAIT_SECONDS) -> None:
+    def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._wait = wait
         self._open: _Open | None = None
         self._missing = ""
         """The reason why the index cannot be used."""
@@ -241,7 +240,7 @@ class Searcher:
                 index.close()
 
     def _opened(self) -> _Open:
-        deadline = time.monotonic() + self._wait  # for both collections
+        deadline = time.monotonic() + WAIT_SECONDS  # for both collections
         known = searched_collection(self.settings, MESSAGES) or self._unknown(deadline)
         messages = self._open_collection(known, MESSAGES, deadline)
         observations = None

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.quality.figures import Figure, acceptance, costs, figures_of
-from memory_pipeline.quality.results import ADVICE, Checked, Result, by_check, changes
+from memory_pipeline.quality.results import ADVICE, Checked, Result, changes
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import DAY, day_after, decision, observation, proposal, put, say, workspace
 from memory_pipeline_tests.test_definitions import CHECKS
@@ -65,10 +65,3 @@ def test_ends_are_counted_by_section_and_money_by_stage(tmp_path: Path) -> None:
 
 def test_every_check_has_advice() -> None:
     assert {check.partition(":")[2] for check in CHECKS} == set(ADVICE)
-
-
-def test_without_a_model_no_advice_speaks_of_one_that_does_something_wrong() -> None:
-    names = {f"a/{name}": "" for name in ADVICE}
-    told = [check.advice for check in by_check([], names, has_model=False)]
-    assert all(told) and not any("The model" in advice or "another model" in advice for advice in told)
-    assert any("another model" in check.advice for check in by_check([], names))
