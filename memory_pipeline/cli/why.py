@@ -8,13 +8,8 @@ import typer
 from memory_pipeline.cli.console import MISUSED, fail, one_sentence, print_json, say
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.markdown.blocks import one_line
-from memory_pipeline.proposals.context import NOT_KEPT
 from memory_pipeline.proposals.quoted_change import visible
-from memory_pipeline.recall.origin import NoSuchLineError, is_line, origin
-from memory_pipeline.text.sentences import clip
-
-MAX_QUOTE = 600
-"""Maximum characters of a quote; --json has all of it."""
+from memory_pipeline.recall.origin import NoSuchLineError, describe_said, is_line, origin
 
 
 def why(
@@ -66,20 +61,11 @@ def _print(found: dict[str, Any]) -> None:
 
 
 def print_said(said: Sequence[dict[str, Any]]) -> None:
-    """Print the quotes of the messages behind a line, each with its speaker, its context and its place."""
+    """Print the messages behind a line."""
     if not said:
         say("\nNo message supports it.", "yellow")
     for each in said:
-        if each.get("missing"):
-            say(f"\nmessage {each['message_id']} is no longer in the tables", "yellow")
-            continue
-        session = f" session “{one_line(each['session'])}”" if each["session"] is not None else ""
-        place = f" {each['untimed']}" if each["untimed"] else ""
-        say(f"\n{str(each['said_at'])[:16]}{place}  {each['role']} in {each['harness']}{session}", "cyan")
-        if before := each.get("before"):
-            say(f"  before: {before}", "dim")
-        quote = f"“{clip(one_line(each['quote']), MAX_QUOTE)}”"
-        say(f"  {f'({NOT_KEPT})' if each.get('not_kept') else quote}")
-        if after := each.get("after"):
-            say(f"  after: {after}", "dim")
-        say(f"  {one_line(each['source'])}", "dim")
+        first, *lines = describe_said(each)
+        say(f"\n{first}", "cyan" if lines else "yellow")
+        for line in lines:
+            say(f"  {line}", "" if line.startswith(("“", "(")) else "dim")

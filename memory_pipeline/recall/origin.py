@@ -9,7 +9,8 @@ from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.queries import mended
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.proposals.context import contexts, text_before
+from memory_pipeline.markdown.blocks import one_line
+from memory_pipeline.proposals.context import NOT_KEPT, contexts, text_before
 from memory_pipeline.proposals.history import history
 from memory_pipeline.proposals.remembering import IMPORTED
 from memory_pipeline.settings import Settings
@@ -31,6 +32,8 @@ TABLE_OF = {
 }
 """The table and the id column, by the first letter of an id."""
 _ID = re.compile(rf"[{''.join(TABLE_OF)}]-[\w-]+")
+MAX_QUOTE = 600
+"""Maximum characters of a quote in a text; JSON has all of it."""
 MAX_CONTEXT = 200
 """Maximum characters of the text before and after a quote."""
 
@@ -61,6 +64,20 @@ def words_of(settings: Settings, spans: list[dict[str, Any]]) -> list[dict[str, 
         return _quoted_messages(connection, settings, spans)
 
     return mended(lake, read)
+
+
+def describe_said(said: dict[str, Any]) -> list[str]:
+    """A message of `origin` or `words_of` in lines: who said it and when, its context and quote, and its place."""
+    if said.get("missing"):
+        return [f"message {said['message_id']} is no longer in the tables"]
+    when = " ".join(filter(None, (str(said["said_at"])[:16], said["untimed"])))
+    session = f" session “{one_line(said['session'])}”" if said["session"] is not None else ""
+    quote = f"({NOT_KEPT})" if said.get("not_kept") else f"“{clip(one_line(said['quote']), MAX_QUOTE)}”"
+    lines = [f"{when}  {said['role']} in {said['harness']}{session}"]
+    lines += [f"before: {said['before']}"] if said.get("before") else []
+    lines += [quote]
+    lines += [f"after: {said['after']}"] if said.get("after") else []
+    return [*lines, one_line(said["source"])]
 
 
 def _found(settings: Settings, lake: Lake, identifier: str) -> dict[str, Any]:

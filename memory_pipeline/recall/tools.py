@@ -27,7 +27,7 @@ from memory_pipeline.recall.around import day_not_kept, messages_around
 from memory_pipeline.recall.briefing_cache import briefing_for
 from memory_pipeline.recall.folders import MAX_NAME, place_of_folder, project_named, project_of_place
 from memory_pipeline.recall.fusion import Filters
-from memory_pipeline.recall.origin import is_line, origin
+from memory_pipeline.recall.origin import describe_said, is_line, origin
 from memory_pipeline.recall.remembered import safe
 from memory_pipeline.recall.search import search as find
 from memory_pipeline.recall.usage import log_use
@@ -47,7 +47,6 @@ MAX_HIT = 300
 """Maximum characters of a hit; `show` prints all of it."""
 MAX_MESSAGE, MAX_NEIGHBOUR = 4_000, 600
 """Maximum characters of the requested message, and of those around it."""
-MAX_QUOTE = 600
 MAX_PATH = 4_096
 """Characters of a folder's path; no system has longer ones."""
 
@@ -134,7 +133,7 @@ def why(caller: Caller, identifier: str) -> str:
     row = found["row"]
     head = f"{identifier}  {safe(str(row.get('text') or row.get('narrative') or row.get('title')))}"
     events = [f"{str(e['moment'] or 'now')[:16]}  {e['event']} ({safe(e['detail'])})" for e in found["history"]]
-    said = [_quote_line(one) for one in found["said"]] or ["No message supports it."]
+    said = ["\n  ".join(map(safe, describe_said(each))) for each in found["said"]] or ["No message supports it."]
     return within(MAX_TOKENS, ["\n".join([head, *events]), *said], "")
 
 
@@ -245,15 +244,3 @@ def _message(row: dict[str, Any], is_it: bool) -> str:
     text = clip(row["text"], MAX_MESSAGE if is_it else MAX_NEIGHBOUR) or f"({NOT_KEPT})"
     lines = [line[: len(line) - len(line.lstrip())] + safe(line) for line in text.splitlines()]
     return "\n".join([f"{'▶ ' if is_it else ''}{moment} · {row['role']} · {safe(row['message_id'])}", *lines])
-
-
-def _quote_line(said: dict[str, Any]) -> str:
-    if said.get("missing"):
-        return f"message {safe(said['message_id'])} is no longer in the tables"
-    session = f" session “{safe(said['session'])}”" if said["session"] is not None else ""
-    when = " ".join(filter(None, (str(said["said_at"])[:16], said["untimed"])))
-    parts = [f"{when}  {said['role']} in {safe(said['harness'])}{session}"]
-    parts += [f"  before: {safe(said['before'])}"] if said.get("before") else []
-    parts += [f"  ({NOT_KEPT})" if said.get("not_kept") else f"  “{safe(clip(said['quote'], MAX_QUOTE))}”"]
-    parts += [f"  after: {safe(said['after'])}"] if said.get("after") else []
-    return "\n".join([*parts, f"  {safe(said['source'])}"])

@@ -166,9 +166,7 @@ def test_an_agent_is_tried_and_set(folder: Path, file: Path) -> None:
     before = file.read_text()
     told = done("--yes", "--model", "codex")
 
-    quotes, answered = re.split(r"\ncodex: [1-9]\d* from one session\n", told.split("Quotes, without a model: ")[1])
-    assert quotes.count("🔴") >= 1 and answered.count("  🔴 ") >= 4
-    assert "codex passed the examination: recall 0." in answered
+    assert "codex passed the examination: recall 0." in told
     assert "price not known" in told and f"{file} now has this setting" in told
     asked = (folder / "asked").read_text()
     assert "You keep the memory of a person" in asked and asked.count("parcel") > 3
