@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.cli.choosing import FIRST, LAST, SESSIONS, days_in, sessions_of_call, span_of, waiting
+from memory_pipeline.cli.choosing import FIRST, LAST, SESSIONS, days_in, left_out, sessions_of_call, span_of, waiting
 from memory_pipeline.cli.console import MISUSED, confirm, err, fail
 from memory_pipeline.cli.estimate import costs_of, days_needed, duration, money
 from memory_pipeline.cli.running import Running, report_outcome, rerun_after_repair, running
@@ -36,8 +36,6 @@ class Plan:
     """The models that are used."""
     cost: Estimate
     """The estimate for the days that are left."""
-    outside: str
-    """A sentence about days of the range with sessions before the first day; "" without any."""
 
 
 def backfill(
@@ -67,7 +65,7 @@ def backfill(
         plan = plan_of(settings, catalogue, span)
     _print(settings, catalogue, plan)
     if plan.left:
-        confirm("Begin?", yes, "Nothing was run.")
+        confirm("Begin?", yes, "Nothing was run.", default=False)  # it may cost money
     with only_run(settings), interrupts() as is_pressed:
 
         def work() -> str | None:
@@ -84,7 +82,9 @@ def plan_of(settings: Settings, catalogue: Catalogue, span: tuple[date, date]) -
     Raises `typer.Exit` if the range has no days."""
     chosen = days_in(catalogue, span, everything=False)
     if not chosen:
-        raise fail(_nothing_message(catalogue, span))
+        known = catalogue.days()
+        where = f"; sessions were found from {known[0]} to {known[-1]}" if known else ""
+        raise fail(f"No day of the range has a session{where}. {left_out(catalogue)}".rstrip())
     vector_problems(Workspace(settings, catalogue.lake), before_a_run=True)  # first, as it may make days out of date
     planning = Stages.from_settings(settings, catalogue, datetime.now(UTC), for_planning=True)
     with waiting("what is out of date"):
@@ -93,29 +93,11 @@ def plan_of(settings: Settings, catalogue: Catalogue, span: tuple[date, date]) -
     cost = Estimate()
     if left and models:
         cost = costs_of(Stages.from_settings(settings, catalogue, datetime.now(UTC)), left).total
-    return Plan(chosen, left, models, cost, _before_the_first_day(catalogue, span))
+    return Plan(chosen, left, models, cost)
 
 
 def _messages(catalogue: Catalogue, days: Iterable[date]) -> int:
     return sum(catalogue.messages_of(file, day) for day in days for file in catalogue.files_of(day))
-
-
-def _nothing_message(catalogue: Catalogue, span: tuple[date, date]) -> str:
-    known = catalogue.days()
-    where = f"; sessions were found from {known[0]} to {known[-1]}" if known else ""
-    return _before_the_first_day(catalogue, span) or f"No day of the range has a session{where}."
-
-
-def _before_the_first_day(catalogue: Catalogue, span: tuple[date, date]) -> str:
-    """A sentence about days of the range with sessions before the workspace's first day; "" without any."""
-    start = catalogue.settings.start_date
-    days = [day for day in catalogue.days_outside() if span[0] <= day <= span[1] and day < start]
-    if not days:
-        return ""
-    return (
-        f"{len(days)} day{'s' * (len(days) != 1)} with sessions from {days[0]} on {'are' if days[1:] else 'is'} before "
-        f"the workspace's first day, {start}: `memory settings set start_date {days[0]}` includes them."
-    )
 
 
 def _print(settings: Settings, catalogue: Catalogue, plan: Plan) -> None:
@@ -131,8 +113,8 @@ def _print(settings: Settings, catalogue: Catalogue, plan: Plan) -> None:
         lines["models"] = _models(settings, plan)
     for name, line in lines.items():
         err.print(f"{name:<12}{line}", soft_wrap=True)
-    if plan.outside:
-        err.print(plan.outside, style="yellow", soft_wrap=True)
+    if outside := left_out(catalogue):
+        err.print(outside, style="yellow", soft_wrap=True)
 
 
 def _models(settings: Settings, plan: Plan) -> str:

@@ -8,8 +8,6 @@ import polars as pl
 
 from memory_pipeline.cli.console import escape_control, say, say_pair
 from memory_pipeline.cli.workspace import shown_model
-from memory_pipeline.distillation.periods import DAY, LEVELS, NAMES, TABLE_OF, periods_of
-from memory_pipeline.distillation.stage import DistillationStage
 from memory_pipeline.embeddings.health import days_by_words, set_aside_files, vector_problems
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.quality import NO_MODEL
@@ -67,7 +65,6 @@ def summarise(settings: Settings, instance: Any | None, days: Sequence[date]) ->
         ],
         "set_aside": [str(path) for path in set_aside_files(Workspace(settings, lake))],
         "observations": {p: int((observations["priority"] == p).sum()) for p in PRIORITIES},
-        "distilled_lines": _distilled(Workspace(settings, lake), days),
         "proposals": {name: int((status == name).sum()) for name in ("pending", "approved", "rejected")},
         "fixes_pending": proposals.filter(is_fix, status="pending").height,
         **summarize_patterns(settings, days[-1] if days else None),
@@ -91,13 +88,6 @@ def _counts(checks: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 def _is_waiting(lake: Lake, day: date) -> bool:
     """Whether a part of the day waits for a model or its budget."""
     return any(lake.fingerprint(table, day) == INCOMPLETE for table in ("observations", "reflections"))
-
-
-def _distilled(workspace: Workspace, days: Sequence[date]) -> dict[str, int]:
-    """The number of lines by level, for the periods that contain one of these days."""
-    newest = DistillationStage.from_workspace(workspace, DAY).newest
-    ends = {level: [period.last for period in periods_of(level, days, newest)] for level in LEVELS}
-    return {NAMES[level]: workspace.lake.read(TABLE_OF[level], ends[level]).height for level in LEVELS}
 
 
 def say_friction(summary: Mapping[str, Any]) -> None:
@@ -161,9 +151,6 @@ def print_summary(settings: Settings, summary: dict[str, Any], *, reviews: bool 
     if by_words := summary["days_by_words"]:
         say_pair("without vectors", f"{len(by_words)} days, without embeddings (last {by_words[-1]})")
     say_pair("observations", "  ".join(f"{settings.marks[p]} {n} {p}" for p, n in summary["observations"].items()))
-    if any(distilled := summary["distilled_lines"].values()):
-        of_days, of_weeks, of_months = distilled
-        say_pair("distilled", f"{of_days} lines of days, {of_weeks} of weeks, {of_months} of months")
     proposals = ", ".join(f"{n} {state}" for state, n in summary["proposals"].items())
     fixes = summary["fixes_pending"]
     say_pair("proposals", proposals + (f"; {fixes} friction fix{'es' * (fixes > 1)} pending" if fixes else ""))

@@ -84,14 +84,14 @@ def test_a_wrong_call_is_one_sentence(tmp_path: Path, call: list[str], code: int
     assert result.returncode == code and told in result.stderr and "Traceback" not in result.stderr
 
 
-def test_days_before_the_first_one_are_told_with_what_takes_them_in(tmp_path: Path) -> None:
+def test_days_before_the_first_one_are_told(tmp_path: Path) -> None:
     call = ("backfill", "--sessions", str(write(tmp_path / "sessions")))
     env = {"MEMORY_START_DATE": "2025-02-20"}
+    told = "2 days before 2025-02-20 or in the future are left out; see `memory status`."
     some = called(tmp_path, *call, env=env)
-    told = "2 days with sessions from 2025-01-30 on are before the workspace's first day, 2025-02-20: `memory settings"
     assert some.returncode == 2 and told in some.stderr and "3 with sessions" in some.stderr
     none = called(tmp_path, *call, "--to", "2025-01-31", env=env)
-    assert none.returncode == 1 and "`memory settings set start_date 2025-01-30` includes them." in none.stderr
+    assert none.returncode == 1 and told in none.stderr
 
 
 @pytest.mark.slow
