@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from memory_pipeline.cli.console import MISUSED, one_sentence
-from memory_pipeline.recall.filters import FilterError, filters_of
+from memory_pipeline.recall.filters import FilterError, parse_filters
 from memory_pipeline.recall.folders import UnknownProjectError
 from memory_pipeline.recall.fusion import Filters
 from memory_pipeline.recall.search import QueryError, Results, search
@@ -39,5 +39,5 @@ def ask(
 ) -> tuple[Results, Filters]:
     """The hits and the filters of the options; an invalid option or an empty query ends the command."""
     with one_sentence(FilterError, UnknownProjectError, QueryError, code=MISUSED):
-        chosen = filters_of(settings, first, last, **names)
+        chosen = parse_filters(settings, first, last, **names)
         return search(settings, " ".join(query), chosen, limit=limit), chosen

@@ -11,7 +11,7 @@ import typer
 
 from memory_pipeline.cli.choosing import FIRST, LAST, SESSIONS, days_in, left_out, sessions_of_call, span_of, waiting
 from memory_pipeline.cli.console import MISUSED, confirm, err, fail
-from memory_pipeline.cli.estimate import costs_of, days_needed, duration, money
+from memory_pipeline.cli.estimate import days_needed, duration, estimate_costs, money
 from memory_pipeline.cli.running import Running, report_outcome, rerun_after_repair, running
 from memory_pipeline.cli.workspace import shown_model
 from memory_pipeline.defs.runs import interrupts, only_run
@@ -62,7 +62,7 @@ def backfill(
     settings, catalogue = sessions_of_call(sessions)
     refuse_beside_a_server(settings)
     with only_run(settings):
-        plan = plan_of(settings, catalogue, span)
+        plan = make_plan(settings, catalogue, span)
     _print(settings, catalogue, plan)
     if plan.left:
         confirm("Begin?", yes, "Nothing was run.", default=False)  # it may cost money
@@ -77,7 +77,7 @@ def backfill(
     report_outcome(settings, plan.chosen, began, failure, as_json=as_json)
 
 
-def plan_of(settings: Settings, catalogue: Catalogue, span: tuple[date, date]) -> Plan:
+def make_plan(settings: Settings, catalogue: Catalogue, span: tuple[date, date]) -> Plan:
     """The plan of a backfill. With a model, messages are read for the estimate, and the runs need not read them again.
     Raises `typer.Exit` if the range has no days."""
     chosen = days_in(catalogue, span, everything=False)
@@ -92,7 +92,7 @@ def plan_of(settings: Settings, catalogue: Catalogue, span: tuple[date, date]) -
     models = [model for model in (settings.observer.model, settings.reflector.model) if model]
     cost = Estimate()
     if left and models:
-        cost = costs_of(Stages.from_settings(settings, catalogue, datetime.now(UTC)), left).total
+        cost = estimate_costs(Stages.from_settings(settings, catalogue, datetime.now(UTC)), left).total
     return Plan(chosen, left, models, cost)
 
 

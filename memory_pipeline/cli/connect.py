@@ -48,23 +48,23 @@ def connect(
     with one_sentence(CannotConnectError, code=MISUSED):
         named = agent_of(agent)
     with one_sentence(CannotConnectError):
-        place = place_of(settings, project)
+        place = resolve_project(settings, project)
         _connect(settings, installed(named), place, yes)
 
 
-def place_of(settings: Settings, project: str | None) -> tuple[Path, str] | None:
+def resolve_project(settings: Settings, project: str | None) -> tuple[Path, str] | None:
     """The folder and the name of the project, given one of them. Raises `CannotConnectError`, and typer.Exit if it is
     neither."""
     if project is None:
         return None
     lake = Lake.from_settings(settings)
     with one_sentence(UnknownProjectError, code=MISUSED):
-        folder = existing_folder(project) or _folder_of(lake, project)
+        folder = existing_folder(project) or _project_folder(lake, project)
     folder = folder.absolute()
     return folder, project_of_place(lake, place_of_folder(folder)) or folder.name
 
 
-def _folder_of(lake: Lake, name: str) -> Path:
+def _project_folder(lake: Lake, name: str) -> Path:
     """The only folder of the project on this machine."""
     worked_in = (folder for place in places_of_project(lake, name) if (folder := existing_folder(place.cwd)))
     found = list(dict.fromkeys(place_of_folder(folder).cwd for folder in worked_in))

@@ -10,7 +10,7 @@ from memory_pipeline.agents.connecting import Connection, connections, disconnec
 from memory_pipeline.agents.connecting import disconnect as remove_connection
 from memory_pipeline.agents.files import bytes_of
 from memory_pipeline.cli.agent_files import show_change, unless_unwritable
-from memory_pipeline.cli.connect import AgentName, Yes, place_of
+from memory_pipeline.cli.connect import AgentName, Yes, resolve_project
 from memory_pipeline.cli.console import MISUSED, confirm, one_sentence, say
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.settings import Settings
@@ -32,7 +32,7 @@ def disconnect(
     with one_sentence(CannotConnectError, code=MISUSED):
         named = agent_of(agent)
     with one_sentence(CannotConnectError):
-        for connection in _connections_to_remove(settings, named, place_of(settings, project)):
+        for connection in _connections_to_remove(settings, named, resolve_project(settings, project)):
             _disconnect(settings, named, connection, yes)
 
 

@@ -60,11 +60,11 @@ def print_estimate(
     settings, catalogue = sessions_of_call(sessions)
     with only_run(settings):
         stages = Stages.from_settings(settings, catalogue, datetime.now(UTC))
-        costs = costs_of(stages, days_in(catalogue, span, everything))
+        costs = estimate_costs(stages, days_in(catalogue, span, everything))
     print_json(_as_json(settings, costs)) if as_json else _print(settings, costs)
 
 
-def costs_of(stages: Stages, days: list[date]) -> Costs:
+def estimate_costs(stages: Stages, days: list[date]) -> Costs:
     """The costs for these days. Messages are stored, so the next run need not read them again."""
     observed: ByDay = {}
     observer, lake = stages.observations.observer, stages.sessions.lake

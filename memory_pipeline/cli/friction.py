@@ -57,7 +57,7 @@ def friction(
         _explain(identifier, as_json)
         return
     settings = active_settings()
-    found = list_patterns(settings, _filter_of(settings, project, kind, ended))
+    found = list_patterns(settings, _pattern_filter(settings, project, kind, ended))
     if as_json:
         print_json(found)
     else:
@@ -67,7 +67,9 @@ def friction(
             say(NO_MODEL_FOR_FRICTION, "dim")
 
 
-def _filter_of(settings: Settings, projects: list[str] | None, kinds: list[str] | None, ended: bool) -> PatternFilter:
+def _pattern_filter(
+    settings: Settings, projects: list[str] | None, kinds: list[str] | None, ended: bool
+) -> PatternFilter:
     with one_sentence(UnknownProjectError, code=MISUSED):
         named = [project_named(Lake.from_settings(settings), project) for project in projects or ()]
     return PatternFilter(named, [_kind(name) for name in kinds or ()], ended)

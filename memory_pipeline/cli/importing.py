@@ -103,9 +103,9 @@ def _show(found: _Found) -> None:
             say(file.problem, "yellow")
             continue
         new, known = [one for one in lines if not one.known], Counter(one.known for one in lines if one.known)
-        told = f"{_lines(len(lines))}, {len(new)} new, {_format_counts(known, 'known')}"
-        told += f"; {_format_counts(file.left_out, 'not importable')}" if file.left_out else ""
-        say(f"{tilde_path(file.path)}: {told}", "bold")
+        counts = f"{_lines(len(lines))}, {len(new)} new, {_format_counts(known, 'known')}"
+        counts += f"; {_format_counts(file.left_out, 'not importable')}" if file.left_out else ""
+        say(f"{tilde_path(file.path)}: {counts}", "bold")
         for one in new[:SHOWN]:
             say(f"  {one.line.number}: {clip(one.line.text, MAX_LINE)}")
         if len(new) > SHOWN:

@@ -8,7 +8,7 @@ from memory_pipeline.cli import asking
 from memory_pipeline.cli.console import err, print_json, say
 from memory_pipeline.cli.search import hit_fields, print_hits
 from memory_pipeline.cli.workspace import active_settings
-from memory_pipeline.recall.answer import Answer, extractive_answer, source_of, written_answer
+from memory_pipeline.recall.answer import Answer, describe_source, extractive_answer, written_answer
 from memory_pipeline.recall.filters import describe_filters
 from memory_pipeline.recall.usage import log_use
 
@@ -63,7 +63,7 @@ def _print(answer: Answer) -> None:
         say("")
     for number, quote in enumerate(answer.quotes, 1):
         say(f"[{number}] {quote.text}")
-        say(f"    {source_of(quote.hit)} · {quote.hit.source_id}", "dim")
+        say(f"    {describe_source(quote.hit)} · {quote.hit.source_id}", "dim")
 
 
 def _fields(answer: Answer) -> dict[str, object]:

@@ -131,15 +131,15 @@ class Review:
             return
         p = step.card.proposal_id
         texts = {p: step.text} if step.text else {}
-        told = step.card.to_make if step.done == APPROVED else ""
+        message = step.card.to_make if step.done == APPROVED else ""
         try:
             reasons = decide(self.workspace, {p: step.done}, now_utc(), surface=COMMAND_SURFACE, texts=texts)
             self.decided[INVALID if p in reasons else step.done] += 1
-            told = f"{p} is not promoted: {reasons[p]}" if p in reasons else told
+            message = f"{p} is not promoted: {reasons[p]}" if p in reasons else message
         except UnknownProposalError as error:  # decided elsewhere meanwhile
-            told = str(error)
+            message = str(error)
         self._held = None
-        for line in told.splitlines():
+        for line in message.splitlines():
             show(line, "yellow")
 
     def _edited(self, card: Card) -> str | None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from memory_pipeline.cli import asking
 from memory_pipeline.cli.console import err, print_json, say
 from memory_pipeline.cli.workspace import active_settings
-from memory_pipeline.recall.answer import source_of
+from memory_pipeline.recall.answer import describe_source
 from memory_pipeline.recall.filters import describe_filters
 from memory_pipeline.recall.search import Found
 from memory_pipeline.recall.usage import log_use
@@ -48,7 +48,7 @@ def search(
 
 def print_hits(hits: Sequence[Found]) -> None:
     for hit in hits:
-        say(f"{hit.score:.2f}  {source_of(hit)}", "dim")
+        say(f"{hit.score:.2f}  {describe_source(hit)}", "dim")
         say(f"      {clip(hit.text, MAX_SHOWN)}")
         say(f"      {hit.source_id}", "dim")
 

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from memory_pipeline.cli.console import FAILED, MISUSED, err, fail, printable, say, say_pair
 from memory_pipeline.cli.examining import WHAT_ELSE, Trial, examined
-from memory_pipeline.cli.settings import rows_of, shown, write
-from memory_pipeline.cli.setup_outlook import Outlook, outlook_of
+from memory_pipeline.cli.settings import setting_rows, shown, write
+from memory_pipeline.cli.setup_outlook import Outlook, estimate_outlook
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.llm.agents import BY_NAME
 from memory_pipeline.llm.found import Choice, choices, loaded_context
@@ -85,7 +85,7 @@ def _choice_named(name: str, found: list[Choice]) -> Choice:
 def show_choices(settings: Settings, offered: list[Choice]) -> Outlook | None:
     """Print the current model and all choices with their costs. Returns the data for the costs."""
     if settings.observer.model:
-        row = next(row for row in rows_of(settings) if row["key"] == "observer.model")
+        row = next(row for row in setting_rows(settings) if row["key"] == "observer.model")
         say_pair("model", f"{row['value']} ({row['from']})")
     else:
         say_pair("model", NO_MODEL)
@@ -96,7 +96,7 @@ def show_choices(settings: Settings, offered: list[Choice]) -> Outlook | None:
         say("  a local server: Ollama, LM Studio, llama.cpp or vLLM at its usual port")
         say("Then run `memory setup` again. For another model: `memory setup --model NAME`.")
         return None
-    found = outlook_of(settings)
+    found = estimate_outlook(settings)
     outlook = found if isinstance(found, Outlook) else None
     say(f"\n{outlook.tokens() if outlook else found}")
     say(

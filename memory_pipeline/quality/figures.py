@@ -70,7 +70,7 @@ _OF_CHECKS = (
 """Figures from checks of observations: key, title and description, the check, and the names of part and whole."""
 
 
-def figures_of(lake: Lake, results: Iterable[Result], zone: ZoneInfo) -> list[Figure]:
+def make_figures(lake: Lake, results: Iterable[Result], zone: ZoneInfo) -> list[Figure]:
     """All figures, those of the checks first; a decision counts on its local day in this zone."""
     stored = {(result.name, result.day): result.numbers for result in results if result.day}
     found = [

@@ -8,7 +8,7 @@ from datetime import date, datetime
 from typing import Any
 
 from memory_pipeline.actions.outcomes import stored_times
-from memory_pipeline.quality.figures import Figure, acceptance, costs, figures_of
+from memory_pipeline.quality.figures import Figure, acceptance, costs, make_figures
 from memory_pipeline.quality.results import Checked, Result, by_check, changes, worst_days
 from memory_pipeline.workspace.workspace import Workspace
 
@@ -73,7 +73,7 @@ def make_report(workspace: Workspace, results: Sequence[Result], about: Mapping[
         f"{settings.workspace}",
         days,
         tuple(checked),
-        tuple(figures_of(lake, results, settings.zone)),
+        tuple(make_figures(lake, results, settings.zone)),
         tuple(worst_days(results, MOST_DAYS)),
         tuple(changes(checked, days[-1])) if days else (),
         tuple(acceptance(lake)),

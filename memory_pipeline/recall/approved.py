@@ -78,10 +78,10 @@ def _cosines(
     if made:
         known = {name: v for name, v in known.items() if name in set(wanted.values())} | made
         write_json(kept_in, known)
-    told = [text for text, name in wanted.items() if len(known.get(name, ())) == len(vector)]
-    if not told:
+    embedded = [text for text, name in wanted.items() if len(known.get(name, ())) == len(vector)]
+    if not embedded:
         return {}
     import numpy as np  # already loaded by the encoder
 
-    cosines = np.array([known[wanted[text]] for text in told]) @ np.array(vector)
-    return dict(zip(told, cosines.tolist(), strict=True))
+    cosines = np.array([known[wanted[text]] for text in embedded]) @ np.array(vector)
+    return dict(zip(embedded, cosines.tolist(), strict=True))

@@ -164,10 +164,10 @@ class _Sources:
         person = self.settings.user_name.casefold()
         lines = [line for line in lines if line.nearness != OTHER or line.section.casefold() == person]
         sections = list(dict.fromkeys(line.section for line in lines))
-        order = sorted(sections, key=lambda name: (_rank_of(name, self.settings), sections.index(name)))
+        order = sorted(sections, key=lambda name: (_section_rank(name, self.settings), sections.index(name)))
         lines.sort(key=lambda x: (x.nearness, order.index(x.section), -self._followed(x.id), -_ordinal(x.day)))
         shown = sorted(lines, key=lambda line: order.index(line.section))
-        told = [
+        entries = [
             _line(
                 *(x.id, x.text, x.day, "from another project" if x.nearness == OTHER else ""),
                 rank=(lines.index(x),),
@@ -175,7 +175,7 @@ class _Sources:
             )
             for x in shown
         ]
-        return Section("## What the user approved (MEMORY.md)", told, 0.5, is_reviewed=True)
+        return Section("## What the user approved (MEMORY.md)", entries, 0.5, is_reviewed=True)
 
     def _followed(self, line_id: str) -> int:
         """1 if sessions mostly followed the line when they were shown it, -1 if mostly not, 0 otherwise."""
@@ -285,7 +285,7 @@ class _Sources:
         return frame["superseded"].explode(empty_as_null=True).drop_nulls().to_list()
 
 
-def _rank_of(section: str, settings: Settings) -> int:
+def _section_rank(section: str, settings: Settings) -> int:
     """The rank of a section of MEMORY.md: hard rules, who the user is, then the rest."""
     ranks = {"hard rules": 0, settings.user_name.casefold(): 1, "patterns": 2, "system architecture": 3}
     return ranks.get(section.casefold(), 2)

@@ -17,7 +17,7 @@ class FilterError(MemoryPipelineError):
     """A filter that nothing can match; the message gives the reason and the known values."""
 
 
-def filters_of(
+def parse_filters(
     settings: Settings, first: str | None = None, last: str | None = None, **names: list[str] | None
 ) -> Filters:
     """The filters of a search by days and by names: those of projects, harnesses, sessions (`session_id`), priorities
@@ -40,11 +40,11 @@ def parse_range(first: str | None, last: str | None) -> tuple[date | None, date 
 def _known(settings: Settings, field: str, values: list[str]) -> list[str]:
     """The values as stored. The tables are read only if a session, agent or project is given."""
     if field == "priority":
-        return [_one_of(value, PRIORITIES, "priority") for value in values]
+        return [_known_name(value, PRIORITIES, "priority") for value in values]
     if field == "kind":
         from memory_pipeline.text.kinds import KINDS
 
-        return [_one_of(value, KINDS, "kind") for value in values]
+        return [_known_name(value, KINDS, "kind") for value in values]
     from memory_pipeline.lake.store import Lake
 
     lake = Lake.from_settings(settings)
@@ -52,7 +52,7 @@ def _known(settings: Settings, field: str, values: list[str]) -> list[str]:
         return [project_named(lake, value) or "" for value in values]
     stored: list[str] = sorted(set(lake.read("sessions", columns=[field])[field].drop_nulls()))
     if field == "harness":
-        return [_one_of(value, stored, "agent whose sessions were read") for value in values]
+        return [_known_name(value, stored, "agent whose sessions were read") for value in values]
     for value in values:
         if value not in stored:
             name = clip(value, MAX_NAME)
@@ -60,7 +60,7 @@ def _known(settings: Settings, field: str, values: list[str]) -> list[str]:
     return values
 
 
-def _one_of(value: str, known: tuple[str, ...] | list[str], what: str) -> str:
+def _known_name(value: str, known: tuple[str, ...] | list[str], what: str) -> str:
     name = value.strip().casefold().replace("-", "_").replace(" ", "_")
     if name not in known:
         there = f"there are {', '.join(known)}" if known else "there is none"

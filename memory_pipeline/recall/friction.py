@@ -80,7 +80,7 @@ def explain_pattern(settings: Settings, identifier: str) -> dict[str, Any]:
     """A pattern as in `list_patterns`, with its state on each of its days, the `history` of its fix, and the quotes of
     every occurrence (`said`), oldest first. Raises `NoSuchPatternError`."""
     from memory_pipeline.proposals.history import history
-    from memory_pipeline.recall.origin import words_of
+    from memory_pipeline.recall.origin import quoted_messages
 
     lake = Lake.from_settings(settings)
     frame = lake.read("friction_clusters").filter(pl.col("pattern_id") == identifier).sort("day")
@@ -93,7 +93,7 @@ def explain_pattern(settings: Settings, identifier: str) -> dict[str, Any]:
     pattern = the_pattern(typed_rows(frame, FrictionRow), day, settings.lookback_days)
     days = frame.select("day", "sessions", "occurrences", "minutes", "severity", "ended_on").to_dicts()
     spans = {tuple(span.values()): span for evidence in frame["evidence"].to_list() for span in evidence or ()}
-    said = words_of(settings, list(spans.values()))
+    said = quoted_messages(settings, list(spans.values()))
     log = ProposalLog(lake)
     return {
         **_pattern_view(pattern, day, log.status),

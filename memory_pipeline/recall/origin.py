@@ -54,7 +54,7 @@ def origin(settings: Settings, identifier: str) -> dict[str, Any]:
     return mended(lake, lambda: _found(settings, lake, identifier))
 
 
-def words_of(settings: Settings, spans: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def quoted_messages(settings: Settings, spans: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The text of these spans of messages, each with its speaker, time and source."""
     lake = Lake.from_settings(settings)
 
@@ -67,7 +67,7 @@ def words_of(settings: Settings, spans: list[dict[str, Any]]) -> list[dict[str, 
 
 
 def describe_said(said: dict[str, Any]) -> list[str]:
-    """A message of `origin` or `words_of` in lines: who said it and when, its context and quote, and its place."""
+    """A message behind a line in lines of text: who said it and when, its context, the quote, and its place."""
     if said.get("missing"):
         return [f"message {said['message_id']} is no longer in the tables"]
     when = " ".join(filter(None, (str(said["said_at"])[:16], said["untimed"])))

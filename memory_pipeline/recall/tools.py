@@ -22,7 +22,7 @@ from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.remembering import AGENT, remember
 from memory_pipeline.proposals.review import as_offered
 from memory_pipeline.proposals.review_file import Proposal
-from memory_pipeline.recall.answer import extractive_answer, source_of
+from memory_pipeline.recall.answer import describe_source, extractive_answer
 from memory_pipeline.recall.around import day_not_kept, messages_around
 from memory_pipeline.recall.briefing_cache import briefing_for
 from memory_pipeline.recall.folders import MAX_NAME, place_of_folder, project_named, project_of_place
@@ -75,7 +75,7 @@ def recall(
     if not answer.quotes:
         return _with_notes("Nothing found. `search` lists the nearest hits.", answer.notes)
     quotes = [
-        f"[{number}] {safe(q.text)}\n    {safe(source_of(q.hit))} · {safe(q.hit.source_id)}"
+        f"[{number}] {safe(q.text)}\n    {safe(describe_source(q.hit))} · {safe(q.hit.source_id)}"
         for number, q in enumerate(answer.quotes, 1)
     ]
     return _with_notes(within(MAX_TOKENS, quotes, AROUND), answer.notes)
@@ -96,7 +96,7 @@ def search(
     if not found.hits:
         return _with_notes("Nothing found.", found.notes)
     hits = [
-        f"{hit.score:.2f}  {safe(source_of(hit))} · {safe(hit.source_id)}\n      {safe(clip(hit.text, MAX_HIT))}"
+        f"{hit.score:.2f}  {safe(describe_source(hit))} · {safe(hit.source_id)}\n      {safe(clip(hit.text, MAX_HIT))}"
         for hit in found.hits
     ]
     return _with_notes(within(MAX_TOKENS, hits, AROUND), found.notes)

@@ -13,7 +13,7 @@ from memory_pipeline.embeddings.passages import spoken
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.context import Context, contexts
-from memory_pipeline.recall.filters import describe_filters, filters_of
+from memory_pipeline.recall.filters import describe_filters, parse_filters
 from memory_pipeline.recall.origin import is_line
 from memory_pipeline.recall.search import MEMORY_LINE, Found, Results, search
 from memory_pipeline.recall.usage import log_use
@@ -73,7 +73,7 @@ def search_screen(settings: Settings, asked: Mapping[str, str]) -> SearchScreen:
         return empty
     given = {name: [value] for name in ("project", "harness", "priority", "kind") if (value := asked.get(name))}
     try:
-        filters = filters_of(settings, asked.get("from") or None, asked.get("to") or None, **given)
+        filters = parse_filters(settings, asked.get("from") or None, asked.get("to") or None, **given)
         results = search(settings, asked["q"], filters, limit=HITS)
     except MemoryPipelineError as error:
         return SearchScreen(asked, notes=[f"{error}"], projects=projects, harnesses=harnesses)

@@ -99,9 +99,9 @@ class ReviewSession:
     def news(self) -> list[str]:
         """Results of earlier actions that were not shown yet, a sentence each."""
         with self._lock:
-            told = list(self._news)
+            news = list(self._news)
             self._news.clear()
-        return told
+        return news
 
     def take(self, step: Step) -> None:
         """Hold this action, which can be undone, and record the previous one."""

@@ -4,7 +4,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.quality.figures import Figure, acceptance, costs, figures_of
+from memory_pipeline.quality.figures import Figure, acceptance, costs, make_figures
 from memory_pipeline.quality.results import ADVICE, Checked, Result, changes
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import DAY, day_after, decision, observation, proposal, put, say, workspace
@@ -20,7 +20,7 @@ def figures(tmp_path: Path, *results: Result) -> dict[str, Figure]:
     put(lake, "observations", observation("Never deploy on a Friday.", day=day_after(1), session="s2", priority="low"))
     put(lake, "proposals", proposal(1, "Never deploy on a Friday."), proposal(2, "It should be."))
     put(lake, "events", decision("p-20250305-001"), decision("p-20250305-002", "rejected"))
-    return {figure.key: figure for figure in figures_of(lake, results, ZoneInfo("UTC"))}
+    return {figure.key: figure for figure in make_figures(lake, results, ZoneInfo("UTC"))}
 
 
 def test_each_is_of_the_days_that_have_any(tmp_path: Path) -> None:
