@@ -80,7 +80,6 @@ def test_only_what_needs_an_extra_imports_its_packages() -> None:
         if any(name == refused or name.startswith(f"{refused}.") for name in names for refused in REFUSED):
             importing.add(f"{path.relative_to(ROOT)}")
     assert importing == {
-        "llm/backends/batches.py",
         "llm/backends/provider.py",
         "llm/ledger.py",
         "proposals/todoist/client.py",

@@ -114,7 +114,7 @@ def _show(settings: Settings, found: Briefing, as_json: bool) -> None:
             {
                 "project": found.project,
                 "tokens": found.tokens,
-                "budget": settings.brief.tokens,
+                "budget": settings.brief_tokens,
                 "left_out": found.left_out,
                 "problems": found.problems,
                 "sections": found.sections,

@@ -127,7 +127,7 @@ def _print(settings: Settings, costs: Costs) -> None:
     say(f"Models: {named}. No model was called. Tokens are estimates; repairs and retries are extra.")
     if settings.reflector.model:
         say(
-            "Reflections on days without observations are estimated from past windows, friction from typed messages. "
+            "Reflections on days without observations are estimated from their windows, friction from typed messages. "
             "The pool is only reflected on by hand and is not in the sum."
         )
     for stage, role in ((OBSERVING, "OBSERVER"), (REFLECTING, "REFLECTOR")):

@@ -123,7 +123,7 @@ def try_model(settings: Settings) -> Trial:
     model = shown_model(settings, settings.observer.model) or ""
     result = examine(model, facts, [answer.text for answer in answers], quotes)
     # copying or looping is a better reason than an unusable answer
-    reason = result.reason if result.repeats or result.reason.startswith("It copies") else ""
+    reason = result.reason if result.reason.startswith(("It repeats", "It copies")) else ""
     pace = (used.input_tokens + used.output_tokens) / seconds if seconds else None
     update = {"reason": reason or _unusable_reason(outcome.segments) or result.reason, "tokens_per_second": pace}
     result = result.model_copy(update=update)

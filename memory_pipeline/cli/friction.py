@@ -111,8 +111,6 @@ def _print_list(found: dict[str, Any], ended: bool) -> None:
         say(f"      {change if target in change else f'{target}: {change}'}", "dim")
     if found["why"]:
         say(found["why"])
-    for remark in found["remarks"] if not ended else ():
-        say(_line(remark), "dim")
     if number := len(found["patterns"]):
         patterns = f"{number} pattern{'s' if number != 1 else ''}"
         window = f"in {found['points']} indexed texts of the {found['lookback_days']} days to"

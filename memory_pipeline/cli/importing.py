@@ -103,8 +103,7 @@ def _show(found: _Found) -> None:
             say(file.problem, "yellow")
             continue
         new, known = [one for one in lines if not one.known], Counter(one.known for one in lines if one.known)
-        counts = f"{_lines(len(lines))}, {len(new)} new, {_format_counts(known, 'known')}"
-        counts += f"; {_format_counts(file.left_out, 'not importable')}" if file.left_out else ""
+        counts = f"{_lines(len(lines))}, {len(new)} new, {_format_known(known)}"
         say(f"{tilde_path(file.path)}: {counts}", "bold")
         for one in new[:SHOWN]:
             say(f"  {one.line.number}: {clip(one.line.text, MAX_LINE)}")
@@ -116,10 +115,10 @@ def _show(found: _Found) -> None:
         say("Nothing is new.", "dim")
 
 
-def _format_counts(counts: Mapping[str, int], what: str) -> str:
-    """The total, and the count of each kind."""
+def _format_known(counts: Mapping[str, int]) -> str:
+    """The number of known lines, and that of each kind."""
     kinds = ", ".join(f"{count} {kind}" for kind, count in counts.items())
-    return f"{sum(counts.values())} {what}{f' ({kinds})' if kinds else ''}"
+    return f"{sum(counts.values())} known{f' ({kinds})' if kinds else ''}"
 
 
 def _lines(count: int) -> str:
@@ -139,7 +138,6 @@ def _rows(found: _Found, *, stored: bool) -> dict[str, Any]:
             "source": file.source,
             "path": str(file.path),
             "problem": file.problem or None,
-            "not_importable": dict(file.left_out),
             "lines": [
                 {
                     "line": one.line.number,

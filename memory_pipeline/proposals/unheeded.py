@@ -12,7 +12,8 @@ import polars as pl
 
 from memory_pipeline.actions.outcomes import MIN_UNHEEDED, outcomes, unheeded
 from memory_pipeline.actions.rules import RuleError
-from memory_pipeline.friction.observed import event_of
+from memory_pipeline.friction.attempts import Session
+from memory_pipeline.friction.events import event_at
 from memory_pipeline.friction.patterns import MEMORY_FILE, STALE_MEMORY, Pattern
 from memory_pipeline.friction.shown import shown_lines
 from memory_pipeline.friction.stage import row_of
@@ -25,10 +26,10 @@ FIRST_UNHEEDED = 901
 
 
 def unheeded_lines(workspace: Workspace, fixes: pl.DataFrame, day: date) -> list[FrictionRow]:
-    """The lines that were ignored three times or more, as patterns of the day, without those that a fix of
+    """The lines that were ignored or contradicted three times or more, as patterns of the day, without those that
     `friction_fixes` already offered to strike."""
     settings, lake = workspace.settings, workspace.lake
-    times = Counter(line.line_id for line in shown_lines(settings) if line.shown_as == "hint")
+    times = Counter(line.line_id for line in shown_lines(settings) if line.shown_as in ("hint", "ask"))
     if not any(number >= MIN_UNHEEDED for number in times.values()):
         return []
     try:
@@ -43,10 +44,12 @@ def unheeded_lines(workspace: Workspace, fixes: pl.DataFrame, day: date) -> list
         if rule is None or rule.text in asked:
             continue
         title = (
-            f"Agents were told this {len(calls)} times and did it again; to keep and enforce it, "
+            f"Agents were told this {len(calls)} times in vain; to keep and enforce it, "
             f"`memory agents rules set {line_id} deny`"
         )
-        members = sorted((event_of(call, None, rule.project) for call in calls), key=lambda event: event.at)
+        members = sorted(
+            (event_at(Session((), project=rule.project), call) for call in calls), key=lambda event: event.at
+        )
         pattern = Pattern(STALE_MEMORY, title, MEMORY_FILE, tuple(members), replaces=rule.text)
         found.append(row_of(day, pattern, f"f-{day:%Y%m%d}-{number + len(found)}", settings.owner))
     return found

@@ -82,7 +82,7 @@ def brief_from(settings: Settings, lake: Lake, memory: bytes | None, project: st
     parts = (sources.approved, sources.last_session, sources.pending, sources.recent)
     none = Section("", [])
     sections = [_try_part(problems, part.__name__.replace("_", " "), part, none) for part in parts]
-    return replace(_assembled(sections, settings.brief.tokens, project), problems=problems)
+    return replace(_assembled(sections, settings.brief_tokens, project), problems=problems)
 
 
 def _assembled(sections: Sequence[Section], budget: int, project: str | None) -> Briefing:

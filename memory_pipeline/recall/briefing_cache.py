@@ -34,7 +34,7 @@ TABLES = (
     *("proposals", "remembered", "supports", "events"),
 )
 """The tables that a briefing reads."""
-SETTINGS = ("timezone", "user_name", "token_estimate", "proposal_expiry_days", "brief")
+SETTINGS = ("timezone", "user_name", "token_estimate", "proposal_expiry_days", "brief_tokens")
 MAX_KEPT = 100
 """Maximum number of folders; the least recently used one is removed first."""
 MAX_REFRESHED = 10

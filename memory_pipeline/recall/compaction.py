@@ -35,6 +35,8 @@ from memory_pipeline.text.priorities import HIGH, RANK
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.tokens import estimate
 
+SESSION_TOKENS = 10_000
+"""Maximum tokens of a session's condensed messages."""
 MAX_LINE = 400
 """Maximum characters of an observation and of a narrative."""
 MAX_FILES = 40
@@ -180,7 +182,7 @@ def _summarize(
         head.append(f"## Next step\n{one_line(then)}")
     tail = [*_files("Modified", whole.files_modified), *_files("Read", whole.files_read)]
     lines = list(_lines(settings, observed))
-    room = settings.pack.session_tokens - min(FRAME_TOKENS, estimate("\n".join([*head, *tail])))
+    room = SESSION_TOKENS - min(FRAME_TOKENS, estimate("\n".join([*head, *tail])))
     chosen = choose([Section("## Observed", lines)], room)
     summary = "\n\n".join([*head, *(section.rendered() for section in chosen), *tail]) + "\n"
     ids = [line.id for section in chosen for line in section.lines if line.id]

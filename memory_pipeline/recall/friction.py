@@ -10,13 +10,14 @@ from typing import Any
 
 import polars as pl
 
+from memory_pipeline.days import lookback
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.friction.active import (
     Pattern,
-    Window,
     active_patterns,
     ended,
     last_day_looked_at,
+    points_in,
     the_pattern,
     why_none,
 )
@@ -57,20 +58,18 @@ def is_pattern(identifier: str) -> bool:
 
 def list_patterns(settings: Settings, asked: PatternFilter) -> dict[str, Any]:
     """The matching patterns, most severe first (ended ones by their end, latest first), with the last day that was
-    searched, `points` of the search, `remarks` on it and, if there is no pattern, the reason `why`."""
+    searched, `points` of the search and, if there is no pattern, the reason `why`."""
     workspace = Workspace(settings, Lake.from_settings(settings))
     lake, days = workspace.lake, settings.lookback_days
     day = last_day_looked_at(lake)
-    window = Window.of(workspace, day) if day else None
     every = (ended if asked.ended else active_patterns)(lake, day, days) if day else []
     found = [pattern for pattern in every if asked.matches(pattern)]
     status = ProposalLog(lake).status if found else {}
     return {
         "day": day,
         "lookback_days": days,
-        "points": window.points if window else None,
+        "points": points_in(lake, lookback(day, days)) if day else None,
         "points_needed": settings.friction_min_points,
-        "remarks": window.remarks if window else [],
         "patterns": [_pattern_view(pattern, day, status) for pattern in found if day],
         "why": None if found else _explanation(workspace, asked, every),
     }

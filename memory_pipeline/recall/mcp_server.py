@@ -144,11 +144,11 @@ class _Answers:
             settings = load_settings()
         except Exception as error:
             return _error_sentence(error)
-        with anyio.move_on_after(settings.mcp.seconds):
+        with anyio.move_on_after(settings.mcp_seconds):
             return await anyio.to_thread.run_sync(
                 lambda: self._answer(name, settings, given, client), abandon_on_cancel=True
             )
-        return f"The memory did not answer within {settings.mcp.seconds:g} s. Continue without it or ask again."
+        return f"The memory did not answer within {settings.mcp_seconds:g} s. Continue without it or ask again."
 
     def _answer(self, name: str, settings: Settings, given: tuple[object, ...], client: str | None) -> str:
         self.working += 1

@@ -91,7 +91,7 @@ def test_a_process_of_its_own_prints_what_the_process_of_the_test_prints(home: P
         **{"friction": [], "import": [f"{rules}", "--dry-run"]},
         **{"recall": ["how hot may the kiln be fired?"], "remember": [RULE], "review": ["--list"]},
         **{"search": ["kiln"], "settings": [], "show": [f"{DAY}"], "sql": ["select text from messages"], "status": []},
-        **{"admin team": ["--dry-run"], "why": [observation(RULE)["observation_id"]]},
+        "why": [observation(RULE)["observation_id"]],
     }
     assert set(arguments) == IN_PROCESS - {"admin push", "run --estimate"}
     called(home, "remember", RULE)  # each of both then says that it is pending

@@ -22,7 +22,6 @@ from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import DAY, Row, at, day_after, observation, pattern, put, say
 
 UV, NPM = "No, use uv, not pip.", "Never use npm in the shop."
-FIVE = "5 of these 7 days have no session."
 EVIL = "use uv\x1b]52;c;ZXZpbA==\x07\x1b[2J not pip \u202egnp.exe\r\nf-20990101-001  a line of nobody"
 
 
@@ -96,7 +95,6 @@ def test_the_patterns_that_live_are_told_with_all_that_says_how_bad_they_are(pat
         f"f-20250305-001  {NPM}",
         "rule exists, still violated · project: shop · 2 times in 2 sessions · less than a minute lost · fix pending",
         f"MEMORY.md: Add under Hard Rules: “{NPM}”",
-        FIVE,
         "2 patterns in 3 indexed texts of the 7 days to 2025-03-05; `memory friction ID` explains one.",
     ]
 
@@ -209,21 +207,20 @@ def test_where_there_is_nothing_one_sentence_says_why(lake: Lake, monkeypatch: p
     lake.replace("friction_clusters", lake.read("friction_clusters"), [DAY])
     few = "Not enough yet: 12 of 100 indexed texts in the last 7 days (to 2025-03-05)."
     say(lake, "s1", *["user: Hello."] * 12)
-    assert shown() == [few, "6 of these 7 days have no session."]
+    assert shown() == [few]
     assert shown("--ended") == ["No pattern has ended."]
     found = as_json()
     assert (found["points"], found["points_needed"], found["patterns"], found["why"]) == (12, 100, [], few)
     say(lake, "s2", *["user: Hello."] * 88)
     nothing = "Nothing recurs in the last 7 days (to 2025-03-05)."
-    missing = "6 of these 7 days have no session."
-    assert shown() == [nothing, missing, NO_MODEL_FOR_FRICTION]
+    assert shown() == [nothing, NO_MODEL_FOR_FRICTION]
     monkeypatch.setenv("REFLECTOR_MODEL", "openai:gpt-5-mini")
-    assert shown() == [nothing, missing]
+    assert shown() == [nothing]
 
 
 def test_what_was_asked_for_may_be_none_of_those_that_live(patterns: Lake) -> None:
     asked = ("--kind", "missing_skill")
-    assert shown(*asked) == ["2 patterns are active, but none of them matches the filters.", FIVE]
+    assert shown(*asked) == ["2 patterns are active, but none of them matches the filters."]
     assert shown("--ended", *asked) == ["1 pattern has ended, but it does not match the filters."]
 
 

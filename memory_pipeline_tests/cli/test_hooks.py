@@ -64,5 +64,5 @@ def test_settings_that_are_no_json_are_named_with_their_line(home: Path) -> None
     (home / ".claude/settings.json").write_text("{\n  model: 1}")
     done = memory(home, "agents", "hooks", "install", "claude", "--yes")
     assert done.returncode == 1
-    assert f"{home}/.claude/settings.json, line 2, column 3: a value was expected" in done.stderr
+    assert f"{home}/.claude/settings.json, line 2, column 3: Expecting property name" in done.stderr
     assert (home / ".claude/settings.json").read_text() == "{\n  model: 1}"

@@ -41,7 +41,7 @@ def quoting(asked: Asked) -> str:
     )
     numbers = re.findall(r"^\[#(\d+) ", asked.prompt, re.M)
     if not numbers:
-        return "NONE"
+        return '{"groups": []}'
     return (
         f'<observations><segment from="#{numbers[0]}" to="#{numbers[-1]}"><title>Evidence</title>'
         f"<narrative>It was said.</narrative><facts>\n{facts}\n</facts></segment></observations>"

@@ -91,8 +91,6 @@ def test_what_became_of_each_proposal_is_what_that_version_said(old: Settings) -
         "p-20250305-008": "the fix that replaced it was withdrawn",
         "p-20250306-012": "it is known to have been shown on 2 days",
     }
-    (trusted,) = log.events("would_promote")["reason"]
-    assert trusted == "47 of your last 50 decisions took the line as offered (at least 0.84)"
 
 
 def test_the_next_run_changes_no_line_of_a_person(old: Settings) -> None:

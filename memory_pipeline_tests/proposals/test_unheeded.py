@@ -49,7 +49,7 @@ def review(opened: Opened, **decisions: str) -> str:
 def test_a_line_that_was_ignored_three_times_is_offered_to_be_struck(opened: Opened) -> None:
     tell(opened, 3)
     text = review(opened)
-    assert f"- [ ] `{FIX}` **Agents were told this 3 times and did it again; to keep and enforce it" in text
+    assert f"- [ ] `{FIX}` **Agents were told this 3 times in vain; to keep and enforce it" in text
     assert f"> - {LINE}" in text and f"`memory agents rules set {RULE} deny`" in text
     assert "3 times in 3 sessions since 2025-03-03" in text and "git push --force)” · last on 2025-03-05" in text
     (card,) = cards_of(opened.workspace, ProposalLog(opened.lake).pending())

@@ -58,7 +58,7 @@ def remember(settings: Settings, *lines: str) -> None:
 def briefed(settings: Settings, place: Place = KILN) -> Briefing:
     found = brief_at(settings, place)
     assert not found.problems
-    assert found.tokens == estimate(found.text) <= settings.brief.tokens
+    assert found.tokens == estimate(found.text) <= settings.brief_tokens
     return found
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from memory_pipeline.harnesses.model import NotASessionError
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
+from memory_pipeline.recall import compaction as compactions
 from memory_pipeline.recall.compaction import compaction_summary, session_file, session_source
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.tokens import estimate
@@ -87,8 +88,9 @@ def test_secrets_are_redacted(settings: Settings) -> None:
     assert "[redacted:" in found.summary
 
 
-def test_within_the_budget_the_important_stay(tmp_path: Path) -> None:
-    settings, _ = workspace(tmp_path / "ws", pack_session_tokens=500, session_dirs=(tmp_path / "sessions",))
+def test_within_the_budget_the_important_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compactions, "SESSION_TOKENS", 500)
+    settings, _ = workspace(tmp_path / "ws", session_dirs=(tmp_path / "sessions",))
     many = [
         user(f"2025-03-05T{10 + n // 30}:{n % 30:02}:00", f"Always keep the {n}th parcel in the shelf number {n * 7}.")
         for n in range(120)

@@ -181,20 +181,6 @@ def test_a_long_window_is_asked_in_parts_that_know_of_each_other(work: Make) -> 
     assert segments["last_message_id"].to_list() == [f"s1-05-09:00-{n}" for n in (2, 5, 8, 11)]
 
 
-def test_a_session_that_goes_on_pays_for_its_new_tail_only(work: Make) -> None:
-    with openai_server(part_answer) as server:
-        w = work(server.url, LONG, chunk_tokens=600)
-        w.run()
-        more = (*LONG, *(turn.replace("carrier", "sender") for turn in LONG[:4]))
-        empty = w.lake.read("messages", [])[:0]
-        w.lake.replace("messages", empty, [DAY])
-        w.lake.replace("windows", w.lake.read("windows", [])[:0], [DAY])
-        say(w.lake, "s1", *more)
-        w.run()
-        assert len(server.requests) == 4 + 2
-    assert len(w.texts()) == 6
-
-
 def test_what_was_kept_already_is_not_kept_twice_and_what_is_used_is_named(work: Make) -> None:
     def same(asked: Asked) -> str:
         return answer(
@@ -339,7 +325,7 @@ def test_by_setting_quotes_stand_in_until_the_model_is_back(work: Make) -> None:
     with openai_server(by_session) as server:
         w = work(server.url, TURNS, OTHER, observer_fallback=True)
         built = w.run()
-    assert built and "1 of 2 windows are left" in built.notes["left_for_later"]
+    assert built and "1 of 2 windows were not observed" in built.notes["left_for_later"]
     observers = dict(w.lake.read("observations").group_by("session_id").agg(pl.col("observer").first()).iter_rows())
     assert observers["s1"].startswith("openai:") and observers["s2"].startswith("extractive")
     assert not is_current(w.stage(), w.lake, DAY)
@@ -377,7 +363,7 @@ def test_over_budget_the_day_is_partial_and_says_so(work: Make) -> None:
         assert len(server.requests) == 1
     assert len(w.texts()) == 2
     left = built.notes["left_for_later"] if built else ""
-    assert "1 of 2 windows are left" in left and "MEMORY_DAILY_BUDGET_TOKENS" in left
+    assert "1 of 2 windows were not observed" in left and "MEMORY_DAILY_BUDGET_TOKENS" in left
     assert not is_current(w.stage(), w.lake, DAY)
     spent = w.lake.read("ledger")
     assert spent["input_tokens"].sum() + spent["output_tokens"].sum() <= 14_000

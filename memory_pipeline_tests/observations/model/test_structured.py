@@ -11,7 +11,7 @@ import pytest
 
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.estimate import estimate_day
-from memory_pipeline.observations.evaluation import judge_evidence, judge_secrets, judge_timestamps
+from memory_pipeline.observations.evaluation import judge_secrets
 from memory_pipeline.observations.model.observer import LanguageModelObserver
 from memory_pipeline.observations.model.schema import AnswerForm
 from memory_pipeline.observations.stage import ObservationsStage
@@ -160,20 +160,6 @@ def test_secrets_in_it_are_not_stored(tmp_path: Path) -> None:
     assert kept and secret not in "".join(kept)
     assert secret not in str(work.rows("observations")) + str(work.rows("segments"))
     assert RULE in work.lake.read("observations")["text"].to_list()  # redacting broke no JSON
-
-
-def test_what_nobody_said_is_marked_as_in_tags(tmp_path: Path) -> None:
-    invented = "The database of invoices moved to CockroachDB 23.1 in Frankfurt."
-    late = fact("From now on uv is used instead of pip for Python, said at 17:45.", 4, time="23:11", priority="medium")
-    work = Work(tmp_path, answer(*FACTS, fact(invented, 4), late))
-    lake = work.run()
-    rows = {row["text"]: row for row in lake.read("observations").to_dicts()}
-    assert (rows[invented]["priority"], rows[invented]["trust"]) == ("low", "model")
-    assert "ungrounded" in rows[invented]["flags"]
-    (of_uv,) = [row for text, row in rows.items() if "uv is used" in text]
-    assert "17:45" not in of_uv["text"] and "time_removed" in of_uv["flags"]
-    assert f"{of_uv['observed_at']:%H:%M}" == "09:03"  # of the message, not the one that the model made up
-    assert judge_evidence(work.workspace, DAY).offenders == judge_timestamps(work.workspace, DAY).offenders == []
 
 
 def test_an_answer_that_was_cut_is_asked_for_again_and_keeps_its_whole_facts(tmp_path: Path) -> None:
