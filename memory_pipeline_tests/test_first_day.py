@@ -9,7 +9,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from memory_pipeline.cli.choosing import look_before_dagster
+from memory_pipeline.cli.choosing import keep_first_session_day
 from memory_pipeline.cli.status import status
 from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.lake.store import Lake
@@ -172,12 +172,12 @@ def test_a_mark_that_is_no_day_is_named(sessions: Path) -> None:
 
 def test_the_ui_has_the_first_day_kept_before_dagster_loads(sessions: Path) -> None:
     session(sessions, OLD)
-    look_before_dagster(load_settings())
+    keep_first_session_day(load_settings())
     assert load_settings().start_date == OLD
 
 
 def test_without_any_session_the_ui_begins_today(sessions: Path) -> None:
-    look_before_dagster(load_settings())
+    keep_first_session_day(load_settings())
     assert mark().read_text() == f"{today()}\n"
     session(sessions, OLD)
     assert look(sessions).days_outside() == [OLD]

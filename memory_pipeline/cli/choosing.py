@@ -70,7 +70,7 @@ def sessions_of_call(sessions: list[Path] | None, *, with_examples: bool = True)
     named = bool(sessions or settings.session_dirs)
     if not sources and named:
         raise fail(f"No session was found in {', '.join(map(str, directories))}.")
-    catalogue = look(settings, sources)
+    catalogue = read_catalogue(settings, sources)
     if catalogue.has_sessions or named:
         return catalogue.settings, catalogue
     if not with_examples:
@@ -84,17 +84,17 @@ def sessions_of_call(sessions: list[Path] | None, *, with_examples: bool = True)
         "They are written examples, not recorded sessions, and have a workspace of their own.",
         style="yellow",
     )
-    catalogue = look(settings, list(find_sources(roots(settings))))
+    catalogue = read_catalogue(settings, list(find_sources(roots(settings))))
     return catalogue.settings, catalogue
 
 
-def look_before_dagster(settings: Settings) -> None:
+def keep_first_session_day(settings: Settings) -> None:
     """Set the workspace's first day before Dagster creates partitions: that of the oldest session, today if there is
     none."""
     if stored_first_day(settings.workspace) is None:
         with one_sentence(SettingError, code=MISUSED):
             sources = list(find_sources(roots(settings)))
-        keep_first_day(look(settings, sources).settings, ())
+        keep_first_day(read_catalogue(settings, sources).settings, ())
 
 
 def left_out(catalogue: Catalogue) -> str:
@@ -106,7 +106,7 @@ def left_out(catalogue: Catalogue) -> str:
     return f"{outside} days before {first} or in the future are left out; see `memory status`."
 
 
-def look(settings: Settings, sources: list[Source], *, is_stored: bool = True) -> Catalogue:
+def read_catalogue(settings: Settings, sources: list[Source], *, is_stored: bool = True) -> Catalogue:
     """The catalogue of these session files, after reading new and changed ones; it is stored unless that is left to
     `Catalogue.send`."""
     if sources:

@@ -1,13 +1,15 @@
 """`memory review`: decisions by keys at a terminal or by options, and the list of pending proposals."""
 
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from io import TextIOWrapper
 from typing import Annotated
 
 import typer
 
-from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, print_json, say
+from memory_pipeline.cli.console import MISUSED, fail, one_sentence, print_json, say
 from memory_pipeline.cli.keys import Keys
 from memory_pipeline.cli.review_by_keys import Review
 from memory_pipeline.cli.workspace import active_settings
@@ -16,13 +18,12 @@ from memory_pipeline.proposals.applying import left_to_the_user
 from memory_pipeline.proposals.events import (
     APPROVED,
     COMMAND_SURFACE,
-    EXPIRED,
     INVALID,
     REJECTED,
-    SUPERSEDED,
     OpenLog,
     ProposalLog,
 )
+from memory_pipeline.proposals.outcomes import describe
 from memory_pipeline.proposals.quoted_change import visible
 from memory_pipeline.proposals.review import (
     Reconciled,
@@ -53,67 +54,24 @@ def review(
     Marks in REVIEW.md are read first. With --approve or --reject it decides only these; without a terminal it lists the
     pending ones.
     """
-    settings = active_settings()
-    lake, now = Lake.from_settings(settings), now_utc()
+    settings, now = active_settings(), now_utc()
     both = sorted(set(approve or []) & set(reject or []))
     if both:
         raise fail(f"{', '.join(both)} cannot be both approved and rejected.", MISUSED)
     decisions = dict.fromkeys(approve or [], APPROVED) | dict.fromkeys(reject or [], REJECTED)
-    workspace = Workspace(settings, lake)
+    workspace = Workspace(settings, Lake.from_settings(settings))
     reconciled = reconcile(workspace, now)
-    _print_damaged(reconciled)
     decided = _decide(workspace, decisions, reconciled) if decisions else {}
-    if not (decisions or as_list or as_json) and sys.stdin.isatty() and sys.stdout.isatty():
-        _by_keys(workspace, reconciled)
-        refresh_kept(settings)
-        return
-    log = ProposalLog(lake)
-    rows = log.pending()
-    offered = {p.proposal_id: p for p in as_offered(workspace, log, rows)}
     if as_json:
-        pending_rows = [
-            {
-                "proposal_id": r["proposal_id"],
-                "section": r["section"],
-                "priority": r["priority"],
-                "support": r["support"],
-                "text": r["text"],
-                "evidence": (line := offered[r["proposal_id"]]).evidence,
-                "expires_on": line.expires_on,
-                **({"title": line.change.headline, "change": list(line.change.lines)} if line.change else {}),
-            }
-            for r in rows
-        ]
-        print_json(
-            {
-                "promoted": reconciled.promoted,
-                "decided": decided,
-                "applied": reconciled.applied,
-                "to_make": reconciled.to_make,
-                "invalid": reconciled.invalid,
-                "withdrawn": reconciled.withdrawn,
-                "not_understood": reconciled.ignored,
-                "decided_before": reconciled.already,
-                "pending": pending_rows,
-            }
-        )
-        refresh_kept(settings)
-        return
-    _print_done(settings, reconciled.promoted, reconciled)
-    lists = as_list or not decisions
-    if lists:
-        shown: dict[str, str | None] = {row["proposal_id"]: None for row in on_display(workspace, log)}
-        with OpenLog.open(workspace) as opened:
-            opened.record_shown(shown, now, surface=COMMAND_SURFACE)
+        _print_json(workspace, reconciled, decided)
+    elif not (decisions or as_list) and sys.stdin.isatty() and sys.stdout.isatty():
+        _by_keys(workspace, reconciled)
+    else:
+        _print_done(settings, reconciled)
+        for proposal_id in reject or ():
+            say(f"{proposal_id} is rejected.")
+        _print_pending(workspace, in_full=as_list or not decisions)
     refresh_kept(settings)
-    for row in rows if lists else ():
-        say(f"\n{row['proposal_id']} {settings.marks[row['priority']]} {row['section']}", "bold")
-        change = offered[row["proposal_id"]].change
-        for shown_line in (change.headline, *change.lines) if change else (row["text"],):
-            say(f"  {visible(shown_line)}")
-        say(f"  {offered[row['proposal_id']].evidence_line}", "dim")
-    how = f"`memory review --approve ID`, `--reject ID`, or edit {settings.review_file}" if rows else NOTHING_PENDING
-    say(f"\n{len(rows)} pending. {how}")
 
 
 def _decide(workspace: Workspace, decisions: dict[str, str], reconciled: Reconciled) -> dict[str, str]:
@@ -125,27 +83,60 @@ def _decide(workspace: Workspace, decisions: dict[str, str], reconciled: Reconci
     reconciled.promoted += then.promoted
     reconciled.applied += then.applied
     reconciled.to_make |= {p: how for p, how in left_to_the_user(ProposalLog(workspace.lake)).items() if p in decisions}
-    reconciled.rejected += [p for p, decision in decisions.items() if decision == REJECTED]
     return decisions | dict.fromkeys(reasons, INVALID)
 
 
-def _print_damaged(reconciled: Reconciled) -> None:
-    if reconciled.damaged:
-        err.print(reconciled.damaged, style="yellow")
+def _print_json(workspace: Workspace, reconciled: Reconciled, decided: Mapping[str, str]) -> None:
+    log = ProposalLog(workspace.lake)
+    rows = log.pending()
+    print_json(
+        {
+            "promoted": reconciled.promoted,
+            "decided": dict(decided),
+            "applied": reconciled.applied,
+            "to_make": reconciled.to_make,
+            "invalid": reconciled.invalid,
+            "withdrawn": reconciled.withdrawn,
+            "not_understood": reconciled.ignored,
+            "decided_before": reconciled.already,
+            "pending": [
+                {
+                    **{name: row[name] for name in ("proposal_id", "section", "priority", "support", "text")},
+                    "evidence": offered.evidence,
+                    "expires_on": offered.expires_on,
+                    **({"title": change.headline, "change": list(change.lines)} if (change := offered.change) else {}),
+                }
+                for row, offered in zip(rows, as_offered(workspace, log, rows), strict=True)
+            ],
+        }
+    )
 
 
-def _print_done(settings: Settings, promoted: list[str], reconciled: Reconciled) -> None:
-    for proposal_id in promoted:
-        say(f"{proposal_id} is in {settings.memory_file}")
+def _print_pending(workspace: Workspace, *, in_full: bool) -> None:
+    """Print the number of pending proposals, and each of them `in_full`, which is recorded as shown."""
+    settings, log = workspace.settings, ProposalLog(workspace.lake)
+    rows = log.pending()
+    if in_full:
+        shown: dict[str, str | None] = {row["proposal_id"]: None for row in on_display(workspace, log)}
+        with OpenLog.open(workspace) as opened:
+            opened.record_shown(shown, now_utc(), surface=COMMAND_SURFACE)
+        for row, offered in zip(rows, as_offered(workspace, log, rows), strict=True):
+            say(f"\n{row['proposal_id']} {settings.marks[row['priority']]} {row['section']}", "bold")
+            change = offered.change
+            for line in (change.headline, *change.lines) if change else (row["text"],):
+                say(f"  {visible(line)}")
+            say(f"  {offered.evidence_line}", "dim")
+    how = f"`memory review --approve ID`, `--reject ID`, or edit {settings.review_file}" if rows else NOTHING_PENDING
+    say(f"\n{len(rows)} pending. {how}")
+
+
+def _print_done(settings: Settings, reconciled: Reconciled) -> None:
+    for proposal_id in reconciled.promoted:
+        say(f"{proposal_id} is in {settings.memory_file}.")
     for proposal_id in reconciled.applied:
-        say(f"{proposal_id} is applied; `memory why {proposal_id}` shows it")
-    for state in (REJECTED, EXPIRED, SUPERSEDED):
-        for proposal_id in getattr(reconciled, state):
-            say(f"{proposal_id} {state}")
-    for message in reconciled.messages:
-        say(message, "cyan")
-    for warning in reconciled.warnings:
-        say(warning, "yellow")
+        say(f"{proposal_id} is applied; `memory why {proposal_id}` shows it.")
+    for sentence in describe(reconciled):
+        say(sentence, "cyan")
 
 
 def _by_keys(workspace: Workspace, reconciled: Reconciled) -> None:
@@ -153,7 +144,7 @@ def _by_keys(workspace: Workspace, reconciled: Reconciled) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a character that the locale lacks must not end the review
-    _print_done(workspace.settings, reconciled.promoted, reconciled)
+    _print_done(workspace.settings, reconciled)
     if not reconciled.pending:
         say(f"Nothing is pending. {NOTHING_PENDING}")
         return
@@ -162,8 +153,7 @@ def _by_keys(workspace: Workspace, reconciled: Reconciled) -> None:
         exit_code = review.run()
         meanwhile = reconcile(workspace, now_utc())
         with suppress(OSError):  # the terminal may be gone
-            _print_damaged(meanwhile)
-            _print_done(workspace.settings, [], meanwhile)
+            _print_done(workspace.settings, replace(meanwhile, promoted=[]))
             states = [APPROVED, REJECTED, *([INVALID] if review.decided[INVALID] else [])]
             counts = ", ".join(f"{review.decided[state]} {state}" for state in states)
             say(f"\n{counts}, {meanwhile.pending} pending.")

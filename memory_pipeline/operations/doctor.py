@@ -314,7 +314,7 @@ def _agents(settings: Settings) -> Iterator[Finding]:
         else:
             yield _ok("agents", f"{name}: {how}")
     if not told:
-        yield _ok("agents", "none is connected; `memory agents connect` lists them")
+        yield _ok("agents", "none is connected; `memory agents` lists them")
 
 
 def _review(lake: Lake) -> Iterator[Finding]:

@@ -22,7 +22,7 @@ from memory_pipeline.lake.store import Lake, fingerprint_of
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
 from memory_pipeline.observations.types import Context
 from memory_pipeline.recall.assembly import Line, Section, choose
-from memory_pipeline.recall.compaction import SESSION_TOKENS, as_seen
+from memory_pipeline.recall.compaction import SESSION_TOKENS, window_message
 from memory_pipeline.recall.folders import place_of_folder, project_of_place
 from memory_pipeline.recall.json_cache import read_json, write_json
 from memory_pipeline.recall.ranking import approved_rows, ranked_rows
@@ -34,7 +34,7 @@ from memory_pipeline.sessions.windows import dedupe_key
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.tokens import estimate
 
-VERSION = 3
+VERSION = 4
 WORKING_TOKENS = 30_000
 """Maximum tokens of the newest messages, which stay as they are."""
 FORCED = 2
@@ -48,7 +48,7 @@ OPENING = (
 OWN_TITLE = "## This session, before its newest messages"
 FRAME = f"<memory>\n{OPENING}\n\n{OWN_TITLE}\n</memory>\n"
 FIRST, ASKED, FULL, CHANGED = "there was none", "requested", "the session's layer was full", "its sources changed"
-_SOURCES = ("reflections", "pool_reflections", "events")
+_TABLES = ("reflections", "pool_reflections", "events")
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Pack:
     is_due: bool = False
     """Whether `raw_tokens` exceeds the budget of the working tier."""
     rebuilt: str | None = None
-    basis: str = ""
+    sources: str = ""
     version: int = VERSION
 
     @property
@@ -94,10 +94,12 @@ def context_pack(
     place = place_of_folder(where) if isinstance(where, Path) else where
     path = settings.workspace / "packs" / f"{fingerprint_of(place.cwd, session or '')[:16]}.json"
     kept = None if rebuild else _read_pack(path)
-    basis = _source_fingerprint(settings)
-    reason = ASKED if rebuild else FIRST if kept is None else CHANGED if not session and kept.basis != basis else None
+    sources = _source_fingerprint(settings)
+    reason = (
+        ASKED if rebuild else FIRST if kept is None else CHANGED if not session and kept.sources != sources else None
+    )
     if kept is None or reason:
-        pack = _cross_session_pack(settings, place, session, basis)
+        pack = _cross_session_pack(settings, place, session, sources)
         pack = replace(pack, rebuilt=reason)
     else:
         pack = replace(kept, rebuilt=None)
@@ -108,7 +110,7 @@ def context_pack(
     return pack
 
 
-def _cross_session_pack(settings: Settings, place: Place, session: Path | None, basis: str) -> Pack:
+def _cross_session_pack(settings: Settings, place: Place, session: Path | None, sources: str) -> Pack:
     """A pack with a new cross-session layer and no session layer."""
     lake = Lake.from_settings(settings)
     project = project_of_place(lake, place)
@@ -125,7 +127,7 @@ def _cross_session_pack(settings: Settings, place: Place, session: Path | None, 
     sections = [Section("## Approved", approved), Section("## Observed, best first", ranked)]
     chosen = choose(sections, budget - estimate(FRAME))
     shown = [line.id for section in chosen for line in section.lines]
-    return Pack(project, [section.rendered() for section in chosen], shown, basis=basis)
+    return Pack(project, [section.rendered() for section in chosen], shown, sources=sources)
 
 
 def _with_session(settings: Settings, pack: Pack, path: Path, *, catch_up: bool) -> Pack:
@@ -156,7 +158,7 @@ def _condensed(settings: Settings, pack: Pack, session_id: str, messages: Sequen
         return pack
     day, key = day_of(messages[0].said_at, settings.zone), dedupe_key(session_id, "pack", messages[0].said_at)
     observer = ExtractiveObserver(settings.observation_budget)
-    segments = observer.observe([as_seen(m) for m in messages], Context(day, key))
+    segments = observer.observe([window_message(m) for m in messages], Context(day, key))
     facts = [fact for segment in segments for fact in segment.facts]
     lines = [
         *pack.within,
@@ -177,7 +179,7 @@ def _condensed(settings: Settings, pack: Pack, session_id: str, messages: Sequen
 def _source_fingerprint(settings: Settings) -> str:
     """The fingerprint of all sources of a pack without a session."""
     storage = storage_of(settings)
-    found: list[tuple[object, ...]] = [(table, storage.changed_at(table)) for table in _SOURCES]
+    found: list[tuple[object, ...]] = [(table, storage.changed_at(table)) for table in _TABLES]
     with contextlib.suppress(OSError):
         state = settings.memory_file.stat()
         found.append((settings.memory_file.name, state.st_size, state.st_mtime_ns))

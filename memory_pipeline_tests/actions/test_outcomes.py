@@ -169,7 +169,7 @@ def test_outcomes_are_stored_for_the_brief_the_status_and_the_report(settings: S
     assert stored_times(settings) == {}
     write_hints(settings, lake)
     assert stored_times(settings) == {"followed": 1}
-    report = make_report(Workspace(settings, lake), [], {}, {}, at())
+    report = make_report(Workspace(settings, lake), [], {}, at())
     assert "Hints on tool calls: 1 shown: 1 followed." in rendered(report) and as_json(report)["hints"] == {
         "followed": 1
     }

@@ -117,7 +117,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_offered(home: Path, setting
 def test_nobody_can_be_asked_without_a_terminal(home: Path, settings: Settings) -> None:
     found = memory(home, "import", env=env_of(settings))
     assert found.returncode == 2
-    assert "Nothing was offered: there is no terminal to ask for confirmation." in found.stderr
+    assert "Nothing was offered. There is no terminal to ask for confirmation;" in found.stderr
     assert Lake(settings.lake_dir).read("remembered").is_empty()
 
 

@@ -59,7 +59,7 @@ def test_a_model_is_fetched_shown_and_used_without_the_network(tmp_path: Path, h
     assert "4.7 MB" in done.stdout and "licence                 mit" in done.stdout
     assert f"`memory settings set embedding_model {NAME}`" in done.stdout
     assert not any("pytorch_model.bin" in path or "onnx" in path for path in kept(tmp_path))
-    rows = json.loads(models(tmp_path, "http://127.0.0.1:9", "list", "--json", EMBEDDING_MODEL=NAME).stdout)
+    rows = json.loads(models(tmp_path, "http://127.0.0.1:9", "--json", EMBEDDING_MODEL=NAME).stdout)
     assert rows["problem"] is None
     assert [(row["name"], row["is_active"], row["compares_lines"]) for row in rows["models"]] == [
         ("all-MiniLM-L6-v2", False, True),
@@ -78,7 +78,7 @@ def test_a_download_that_breaks_off_is_reported_and_can_be_repeated(tmp_path: Pa
     done = models(tmp_path, hub.url, "fetch", NAME, "--yes")
     assert done.returncode == FAILED
     assert one_line(done.stderr).startswith(f"{NAME} cannot be downloaded from {hub.url} (")
-    listed = models(tmp_path, hub.url, "list", EMBEDDING_MODEL=NAME)
+    listed = models(tmp_path, hub.url, EMBEDDING_MODEL=NAME)
     assert NAME not in listed.stdout.splitlines()[1:-1] and "cannot be loaded from this machine" in listed.stdout
     hub.breaks_off = None
     assert models(tmp_path, hub.url, "fetch", NAME, "--yes").returncode == 0
@@ -126,7 +126,7 @@ def test_what_cannot_be_used_is_not_fetched(removed: str, said: str, tmp_path: P
 def test_terms_offline_and_nobody_to_ask(tmp_path: Path, hub: Hub) -> None:
     done = models(tmp_path, hub.url, "fetch", NAME)
     assert done.returncode == MISUSED
-    assert "Add `--yes` to skip it" in one_line(done.stderr)
+    assert "`--yes` skips it" in one_line(done.stderr)
     done = models(tmp_path, hub.url, "fetch", NAME, "--yes", HF_HUB_OFFLINE="1")
     assert done.returncode == FAILED
     assert "HF_HUB_OFFLINE is set" in one_line(done.stderr)

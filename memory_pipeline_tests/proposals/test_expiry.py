@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from memory_pipeline.cli.settled import settled_since
+from memory_pipeline.cli.outcomes import outcomes_since
 from memory_pipeline.operations.migrations import (
     m003_offer_again_what_expired_unseen,
     m005_put_what_happened_to_proposals_into_events,
@@ -224,7 +224,7 @@ def test_decisions_of_a_clock_that_was_ahead_are_told_by_no_later_run(story: Sto
     future = datetime.now(NOW.tzinfo) + timedelta(days=900)
     reconcile(story.workspace, future)
     assert story.status()[UV] == APPROVED
-    told = settled_since(story.settings, datetime.now(NOW.tzinfo) - timedelta(days=1))
+    told = outcomes_since(story.settings, datetime.now(NOW.tzinfo) - timedelta(days=1))
     assert (told["approved"], told["expired"]) == ([], [])
 
 

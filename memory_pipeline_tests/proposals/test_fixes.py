@@ -22,7 +22,7 @@ from memory_pipeline.recall.briefing import brief_at
 from memory_pipeline.recall.folders import place_of_folder
 from memory_pipeline.recall.origin import origin
 from memory_pipeline.recall.remembered import remembered
-from memory_pipeline.recall.tools import Asked, pending
+from memory_pipeline.recall.tools import Caller, pending
 from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cases import each
@@ -617,7 +617,7 @@ def test_an_id_that_is_no_patterns_is_not_offered(tmp_path: Path) -> None:
 
 def test_an_agent_that_asks_what_is_pending_is_told_the_change(elsewhere: Work, tmp_path: Path) -> None:
     elsewhere.run()
-    told = pending(Asked(elsewhere.settings, tmp_path))
+    told = pending(Caller(elsewhere.settings, tmp_path))
     assert "The tests run too long" in told
     assert "+    pytest -x" in re.sub(r" \+ *", " +    ", told)
 
