@@ -17,7 +17,7 @@ from datetime import datetime
 from itertools import chain
 from operator import attrgetter, itemgetter
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypedDict
 
 from msgspec.structs import replace
 
@@ -50,6 +50,17 @@ class Place(NamedTuple):
     written_at: datetime | None
     is_timed: bool = True
     """Whether the time is its own, rather than that of an earlier record."""
+
+
+class MessageDetails(TypedDict, total=False):
+    """Optional arguments of `Transcript.add`."""
+
+    tool_name: str | None
+    is_error: bool
+    content: object
+    images: tuple[Image, ...]
+    answer: Answer | None
+    formerly: str
 
 
 class Transcript:
