@@ -5,9 +5,10 @@ A reader begins every record with `begin` or one of its variants, then adds the 
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar, NamedTuple, Unpack
+from typing import Any, ClassVar, NamedTuple, Unpack
 
 import msgspec
 import orjson
@@ -72,17 +73,28 @@ class RecordReader:
 
     def finish(self) -> ParsedSession:
         """The session so far."""
-        return self.transcript.finish(
-            self.session_id,
-            self.title,
-            self.cwd,
-            began_at=self.began_at,
-            voided=self.voided(),
-            parent_id=self.parent_id,
-            branch=self.branch,
-            remote=self.remote,
-            is_attended=self.is_attended,
-        )
+        return self.session()
+
+    @contextmanager
+    def transcript_copied(self) -> Iterator[None]:
+        """Add messages that are only known at the end to a copy of the transcript, as more records may follow."""
+        original, self.transcript = self.transcript, self.transcript.copy()
+        try:
+            yield
+        finally:
+            self.transcript = original
+
+    def session(self, **more: Any) -> ParsedSession:
+        """The session with its data, and further arguments of `Transcript.finish`."""
+        data: dict[str, Any] = {
+            "began_at": self.began_at,
+            "voided": self.voided(),
+            "parent_id": self.parent_id,
+            "branch": self.branch,
+            "remote": self.remote,
+            "is_attended": self.is_attended,
+        }
+        return self.transcript.finish(self.session_id, self.title, self.cwd, **(data | more))
 
     def begin(self, identity: str) -> None:
         """Begin a record with this identity; the following messages are parts of it."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from memory_pipeline.harnesses.authorship import Evidence
 from memory_pipeline.harnesses.content import Content
-from memory_pipeline.harnesses.records import Fields, Other
+from memory_pipeline.harnesses.records import Fields, Other, text_of
 
 
 class MessageFields(Fields):
@@ -84,3 +85,15 @@ class Record(Fields):
     operation: Any = None
     customTitle: Any = None
     aiTitle: Any = None
+
+    def evidence(self, origin: object = None) -> Evidence:
+        """The evidence for the author of its text; an attachment has its own `origin`."""
+        origin = origin or self.origin
+        return Evidence(
+            agent="claude_code",
+            entrypoint=text_of(self.entrypoint),
+            prompt_source=text_of(self.promptSource),
+            turn_origin=text_of(self.turnOrigin),
+            origin=text_of(origin.kind) if isinstance(origin, Origin) else "",
+            cwd=text_of(self.cwd),
+        )

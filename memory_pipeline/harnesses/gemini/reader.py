@@ -24,6 +24,7 @@ from memory_pipeline.harnesses.compressed import is_compressed
 from memory_pipeline.harnesses.gemini.parts import Piece, image_parts, is_summary, pieces_of, plain_text, written
 from memory_pipeline.harnesses.model import ParsedSession, Problem, Source
 from memory_pipeline.harnesses.protocol import HarnessWithRecords
+from memory_pipeline.harnesses.record_reader import RecordReader
 from memory_pipeline.harnesses.records import DamagedText, JsonLines, JsonObject, text_of, to_time, words
 from memory_pipeline.harnesses.transcript import Place, Transcript
 
@@ -39,65 +40,6 @@ _MESSAGES = re.compile(r'"messages"\s*:\s*\[')
 _AGE = re.compile(r"([1-9]\d{0,5})([hdwm])")
 _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30}
 _MESSAGE_START = re.compile(r'\{\s*"id"\s*:')
-
-
-class Gemini(HarnessWithRecords[JsonObject]):
-    name = "gemini"
-    folders = ("${GEMINI_CLI_HOME:-~}/.gemini/tmp",)
-    record_type: type[JsonObject] = dict
-    side_files = (
-        "logs.json",  # prompts of all sessions of a project
-        "logs/session-*.jsonl",  # log of the program
-        "checkpoints/*.json",
-        "checkpoint-*.json",
-        "tool-outputs/*/*.json",
-        "settings.json",
-        "projects.json",
-        "state.json",
-        "trustedFolders.json",
-        "oauth_creds.json",
-        "google_accounts.json",
-    )
-
-    def retention_days(self, settings: JsonObject) -> float | None:
-        """The days of retention, 30 by default, unless `general.sessionRetention` is off."""
-        general = settings.get("general")
-        retention = general.get("sessionRetention") if isinstance(general, dict) else None
-        retention = retention if isinstance(retention, dict) else {}
-        age = _AGE.fullmatch(text_of(retention.get("maxAge", "30d")))
-        return int(age[1]) * _DAYS[age[2]] if age and retention.get("enabled", True) is True else None
-
-    def recognises(self, record: JsonObject) -> bool:
-        """Whether the record is a snapshot, the first record of a log, or a message if that was lost."""
-        if isinstance(record.get("sessionId"), str):
-            return isinstance(record.get("projectHash"), str) or isinstance(record.get("messages"), list)
-        return (
-            isinstance(record.get("id"), str)
-            and text_of(record.get("type")) in _TYPES
-            and {"timestamp", "content"} <= record.keys()
-            and "uuid" not in record
-        )
-
-    def images_of(self, record: JsonObject) -> list[JsonObject]:
-        return image_parts(record)
-
-    def records(self, source: Source, problems: list[Problem]) -> Iterator[tuple[int, JsonObject]]:
-        """The metadata and the messages, with their lines or numbers."""
-        if is_compressed(source.path) or _is_log(Path(source.path)):
-            lines = JsonLines(source.path, self.record_type, problems)
-            yield from lines.records()
-            return
-        snapshot = _snapshot(Path(source.path).read_bytes(), problems)
-        messages = snapshot.pop("messages", None)
-        yield 0, snapshot
-        for number, message in enumerate(messages if isinstance(messages, list) else (), start=1):
-            if isinstance(message, dict):
-                yield number, message
-            else:
-                problems.append(Problem(number, "The message is not an object; left out."))
-
-    def reader(self, transcript: Transcript) -> Reader:
-        return Reader(transcript)
 
 
 def _is_log(path: Path) -> bool:
@@ -163,13 +105,14 @@ class _Message:
         self.kind, self.plain, self.place, self.pieces = kind, plain, place, pieces
 
 
-class Reader:
+class Reader(RecordReader):
+    is_attended = True  # decided with the messages
+
     def __init__(self, transcript: Transcript) -> None:
-        self.transcript = transcript
+        super().__init__(transcript)
         self.metadata: JsonObject = {}
-        self.cwd = ""
         self.messages: dict[str, _Message] = {}
-        self.voided: set[str] = set()
+        self.withdrawn: set[str] = set()
         # the ids in order of their first occurrence, and the places of active ones in that order
         self.names: list[str] = []
         self.numbers: dict[str, int] = {}
@@ -198,31 +141,38 @@ class Reader:
         else:
             self.transcript.unknown[text_of(record.get("type")) or "no type"] += 1
 
+    def voided(self) -> set[int]:
+        return {self.messages[identity].place.record for identity in self.withdrawn}
+
     def finish(self) -> ParsedSession:
-        transcript = self.transcript.copy()
-        session_id = text_of(self.metadata.get("sessionId")) or Path(transcript.source.path).stem
-        cwd, folder = self._cwd(), Path(transcript.source.path).parent
-        subagent = self.metadata.get("kind") == "subagent" or folder.parent.name == "chats"
-        attended = is_person(Evidence("gemini", parent_session=folder.name if subagent else "", cwd=cwd))
-        for message in self.messages.values():
-            for piece in message.pieces:
-                at = to_time(piece.said_at) if piece.said_at is not None else None
-                transcript.place = (
-                    message.place._replace(said_at=at, written_at=at, is_timed=True) if at else message.place
-                )
-                handle = transcript.add(
-                    # the user answers a sub-agent's question
-                    "injected" if piece.role == "user" and not attended and not piece.answer else piece.role,
-                    piece.text,
-                    "\x1f".join(map(str, (session_id, *piece.key))),
-                    tool_name=piece.tool_name,
-                    is_error=piece.is_error,
-                    images=piece.images,
-                    answer=piece.answer,
-                )
-                transcript.touch(handle, read=piece.read, modified=piece.modified)
-        voided = {self.messages[identity].place.record for identity in self.voided}
-        return transcript.finish(session_id, text_of(self.metadata.get("summary")), cwd, voided=voided)
+        path = Path(self.transcript.source.path)
+        self.session_id, self.cwd = text_of(self.metadata.get("sessionId")) or path.stem, self._cwd()
+        self.title = text_of(self.metadata.get("summary"))
+        is_subagent = self.metadata.get("kind") == "subagent" or path.parent.parent.name == "chats"
+        parent = path.parent.name if is_subagent else ""
+        attended = is_person(Evidence("gemini", parent_session=parent, cwd=self.cwd))
+        self.begin(self.session_id)
+        with self.transcript_copied():
+            for message in self.messages.values():
+                for piece in message.pieces:
+                    self._add_piece(message.place, piece, attended=attended)
+            return self.session()
+
+    def _add_piece(self, place: Place, piece: Piece, *, attended: bool) -> None:
+        at = to_time(piece.said_at) if piece.said_at is not None else None
+        self.transcript.place = place._replace(said_at=at, written_at=at, is_timed=True) if at else place
+        # the user answers a sub-agent's question
+        by_program = piece.role == "user" and not attended and not piece.answer
+        handle = self.add(
+            "injected" if by_program else piece.role,
+            piece.text,
+            *piece.key,
+            tool_name=piece.tool_name,
+            is_error=piece.is_error,
+            images=piece.images,
+            answer=piece.answer,
+        )
+        self.transcript.touch(handle, read=piece.read, modified=piece.modified)
 
     def _message(self, line: int, record: JsonObject, *, synthetic: bool = False) -> None:
         identity = text_of(record.get("id"))
@@ -241,7 +191,7 @@ class Reader:
             place = known.place._replace(line=line)
             if (known.kind, known.plain) != (kind, plain):
                 del self.by_words[known.kind, known.plain][identity]
-            if identity in self.voided:
+            if identity in self.withdrawn:
                 insort(self.standing, self.numbers[identity])
         else:
             self.numbers[identity] = len(self.names)
@@ -249,18 +199,18 @@ class Reader:
             self.names.append(identity)
         self.messages[identity] = _Message(kind, plain, place, pieces)
         self.by_words.setdefault((kind, plain), {})[identity] = None
-        self.voided.discard(identity)
+        self.withdrawn.discard(identity)
         if not self.cwd and kind == "user" and (directory := _DIRECTORY.search(plain)):
             self.cwd = directory[1].strip()
 
     def _rewind(self, identity: str) -> None:
         """Void a message and all after it; for an unknown message Gemini CLI clears everything."""
         start = bisect_left(self.standing, self.numbers[identity]) if self._is_active(identity) else 0
-        self.voided.update(self.names[number] for number in self.standing[start:])
+        self.withdrawn.update(self.names[number] for number in self.standing[start:])
         del self.standing[start:]
 
     def _is_active(self, identity: str) -> bool:
-        return identity in self.messages and identity not in self.voided
+        return identity in self.messages and identity not in self.withdrawn
 
     def _set_context(self, line: int, context: list[JsonObject]) -> None:
         """Handle a replacement of the model's context: to mask tool output, after a failure, or for a summary.
@@ -328,3 +278,60 @@ class Reader:
             except (OSError, UnicodeDecodeError):
                 continue
         return self.cwd
+
+
+class Gemini(HarnessWithRecords[JsonObject]):
+    name = "gemini"
+    folders = ("${GEMINI_CLI_HOME:-~}/.gemini/tmp",)
+    record_type: type[JsonObject] = dict
+    reader = Reader
+    side_files = (
+        "logs.json",  # prompts of all sessions of a project
+        "logs/session-*.jsonl",  # log of the program
+        "checkpoints/*.json",
+        "checkpoint-*.json",
+        "tool-outputs/*/*.json",
+        "settings.json",
+        "projects.json",
+        "state.json",
+        "trustedFolders.json",
+        "oauth_creds.json",
+        "google_accounts.json",
+    )
+
+    def retention_days(self, settings: JsonObject) -> float | None:
+        """The days of retention, 30 by default, unless `general.sessionRetention` is off."""
+        general = settings.get("general")
+        retention = general.get("sessionRetention") if isinstance(general, dict) else None
+        retention = retention if isinstance(retention, dict) else {}
+        age = _AGE.fullmatch(text_of(retention.get("maxAge", "30d")))
+        return int(age[1]) * _DAYS[age[2]] if age and retention.get("enabled", True) is True else None
+
+    def recognises(self, record: JsonObject) -> bool:
+        """Whether the record is a snapshot, the first record of a log, or a message if that was lost."""
+        if isinstance(record.get("sessionId"), str):
+            return isinstance(record.get("projectHash"), str) or isinstance(record.get("messages"), list)
+        return (
+            isinstance(record.get("id"), str)
+            and text_of(record.get("type")) in _TYPES
+            and {"timestamp", "content"} <= record.keys()
+            and "uuid" not in record
+        )
+
+    def images_of(self, record: JsonObject) -> list[JsonObject]:
+        return image_parts(record)
+
+    def records(self, source: Source, problems: list[Problem]) -> Iterator[tuple[int, JsonObject]]:
+        """The metadata and the messages, with their lines or numbers."""
+        if is_compressed(source.path) or _is_log(Path(source.path)):
+            lines = JsonLines(source.path, self.record_type, problems)
+            yield from lines.records()
+            return
+        snapshot = _snapshot(Path(source.path).read_bytes(), problems)
+        messages = snapshot.pop("messages", None)
+        yield 0, snapshot
+        for number, message in enumerate(messages if isinstance(messages, list) else (), start=1):
+            if isinstance(message, dict):
+                yield number, message
+            else:
+                problems.append(Problem(number, "The message is not an object; left out."))
