@@ -15,12 +15,13 @@ import orjson
 
 from memory_pipeline.harnesses.model import Problem, Source
 from memory_pipeline.harnesses.opencode.current import record_of
-from memory_pipeline.harnesses.opencode.database import database_sources, from_database, in_order
+from memory_pipeline.harnesses.opencode.database import OpenCodeDatabase, in_order
 from memory_pipeline.harnesses.records import DamagedText, JsonObject, objects_of, text_of
 from memory_pipeline.harnesses.sqlite import decoded
 
 _DATABASE = re.compile(r"(\w+)(?:-[\w.-]+)?\.db")
 """The name of a database: the agent, and the release channel if it is not the default."""
+_SQLITE = OpenCodeDatabase()
 _INFO = re.compile(r'"info"\s*:\s*(?=\{)')
 _MESSAGES = re.compile(r'"messages"\s*:\s*\[')
 _NEXT = re.compile(r"[\s,]*(?=\{)")
@@ -44,7 +45,7 @@ def claims(folder: Path, names: Collection[str], agent: str) -> tuple[list[Sourc
     sources: list[Source] = []
     waiting = False
     for database in databases:
-        listed, locked = database_sources(database)
+        listed, locked = _SQLITE.sources(database)
         sources += listed
         waiting = waiting or locked
     taken = {source.session for source in sources}
@@ -59,7 +60,7 @@ def claims(folder: Path, names: Collection[str], agent: str) -> tuple[list[Sourc
 
 def records(source: Source, problems: list[Problem]) -> Iterator[tuple[int, JsonObject]]:
     """The session as `{"session": …}`, then each message in order as `{"message": …, "parts": […]}`, all numbered."""
-    yield from (from_database if source.session else _from_file)(source, problems)
+    yield from (_SQLITE.records if source.session else _from_file)(source, problems)
 
 
 def _is_storage(place: Path) -> bool:
