@@ -25,7 +25,7 @@ from memory_pipeline.harnesses.gemini.parts import Piece, image_parts, is_summar
 from memory_pipeline.harnesses.model import ParsedSession, Problem, Source
 from memory_pipeline.harnesses.protocol import HarnessWithRecords
 from memory_pipeline.harnesses.record_reader import RecordReader
-from memory_pipeline.harnesses.records import DamagedText, JsonLines, JsonObject, text_of, to_time, words
+from memory_pipeline.harnesses.records import JsonLines, JsonObject, object_of, read_document, text_of, to_time, words
 from memory_pipeline.harnesses.transcript import Place, Transcript
 
 _TYPES = words("user gemini info error warning")
@@ -36,7 +36,6 @@ _DIRECTORY = re.compile(r"(?:working in the directory: |Workspace Directories:\*
 _FIRST_LINES = 20
 """Number of lines that are read to distinguish a log from a snapshot over several lines."""
 _MAX_PATH = 4096
-_MESSAGES = re.compile(r'"messages"\s*:\s*\[')
 _AGE = re.compile(r"([1-9]\d{0,5})([hdwm])")
 _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30}
 _MESSAGE_START = re.compile(r'\{\s*"id"\s*:')
@@ -53,47 +52,6 @@ def _is_log(path: Path) -> bool:
                 # a log may have been appended to a snapshot on one line
                 return not isinstance(record.get("messages"), list) or bool(file.readline().strip())
     return False
-
-
-def _snapshot(raw: bytes, problems: list[Problem]) -> JsonObject:
-    """The whole file as one object; for a damaged one, the readable part."""
-    try:
-        value = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        return _recovered(raw, problems)
-    return value if isinstance(value, dict) else {}
-
-
-def _recovered(raw: bytes, problems: list[Problem]) -> JsonObject:
-    text = raw.decode("utf-8", "replace").lstrip("\ufeff")
-    if "\ufffd" in text and b"\xef\xbf\xbd" not in raw:
-        problems.append(Problem(0, "The file holds bytes that are not UTF-8; they were replaced."))
-    if "\x00" in text:
-        problems.append(Problem(0, "The file holds NUL bytes; they were left out."))
-        text = text.replace("\x00", "")
-    damaged = DamagedText(text)
-    whole, _ = _decoded(damaged, 0)
-    if whole is not None:
-        return whole
-    begin = _MESSAGES.search(text)
-    head, _ = _decoded(DamagedText(text[: begin.start()].rstrip().rstrip(",") + "}"), 0) if begin else (None, 0)
-    if not begin:
-        problems.append(Problem(0, "The file is not valid JSON, and no messages can be found in it."))
-    messages: list[JsonObject] = []
-    position = begin.end() if begin else len(text)
-    while damaged.left > 0 and (start := _MESSAGE_START.search(text, position)):
-        message, position = _decoded(damaged, start.start())
-        if message is None:
-            problems.append(Problem(len(messages) + 1, "The message is not valid JSON or incomplete; left out."))
-        elif "type" in message:
-            messages.append(message)
-    return {**(head or {}), "messages": messages}
-
-
-def _decoded(damaged: DamagedText, start: int) -> tuple[JsonObject | None, int]:
-    """The object that begins at this position, and the position after it."""
-    value, end = damaged.decode(start) or (None, start + 1)
-    return (value if isinstance(value, dict) else None), end
 
 
 class _Message:
@@ -327,7 +285,8 @@ class Gemini(HarnessWithRecords[JsonObject]):
             lines = JsonLines(source.path, self.record_type, problems)
             yield from lines.records()
             return
-        snapshot = _snapshot(Path(source.path).read_bytes(), problems)
+        raw = Path(source.path).read_bytes()
+        snapshot = object_of(read_document(raw, _MESSAGE_START, lambda message: "type" in message, problems))
         messages = snapshot.pop("messages", None)
         yield 0, snapshot
         for number, message in enumerate(messages if isinstance(messages, list) else (), start=1):
