@@ -1,5 +1,7 @@
-"""The rows of the table `files`: one per session file, read once per process and merged with those of other processes on
-writing."""
+"""The rows of the table `files`, one per session file.
+
+They are read once per process, and merged with those of other processes on writing.
+"""
 
 from __future__ import annotations
 

@@ -129,6 +129,9 @@ def test_a_session_in_two_files_counts_what_both_have(machine: Machine) -> None:
     assert observed(machine) == {("s", MONDAY): True, ("s", TUESDAY): True}
 
 
+PLAN = "Implement the following plan:\n\n# Parcels by region\n\nEach region gets a depot of its own."
+
+
 def test_an_approved_plan_makes_a_session_long(machine: Machine) -> None:
     work = assistant("2025-03-03T09:05", "I gave each region a depot, since the audit office asks for it.")
     machine.write("plan.jsonl", user("2025-03-03T09:00", PLAN), work, one("2025-03-03T09:10"))
