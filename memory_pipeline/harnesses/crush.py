@@ -13,10 +13,9 @@ from typing import ClassVar
 
 from memory_pipeline.harnesses.answers import Answer
 from memory_pipeline.harnesses.content import call_text
-from memory_pipeline.harnesses.folders import expand
 from memory_pipeline.harnesses.message_tables import MessageTables, milliseconds
 from memory_pipeline.harnesses.model import Problem, Source
-from memory_pipeline.harnesses.protocol import HarnessWithFolders
+from memory_pipeline.harnesses.protocol import HarnessWithFolders, expand
 from memory_pipeline.harnesses.record_reader import RecordReader, side_file
 from memory_pipeline.harnesses.records import JsonObject, object_of, objects_of, text_of, words
 from memory_pipeline.harnesses.transcript import Transcript

@@ -14,8 +14,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from memory_pipeline.harnesses.content import Block, Content, as_blocks, content_text
-from memory_pipeline.harnesses.folders import expand
-from memory_pipeline.harnesses.protocol import Harness
+from memory_pipeline.harnesses.protocol import Harness, expand
 from memory_pipeline.harnesses.record_reader import RecordReader, side_file
 from memory_pipeline.harnesses.records import Fields, JsonObject, Other, text_of, words
 from memory_pipeline.harnesses.speakers import split_content_by_speaker

@@ -1,28 +1,25 @@
-"""The interface of a harness: how its sessions are found, recognised and read."""
+"""The interface of a harness: how its sessions are found, recognised and read.
+
+A pattern of folders is a path in the notation of a shell: `~` is the home, `${NAME:-default}` an environment variable with its
+default, `*` any folder. A default with commas lists alternatives, and so may the value of its variable. Without a
+default the pattern counts only if the variable is set; an absolute value replaces the path before it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+import glob
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
-from memory_pipeline.harnesses.folders import expand, variables
-from memory_pipeline.harnesses.model import ParsedSession, Problem, Source
+from memory_pipeline.harnesses.model import Problem, Source
+from memory_pipeline.harnesses.record_reader import RecordReader
 from memory_pipeline.harnesses.records import JsonObject
 from memory_pipeline.harnesses.transcript import Transcript
 
 R = TypeVar("R")
-R_contra = TypeVar("R_contra", contravariant=True)
-
-
-class SessionReader(Protocol[R_contra]):
-    """Reads one session, record by record, into its transcript."""
-
-    def record(self, line: int, record: R_contra, /) -> None:
-        """Read the next record, with its line or number; called for every record in order."""
-
-    def finish(self) -> ParsedSession:
-        """The session so far. More records may follow, and then another call."""
+_VARIABLE = re.compile(r"\$\{(\w+):-((?:[^{}]|\{[^{}]*\})*)\}")
 
 
 class Harness(Generic[R]):
@@ -31,13 +28,13 @@ class Harness(Generic[R]):
     name: str
     """The value of the column `harness`, and the prefix of message ids."""
     folders: tuple[str, ...] = ()
-    """Patterns of the folders with its sessions, in the notation of `folders.py`."""
+    """Patterns of the folders with its sessions, in the notation above."""
     side_files: tuple[str, ...] = ()
     """Patterns for the ends of paths of files next to sessions, which are not reported as unread. A file that is a
     session is read anyway."""
     record_type: type[R]
     """A struct with the fields to read, as other fields are skipped while decoding, or `dict`."""
-    reader: Callable[[Transcript], SessionReader[R]]
+    reader: Callable[[Transcript], RecordReader]
     """A class whose instance reads one session and adds its messages to the transcript."""
 
     def __init__(self, name: str = "", *folders: str) -> None:
@@ -86,3 +83,39 @@ class HarnessWithFolders(HarnessWithRecords[R]):
         """The sessions in a folder with these entries, and the names of unrelated entries; None if the folder is not
         its own."""
         raise NotImplementedError
+
+
+def expand(pattern: str, home: Path, env: Mapping[str, str]) -> list[Path]:
+    """The folders of a pattern, in order; with a `*` only existing ones, sorted."""
+    folders: list[Path] = []
+    for path in _without_variables(pattern, env):
+        fixed, star, _ = path.partition("*")
+        if not star:
+            folders.append(_from_home(path, home))
+            continue
+        start, rest = _from_home(fixed.rpartition("/")[0], home), path[fixed.rindex("/") + 1 :]
+        # pathlib's glob stops at an inaccessible folder
+        folders += [start / found for found in sorted(glob.glob(rest, root_dir=start))]  # noqa: PTH207
+    return folders
+
+
+def variables(patterns: Iterable[str]) -> list[str]:
+    """The environment variables that can change the folders, without repetitions."""
+    return list(dict.fromkeys(name for pattern in patterns for name in re.findall(r"\$\{(\w+)", pattern)))
+
+
+def _without_variables(pattern: str, env: Mapping[str, str]) -> Iterator[str]:
+    found = _VARIABLE.search(pattern)
+    if not found:
+        yield pattern
+        return
+    default = found[2]
+    value = env.get(found[1], "").strip() or default
+    for choice in value.split(",") if "," in default else [value]:
+        if choice := choice.strip():
+            before = "" if choice.startswith("/") else pattern[: found.start()]
+            yield from _without_variables(before + choice + pattern[found.end() :], env)
+
+
+def _from_home(path: str, home: Path) -> Path:
+    return home / path[2:] if path.startswith("~/") else home if path == "~" else Path(path)

@@ -38,6 +38,8 @@ class Call(NamedTuple):
 
 
 class RecordReader:
+    """The reader of one session, which adds its messages to a transcript."""
+
     reads: ClassVar[Mapping[str, str]] = {}
     """The argument with the file, by tool that reads it."""
     changes: ClassVar[Mapping[str, str]] = {}
@@ -67,12 +69,16 @@ class RecordReader:
         """The session to store as the parent."""
         return self.parent_session
 
+    def record(self, line: int, record: Any) -> None:
+        """Read the next record, with its line or number; called for every record in order."""
+        raise NotImplementedError
+
     def voided(self) -> Container[int]:
         """Numbers of the records that the user took back; none by default."""
         return ()
 
     def finish(self) -> ParsedSession:
-        """The session so far."""
+        """The session so far. More records may follow, and then another call."""
         return self.session()
 
     @contextmanager

@@ -97,18 +97,9 @@ class Transcript:
     def copy(self) -> Self:
         """An independent copy for adding messages that are only known at the end, without ending the original."""
         twin = copy.copy(self)
-        for name in (
-            "problems",
-            "unknown",
-            "_messages",
-            "_records",
-            "_untimed",
-            "_seen",
-            "_occurrences",
-            "_former",
-            "_compactions",
-        ):
-            setattr(twin, name, copy.copy(getattr(self, name)))
+        for name, value in vars(self).items():
+            if isinstance(value, list | set | dict):
+                setattr(twin, name, copy.copy(value))
         return twin
 
     def next_record(self, line: int, written: object, said: object = None) -> None:

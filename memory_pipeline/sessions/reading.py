@@ -19,7 +19,7 @@ import orjson
 from memory_pipeline import harnesses
 from memory_pipeline.harnesses.compressed import damage_of, open_session
 from memory_pipeline.harnesses.model import NotASessionError, NotReadableNowError, ParsedSession, Problem, Source
-from memory_pipeline.harnesses.protocol import Harness, HarnessWithFolders, HarnessWithRecords, SessionReader
+from memory_pipeline.harnesses.protocol import Harness, HarnessWithFolders, HarnessWithRecords
 from memory_pipeline.harnesses.records import JsonLines, JsonObject, decode_damaged
 from memory_pipeline.harnesses.transcript import Transcript
 from memory_pipeline.redaction import Redactor
@@ -48,7 +48,7 @@ class Reading:
         known_as = source._replace(path=source.plain_path)
         self.transcript = Transcript(self.harness.name, known_as, tool_text_limit, redactor, self.harness.format)
         with _as_read_error(self.harness.name):
-            self.reader: SessionReader[Any] = self.harness.reader(self.transcript)
+            self.reader = self.harness.reader(self.transcript)
         self.lines: JsonLines[Any] | None = None
         self.records: Callable[[], Iterator[tuple[int, Any]]]
         if isinstance(self.harness, HarnessWithRecords):

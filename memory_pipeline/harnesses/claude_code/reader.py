@@ -20,7 +20,6 @@ from memory_pipeline.harnesses.claude_code.answers import user_reply
 from memory_pipeline.harnesses.claude_code.queued import Queue
 from memory_pipeline.harnesses.claude_code.record_types import (
     CHAIN_TYPES,
-    IGNORED_ATTACHMENTS,
     IGNORED_SYSTEM,
     QUEUE,
     is_ignored,
@@ -279,6 +278,7 @@ class Reader(RecordReader):
                 self.call(text_of(block.id), text_of(block.name), block.input)
 
     def _attachment(self, record: Record, attachment: object) -> None:
+        """Add a queued prompt or the output of a hook; other attachments repeat state of the program."""
         if not isinstance(attachment, Attachment):
             return
         kind = text_of(attachment.type)
@@ -294,8 +294,6 @@ class Reader(RecordReader):
                 content = text_of(error.blockingError)
             lines = [text for text in content if isinstance(text, str)] if isinstance(content, list) else []
             self.add("injected", "\n".join(lines) or content_text(content, self.transcript.place.line))
-        elif kind not in IGNORED_ATTACHMENTS:
-            self.transcript.unknown[f"attachment/{kind}"] += 1
 
     def _compaction(self, metadata: object) -> None:
         """Record a compaction: everything before was summarised away, except what the boundary says was kept."""
