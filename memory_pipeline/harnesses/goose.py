@@ -39,7 +39,7 @@ class Reader(RecordReader):
         self.is_interactive = True
         self.summary: int | None = None
         self.compacted = False
-        self.left: set[str] = set()
+        self.removed: set[str] = set()
         """Digests of the prompts that a compaction removed from the context."""
 
     @property
@@ -60,15 +60,15 @@ class Reader(RecordReader):
         said = orjson.dumps([[part.get(name) for name in ("type", "text", "id", "toolCall")] for part in parts])
         self.begin_repeatable(created, role, self.transcript.digest(said))
         seen = object_of(message.get("metadata_json", message.get("metadata")))
-        is_left = seen.get("agentVisible") is False
-        put_in = seen.get("userVisible") is False and not is_left
-        if role == "user" and put_in:
+        is_removed = seen.get("agentVisible") is False
+        is_inserted = seen.get("userVisible") is False and not is_removed
+        if role == "user" and is_inserted:
             self.summary = self.transcript.record
         elif role == "user":
-            put_in = self._is_repeated("\n".join(text_of(p.get("text")) for p in parts), is_left)
+            is_inserted = self._is_repeated("\n".join(text_of(p.get("text")) for p in parts), is_removed)
         for part in parts:
-            self._part("injected" if put_in else role, part)
-        if put_in and role == "assistant":  # the instruction to continue, which ends a compaction
+            self._part("injected" if is_inserted else role, part)
+        if is_inserted and role == "assistant":  # the instruction to continue, which ends a compaction
             self.compacted = True
             self.transcript.compact(self.transcript.record if self.summary is None else self.summary)
 
@@ -80,15 +80,15 @@ class Reader(RecordReader):
         self.parent_session = text_of(session.get("parent_session_id"))
         self.is_interactive = text_of(session.get("session_type")) in _INTERACTIVE
 
-    def _is_repeated(self, text: str, is_left: bool) -> bool:
+    def _is_repeated(self, text: str, is_removed: bool) -> bool:
         """Whether Goose repeats a prompt that a compaction removed from the context."""
         if not text:
             return False
         said = self.transcript.digest(text)
-        if is_left:
-            self.left.add(said)
+        if is_removed:
+            self.removed.add(said)
             return False
-        repeated = self.compacted and said in self.left
+        repeated = self.compacted and said in self.removed
         self.compacted = False
         return repeated
 

@@ -54,7 +54,7 @@ class Reader(RecordReader):
         """The records with messages, by line."""
         self.prompts: list[int] = []
         """The lines of the user's prompts since the latest compaction."""
-        self.standing: list[int] = []
+        self.undoable: list[int] = []
         """The lines of the prompts that can still be undone."""
         self.undone: dict[int, range] = {}
         """Undone lines, by the line of the undo."""
@@ -64,8 +64,8 @@ class Reader(RecordReader):
         self.refused: set[str] = set()
 
     def voided(self) -> set[int]:
-        standing = self._active_lines(self.lines)
-        return {record for line, record in self.lines.items() if line not in standing}
+        active = self._active_lines(self.lines)
+        return {record for line, record in self.lines.items() if line not in active}
 
     def record(self, line: int, record: JsonObject) -> None:
         kind = text_of(record.get("type"))
@@ -76,7 +76,7 @@ class Reader(RecordReader):
         elif kind == "context.undo":
             self._undo(line, record.get("count"))
         elif kind == "context.clear":  # earlier prompts cannot be undone
-            self.prompts, self.standing = [], []
+            self.prompts, self.undoable = [], []
         elif kind == "agent.switched":
             self._switch(line, record, object_of(record.get("base")))
         elif kind == "permission.record_approval_result":
@@ -124,7 +124,7 @@ class Reader(RecordReader):
                 self.prompt(text_of(origin.get("skillArgs")) or text_of(origin.get("commandArgs")))
             if typed or by_slash or (kind == "shell_command" and origin.get("phase") == "input"):
                 self.prompts.append(line)
-                self.standing.append(line)
+                self.undoable.append(line)
         elif role != "system":
             self.transcript.unknown[f"message/{role}"] += 1
 
@@ -154,15 +154,15 @@ class Reader(RecordReader):
     def _compact(self, record: JsonObject) -> None:
         """Handle a compaction: the summary replaces all but the latest prompts; earlier prompts cannot be undone."""
         kept = record.get("keptUserMessageCount")
-        count = kept if isinstance(kept, int) and 0 < kept <= len(self.standing) else 0
-        stay = {self.lines[line] for line in self.standing[len(self.standing) - count :]}
+        count = kept if isinstance(kept, int) and 0 < kept <= len(self.undoable) else 0
+        stay = {self.lines[line] for line in self.undoable[len(self.undoable) - count :]}
         self.transcript.compact(self.transcript.record, stay, tokens_before=record.get("tokensBefore"))
-        self.prompts, self.standing = [], []
+        self.prompts, self.undoable = [], []
 
     def _undo(self, line: int, count: object) -> None:
-        if isinstance(count, int) and 0 < count <= len(self.standing):
-            self.undone[line] = range(self.standing[-count], line)
-            del self.standing[-count:]
+        if isinstance(count, int) and 0 < count <= len(self.undoable):
+            self.undone[line] = range(self.undoable[-count], line)
+            del self.undoable[-count:]
 
     def _switch(self, line: int, record: JsonObject, base: JsonObject) -> None:
         """Continue the conversation from a line of a branch; an undo that repeats this for older versions is
@@ -174,7 +174,7 @@ class Reader(RecordReader):
             self.undone.pop(undo, None)
         self.segments.append(_Segment(branch, line + 1, self.branches[before], at))
         self.branches[branch] = len(self.segments) - 1
-        self.standing = sorted(self._active_lines(self.prompts))
+        self.undoable = sorted(self._active_lines(self.prompts))
 
     def _active_lines(self, lines: Collection[int]) -> set[int]:
         """The lines of the current conversation."""

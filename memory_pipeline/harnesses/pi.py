@@ -19,7 +19,7 @@ from memory_pipeline.harnesses.record_reader import RecordReader, side_file
 from memory_pipeline.harnesses.records import Fields, JsonObject, Other, text_of, words
 from memory_pipeline.harnesses.speakers import split_content_by_speaker
 from memory_pipeline.harnesses.transcript import Transcript
-from memory_pipeline.harnesses.tree import left_behind
+from memory_pipeline.harnesses.tree import abandoned
 
 # Settings, data of extensions and edits of the context: no messages.
 _IGNORED = words(
@@ -86,10 +86,10 @@ class Reader(RecordReader):
         self.entries: dict[str, int] = {}
         self.parents: dict[str, str] = {}
         self.last = ""
-        self.carried: dict[str, str] = {}
+        self.summarised: dict[str, str] = {}
 
     def voided(self) -> set[int]:
-        return {self.entries[entry] for entry in left_behind(self.parents, self.last, self.carried)}
+        return {self.entries[entry] for entry in abandoned(self.parents, self.last, self.summarised)}
 
     def record(self, line: int, entry: Record) -> None:
         kind, message = text_of(entry.type), entry.message
@@ -112,7 +112,7 @@ class Reader(RecordReader):
             self._identify(entry, kind, entry)
             self.add("injected", text_of(entry.summary) or content_text(content, line), content=content)
             if kind == "branch_summary":
-                self.carried[text_of(entry.id)] = text_of(entry.fromId)
+                self.summarised[text_of(entry.id)] = text_of(entry.fromId)
         elif kind == "session_info":
             self.title = text_of(entry.name).strip() or self.title
         elif kind != "session":

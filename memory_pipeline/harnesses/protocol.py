@@ -1,8 +1,8 @@
 """The interface of a harness: how its sessions are found, recognised and read.
 
-A pattern of folders is a path in the notation of a shell: `~` is the home, `${NAME:-default}` an environment variable with its
-default, `*` any folder. A default with commas lists alternatives, and so may the value of its variable. Without a
-default the pattern counts only if the variable is set; an absolute value replaces the path before it.
+A pattern of folders is a path in the notation of a shell: `~` is the home, `${NAME:-default}` an environment variable
+with its default, `*` any folder. A default with commas lists alternatives, and so may the value of its variable.
+Without a default the pattern counts only if the variable is set; an absolute value replaces the path before it.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from memory_pipeline.harnesses.protocol import Harness
 from memory_pipeline.harnesses.record_reader import RecordReader
 from memory_pipeline.harnesses.records import JsonObject, object_of, objects_of, text_of, words
 from memory_pipeline.harnesses.transcript import Transcript
-from memory_pipeline.harnesses.tree import left_behind
+from memory_pipeline.harnesses.tree import abandoned
 
 _TYPES = ("user", "assistant", "tool_result", "system")
 _TYPED = ("", "mid_turn_user_message")
@@ -38,7 +38,7 @@ class Reader(RecordReader):
         self.is_rewound = False
 
     def voided(self) -> set[int]:
-        left = left_behind(self.parents, self.leaf) if self.is_rewound else set()
+        left = abandoned(self.parents, self.leaf) if self.is_rewound else set()
         return {self.positions[uuid] for uuid in left}
 
     def record(self, line: int, record: JsonObject) -> None:

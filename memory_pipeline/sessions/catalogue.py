@@ -122,7 +122,7 @@ class Catalogue:
         for key in gone:
             del self.rows[key]
         filled = self._find_repositories()
-        self.forget_answers()
+        self._clear_cache()
         if not is_stored:
             self.unsent.update(changed, filled)
         elif changed or filled or gone:
@@ -289,8 +289,8 @@ class Catalogue:
         if not new:
             return []
         found = {cwd: repository_of_folder(cwd) for cwd in {row["cwd"] or "" for _, row in new}}
-        told = (row for key, row in self.rows.items() if row["repository_dir"] and self.is_of_this_machine(key))
-        known = found | {row["cwd"]: row["repository_dir"] for row in told}
+        looked_up = (row for key, row in self.rows.items() if row["repository_dir"] and self.is_of_this_machine(key))
+        known = found | {row["cwd"]: row["repository_dir"] for row in looked_up}
         for key, row in new:
             folder = PurePath(row["cwd"] or "")
             above = (known.get(str(parent)) for parent in (folder, *folder.parents))
@@ -347,7 +347,7 @@ class Catalogue:
         row["withdrawn_from"] = known["withdrawn_from"]
         return read_row(row, session, self.settings.zone, known["days"] or [])
 
-    def forget_answers(self) -> None:
+    def _clear_cache(self) -> None:
         """Clear all derived data, as the rows have changed."""
         for name in ("_by_day", "_by_session", "_left_out", "_typed", "_with_plan", "projects"):
             self.__dict__.pop(name, None)

@@ -48,7 +48,7 @@ from memory_pipeline.harnesses.record_reader import Call, RecordReader
 from memory_pipeline.harnesses.records import JsonObject, Other, text_of
 from memory_pipeline.harnesses.speakers import Passage, split_content_by_speaker
 from memory_pipeline.harnesses.transcript import MessageDetails, Transcript
-from memory_pipeline.harnesses.tree import below, last_below
+from memory_pipeline.harnesses.tree import descendants, last_descendants
 
 
 class Reader(RecordReader):
@@ -110,12 +110,12 @@ class Reader(RecordReader):
     def _rewound(self) -> set[int]:
         """Records of voided turns: of several prompts after the same record only the last one counts."""
         forks = [rivals for rivals in self.prompts.values() if len(rivals) > 1]
-        last = last_below(self.parents, self.positions) if forks else {}
+        last = last_descendants(self.parents, self.positions) if forks else {}
         left: list[str] = []
         for rivals in forks:
             latest = max(rivals, key=last.__getitem__)
             left += [prompt for prompt in rivals if prompt != latest]
-        return {self.positions[uuid] for uuid in below(self.parents, *left)}
+        return {self.positions[uuid] for uuid in descendants(self.parents, *left)}
 
     def record(self, line: int, record: Record) -> None:
         kind = text_of(record.type)

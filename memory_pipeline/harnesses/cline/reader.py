@@ -31,7 +31,7 @@ _SPEAKING = {"attempt_completion": "result", "plan_mode_respond": "response"}
 """Tools through which the model speaks, with the argument that contains the text."""
 _IN_TEXT = "in the text"
 """The id of calls that are XML in the model's text."""
-_PUT_IN = ("[TASK RESUMPTION]", "<hook_context", "The user approved switching to act mode.", "<environment_details>")
+_INSERTED = ("[TASK RESUMPTION]", "<hook_context", "The user approved switching to act mode.", "<environment_details>")
 _CWD = re.compile(r"# Current (?:Working|Workspace) Directory \(([^)\n]+)\) Files")
 _EDITORS = ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf")
 _BASES = ("${XDG_CONFIG_HOME:-~/.config}", "~/Library/Application Support", "${APPDATA:-}")
@@ -97,13 +97,13 @@ class Reader(RecordReader):
     def _user(self, message: JsonObject, blocks: list[JsonObject]) -> None:
         shown = object_of(message.get("metadata"))
         is_summary = message.get("isSummary") is True or text_of(shown.get("kind")).startswith("compaction")
-        put_in = (
+        is_inserted = (
             is_summary or message.get("isTruncationMarker") is True or shown.get("displayRole") in ("system", "status")
         )
         waiting = ""  # the tool whose output is in the next text
         for block in blocks:
             kind, text = text_of(block.get("type")), text_of(block.get("text"))
-            if kind == "text" and put_in:
+            if kind == "text" and is_inserted:
                 self.add("injected", text)
             elif kind == "text":
                 self.cwd = self.cwd or (found[1] if (found := _CWD.search(text)) else "")
@@ -116,8 +116,8 @@ class Reader(RecordReader):
             elif kind == "tool_result":
                 called = self.calls.get(text_of(block.get("tool_use_id")), self.latest)
                 output = plain_text(block.get("content")).strip()
-                told = result_in(output)
-                output = told[1] if told else output
+                wrapped = result_in(output)
+                output = wrapped[1] if wrapped else output
                 self._outcome(called.name, output, called, is_error=block.get("is_error") is True)
             elif kind == "file":
                 self.add("injected", f"[file: {text_of(block.get('path'))}]")
@@ -127,7 +127,7 @@ class Reader(RecordReader):
             self.transcript.compact(self.transcript.record)
 
     def _prompt(self, text: str) -> None:
-        found = None if text.lstrip().startswith(_PUT_IN[-1]) else typed(text)
+        found = None if text.lstrip().startswith(_INSERTED[-1]) else typed(text)
         if found:
             self.add("injected", found.before)
             self._typed(found.said)
@@ -138,7 +138,7 @@ class Reader(RecordReader):
             self._typed(text)
 
     def _typed(self, text: str) -> None:
-        if text.strip().startswith(_PUT_IN):
+        if text.strip().startswith(_INSERTED):
             self.add("injected", text)
         else:
             self.prompt(text)

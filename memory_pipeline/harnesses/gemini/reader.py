@@ -74,7 +74,7 @@ class Reader(RecordReader):
         # the ids in order of their first occurrence, and the places of active ones in that order
         self.names: list[str] = []
         self.numbers: dict[str, int] = {}
-        self.standing: list[int] = []
+        self.active_numbers: list[int] = []
         self.by_words: dict[tuple[object, str], dict[str, None]] = {}
 
     def record(self, line: int, record: JsonObject) -> None:
@@ -150,10 +150,10 @@ class Reader(RecordReader):
             if (known.kind, known.plain) != (kind, plain):
                 del self.by_words[known.kind, known.plain][identity]
             if identity in self.withdrawn:
-                insort(self.standing, self.numbers[identity])
+                insort(self.active_numbers, self.numbers[identity])
         else:
             self.numbers[identity] = len(self.names)
-            self.standing.append(len(self.names))
+            self.active_numbers.append(len(self.names))
             self.names.append(identity)
         self.messages[identity] = _Message(kind, plain, place, pieces)
         self.by_words.setdefault((kind, plain), {})[identity] = None
@@ -163,9 +163,9 @@ class Reader(RecordReader):
 
     def _rewind(self, identity: str) -> None:
         """Void a message and all after it; for an unknown message Gemini CLI clears everything."""
-        start = bisect_left(self.standing, self.numbers[identity]) if self._is_active(identity) else 0
-        self.withdrawn.update(self.names[number] for number in self.standing[start:])
-        del self.standing[start:]
+        start = bisect_left(self.active_numbers, self.numbers[identity]) if self._is_active(identity) else 0
+        self.withdrawn.update(self.names[number] for number in self.active_numbers[start:])
+        del self.active_numbers[start:]
 
     def _is_active(self, identity: str) -> bool:
         return identity in self.messages and identity not in self.withdrawn
@@ -194,10 +194,10 @@ class Reader(RecordReader):
                 added.append(message)
         summarised = any(is_summary(plain_text(message)) for message in added)
         if summarised or any(message.get("type") == "user" for message in added):
-            standing = {name: self.messages[name] for name in map(self.names.__getitem__, self.standing)}
+            active = {name: self.messages[name] for name in map(self.names.__getitem__, self.active_numbers)}
             gone = {
                 message.place.record
-                for name, message in standing.items()
+                for name, message in active.items()
                 if message.kind in _SPOKEN and name not in found
             }
             if gone:
@@ -215,8 +215,8 @@ class Reader(RecordReader):
         newer = list(pieces_of(identity, record, line))
         had = {piece.key for piece in known.pieces}
         if plain and plain != known.plain:
-            told = {piece.key: piece for piece in newer if piece.role == "assistant"}
-            known.pieces = [told.get(piece.key, piece) for piece in known.pieces]
+            replies = {piece.key: piece for piece in newer if piece.role == "assistant"}
+            known.pieces = [replies.get(piece.key, piece) for piece in known.pieces]
             del self.by_words[known.kind, known.plain][identity]
             self.by_words.setdefault((known.kind, plain), {})[identity] = None
             known.plain = plain

@@ -12,7 +12,7 @@ from memory_pipeline.harnesses.records import JsonObject, objects_of, text_of, w
 
 STATES = words("idle agent-switched model-switched location-switched")
 """Types of messages without text."""
-_PUT_IN = words("synthetic system skill")
+_INSERTED = words("synthetic system skill")
 
 
 def record_of(kind: str, data: JsonObject) -> JsonObject:
@@ -20,7 +20,7 @@ def record_of(kind: str, data: JsonObject) -> JsonObject:
     message = {name: data.get(name) for name in ("id", "time", "time_created")}
     if kind == "user":
         return {"message": message | {"role": "user"}, "parts": list(_typed(data))}
-    if kind in _PUT_IN:
+    if kind in _INSERTED:
         return {"message": message | {"role": "user"}, "parts": [_injected(data.get("text"))]}
     if kind == "assistant":
         return {"message": message | _outcome(data), "parts": list(_answered(data))}

@@ -91,18 +91,18 @@ class _Session:
                 record["message"]["origin"] = text(row.get("id"))
                 yield record
 
-    def _old_messages(self, old: list[JsonObject], standing: set[str]) -> Iterator[JsonObject]:
+    def _old_messages(self, old: list[JsonObject], current: set[str]) -> Iterator[JsonObject]:
         """The rows of a session in the tables of 1.x. After the last message that the new tables still have, everything
         that they once had was undone; summaries were never copied as messages.
         """
-        last = max((place for place, row in enumerate(old) if text(row.get("id")) in standing), default=-1)
+        last = max((place for place, row in enumerate(old) if text(row.get("id")) in current), default=-1)
         undone = self._find_earlier_revert()
         updated = number((self.new_row or {}).get("time_updated"))
         withdrawn = False
         for place, row in enumerate(old):
             if record := self._old_record(row):
                 withdrawn = withdrawn or text(row.get("id")) == undone
-                is_copied = text_of(record["message"].get("parentID")) in standing
+                is_copied = text_of(record["message"].get("parentID")) in current
                 gone = place > last and not is_copied and number(row.get("time_created")) <= updated
                 record["message"]["withdrawn"] = withdrawn or gone
                 yield record

@@ -123,8 +123,8 @@ class Reader(RecordReader):
             if id(part) in self.images:
                 typed.append((part, image_mark(self.images[id(part)])))
             elif kind == "text":
-                put_in = part.get("synthetic") is True or part.get("ignored") is True
-                (injected if put_in else typed).append((part, text))
+                is_inserted = part.get("synthetic") is True or part.get("ignored") is True
+                (injected if is_inserted else typed).append((part, text))
             elif kind == "file":
                 injected.append((part, f"[file: {text_of(part.get('filename'))}, {text_of(part.get('mime'))}]"))
             elif kind == "subtask":
@@ -173,9 +173,12 @@ class Reader(RecordReader):
             if kind == "text":
                 self._begin_part(part)
                 text = text_of(part.get("text"))
-                put_in = summary or part.get("synthetic") is True
+                is_inserted = summary or part.get("synthetic") is True
                 self.add(
-                    "injected" if put_in else "assistant", text, "text", _start(part) or self.transcript.digest(text)
+                    "injected" if is_inserted else "assistant",
+                    text,
+                    "text",
+                    _start(part) or self.transcript.digest(text),
                 )
             elif kind == "tool":
                 self._begin_part(part)
