@@ -103,6 +103,7 @@ class Crush(HarnessWithFolders[JsonObject]):
     record_type: type[JsonObject] = dict
     reader = Reader
     folders = ("${CRUSH_GLOBAL_DATA:-${XDG_DATA_HOME:-~/.local/share}/crush}", "${LOCALAPPDATA:-}/crush")
+    marks = (_DATABASE,)
     side_files = ("crush/crush.json", "crush/providers.json")
 
     def default_roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:

@@ -135,6 +135,7 @@ class Goose(HarnessWithFolders[JsonObject]):
         "~/Library/Application Support/Block/goose/sessions",
         "${APPDATA:-}/Block/goose/data/sessions",
     )
+    marks = (_DATABASE,)
     side_files = ("goose/schedule.json", "goose/data/schedule.json")
 
     def recognises(self, record: JsonObject) -> bool:

@@ -79,6 +79,10 @@ class HarnessWithRecords(Harness[R]):
 class HarnessWithFolders(HarnessWithRecords[R]):
     """A harness that does not store each session in one file."""
 
+    marks: tuple[str, ...] = ()
+    """Patterns of names by which a folder may be its own; in other folders than its `folders`, only those with such a
+    name are offered to it."""
+
     def claims(self, folder: Path, names: Collection[str]) -> tuple[list[Source], list[str]] | None:
         """The sessions in a folder with these entries, and the names of unrelated entries; None if the folder is not
         its own."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import orjson
 
 from memory_pipeline.harnesses.answers import REFUSED, Answer
-from memory_pipeline.harnesses.cline.store import claims, owner, records
+from memory_pipeline.harnesses.cline.store import HISTORY, MESSAGES, claims, owner, records
 from memory_pipeline.harnesses.cline.texts import outcome, paths, result_in, spoken_and_called, typed
 from memory_pipeline.harnesses.model import Problem, Source
 from memory_pipeline.harnesses.protocol import HarnessWithFolders
@@ -191,6 +191,7 @@ class Cline(HarnessWithFolders[JsonObject]):
     folders = CLINE_FOLDERS
     record_type: type[JsonObject] = dict
     reader = Reader
+    marks = (HISTORY, f"*{MESSAGES}", "_index.json", "tasks")
     side_files = (
         "globalState.json",
         "workspaceState.json",

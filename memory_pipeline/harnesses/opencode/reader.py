@@ -265,6 +265,7 @@ class OpenCode(HarnessWithFolders[JsonObject]):
     name = "opencode"
     record_type: type[JsonObject] = dict
     reader = Reader
+    marks = ("*.db", "session", "storage")
     side_files = (
         "auth.json",
         "mcp-auth.json",
