@@ -28,9 +28,8 @@ from memory_pipeline.markdown.safe_write import make_folder
 from memory_pipeline.redaction import Redactor, redactor_of
 from memory_pipeline.sessions.discovery import roots
 from memory_pipeline.sessions.file_rows import new_row, read_row, stored, unread_row, write_rows
-from memory_pipeline.sessions.forks import left_out, repeats, typed_in_all
+from memory_pipeline.sessions.forks import left_out, repeats, typed_in_all, withdrawn, without_withdrawn
 from memory_pipeline.sessions.not_read import owner_of_side_file
-from memory_pipeline.sessions.parts import withdrawn, without_withdrawn
 from memory_pipeline.sessions.projects import Place, Projects
 from memory_pipeline.sessions.reading import Readings, source_of
 from memory_pipeline.sessions.worktrees import repository_of_folder
