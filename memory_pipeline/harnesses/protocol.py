@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -47,7 +47,7 @@ class Harness(Generic[R]):
     @property
     def moved_by(self) -> list[str]:
         """The environment variables that change the folders of its sessions."""
-        return variables(self.folders)
+        return list(dict.fromkeys(name for pattern in self.folders for name in re.findall(r"\$\{(\w+)", pattern)))
 
     def default_roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
         """The directories of its sessions, existing or not."""
@@ -101,11 +101,6 @@ def expand(pattern: str, home: Path, env: Mapping[str, str]) -> list[Path]:
         # pathlib's glob stops at an inaccessible folder
         folders += [start / found for found in sorted(glob.glob(rest, root_dir=start))]  # noqa: PTH207
     return folders
-
-
-def variables(patterns: Iterable[str]) -> list[str]:
-    """The environment variables that can change the folders, without repetitions."""
-    return list(dict.fromkeys(name for pattern in patterns for name in re.findall(r"\$\{(\w+)", pattern)))
 
 
 def _without_variables(pattern: str, env: Mapping[str, str]) -> Iterator[str]:

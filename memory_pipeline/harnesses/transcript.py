@@ -166,7 +166,7 @@ class Transcript:
             text = self.redactor.excerpt(text, self.limit)
         else:
             if _DO_NOT_INDEX in text or MARKER in text:
-                self._detect_marks(role, text)
+                self.detect_marks(role, text)
             text = self.redactor.redact(text)
         if tool_name:
             tool_name = self._names.get(tool_name) or self._name(tool_name)
@@ -301,11 +301,8 @@ class Transcript:
             compactions.append(Compaction(ids, at, tokens))
         return tuple(compactions)
 
-    def note_program_prompt(self, text: str) -> None:
-        """Search a program's prompt for marks, which count as in a person's although its role is `injected`."""
-        self._detect_marks("user", text)
-
-    def _detect_marks(self, role: Role, text: str) -> None:
+    def detect_marks(self, role: Role, text: str) -> None:
+        """Exclude the session if the text has a mark for that; those in a program's prompt count as in a person's."""
         if role in ("user", "injected") and text.startswith(MARKER):
             self.excluded = self.excluded or "written by the pipeline's own model command"
         elif (role == "user" and _DO_NOT_INDEX in text) or (role == "injected" and _MARK_LINE.search(text)):

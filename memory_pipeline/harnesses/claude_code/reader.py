@@ -18,13 +18,10 @@ from memory_pipeline.harnesses.answers import REFUSED, Answer
 from memory_pipeline.harnesses.authorship import Evidence, is_person
 from memory_pipeline.harnesses.claude_code.answers import user_reply
 from memory_pipeline.harnesses.claude_code.queued import Queue
-from memory_pipeline.harnesses.claude_code.record_types import (
+from memory_pipeline.harnesses.claude_code.records import (
     CHAIN_TYPES,
     IGNORED_SYSTEM,
     QUEUE,
-    is_ignored,
-)
-from memory_pipeline.harnesses.claude_code.records import (
     Attachment,
     Compaction,
     HookError,
@@ -33,6 +30,7 @@ from memory_pipeline.harnesses.claude_code.records import (
     Record,
     Segment,
     ToolResult,
+    is_ignored,
 )
 from memory_pipeline.harnesses.content import (
     Block,
@@ -254,7 +252,7 @@ class Reader(RecordReader):
         for role, text in parts:
             if role == "user" and not machine_made and not typed:
                 self.queue.on_prompt(text, self.transcript.record)
-                self.transcript.note_program_prompt(text)
+                self.transcript.detect_marks("user", text)
             self.add(role if typed else "injected", text, content=content)
         prompted = not machine_made and any(role == "user" for role, _ in parts)
         if prompted:

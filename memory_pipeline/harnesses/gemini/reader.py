@@ -21,7 +21,7 @@ import orjson
 
 from memory_pipeline.harnesses.authorship import Evidence, is_person
 from memory_pipeline.harnesses.compressed import is_compressed
-from memory_pipeline.harnesses.gemini.parts import Piece, image_parts, is_summary, pieces_of, plain_text, written
+from memory_pipeline.harnesses.gemini.parts import Piece, as_json, image_parts, is_summary, pieces_of, plain_text
 from memory_pipeline.harnesses.model import ParsedSession, Problem, Source
 from memory_pipeline.harnesses.protocol import HarnessWithRecords
 from memory_pipeline.harnesses.record_reader import RecordReader
@@ -135,7 +135,7 @@ class Reader(RecordReader):
     def _message(self, line: int, record: JsonObject, *, synthetic: bool = False) -> None:
         identity = text_of(record.get("id"))
         if not identity:
-            identity = self.transcript.digest(written(record))
+            identity = self.transcript.digest(as_json(record))
             identity = f"{identity}/{self.transcript.occurrence(identity)}"
         kind, plain, place = text_of(record.get("type")), plain_text(record), self.transcript.place
         pieces = list(pieces_of(identity, record, line))
