@@ -7,14 +7,14 @@ schema says milliseconds. The database does not record whether `crush run` sent 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import ClassVar
 
 from memory_pipeline.harnesses.answers import Answer
 from memory_pipeline.harnesses.content import call_text
 from memory_pipeline.harnesses.message_tables import MessageTables, milliseconds
-from memory_pipeline.harnesses.model import Problem, Source
+from memory_pipeline.harnesses.model import Source
 from memory_pipeline.harnesses.protocol import HarnessWithFolders, expand
 from memory_pipeline.harnesses.record_reader import RecordReader, side_file
 from memory_pipeline.harnesses.records import JsonObject, object_of, objects_of, text_of, words
@@ -117,8 +117,7 @@ class Crush(HarnessWithFolders[JsonObject]):
         left = [] if folder.name == ".crush" else [name for name in names if not name.startswith(_DATABASE)]
         return _TABLES.sources(folder / _DATABASE)[0], left
 
-    def records(self, source: Source, problems: list[Problem]) -> Iterator[tuple[int, JsonObject]]:
-        return _TABLES.records(source, problems)
+    records = staticmethod(_TABLES.records)
 
 
 def _project_folders(file: Path) -> list[Path]:

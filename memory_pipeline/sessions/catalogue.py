@@ -21,7 +21,7 @@ import polars as pl
 
 from memory_pipeline.days import day_of, today
 from memory_pipeline.harnesses.compressed import where_it_lies
-from memory_pipeline.harnesses.model import NotASessionError, NotReadableNowError, ParsedSession, Source
+from memory_pipeline.harnesses.model import NotASessionError, NotReadableNowError, ParsedSession, Source, source_of
 from memory_pipeline.lake.rows import FileDayRow, FileRow
 from memory_pipeline.lake.store import Lake, fingerprint_of
 from memory_pipeline.markdown.safe_write import make_folder
@@ -31,7 +31,7 @@ from memory_pipeline.sessions.file_rows import new_row, read_row, stored, unread
 from memory_pipeline.sessions.forks import left_out, repeats, typed_in_all, withdrawn, without_withdrawn
 from memory_pipeline.sessions.not_read import owner_of_side_file
 from memory_pipeline.sessions.projects import Place, Projects
-from memory_pipeline.sessions.reading import Readings, source_of
+from memory_pipeline.sessions.reading import Readings
 from memory_pipeline.sessions.worktrees import repository_of_folder
 from memory_pipeline.settings import Settings, keep_first_day, keep_timezone
 

@@ -7,7 +7,7 @@ environment, and are identified by their task and text. Newer ones are also iden
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
 
 import orjson
@@ -15,7 +15,7 @@ import orjson
 from memory_pipeline.harnesses.answers import REFUSED, Answer
 from memory_pipeline.harnesses.cline.store import HISTORY, MESSAGES, claims, owner, records
 from memory_pipeline.harnesses.cline.texts import outcome, paths, result_in, spoken_and_called, typed
-from memory_pipeline.harnesses.model import Problem, Source
+from memory_pipeline.harnesses.model import Source
 from memory_pipeline.harnesses.protocol import HarnessWithFolders
 from memory_pipeline.harnesses.record_reader import Call, RecordReader, plain_text
 from memory_pipeline.harnesses.records import JsonObject, object_of, objects_of, text_of, words
@@ -204,5 +204,4 @@ class Cline(HarnessWithFolders[JsonObject]):
     def claims(self, folder: Path, names: Collection[str]) -> tuple[list[Source], list[str]] | None:
         return claims(folder, names) if owner(folder) == self.name else None
 
-    def records(self, source: Source, problems: list[Problem]) -> Iterator[tuple[int, JsonObject]]:
-        return records(source, problems)
+    records = staticmethod(records)

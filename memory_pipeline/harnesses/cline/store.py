@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from memory_pipeline.harnesses.cline.texts import outcome, result_in, spoken_and_called, typed
-from memory_pipeline.harnesses.model import NotASessionError, Problem, Source
+from memory_pipeline.harnesses.model import NotASessionError, Problem, Source, source_of
 from memory_pipeline.harnesses.records import JsonObject, objects_of, read_document, text_of
 
 HISTORY = "api_conversation_history.json"
@@ -43,10 +43,10 @@ def claims(folder: Path, names: Collection[str]) -> tuple[list[Source], list[str
     if folder.name.lower() in EXTENSIONS:
         return [], [name for name in names if name == "tasks"]
     if HISTORY in names:
-        return [_source(folder / HISTORY, folder.name)], []
+        return [source_of(folder / HISTORY, folder.name)], []
     if f"{folder.name}{MESSAGES}" in names:
         found = sorted(name for name in names if name.endswith(MESSAGES))
-        return [_source(folder / name, name.removesuffix(MESSAGES)) for name in found], []
+        return [source_of(folder / name, name.removesuffix(MESSAGES)) for name in found], []
     if folder.name == "tasks" and "_index.json" in names:
         return [], [name for name in names if not name.endswith(".json")]
     return None
@@ -64,14 +64,6 @@ def records(source: Source, problems: list[Problem]) -> Iterator[tuple[int, Json
         if message.get("ts") is None and path.name == HISTORY:
             message["ts"] = _time_of(message, shown) or (task.get("created") if number == _FIRST else None)
         yield number, {"message": message}
-
-
-def _source(path: Path, session: str) -> Source:
-    try:
-        stat = path.stat()
-    except OSError:
-        return Source(str(path), session)
-    return Source(str(path), session, stat.st_size, stat.st_mtime_ns)
 
 
 def _messages(raw: bytes, problems: list[Problem]) -> tuple[list[JsonObject], str]:
