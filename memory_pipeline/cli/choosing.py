@@ -16,7 +16,6 @@ from memory_pipeline.harnesses.model import Source
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
-from memory_pipeline.sessions.short import days_no_longer_short
 from memory_pipeline.settings import SettingError, Settings, keep_first_day
 from memory_pipeline.settings.marks import keep_private, stored_first_day
 from memory_pipeline.workspace.daily_log.notes import days_with_notes
@@ -50,7 +49,7 @@ def days_in(catalogue: Catalogue, span: tuple[date, date] | None, everything: bo
     """The requested days with sessions or notes; by default the recent ones with sessions, and earlier days on which a
     session was too short that has enough messages now."""
     if not span and not everything:
-        return sorted({*catalogue.days()[-RECENT_DAYS:], *days_no_longer_short(catalogue)})
+        return sorted({*catalogue.days()[-RECENT_DAYS:], *catalogue.days_no_longer_short()})
     first, last = span or (date.min, date.max)
     settings = catalogue.settings
     noted = days_with_notes(Workspace(settings, catalogue.lake))

@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 
 from memory_pipeline.harnesses.compressed import open_session
-from memory_pipeline.harnesses.model import Message, NotASessionError, ParsedSession, Source
+from memory_pipeline.harnesses.model import Message, NotASessionError, ParsedSession, Source, source_of
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
 from memory_pipeline.observations.types import Context, Fact, Segment, WindowMessage, observation_id
@@ -27,7 +27,7 @@ from memory_pipeline.recall.folders import MAX_NAME
 from memory_pipeline.redaction import redactor_of
 from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.sessions.quoting import quoted_spans
-from memory_pipeline.sessions.reading import parse, source_of
+from memory_pipeline.sessions.reading import parse
 from memory_pipeline.sessions.windows import COMPLETED, Window, cut_windows
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.dates import clock_of, instead_of_clock

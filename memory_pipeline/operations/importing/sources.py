@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from memory_pipeline.harnesses.folders import expand
+from memory_pipeline.harnesses.protocol import expand
 from memory_pipeline.operations.importing.claude_mem import is_database, read_database
 from memory_pipeline.operations.importing.files import Importer, MemoryFile
 from memory_pipeline.operations.importing.lines import TextLine, is_importable, lines_in
