@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,7 +24,7 @@ from typing import Any
 from benchmarks.common import FIXTURES, MORE, parser
 from memory_pipeline.actions.files import hints_of, patterns_with_cure
 from memory_pipeline.agents.kit.tool_calls import commands_in, runs, signature, signatures_in
-from memory_pipeline.friction.attempts import Attempt, Turn, attempts
+from memory_pipeline.friction.attempts import Attempt, Session
 from memory_pipeline.friction.failures import Failure, failures_in
 from memory_pipeline.friction.stage import FrictionStage
 from memory_pipeline.sessions.catalogue import Catalogue
@@ -37,18 +36,6 @@ from memory_pipeline.workspace.workspace import Workspace
 LOOKED_AT = ("cli", "pi-mono")
 NOW = datetime(2027, 1, 1, tzinfo=UTC)
 """When every session has been idle for long."""
-
-
-@dataclass
-class Session:
-    session_id: str
-    project: str
-    turns: list[Turn]
-    cwd: str | None
-
-    @property
-    def began(self) -> datetime:
-        return self.turns[0].at
 
 
 @dataclass
@@ -85,8 +72,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         workspace, days = prepared(Path(temporary), asked.folders or [FIXTURES, MORE])
         by_group = {"looked at": Counts(), "others": Counts()}
-        known: defaultdict[str, Memory] = defaultdict(Memory)
-        for session in sorted(sessions_of(workspace, days), key=lambda s: s.began):
+        known: defaultdict[str | None, Memory] = defaultdict(Memory)
+        for session in sorted(sessions_of(workspace, days), key=lambda s: s.turns[0].at):
             counts = by_group["looked at" if session.project in LOOKED_AT else "others"]
             walk(session, workspace, known[session.project], counts, asked.list)
     print(f"{'projects':12}{'calls':>8}{'failures':>10}{'repeats':>9}{'cured':>7}", end="")
@@ -114,23 +101,21 @@ def prepared(folder: Path, sessions: list[Path]) -> tuple[Workspace, list[Any]]:
     return workspace, days
 
 
-def sessions_of(workspace: Workspace, days: list[Any]) -> Iterator[Session]:
-    for session_id, turns, _, cwd, project in FrictionStage(workspace).sessions(days):
-        if project and turns:
-            yield Session(session_id, project, turns, cwd)
+def sessions_of(workspace: Workspace, days: list[Any]) -> list[Session]:
+    return [session for session in FrictionStage(workspace).sessions(days) if session.project]
 
 
 def walk(session: Session, workspace: Workspace, known: Memory, counts: Counts, is_listed: bool) -> None:
-    evening = session.began.date() - timedelta(days=1)
+    evening = session.turns[0].at.date() - timedelta(days=1)
     rows = [
         row
         for row in patterns_with_cure(workspace.settings, workspace.lake, evening)
         if not row["projects"] or session.project in row["projects"]
     ]
     hints = hints_of(rows, workspace.lake)
-    failures = {f.event.event_id: f for f in failures_in(session.turns, session.cwd, session.project)}
+    failures = {f.event.event_id: f for f in failures_in(session)}
     new = Memory()
-    for call in attempts(session.turns):
+    for call in session.attempts:
         command = call.command
         if not command:
             continue
@@ -155,7 +140,9 @@ def walk(session: Session, workspace: Workspace, known: Memory, counts: Counts, 
             counts.false[method] += bool(said) and not call.has_failed
         if is_listed and (lines["hints"] or is_repeat):
             mark = "FAILED" if call.has_failed else "ok"
-            print(f"{session.began:%Y-%m-%d} {session.project} {mark} {has_cure=} {' '.join(command.split())[:90]}")
+            print(
+                f"{session.turns[0].at:%Y-%m-%d} {session.project} {mark} {has_cure=} {' '.join(command.split())[:90]}"
+            )
             for line in lines["hints"]:
                 print(f"    {line}")
         if has_failed and key and failure:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 from benchmarks.common import parser
-from memory_pipeline.proposals.auto_promotion import COUNTED, MIN_DECISIONS, TRUSTED_FROM, Rate
+from memory_pipeline.proposals.automatic import COUNTED, MIN_DECISIONS, TRUSTED_FROM, Rate
 
 CHANCES = (0.80, 0.90, 0.95, 0.98, 0.99, 1.0)
 NOTICED = 0.5
@@ -25,13 +25,13 @@ ONE_SIDED = 1.644854
 def one_sided(rate: Rate) -> bool:
     if rate.counted < MIN_DECISIONS:
         return False
-    n, p, zz = rate.counted, rate.share, ONE_SIDED**2
+    n, p, zz = rate.counted, rate.good / rate.counted, ONE_SIDED**2
     lower = (p + zz / (2 * n) - ONE_SIDED * sqrt(p * (1 - p) / n + zz / (4 * n * n))) / (1 + zz / n)
     return lower >= TRUSTED_FROM
 
 
 def plain(rate: Rate) -> bool:
-    return rate.counted >= MIN_DECISIONS and rate.share >= TRUSTED_FROM
+    return rate.counted >= MIN_DECISIONS and rate.good >= TRUSTED_FROM * rate.counted
 
 
 RULES: dict[str, tuple[Callable[[Rate], bool], bool]] = {

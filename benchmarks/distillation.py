@@ -29,8 +29,8 @@ from typing import Any
 from benchmarks.common import FIXTURES, GOLD, parser
 from benchmarks.labels import label_folder, scorer
 from memory_pipeline.distillation.facts import facts_of
-from memory_pipeline.distillation.lines import count_words
-from memory_pipeline.distillation.periods import LEVELS, NAMES, periods_of
+from memory_pipeline.distillation.lines import NARRATIVE, count_words
+from memory_pipeline.distillation.periods import LEVELS, NAMES, Period, periods_of
 from memory_pipeline.distillation.stage import Levels, stages_of
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.stage import ObservationsStage
@@ -141,12 +141,15 @@ def thinned(lines: Sequence[str], budget: int) -> list[str]:
 BASELINES: Mapping[str, Callable[[Sequence[str], int], list[str]]] = {"truncated": truncated, "thinned": thinned}
 
 
+def observed_texts(lake: Lake, period: Period) -> list[str]:
+    """The facts of a period without its narratives."""
+    return [line.text for line in facts_of(lake, period.days).lines if line.kind != NARRATIVE]
+
+
 def report(opened: Workspace, facts: Sequence[Fact], show: int) -> None:
     lake, places, days = opened.lake, said_at(opened.lake), opened.lake.days("observations")
     whole = facts_of(lake, days)
-    all_words = sum(count_words(text) for text in whole.texts)
-    observed = [Found.from_text(o.text, places[o.observation_id]) for o in whole.observed]
-    observed += [Found.from_text(t.narrative) for t in whole.narratives]
+    observed = [Found.from_text(text, places.get(i, ())) for i, text in whole.texts.items()]
     known = [fact for fact in facts if fact.is_in(observed)]
     highs = [fact for fact in known if fact.is_high]
     print(
@@ -157,12 +160,11 @@ def report(opened: Workspace, facts: Sequence[Fact], show: int) -> None:
 
     def line(name: str, found: Sequence[Found], texts: Sequence[str], unaltered: float | None = None) -> None:
         kept, high = (sum(fact.is_in(found) for fact in some) / max(1, len(some)) for some in (known, highs))
-        share = sum(map(count_words, texts)) / all_words
+        share = sum(map(count_words, texts)) / whole.words
         verbatim = "" if unaltered is None else f"{unaltered:.1%}"
         print(f"{name:20}{len(texts):7}{share:8.1%}{verbatim:>8}{high:12.1%}{kept:10.1%}", flush=True)
 
-    levels, texts_below = Levels(lake), {o.observation_id: o.text for o in whole.observed}
-    texts_below |= {t.segment_id: t.narrative for t in whole.narratives}
+    levels, texts_below = Levels(lake), whole.texts
     for level in LEVELS:
         periods = periods_of(level, days)
         rows = [row for period in periods for row in levels.rows(period)]
@@ -173,11 +175,7 @@ def report(opened: Workspace, facts: Sequence[Fact], show: int) -> None:
         line(NAMES[level], found, texts, unaltered / max(1, len(rows)))
         budgets = {period: sum(count_words(row["text"]) for row in levels.rows(period)) for period in periods}
         for name, baseline in BASELINES.items():
-            made = [
-                text
-                for period in periods
-                for text in baseline([o.text for o in facts_of(lake, period.days).observed], budgets[period])
-            ]
+            made = [text for period in periods for text in baseline(observed_texts(lake, period), budgets[period])]
             line(f"  {name}", [Found.from_text(text) for text in made if text], [t for t in made if t])
         for row in rows[:: max(1, len(rows) // show)][:show] if show else ():
             print(f"    {row['priority']:6} {row['kind']:12} {row['text']}")

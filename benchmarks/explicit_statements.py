@@ -1,6 +1,6 @@
 """Whether what people lay down in explicit words is kept and high without a model, and other talk is not, per language.
 
-    python -m benchmarks.explicit_statements [--tuned] [--wrong]
+    python -m benchmarks.explicit_statements [--tuned] [--wrong] [--histories DIR]
 
 The messages of `explicit/held` were written by somebody who knew neither the words that are looked for nor the code;
 nothing was tuned on them. With `--tuned` those of `explicit/tune` to `explicit/tune3` are taken, which the words were
@@ -9,11 +9,16 @@ one. An answer comes after the question that it answers. `found` is the share of
 observation in both sessions, `false` the share of the other messages in a high one in either. The baseline is the role
 of `benchmarks/languages.py`: a sentence is high if its kind is a rule, a preference or a decision.
 
+With `--histories`, the folders below DIR are projects with Markdown files that SpecStory wrote (`.specstory/history` of
+public repositories): real people, whose words no phrase was written for. Printed are the typed messages of each project
+and the statements that would be offered, which a reader then judges.
+
 Last, sde-bench's visible half: conversations that decide nothing and have a high observation, and turns that state a
 decision and are in an observation.
 """
 
 import json
+import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -22,9 +27,12 @@ from typing import Any
 
 from benchmarks.common import SHARED, parser
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
-from memory_pipeline.observations.short_sessions import facts_in
+from memory_pipeline.observations.stage import user_statements
 from memory_pipeline.observations.types import Fact, WindowMessage
+from memory_pipeline.sessions.quoting import quoted_spans
+from memory_pipeline.text.explicit import statements
 from memory_pipeline.text.kinds import NORMATIVE, kind_of_user
+from memory_pipeline.text.lines import stands_alone
 from memory_pipeline.text.priorities import HIGH
 from memory_pipeline.text.sentences import sentences
 
@@ -49,7 +57,7 @@ def window(turns: Sequence[tuple[str, str]]) -> list[WindowMessage]:
 
 def observed(turns: Sequence[tuple[str, str]], *, is_long: bool) -> list[Fact]:
     messages = window(turns)
-    segments = ExtractiveObserver().observe(messages) if is_long else facts_in(messages)
+    segments = ExtractiveObserver().observe(messages) if is_long else user_statements(messages)
     return [fact for segment in segments for fact in segment.facts]
 
 
@@ -106,6 +114,38 @@ def _of_chat(turns: Sequence[dict[str, str]]) -> list[Fact]:
     return observed([(turn["role"], turn["text"]) for turn in turns], is_long=typed >= MIN_TYPED)
 
 
+_TURN = re.compile(r"^_\*\*(User|Assistant|Agent)[^*\n]*\*\*_\s*$", re.MULTILINE)
+
+
+def typed_messages(history: str) -> Iterator[str]:
+    """The user's messages in a file that SpecStory wrote."""
+    _, *parts = _TURN.split(history)
+    for speaker, words in zip(parts[::2], parts[1::2], strict=True):
+        if speaker == "User" and (text := words.strip().removesuffix("---").strip()):
+            yield text
+
+
+def offered_lines(messages: Sequence[str]) -> dict[str, None]:
+    """The explicit statements that stand alone, each once and in order."""
+    found: dict[str, None] = {}
+    for number, text in enumerate(messages):
+        message = WindowMessage(f"m{number}", "user", NINE, text, quoted=tuple(quoted_spans(text)))
+        for statement in statements(message.own):
+            line = " ".join(text[statement.start : statement.end].split())
+            if stands_alone(line):
+                found[line] = None
+    return found
+
+
+def print_histories(folder: Path) -> None:
+    for project in sorted(path for path in folder.iterdir() if path.is_dir()):
+        files = sorted(project.rglob("*.md"))
+        messages = [text for file in files for text in typed_messages(file.read_text("utf-8"))]
+        lines = offered_lines(messages)
+        print(f"{project.name}: {len(messages)} typed messages, {len(lines)} lines")
+        print("".join(f"    {line}\n" for line in lines), end="")
+
+
 MIN_TYPED = 5
 """Typed messages from which a session is observed as a whole."""
 
@@ -114,7 +154,11 @@ def main() -> None:
     options = parser("explicit_statements", __doc__)
     options.add_argument("--tuned", action="store_true", help="the messages that the words were chosen with")
     options.add_argument("--wrong", action="store_true", help="print what is missed and what is found wrongly")
+    options.add_argument("--histories", type=Path, metavar="DIR", help="projects with histories that SpecStory wrote")
     asked = options.parse_args()
+    if asked.histories:
+        print_histories(asked.histories)
+        return
     for part in ("tune", "tune2", "tune3") if asked.tuned else ("held",):
         print(f"{part:20}{'statements':>12}{'found':>8}{'by kind':>9}{'others':>8}{'false':>8}{'by kind':>9}")
         for file in sorted((FOLDER / part).glob("*.toml")):

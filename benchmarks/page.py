@@ -168,7 +168,6 @@ def _measure(settings: Settings, words: Words) -> None:
     draw = random.Random(2)
     started = time.perf_counter()
     with PageServer(settings, _no_report) as server:
-        server.prepare()
         running = threading.Thread(target=server.run)
         running.start()
         try:

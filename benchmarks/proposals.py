@@ -29,7 +29,7 @@ from benchmarks.common import ROOT, SESSIONS, parser, run_everything
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.proposals.events import APPROVED, ProposalLog
-from memory_pipeline.proposals.integrity import ProposalIntegrity
+from memory_pipeline.proposals.integrity import judge_integrity
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.settings import Settings
@@ -109,7 +109,7 @@ def speed(workspace: Path, count: int) -> None:
 
 
 def check(settings: Settings, lake: Lake) -> None:
-    verdict = ProposalIntegrity.from_lake(lake, settings.memory_file).judge()
+    verdict = judge_integrity(lake, settings.memory_file)
     assert verdict.passed, verdict.offenders
 
 

@@ -3,7 +3,7 @@
     python -m benchmarks.redaction ../shared/fixtures
 
 Every distinct mark is listed with what stands around it, for a person to judge; of the secret itself only the first
-three characters and the length are shown. For comparison the library alone, with all its detectors.
+three characters and the length are shown.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-
-from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
 
 from benchmarks.common import parser
 from memory_pipeline.harnesses.model import NotASessionError
@@ -94,7 +92,6 @@ def main() -> None:
     seconds, stored = min(speed(redactor, texts) for _ in range(3))
     print(f"redaction alone {seconds:.3f} s, {stored / seconds / 1e6:.0f} MB/s of stored text\n")
     report(redactor, texts)
-    library(texts)
 
 
 def report(redactor: Redactor, texts: list[tuple[str, int | None]]) -> None:
@@ -113,24 +110,6 @@ def report(redactor: Redactor, texts: list[tuple[str, int | None]]) -> None:
     print(f"texts flagged: {dict(flagged.most_common())}; {len(places)} distinct marks:")
     for mark, (count, around) in sorted(places.items()):
         print(f"  {count:4} × {mark}  {around}")
-
-
-def library(texts: list[tuple[str, int | None]]) -> None:
-    """The same for the library alone, line by line, with all its detectors."""
-    detectors = {kind: plugin() for kind, plugin in get_mapping_from_secret_type_to_class().items()}
-    flagged: Counter[str] = Counter()
-    values: set[tuple[str, str]] = set()
-    started, read_characters = time.perf_counter(), 0
-    for text, limit in texts:
-        text = text if limit is None else text[:limit]
-        read_characters += len(text)
-        for kind, detector in detectors.items():
-            found = {value for line in text.splitlines() for value in detector.analyze_string(line)}
-            flagged[kind] += bool(found)
-            values.update((kind, str(value)) for value in found)
-    seconds = time.perf_counter() - started
-    print(f"\nthe library alone: {read_characters / seconds / 1e6:.1f} MB/s")
-    print(f"texts flagged: {dict((+flagged).most_common())}; {len(values):,} distinct values")
 
 
 if __name__ == "__main__":

@@ -40,11 +40,11 @@ def main() -> None:
     if options.ask:
         ask(options.ask)
         return
-    print(f"{'model':<28}  {'recall':>6}  {'junk':>5}  {'copied':>6}  {'seconds':>7}  result")
+    print(f"{'model':<28}  {'recall':>6}  {'junk':>5}  {'seconds':>7}  result")
     for name, recorded in recordings():
         trial = examined_again(recorded)
         result = trial.result
-        figures = f"{result.recall:>6.2f}  {result.junk:>5.2f}  {result.copied:>6}" if result else f"{'–':>6}" * 3
+        figures = f"{result.recall:>6.2f}  {result.junk:>5.2f}" if result else f"{'–':>6}" * 2
         print(f"{name:<28}  {figures}  {recorded['seconds']:>7.0f}  {trial.failure or 'passed'}")
 
 

@@ -5,9 +5,8 @@
 Reckoned, not measured; no model is asked. DIRs default to ../shared/fixtures and ../shared/more-sessions. Observing is
 what `memory run --estimate` says of their sessions, as the mean of one that is observed, times 25 × 365. Reflecting is
 once a day over the observations of seven such days, estimated as for days that are not observed yet. Prices are the
-installed genai-prices', with and without the provider's batches, in which only observing goes. Not in it: what a model
-thinks (billed as an answer), answers asked for again, what friction asks (one token in a hundred), and what a provider
-takes off for prompts that begin alike.
+installed genai-prices'. Not in it: what a model thinks (billed as an answer), answers asked for again, what friction
+asks (one token in a hundred), and what a provider takes off for prompts that begin alike.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from memory_pipeline.llm.ledger import cost_of
 from memory_pipeline.observations.estimate import Estimate, estimate_day
 from memory_pipeline.observations.model.observer import LanguageModelObserver
 from memory_pipeline.planning import Stages
-from memory_pipeline.reflections.estimate import ANSWERED, Past
+from memory_pipeline.reflections.estimate import ANSWERED, expected_tokens
 from memory_pipeline.reflections.model.reflector import LanguageModelReflector
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources
@@ -55,13 +54,13 @@ def main() -> None:
     print(f"{sessions} sessions are observed; one takes {one[0]:,} tokens in, {one[1]:,} out,")
     print(f"a day's reflection {reflecting.input_tokens:,} and {reflecting.output_tokens:,}.")
     print(f"USD a year by genai-prices {version('genai-prices')}:\n")
-    print("| model | observing | in batches | reflecting | together | in batches |")
-    print("|---|--:|--:|--:|--:|--:|")
+    print("| model | observing | reflecting | together |")
+    print("|---|--:|--:|--:|")
     calls_a_year = observing.calls / sessions * SESSIONS_A_DAY * DAYS
     for model in MODELS:
-        alone, batch = (cost(model, observing, calls_a_year, in_batch) for in_batch in (False, True))
-        reflections = cost(model, reflecting, reflecting.calls * DAYS, in_batch=False)
-        sums = (alone, batch, reflections, alone + reflections, batch + reflections)
+        observations = cost(model, observing, calls_a_year)
+        reflections = cost(model, reflecting, reflecting.calls * DAYS)
+        sums = (observations, reflections, observations + reflections)
         print(f"| {model} | {' | '.join(f'{usd:,.0f}' for usd in sums)} |")
 
 
@@ -82,7 +81,7 @@ def measure(directories: list[Path], workspace: Path) -> tuple[Estimate, int, Es
         total += estimate_day(lake, day, observer)
     windows = lake.read("windows", columns=["session_id", "tokens_said", "observed"]).filter(pl.col("observed"))
     sessions = windows["session_id"].n_unique()
-    shown = Past(None).shown(windows["tokens_said"].to_list(), settings.observation_budget)
+    shown = expected_tokens(windows["tokens_said"], settings.observation_budget)
     week = 7 * SESSIONS_A_DAY * shown / sessions
     calls = max(1, math.ceil(week / reflector.batch_tokens))
     asked = calls * tokens_of(reflector.empty_request(days[-1])) + round(week)
@@ -90,9 +89,9 @@ def measure(directories: list[Path], workspace: Path) -> tuple[Estimate, int, Es
     return total, sessions, Estimate(0, calls, 0, asked, answered)
 
 
-def cost(model: str, of: Estimate, calls: float, in_batch: bool) -> float:
+def cost(model: str, of: Estimate, calls: float) -> float:
     """USD of so many calls, each the mean of these: prices may go by the size of a call."""
-    usd = cost_of(ModelConfig(model, in_batch=in_batch), of.input_tokens // of.calls, of.output_tokens // of.calls)
+    usd = cost_of(ModelConfig(model), of.input_tokens // of.calls, of.output_tokens // of.calls)
     assert usd is not None, f"no price is known for {model}"
     return usd * calls
 

@@ -13,7 +13,6 @@
     │  └─ LakeUnavailableError      the object storage of the lake does not answer         lake/object_storage.py
     ├─ CannotGoOnError              the same would happen on every other day, now and later
     │  ├─ ModelMisconfiguredError   no request to the model can succeed                       llm/errors.py
-    │  ├─ DamagedBatchFileError     what is out in a batch cannot be read                     llm/batch_file.py
     │  ├─ NoSuchPromptError         a prompt is not there, or misses a place                  llm/prompts.py
     │  ├─ TodoistRefusedError       Todoist does not take what it is told             proposals/todoist/client.py
     │  ├─ LakeRefusedError          it does not take what it is asked                      lake/object_storage.py
@@ -36,7 +35,6 @@
     ├─ TransientError               the model was busy: caught by the client                  llm/errors.py
     ├─ RequestRefusedError          the model does not answer this one request                llm/errors.py
     ├─ BudgetReachedError           the next call might pass the day's budget                 llm/errors.py
-    │  └─ InBatchError              … or the call would be paid twice                         llm/errors.py
     ├─ NotRecordedError             no answer is recorded, and no model may be asked          llm/cache.py
     ├─ UnusableAnswerError          a model's answers say next to nothing                     reflections/types.py
     ├─ RecallLostError              a distillation lost too much of what it should keep       distillation/stage.py

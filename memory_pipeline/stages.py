@@ -13,7 +13,7 @@ import polars as pl
 from memory_pipeline.errors import TryAgainLaterError
 from memory_pipeline.lake.storage import Expected, ReplacedMeanwhileError
 from memory_pipeline.lake.store import Lake, fingerprint_of
-from memory_pipeline.llm.errors import BudgetReachedError, InBatchError
+from memory_pipeline.llm.errors import BudgetReachedError
 from memory_pipeline.text import tokens
 
 INCOMPLETE = "incomplete"
@@ -48,8 +48,7 @@ class Built:
 
 def waiting_notes(left: str, stopped: Exception) -> dict[str, str]:
     """Notes on the postponed parts, and whether the budget is the reason; ``stopped`` is the cause."""
-    is_spent = isinstance(stopped, BudgetReachedError) and not isinstance(stopped, InBatchError)
-    return {"left_for_later": left} | ({OUT_OF_BUDGET: f"{stopped}"} if is_spent else {})
+    return {"left_for_later": left} | ({OUT_OF_BUDGET: f"{stopped}"} if isinstance(stopped, BudgetReachedError) else {})
 
 
 def fallback_notes(reasons: Sequence[str], parts: str) -> dict[str, str]:

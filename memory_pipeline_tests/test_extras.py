@@ -20,7 +20,7 @@ from memory_pipeline_tests.cases import each
 
 ROOT = Path(memory_pipeline.__file__).parent
 REFUSED = (
-    *("pydantic_ai", "genai_prices", "openai", "anthropic", "google.genai", "todoist_api_python", "qdrant_client"),
+    *("pydantic_ai", "genai_prices", "openai", "anthropic", "google.genai", "qdrant_client"),
     *("dagster_postgres", "psycopg2", "torch", "transformers", "sentence_transformers"),
 )
 """What the extras install and nothing of the core brings along."""
@@ -88,10 +88,8 @@ def test_only_what_needs_an_extra_imports_its_packages() -> None:
         if any(name == refused or name.startswith(f"{refused}.") for name in names for refused in REFUSED):
             importing.add(f"{path.relative_to(ROOT)}")
     assert importing == {
-        "llm/backends/batches.py",
         "llm/backends/provider.py",
         "llm/ledger.py",
-        "proposals/todoist/client.py",
         "embeddings/server.py",
         "text/encoder.py",
     }
@@ -103,7 +101,6 @@ def test_only_what_needs_an_extra_imports_its_packages() -> None:
     [
         ("OBSERVER_MODEL", "openai:gpt-5-mini", "models"),
         ("REFLECTOR_MODEL", "anthropic:claude-haiku-4-5", "models"),
-        ("MEMORY_TODOIST", "true", "todoist"),
         ("QDRANT_URL", "http://127.0.0.1:9", "server"),
         ("EMBEDDING_MODEL", "intfloat/e5-small-v2", "encoders"),
     ],
@@ -132,6 +129,5 @@ def test_here_all_extras_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(is_installed(extra) for extra in EXTRAS)
     monkeypatch.setenv("OBSERVER_MODEL", "openai:gpt-5-mini")
     monkeypatch.setenv("QDRANT_URL", "http://127.0.0.1:9")
-    monkeypatch.setenv("MEMORY_TODOIST", "true")
     monkeypatch.setenv("EMBEDDING_MODEL", "intfloat/e5-small-v2")
     assert missing_extras(Settings()) == []

@@ -79,7 +79,7 @@ def test_the_reflectors_threshold_is_when_it_reflects_early(monkeypatch: pytest.
 )
 def test_a_name_of_a_model_is_never_a_command(observer: dict[str, str]) -> None:
     file = write({"observer": observer})
-    with pytest.raises(SettingError, match=r"observer\.(model|provider) should be a name without spaces") as caught:
+    with pytest.raises(SettingError, match=r"observer\.(model|provider): String should match pattern") as caught:
         load_settings()
     assert f"{file}" in f"{caught.value}"
 
@@ -87,32 +87,21 @@ def test_a_name_of_a_model_is_never_a_command(observer: dict[str, str]) -> None:
 @each(
     ("content", "said"),
     [
-        ("{", "cannot be read"),
-        ([], "expected an object"),
-        ({"enabled": "yes"}, "expected an object"),
-        ({"observer": "gemini"}, "observer should be an object"),
-        ({"reflector": 3}, "reflector should be an object"),
-        ({"observer": {"temperatur": 0}}, "observer.temperatur is not known; expected provider, model"),
-        ({"observer": {"temperatur": 0}}, "; the nearest is temperature."),
-        (
-            {"obsever": {"model": "x:y"}},
-            "obsever is not known; expected enabled, observer, reflector, $schema; the nearest is",
-        ),
-        ({"theme": "dark"}, "theme is not known; expected enabled, observer, reflector, $schema."),
-        (
-            {"observer": {"messageTokenThreshold": 9000}},
-            "observer.messageTokenThreshold controls when pi's extension observes",
-        ),
-        ({"observer": {"messageTokenThreshold": 9000}}, "remove it, and set MEMORY_IDLE_MINUTES"),
-        ({"observer": {"observationTokenThreshold": 9000}}, "observer.observationTokenThreshold is not known"),
-        ({"reflector": {"messageTokenThreshold": 9000}}, "reflector.messageTokenThreshold controls when"),
-        ({"reflector": {"observationTokenThreshold": "9000"}}, "observationTokenThreshold should be a number"),
+        ("{", "Invalid JSON"),
+        ([], "should be an object"),
+        ({"enabled": "yes"}, "enabled: Input should be a valid boolean"),
+        ({"observer": "gemini"}, "observer: Input should be an object"),
+        ({"observer": {"temperatur": 0}}, "observer.temperatur: is not known"),
+        ({"obsever": {"model": "x:y"}}, "obsever: is not known"),
+        ({"observer": {"messageTokenThreshold": 9000}}, "observer: messageTokenThreshold has no effect here"),
+        ({"reflector": {"messageTokenThreshold": 9000}}, "remove it, and set MEMORY_IDLE_MINUTES"),
+        ({"observer": {"observationTokenThreshold": 9000}}, "observer.observationTokenThreshold: is not known"),
+        ({"reflector": {"observationTokenThreshold": "9000"}}, "should be a valid integer"),
         ({"reflector": {"observationTokenThreshold": 0}}, "greater than or equal to 1; correct it or remove it"),
-        ({"observer": {"temperature": "hot"}}, "observer.temperature should be a number, not 'hot'"),
-        ({"observer": {"maxOutputTokens": True}}, "observer.maxOutputTokens should be a number"),
-        ({"observer": {"model": 5}}, "observer.model should be a text, not 5"),
-        ({"observer": {"model": "gemini"}}, "there is no observer.provider"),
-        ({"reflector": {"model": "gemini"}}, "there is no reflector.provider"),
+        ({"observer": {"temperature": "hot"}}, "observer.temperature: Input should be a valid number"),
+        ({"observer": {"maxOutputTokens": True}}, "observer.maxOutputTokens: Input should be a valid integer"),
+        ({"observer": {"model": 5}}, "observer.model: Input should be a valid string"),
+        ({"observer": {"model": "gemini"}}, "observer.model: 'gemini' has no provider"),
     ],
 )
 def test_a_wrong_file_is_named_with_what_was_expected(content: Any, said: str) -> None:

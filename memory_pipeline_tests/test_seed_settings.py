@@ -1,6 +1,6 @@
 """The settings of the programs that this one comes from, in their own forms: each works, or is refused with what to do.
 
-Variables of a shell, pi's memory.json, and names that a user may carry over into settings.toml.
+Variables of a shell, and pi's memory.json.
 """
 
 import json
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.settings import SettingError, Settings, check_file, load_settings
+from memory_pipeline.settings import SettingError, load_settings
 from memory_pipeline.settings.memory_json import path as memory_json_path
 from memory_pipeline_tests.cases import each
 
@@ -52,22 +52,6 @@ REFUSED_FILES: list[tuple[Any, str]] = [
         "or openai:openai/gpt-oss-20b",
     ),
 ]
-NAMES = {
-    "compression.chunk_size = 20": "advanced.chunk_tokens",  # parts are cut by tokens, at the bounds of messages
-    "compression.working_tier_max_tokens = 30000": "advanced.pack_working_tokens",
-    "compression.session_tier_max_tokens = 10000": "advanced.pack_session_tokens",
-    "compression.cross_session_tier_max_tokens = 5000": "advanced.pack_cross_session_tokens",
-    "globalContextTokenBudget = 15000": "advanced.pack_tokens",
-    'compression.model = "gemini"': "observer.model",
-    "maxTranscriptTokens = 35000": "advanced.chunk_tokens",
-    "maxObservationLogTokens = 8000": "advanced.observer_max_output_tokens",
-    "previousObserverTokens = 4000": "advanced.prior_tokens",
-    "effectiveContext = 200000": "advanced.effective_context",
-    'observer.provider = "google"': "observer.model",
-    "observer.maxOutputTokens = 8000": "advanced.observer_max_output_tokens",
-    "observer.messageTokenThreshold = 30000": "advanced.idle_minutes",
-    "reflector.observationTokenThreshold = 40000": "advanced.reflect_early_tokens",
-}
 
 
 @each(("name", "value"), sorted(VARIABLES))
@@ -104,9 +88,3 @@ def test_what_memory_json_may_not_say(
     with pytest.raises(SettingError) as caught:
         load_settings()
     assert f"{caught.value}".startswith(str(path)) and what_to_do in f"{caught.value}"
-
-
-@each("line", sorted(NAMES))
-def test_a_name_from_elsewhere_in_settings_toml_is_refused_with_ours(line: str) -> None:
-    with pytest.raises(SettingError, match=rf"settings\.toml:1: .* is not a setting; the nearest is {NAMES[line]}\."):
-        check_file(Settings().workspace, line)

@@ -113,8 +113,8 @@ def _case(memory: Memory, row: dict[str, str]) -> dict[str, Any] | None:
         "verdicts": {
             key: _verdicts().get(key) for i in approved.shown for key in [f"{row['project']} {row['day']} {i}"]
         },
-        WORDS: _holds(words.within(first, memory.settings.brief.tokens), wanted, earlier),
-        WORDS_OWN: _holds(words.within(said, memory.settings.brief.tokens), wanted, earlier),
+        WORDS: _holds(words.within(first, memory.settings.brief_tokens), wanted, earlier),
+        WORDS_OWN: _holds(words.within(said, memory.settings.brief_tokens), wanted, earlier),
     }
 
 

@@ -1,14 +1,15 @@
 """What became of the lines that agents were shown at tool calls, from the transcripts of the sessions.
 
-A line was followed if the session did not do again what it warns of, or without failure, ignored if it did, and
-contradicted if the call succeeded before which it was shown. Nothing is claimed about why.
+A line was followed if the session did not do again what it warns of, or without failure, and ignored if it did. It was
+contradicted if the call succeeded before which a pattern was shown or the user was asked, or if the next message of the
+user contradicts the rule.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime, timedelta
 from typing import Literal, NamedTuple, get_args
@@ -20,31 +21,39 @@ from memory_pipeline.actions.rules import Rule
 from memory_pipeline.agents.kit.tool_calls import runs
 from memory_pipeline.days import day_of
 from memory_pipeline.friction.active import active_patterns
-from memory_pipeline.friction.attempts import ASSISTANT, TOOL, Attempt, Turn, attempts
+from memory_pipeline.friction.attempts import ASSISTANT, TOOL, USER, Attempt, Turn, attempts
+from memory_pipeline.friction.messages import is_claim, sentences_in
 from memory_pipeline.friction.observed import CLOCKS
 from memory_pipeline.friction.shown import ShownLine, shown_lines
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.settings import Settings
+from memory_pipeline.text.relation import CONTRADICTS, REPLACES, relation
 
 Outcome = Literal["followed", "ignored", "contradicted", "open"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 """`open` if the session is not read yet, or nothing after the line is known of the rule."""
+OBJECTIONS = (REPLACES, CONTRADICTS)
 MAX_TEXT = 2_000
 
 
 class Seen(NamedTuple):
-    """A line that was shown as a hint."""
+    """A line that was shown as a hint, or about which the user was asked."""
 
     line: ShownLine
     outcome: Outcome
     call: Turn | None = None
-    """The call that ignored or contradicted it."""
+    """The call that ignored or contradicted it, or the user's objection."""
 
 
 def outcomes(settings: Settings, lake: Lake, rules: Iterable[Rule], day: date | None = None) -> list[Seen]:
-    """Each line that was shown as a hint, or was on the day, with its outcome."""
-    hints = [line for line in shown_lines(settings) if line.shown_as == "hint"]
-    hints = [line for line in hints if day is None or day_of(line.at, settings.zone) == day]
+    """Each line that was shown as a hint or asked about, or was on the day, with its outcome."""
+    hints, asked = list[ShownLine](), set[tuple[str, str]]()
+    for line in shown_lines(settings):
+        key = line.session_id, line.line_id
+        is_first = line.shown_as == "ask" and key not in asked  # the second attempt is recorded, too
+        if (line.shown_as == "hint" or is_first) and (day is None or day_of(line.at, settings.zone) == day):
+            hints.append(line)
+        asked |= {key} if is_first else set()
     by_session: defaultdict[str, list[ShownLine]] = defaultdict(list)
     for line in hints:
         by_session[line.session_id].append(line)
@@ -54,7 +63,7 @@ def outcomes(settings: Settings, lake: Lake, rules: Iterable[Rule], day: date | 
     for session_id, turns in _sessions(lake, by_session):
         calls = attempts(turns)
         for line in by_session[session_id]:
-            found[line] = _outcome(line, calls, checks, words)
+            found[line] = _outcome(line, turns, calls, checks, words)
     return [found.get(line) or Seen(line, "open") for line in hints]
 
 
@@ -118,8 +127,15 @@ def describe(times: Mapping[str, int]) -> str:
     return f"{total} shown" + (f": {', '.join(known)}" if known else "") if total else ""
 
 
-def _outcome(line: ShownLine, calls: list[Attempt], checks: Mapping[str, Rule], words: Mapping[str, list[str]]) -> Seen:
-    """The outcome by the calls of the kind that the line warns of: the one that it was shown for, and those since."""
+def _outcome(
+    line: ShownLine,
+    turns: Sequence[Turn],
+    calls: Sequence[Attempt],
+    checks: Mapping[str, Rule],
+    words: Mapping[str, list[str]],
+) -> Seen:
+    """The outcome by the user's next message, and by the calls of the kind that the line warns of: the one that it was
+    shown for, and those since."""
     rule, wanted = checks.get(line.line_id), words.get(line.line_id)
     if rule and (check := rule.check):
         own = [call for call in calls if check.stops(call.call.tool, call.call.text)]
@@ -127,15 +143,29 @@ def _outcome(line: ShownLine, calls: list[Attempt], checks: Mapping[str, Rule], 
         own = [call for call in calls if call.command and runs(call.command, wanted)]
     else:
         return Seen(line, "open")
+    if rule and (objection := _objection(line, turns, rule)):
+        return Seen(line, "contradicted", objection)
     until = line.at + CLOCKS
     since = [call for call in own if call.call.at > until]
+    shown_for = next((call for call in reversed(own) if call.call.at <= until), None)
+    if rule and line.shown_as == "ask":  # a call that was made is one that the user allowed
+        asked_for = [shown_for, *since] if shown_for else since
+        allowed = next((call for call in asked_for if call.has_succeeded), None)
+        return Seen(line, "contradicted", allowed.call) if allowed else Seen(line, "followed")
     if rule:
         return Seen(line, "ignored", since[0].call) if since else Seen(line, "followed")
-    shown_for = next((call for call in reversed(own) if call.call.at <= until), None)
     if line.event == "before" and shown_for and not shown_for.has_failed:
         return Seen(line, "contradicted", shown_for.call)
     again = next((call for call in since if call.has_failed), None)
     return Seen(line, "ignored", again.call) if again else Seen(line, "followed")
+
+
+def _objection(line: ShownLine, turns: Sequence[Turn], rule: Rule) -> Turn | None:
+    """The user's next message, if one of its sentences contradicts or replaces the rule."""
+    turn = next((turn for turn in turns if turn.role == USER and turn.at > line.at), None)
+    said = (turn.text[start:end] for start, end, _ in sentences_in(turn.text, ())) if turn else ()
+    is_objection = any(is_claim(text) and relation(text, rule.text, cautious=True) in OBJECTIONS for text in said)
+    return turn if is_objection else None
 
 
 def _sessions(lake: Lake, wanted: Mapping[str, list[ShownLine]]) -> Iterator[tuple[str, list[Turn]]]:

@@ -8,16 +8,15 @@ without it, but no block is updated.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 from filelock import Timeout
 
 from memory_pipeline.agents.agents import AGENTS, Agent, CannotConnectError
 from memory_pipeline.agents.files import bytes_of, edit_file, read_entries, tilde_path, write_entries
-from memory_pipeline.agents.lines import Line, rendered
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.markdown.blocks import append_block, body_of, cut_block, damage, has_block, put_block
 from memory_pipeline.markdown.safe_write import decode, encode, write_atomically
@@ -25,6 +24,14 @@ from memory_pipeline.settings import Settings
 
 IMPORT, LINES = "connect-import", "connect-lines"
 """The keys of the blocks."""
+
+
+class Line(NamedTuple):
+    """An active line of MEMORY.md; `project` is its project, None if it applies everywhere."""
+
+    section: str
+    text: str
+    project: str | None
 
 
 @dataclass(frozen=True)
@@ -182,3 +189,23 @@ def _write_import(settings: Settings, lines: Sequence[Line]) -> None:
 
 def _list_of(settings: Settings) -> Path:
     return settings.workspace / "connections" / "connected.json"
+
+
+def rendered(lines: Iterable[Line], source: str, project: str | None) -> str:
+    """Markdown of the lines of this project only, or of those that apply everywhere; ``source`` is the file that
+    contains them."""
+    scope = f"the project {project}" if project else "every project"
+    parts = [
+        f"## Remembered for {scope}",
+        "",
+        f"Lines from earlier sessions that the user approved. `memory` copies them from {source}: change them there.",
+    ]
+    sections: dict[str, list[str]] = {}
+    for line in lines:
+        if line.project == project:
+            sections.setdefault("" if line.section == project else line.section, []).append(f"- {line.text}")
+    for section, texts in sections.items():
+        parts += ["", *([f"### {section}", ""] if section else []), *dict.fromkeys(texts)]
+    if not sections:
+        parts += ["", "None yet."]
+    return "\n".join(parts)

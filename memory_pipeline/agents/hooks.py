@@ -3,7 +3,7 @@ known of it, if that was asked for.
 
 Claude Code and Codex call commands from their settings; pi and OpenCode load a script. The bytes before and after are
 stored in `hooks.json`, so that removal restores an unchanged file exactly, and removes only our own entries from a
-changed one.
+changed one. Files with comments, which `json` cannot keep, are left to the user.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 import shlex
 import shutil
 import sys
@@ -21,7 +22,7 @@ from typing import Any
 
 from memory_pipeline.agents.agents import AGENTS, BY_NAME, Agent, CannotConnectError
 from memory_pipeline.agents.files import bytes_of, edit_file, read_entries, write_entries
-from memory_pipeline.agents.json_text import Node, NotJsonError, dumped, insert_first, parse, remove_item
+from memory_pipeline.markdown.blocks import newline_of
 from memory_pipeline.markdown.safe_write import decode, encode
 from memory_pipeline.settings import Settings
 
@@ -95,28 +96,24 @@ def with_hooks(settings: Settings, agent: Agent, old: bytes | None, *, actions: 
                 f"{path} exists and was not written by memory_pipeline; move it away, then run this again."
             )
         return _script(settings, agent, actions).encode()
-    text = decode(without_hooks(agent, old) or b"{}\n") if old is not None else "{}\n"
-    for event, groups in _groups(settings, agent, actions).items():
-        for group in reversed(groups):
-            text = _insert(text, path, event, group)
-    return encode(text)
+    text = decode(old or b"{}")
+    found = _without_ours(_parsed(text, path))
+    events = found.get("hooks", {})
+    added = {event: [*groups, *events.get(event, [])] for event, groups in _groups(settings, agent, actions).items()}
+    return _dumped({**found, "hooks": events | added}, text)
 
 
-def without_hooks(agent: Agent, old: bytes, before: bytes | None = None) -> bytes | None:
-    """The agent's file without our entries; None if it was ours as a whole. Raises `CannotConnectError`.
-
-    Empty containers are removed too, unless they existed ``before``.
-    """
+def without_hooks(agent: Agent, old: bytes) -> bytes | None:
+    """The agent's file without our entries; None if it was ours as a whole. Raises `CannotConnectError`."""
     path = hooks_file(agent)
     if path.suffix == ".js":
         if _is_ours(old):
             return None
         raise CannotConnectError(f"{path} was edited or was not written by memory_pipeline; remove it yourself.")
     text = decode(old)
-    kept = _parsed(decode(before), path)["hooks"] if before else None
-    while (place := _find_ours(_parsed(text, path), kept)) is not None:
-        text = remove_item(text, *place)
-    return encode(text)
+    found = _parsed(text, path)
+    left = _without_ours(found)
+    return old if left == found else _dumped(left, text)
 
 
 def install(settings: Settings, agent: Agent, *, actions: bool = False) -> None:
@@ -139,11 +136,10 @@ def removed(settings: Settings, agent: Agent, old: bytes | None) -> bytes | None
     known = hooked(settings).get(agent.name)
     if old is None:
         return None
-    before = base64.b64decode(known.before) if known and known.before is not None else None
     if known and known.after == _sha256(old):
-        return before
-    left = without_hooks(agent, old, before)
-    is_empty = left is not None and not decode(left).translate({ord(c): None for c in "{} \t\r\n"})
+        return None if known.before is None else base64.b64decode(known.before)
+    left = without_hooks(agent, old)
+    is_empty = left is not None and left.strip() == b"{}"
     return None if known and known.before is None and is_empty else left
 
 
@@ -167,9 +163,7 @@ def state(settings: Settings, agent: Agent) -> str:
     data = bytes_of(Path(known.path))
     if data is None or b"memory_pipeline_hook.py" not in data:
         return f"hooks are no longer in {known.path}; `memory agents hooks install {agent.name}` restores them"
-    wanted = [part for part in _hook_command(data) if part.startswith("/")]
-    gone = [part for part in wanted if not Path(part).exists()]
-    if gone:
+    if gone := [path for path in _called_paths(data, Path(known.path)) if not Path(path).exists()]:
         return f"hooks do nothing: {gone[0]} has moved; `memory agents hooks install {agent.name}` updates the path"
     what = "hooks, also of tool calls" if known.actions else "hooks"
     return what if known.after == _sha256(data) else f"{what} (the file was changed since)"
@@ -229,73 +223,76 @@ def _is_ours(data: bytes) -> bool:
     return first.decode("utf-8", "replace") in {f"{line} {_sha256(body)[:12]}" for line in (FIRST_LINE, FIRST_LINE_0_1)}
 
 
-def _insert(text: str, path: Path, event: str, group: dict[str, Any]) -> str:
-    root = _parsed(text, path)
-    hooks = root["hooks"]
-    if hooks is None:
-        return insert_first(text, root, f'"hooks": {dumped({event: [group]}, text)}')
-    groups = hooks[event]
-    if groups is None:
-        return insert_first(text, hooks, f'"{event}": {dumped([group], text)}')
-    return insert_first(text, groups, dumped(group, text))
-
-
-def _parsed(text: str, path: Path) -> Node:
+def _parsed(text: str, path: Path) -> dict[str, Any]:
     """The parsed settings. Raises `CannotConnectError` if they do not have the expected form."""
     try:
-        root = parse(text)
-    except NotJsonError as error:
-        raise CannotConnectError(f"{path}, {error}. Fix that, then run this again.") from None
-    if not root.is_object:
+        found = json.loads(text.removeprefix("\ufeff"))
+    except json.JSONDecodeError as error:
+        raise CannotConnectError(
+            f"{path}, line {error.lineno}, column {error.colno}: {error.msg}. Only JSON without comments can be "
+            f"edited; fix that, then run this again."
+        ) from None
+    if not isinstance(found, dict):
         raise CannotConnectError(f"{path}: expected an object in braces.")
-    hooks = root["hooks"]
-    if hooks is not None and not hooks.is_object:
+    hooks = found.get("hooks", {})
+    if not isinstance(hooks, dict):
         raise CannotConnectError(f"{path}: hooks: expected an object in braces.")
-    for event, index in ((hooks and hooks.keys) or {}).items():
-        if hooks and not hooks.items[index].is_array:
-            raise CannotConnectError(f"{path}: hooks.{event}: expected a list in brackets.")
-    return root
+    if wrong := next((event for event, groups in hooks.items() if not isinstance(groups, list)), None):
+        raise CannotConnectError(f"{path}: hooks.{wrong}: expected a list in brackets.")
+    return found
 
 
-def _find_ours(root: Node, kept: Node | None) -> tuple[Node, int] | None:
-    """The container and the index in it of our first entry, or of one that was left empty by its removal."""
-    hooks = root["hooks"]
-    if hooks is None:
-        return None
-    for event, index in (hooks.keys or {}).items():
-        groups = hooks.items[index]
-        for number, group in enumerate(groups.items):
-            handlers = group["hooks"] if group.is_object else None
-            ours = [i for i, item in enumerate(handlers.items) if _is_our_hook(item)] if handlers else []
-            if ours and handlers and len(ours) == len(handlers.items):
-                if len(groups.items) > 1 or (kept and kept[event]):
-                    return groups, number
-                return (hooks, index) if len(hooks.items) > 1 or kept else (root, root.items.index(hooks))
-            if ours and handlers:
-                return handlers, ours[0]
-    return None
+def _dumped(value: dict[str, Any], text: str) -> bytes:
+    """The settings in JSON with the indentation and the line ends of the text."""
+    indented = re.search(r"^([ \t]+)\S", text, re.M)
+    new = json.dumps(value, indent=indented[1] if indented else 2, ensure_ascii=False)
+    return encode(f"{new}\n".replace("\n", newline_of(text)))
 
 
-def _is_our_hook(handler: Node) -> bool:
-    called = handler["command"] if handler.is_object else None
-    ours = (SCRIPT.name, ACTION_SCRIPT.name)
-    return called is not None and isinstance(called.value, str) and any(name in called.value for name in ours)
+def _without_ours(found: dict[str, Any]) -> dict[str, Any]:
+    """The settings without our hooks, and without the groups and events that had no others."""
+    if not _our_commands(found):
+        return found
+    events = {event: list(filter(None, map(_other_hooks, groups))) for event, groups in found["hooks"].items()}
+    events = {event: groups for event, groups in events.items() if groups}
+    rest = {key: value for key, value in found.items() if key != "hooks"}
+    return {**rest, "hooks": events} if events else rest
 
 
-def _hook_command(data: bytes) -> list[str]:
-    """The command in the hooks of the file: interpreter, hook and `memory`."""
+def _other_hooks(group: Any) -> Any:
+    """The group without our hooks; None if it had no others."""
+    left = [handler for handler in _handlers(group) if not _is_our_hook(handler)]
+    if len(left) == len(_handlers(group)):
+        return group
+    return {**group, "hooks": left} if left else None
+
+
+def _handlers(group: Any) -> list[Any]:
+    handlers = group.get("hooks") if isinstance(group, dict) else None
+    return handlers if isinstance(handlers, list) else []
+
+
+def _is_our_hook(handler: Any) -> bool:
+    called = str(handler.get("command")) if isinstance(handler, dict) else ""
+    return SCRIPT.name in called or ACTION_SCRIPT.name in called
+
+
+def _our_commands(found: dict[str, Any]) -> list[str]:
+    """The commands of our hooks in the settings."""
+    handlers = (h for groups in found.get("hooks", {}).values() for group in groups for h in _handlers(group))
+    return [handler["command"] for handler in handlers if _is_our_hook(handler)]
+
+
+def _called_paths(data: bytes, path: Path) -> list[str]:
+    """The paths in the commands of our hooks: interpreter, hook, workspace and `memory`. Raises
+    `CannotConnectError`."""
     text = decode(data)
-    if text.startswith("//"):
+    if path.suffix == ".js":
         line = next(line for line in text.splitlines() if SCRIPT.name in line)
         words = json.loads(line.partition("=")[2].strip().rstrip(";"))
-        return [words[0], words[3], words[5]]
-    for groups in (parse(text)["hooks"] or Node(0)).items:
-        for group in groups.items:
-            for handler in (group["hooks"] or Node(0)).items:
-                if _is_our_hook(handler) and SCRIPT.name in str(handler.data["command"]):
-                    words = shlex.split(str(handler.data["command"]).partition(" && ")[2].partition(" && ")[2])
-                    return [words[0], words[3], words[5]]
-    return []
+    else:
+        words = [word for called in _our_commands(_parsed(text, path)) for word in shlex.split(called)]
+    return [word for word in words if word.startswith("/")]
 
 
 def _stored(agent: Agent, old: bytes | None) -> str | None:

@@ -9,7 +9,7 @@ app = typer.Typer(cls=commands.LazyGroup, no_args_is_help=True, add_completion=F
 
 @app.callback()
 def admin() -> None:
-    """Upkeep and sharing: index, service, report, audit, batch, push."""
+    """Upkeep and sharing: index, service, report, audit, push."""
 
 
 commands.add_placeholders(app, commands.ADMIN)

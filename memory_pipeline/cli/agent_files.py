@@ -1,16 +1,13 @@
-"""Confirmed changes to an agent's file: the change is shown first, then the user is asked."""
+"""Changes to an agent's file, as they are shown before the user confirms them."""
 
 from __future__ import annotations
 
 import difflib
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import typer
-
-from memory_pipeline.cli.console import MISUSED, fail, say
+from memory_pipeline.cli.console import fail, say
 from memory_pipeline.markdown.safe_write import decode
 
 
@@ -21,19 +18,6 @@ def show_change(path: Path, old: bytes | None, new: bytes | None) -> None:
     before, after = (_lines(data) for data in (old, new))
     for line in list(difflib.unified_diff(before, after, n=2, lineterm=""))[2:]:
         say(f"  {line}", "green" if line.startswith("+") else "red" if line.startswith("-") else "dim")
-
-
-def confirm(yes: bool) -> None:
-    """Ask for confirmation. Raises typer.Exit if the answer is no, or there is no terminal."""
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise fail(
-            "Nothing was changed: there is no terminal to ask for confirmation. Add `--yes` to skip it.", MISUSED
-        )
-    if not typer.confirm("Apply this change?", default=True):
-        say("Nothing was changed.", "dim")
-        raise typer.Exit
 
 
 @contextmanager

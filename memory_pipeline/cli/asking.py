@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import re
-import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
 import typer
 
 from memory_pipeline.cli.console import MISUSED, one_sentence
-from memory_pipeline.recall import filters
-from memory_pipeline.recall.filters import FilterError
+from memory_pipeline.recall.filters import FilterError, parse_filters
 from memory_pipeline.recall.folders import UnknownProjectError
 from memory_pipeline.recall.fusion import Filters
 from memory_pipeline.recall.search import QueryError, Results, search
@@ -35,42 +28,16 @@ Kind = Annotated[
 Limit = Annotated[int, typer.Option(help="Maximum number of hits.", min=1, max=100, metavar="N")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 
-_PANIC = re.compile(r"\n?thread '[^\n]*panicked at .*?(?:\nnote: run with `RUST_BACKTRACE[^\n]*\n|\Z)", re.DOTALL)
 
-
-def filters_of(
+def ask(
     settings: Settings,
+    query: list[str],
+    limit: int,
     first: str | None,
     last: str | None,
-    project: list[str] | None,
-    harness: list[str] | None,
-    session: list[str] | None,
-    priority: list[str] | None,
-    kind: list[str] | None,
-) -> Filters:
-    """The options as filters; an invalid one ends the command."""
-    with one_sentence(FilterError, UnknownProjectError, code=MISUSED):
-        return filters.filters_of(settings, first, last, project, harness, session, priority, kind)
-
-
-def found_for(settings: Settings, query: list[str], chosen: Filters, limit: int) -> Results:
-    """The hits; a query without content ends the command."""
-    with one_sentence(QueryError, code=MISUSED), _without_panics():
-        return search(settings, " ".join(query), chosen, limit=limit)
-
-
-@contextmanager
-def _without_panics() -> Iterator[None]:
-    """Remove the trace of a panic that the engine writes to stderr; the exception is reported anyway."""
-    sys.stderr.flush()
-    with tempfile.TemporaryFile() as held:
-        own = os.dup(2)
-        os.dup2(held.fileno(), 2)
-        try:
-            yield
-        finally:
-            sys.stderr.flush()
-            os.dup2(own, 2)
-            os.close(own)
-            held.seek(0)
-            sys.stderr.write(_PANIC.sub("", held.read().decode("utf-8", "replace")))
+    **names: list[str] | None,
+) -> tuple[Results, Filters]:
+    """The hits and the filters of the options; an invalid option or an empty query ends the command."""
+    with one_sentence(FilterError, UnknownProjectError, QueryError, code=MISUSED):
+        chosen = parse_filters(settings, first, last, **names)
+        return search(settings, " ".join(query), chosen, limit=limit), chosen

@@ -1,21 +1,20 @@
 """`memory backfill`: updates all days of a range, one month at a time, after an estimate."""
 
-import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
-from typing import Annotated, Any
+from datetime import UTC, date, datetime
+from itertools import groupby
+from typing import Annotated
 
 import typer
 
-from memory_pipeline.cli.choosing import FIRST, LAST, SESSIONS, days_in, sessions_of_call, span_of, waiting
-from memory_pipeline.cli.console import MISUSED, err, fail
-from memory_pipeline.cli.estimate import costs_of, days_needed, duration, money
-from memory_pipeline.cli.running import DAY_JOB, Running, report_outcome, rerun_after_repair, running
+from memory_pipeline.cli.choosing import FIRST, LAST, SESSIONS, days_in, left_out, sessions_of_call, span_of, waiting
+from memory_pipeline.cli.console import MISUSED, confirm, err, fail
+from memory_pipeline.cli.estimate import days_needed, duration, estimate_costs, money
+from memory_pipeline.cli.running import Running, report_outcome, rerun_after_repair, running
 from memory_pipeline.cli.workspace import shown_model
-from memory_pipeline.days import today
-from memory_pipeline.defs.runs import instance_of, interrupts, only_run
+from memory_pipeline.defs.runs import interrupts, only_run
 from memory_pipeline.embeddings.health import vector_problems
 from memory_pipeline.lake.shared_marks import refuse_beside_a_server
 from memory_pipeline.observations.estimate import Estimate
@@ -23,14 +22,6 @@ from memory_pipeline.planning import Stages
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
-
-RUNS_MEASURED = 20
-"""Number of earlier runs whose pace gives the time estimate: days differ, and so does the load of the machine."""
-
-IN_PARALLEL = (
-    "`--workers` was removed: Dagster runs a backfill in parallel. In `memory ui`, raise the limit of the pool "
-    "`days` (Deployment > Concurrency) and materialize the range; without the option, one process runs everything."
-)
 
 
 @dataclass(frozen=True)
@@ -45,41 +36,23 @@ class Plan:
     """The models that are used."""
     cost: Estimate
     """The estimate for the days that are left."""
-    seconds_per_message: float | None
-    """The pace of earlier runs; None without any."""
-    outside: str
-    """A sentence about days of the range with sessions before the first day; "" without any."""
 
 
 def backfill(
     first: FIRST = None,
     last: LAST = None,
-    newest_first: Annotated[
-        bool,
-        typer.Option(
-            "--newest-first",
-            help=(
-                "Begin with the last month, to offer its lines first. The first days of each month are then "
-                "reflected on twice, because a day looks back on the week before it; by default, oldest first, each "
-                "day is done once."
-            ),
-        ),
-    ] = False,
-    workers: Annotated[int | None, typer.Option("--workers", hidden=True)] = None,
     sessions: SESSIONS = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help=("Do not ask for confirmation; the daily budget still applies."))
+        bool, typer.Option("--yes", help="Do not ask for confirmation; the daily budget still applies.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON; needs --yes.")] = False,
 ) -> None:
     """Bring all days of a range up to date, month by month.
 
-    Shows the number of days and sessions and the cost in tokens, money and minutes, then asks for confirmation. After
-    an interruption, or when the daily budget is used up, the next call resumes. REVIEW.md never shows more lines at
-    once than its limit.
+    Shows the number of days and sessions and the cost in tokens and money, then asks for confirmation. After an
+    interruption, or when the daily budget is used up, the next call resumes. REVIEW.md never shows more lines at once
+    than its limit.
     """
-    if workers is not None:
-        raise fail(IN_PARALLEL, MISUSED)
     if as_json and not yes:
         raise fail(
             "--json cannot ask for confirmation: add --yes. `memory run --estimate --json` prints the estimate.",
@@ -87,37 +60,31 @@ def backfill(
         )
     span, began = span_of(first, last, everything=False) or (date.min, date.max), datetime.now(UTC)
     settings, catalogue = sessions_of_call(sessions)
-    _refuse_future(settings, span)
     refuse_beside_a_server(settings)
     with only_run(settings):
-        plan = plan_of(settings, catalogue, span, newest_first=newest_first)
+        plan = make_plan(settings, catalogue, span)
     _print(settings, catalogue, plan)
-    if plan.left and not _agreed(yes):
-        return
+    if plan.left:
+        confirm("Begin?", yes, "Nothing was run.", default=False)  # it may cost money
     with only_run(settings), interrupts() as is_pressed:
 
         def work() -> str | None:
             with running(settings, catalogue, is_pressed) as runs:
-                _run_all(runs, plan, newest_first=newest_first)
+                _run_all(runs, plan)
             return runs.failure
 
         failure = rerun_after_repair(Workspace(settings, catalogue.lake), work)
     report_outcome(settings, plan.chosen, began, failure, as_json=as_json)
 
 
-def _refuse_future(settings: Settings, span: tuple[date, date]) -> None:
-    now = today(settings.zone)
-    for name, day in zip(("--from", "--to"), span, strict=True):
-        if now < day != date.max:  # which means no end
-            raise fail(f"{name} {day} is in the future: today is {now}.", MISUSED)
-
-
-def plan_of(settings: Settings, catalogue: Catalogue, span: tuple[date, date], *, newest_first: bool) -> Plan:
+def make_plan(settings: Settings, catalogue: Catalogue, span: tuple[date, date]) -> Plan:
     """The plan of a backfill. With a model, messages are read for the estimate, and the runs need not read them again.
     Raises `typer.Exit` if the range has no days."""
     chosen = days_in(catalogue, span, everything=False)
     if not chosen:
-        raise fail(_nothing_message(catalogue, span))
+        known = catalogue.days()
+        where = f"; sessions were found from {known[0]} to {known[-1]}" if known else ""
+        raise fail(f"No day of the range has a session{where}. {left_out(catalogue)}".rstrip())
     vector_problems(Workspace(settings, catalogue.lake), before_a_run=True)  # first, as it may make days out of date
     planning = Stages.from_settings(settings, catalogue, datetime.now(UTC), for_planning=True)
     with waiting("what is out of date"):
@@ -125,64 +92,12 @@ def plan_of(settings: Settings, catalogue: Catalogue, span: tuple[date, date], *
     models = [model for model in (settings.observer.model, settings.reflector.model) if model]
     cost = Estimate()
     if left and models:
-        cost = costs_of(Stages.from_settings(settings, catalogue, datetime.now(UTC)), left).total
-    with instance_of(settings) as instance, waiting("how long it takes"):
-        pace = seconds_per_message(instance, catalogue, planning.observations.observer.name)
-    return Plan(chosen, left, models, cost, pace, _before_the_first_day(catalogue, span))
-
-
-def months_of(days: Sequence[date], lookback_days: int, *, newest_first: bool) -> list[list[date]]:
-    """The days of each calendar month. With the newest first, a month is followed by the later days whose lookback
-    includes it, as these were built before it."""
-    months: dict[tuple[int, int], list[date]] = {}
-    for day in sorted(days):
-        months.setdefault((day.year, day.month), []).append(day)
-    if not newest_first:
-        return list(months.values())
-    reach = timedelta(days=lookback_days - 1)
-    return [[*own, *(day for day in days if own[-1] < day <= own[-1] + reach)] for own in reversed(months.values())]
-
-
-def seconds_per_message(instance: Any, catalogue: Catalogue, observer: str) -> float | None:
-    """The pace of the last runs that rebuilt days with this observer; None if there are none."""
-    from memory_pipeline.defs.quality_history import days_made
-
-    seconds, messages = 0.0, 0
-    for days, took in days_made(instance, DAY_JOB, "observations", RUNS_MEASURED):
-        if observer in set(catalogue.lake.read("observations", days, ["observer"])["observer"]):
-            seconds, messages = seconds + took, messages + _messages(catalogue, days)
-    return seconds / messages if messages else None
+        cost = estimate_costs(Stages.from_settings(settings, catalogue, datetime.now(UTC)), left).total
+    return Plan(chosen, left, models, cost)
 
 
 def _messages(catalogue: Catalogue, days: Iterable[date]) -> int:
     return sum(catalogue.messages_of(file, day) for day in days for file in catalogue.files_of(day))
-
-
-def _nothing_message(catalogue: Catalogue, span: tuple[date, date]) -> str:
-    known = catalogue.days()
-    outside = _before_the_first_day(catalogue, span)
-    if outside:
-        return outside
-    where = f"; sessions were found from {known[0]} to {known[-1]}" if known else ""
-    return (
-        f"No day from {_format_day(span[0], 'the beginning')} to {_format_day(span[1], 'today')} has a session{where}."
-    )
-
-
-def _format_day(day: date, otherwise: str) -> str:
-    return otherwise if day in (date.min, date.max) else f"{day}"
-
-
-def _before_the_first_day(catalogue: Catalogue, span: tuple[date, date]) -> str:
-    """A sentence about days of the range with sessions before the workspace's first day; "" without any."""
-    start = catalogue.settings.start_date
-    days = [day for day in catalogue.days_outside() if span[0] <= day <= span[1] and day < start]
-    if not days:
-        return ""
-    return (
-        f"{len(days)} day{'s' * (len(days) != 1)} with sessions from {days[0]} on {'are' if days[1:] else 'is'} before "
-        f"the workspace's first day, {start}: `memory settings set start_date {days[0]}` includes them."
-    )
 
 
 def _print(settings: Settings, catalogue: Catalogue, plan: Plan) -> None:
@@ -194,19 +109,12 @@ def _print(settings: Settings, catalogue: Catalogue, plan: Plan) -> None:
     }
     if left:
         files = {file for day in plan.left for file in catalogue.files_of(day)}
-        messages = _messages(catalogue, plan.left)
-        pace = plan.seconds_per_message
-        lines["sessions"] = f"{len(files)} files with {messages:,} messages on these days"
+        lines["sessions"] = f"{len(files)} files with {_messages(catalogue, plan.left):,} messages on these days"
         lines["models"] = _models(settings, plan)
-        lines["time"] = (
-            "unknown yet; estimated after the first month"
-            if pace is None
-            else f"about {duration(pace * messages)}, at the pace of earlier runs"
-        )
     for name, line in lines.items():
         err.print(f"{name:<12}{line}", soft_wrap=True)
-    if plan.outside:
-        err.print(plan.outside, style="yellow", soft_wrap=True)
+    if outside := left_out(catalogue):
+        err.print(outside, style="yellow", soft_wrap=True)
 
 
 def _models(settings: Settings, plan: Plan) -> str:
@@ -227,38 +135,26 @@ def _models(settings: Settings, plan: Plan) -> str:
     return f"{names}: {calls}, {usd}; with {budget} it is {within}"
 
 
-def _agreed(yes: bool) -> bool:
-    if yes:
-        return True
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        err.print("Nothing was run. `memory backfill --yes` skips the confirmation.")
-        return False
-    return typer.confirm("Begin?", default=False, err=True)
-
-
-def _run_all(runs: Running, plan: Plan, *, newest_first: bool) -> None:
+def _run_all(runs: Running, plan: Plan) -> None:
     """Run all months, until the user, the budget of the models or a failure that affects all days ends it."""
-    catalogue, lookback_days = runs.catalogue, runs.settings.lookback_days
-    left, seconds, done = set(plan.left), 0.0, 0
-    for days in months_of(plan.chosen, lookback_days, newest_first=newest_first):
+    left, began, total = set(plan.left), time.monotonic(), _messages(runs.catalogue, plan.left)
+    for _, month in groupby(plan.chosen, key=lambda day: (day.year, day.month)):
+        days = list(month)
         with waiting("what is out of date"):
-            ranges = Stages.from_settings(runs.settings, catalogue, datetime.now(UTC)).runs_for(days)
+            ranges = Stages.from_settings(runs.settings, runs.catalogue, datetime.now(UTC)).runs_for(days)
         if not ranges:
             continue
-        pace = seconds / done if done else plan.seconds_per_message
-        still = f", about {duration(pace * _messages(catalogue, left))} to go" if pace else ""
+        rest = _messages(runs.catalogue, left)
+        pace = (time.monotonic() - began) / (total - rest) if total > rest else None
+        still = f", about {duration(pace * rest)} to go" if pace else ""
         err.print(f"{days[0]} to {days[-1]}: {len(left)} days are left{still}", style="dim", soft_wrap=True)
-        began, failures = time.monotonic(), len(runs.failures)
+        failures = len(runs.failures)
         runs.over(ranges)
-        seconds, done = seconds + time.monotonic() - began, done + _messages(catalogue, left.intersection(days))
         left.difference_update(days)
-        if newest_first:
-            runs.review()
         if why := _reason_to_stop(runs, failures):
             err.print(f"Run the command again to resume. {why}", style="yellow", soft_wrap=True)
             break
-    if not newest_first or not done:
-        runs.review()
+    runs.review()
     runs.distil(plan.chosen)
 
 

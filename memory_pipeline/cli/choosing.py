@@ -16,7 +16,6 @@ from memory_pipeline.harnesses.model import Source
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
-from memory_pipeline.sessions.short import days_no_longer_short
 from memory_pipeline.settings import SettingError, Settings, keep_first_day
 from memory_pipeline.settings.marks import keep_private, stored_first_day
 from memory_pipeline.workspace.daily_log.notes import days_with_notes
@@ -50,7 +49,7 @@ def days_in(catalogue: Catalogue, span: tuple[date, date] | None, everything: bo
     """The requested days with sessions or notes; by default the recent ones with sessions, and earlier days on which a
     session was too short that has enough messages now."""
     if not span and not everything:
-        return sorted({*catalogue.days()[-RECENT_DAYS:], *days_no_longer_short(catalogue)})
+        return sorted({*catalogue.days()[-RECENT_DAYS:], *catalogue.days_no_longer_short()})
     first, last = span or (date.min, date.max)
     settings = catalogue.settings
     noted = days_with_notes(Workspace(settings, catalogue.lake))
@@ -70,7 +69,7 @@ def sessions_of_call(sessions: list[Path] | None, *, with_examples: bool = True)
     named = bool(sessions or settings.session_dirs)
     if not sources and named:
         raise fail(f"No session was found in {', '.join(map(str, directories))}.")
-    catalogue = look(settings, sources)
+    catalogue = read_catalogue(settings, sources)
     if catalogue.has_sessions or named:
         return catalogue.settings, catalogue
     if not with_examples:
@@ -84,17 +83,17 @@ def sessions_of_call(sessions: list[Path] | None, *, with_examples: bool = True)
         "They are written examples, not recorded sessions, and have a workspace of their own.",
         style="yellow",
     )
-    catalogue = look(settings, list(find_sources(roots(settings))))
+    catalogue = read_catalogue(settings, list(find_sources(roots(settings))))
     return catalogue.settings, catalogue
 
 
-def look_before_dagster(settings: Settings) -> None:
+def keep_first_session_day(settings: Settings) -> None:
     """Set the workspace's first day before Dagster creates partitions: that of the oldest session, today if there is
     none."""
     if stored_first_day(settings.workspace) is None:
         with one_sentence(SettingError, code=MISUSED):
             sources = list(find_sources(roots(settings)))
-        keep_first_day(look(settings, sources).settings, ())
+        keep_first_day(read_catalogue(settings, sources).settings, ())
 
 
 def left_out(catalogue: Catalogue) -> str:
@@ -106,7 +105,7 @@ def left_out(catalogue: Catalogue) -> str:
     return f"{outside} days before {first} or in the future are left out; see `memory status`."
 
 
-def look(settings: Settings, sources: list[Source], *, is_stored: bool = True) -> Catalogue:
+def read_catalogue(settings: Settings, sources: list[Source], *, is_stored: bool = True) -> Catalogue:
     """The catalogue of these session files, after reading new and changed ones; it is stored unless that is left to
     `Catalogue.send`."""
     if sources:

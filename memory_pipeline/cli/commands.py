@@ -12,7 +12,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from memory_pipeline.cli.console import err
+from memory_pipeline.cli.console import MISUSED, err, fail
 
 SECTIONS = {
     "Every day": {
@@ -44,7 +44,7 @@ SECTIONS = {
         "import": "Propose the memories of other tools for review.",
         "forget": "Permanently delete a session, line or phrase.",
         "ui": "Start Dagster's UI and daemon; Ctrl-C stops them.",
-        "admin": "Upkeep and sharing: index, service, report, audit, batch, push.",
+        "admin": "Upkeep and sharing: index, service, report, audit, push.",
     },
 }
 """The sections of `memory --help`, each command with the first line of its docstring. The command is the function
@@ -65,9 +65,7 @@ ADMIN = {
     "service": "Run the UI, sensors and schedules while you are logged in.",
     "report": "Write the quality report and list failed checks.",
     "audit": "Check a memory file against the sessions.",
-    "batch": "Observe through the provider's batch API, at half the price.",
     "push": "Upload this machine's redacted sessions to a shared lake.",
-    "team": "Propose lines that two people have approved to a team's memory.",
 }
 """The commands of `memory admin`."""
 OLD_NAMES = {
@@ -82,6 +80,11 @@ OLD_NAMES = {
 """Commands of earlier versions, which work for one more release, with their replacements."""
 CALLED_BY_PROGRAMS = ("brief", "pack", "compaction")
 """Old names that users' hooks and scripts call. A program gets no note about the new name."""
+REMOVED = {
+    "batch": "`memory admin batch` was removed; `memory run` sends the requests at once, at the ordinary price.",
+    "team": "`memory admin team` was removed; `memory import` proposes the lines of another MEMORY.md.",
+}
+"""Commands of the last release that have no replacement, with the sentence that they answer for one more release."""
 MODULES = {"import": "importing"}
 """Module names for commands whose name is a Python keyword or builtin."""
 
@@ -90,6 +93,8 @@ class LazyGroup(TyperGroup):
     """A group that lists placeholders and imports the module of a command when it is called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        if args[0] in REMOVED:
+            raise fail(REMOVED[args[0]], MISUSED)
         name, command, rest = super().resolve_command(ctx, args)
         is_placeholder = name in (COMMANDS | AGENTS | ADMIN)
         return name, load_command(name) if name and command and is_placeholder else command, rest

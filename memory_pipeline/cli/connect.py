@@ -1,6 +1,5 @@
 """`memory agents connect`: let an agent read the approved lines in each of its sessions."""
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -8,13 +7,11 @@ from typing import Annotated
 import typer
 
 from memory_pipeline.agents.agents import BY_NAME, Agent, CannotConnectError, agent_of, installed
-from memory_pipeline.agents.connecting import IMPORT, Connection, connected_text, connections, imported_file
+from memory_pipeline.agents.connecting import IMPORT, Connection, Line, connected_text, connections, imported_file
 from memory_pipeline.agents.connecting import connect as write_connection
 from memory_pipeline.agents.files import bytes_of
-from memory_pipeline.agents.lines import Line
-from memory_pipeline.cli.agent_files import confirm, show_change, unless_unwritable
-from memory_pipeline.cli.agents import AsJson, list_agents
-from memory_pipeline.cli.console import MISUSED, fail, one_sentence, say
+from memory_pipeline.cli.agent_files import show_change, unless_unwritable
+from memory_pipeline.cli.console import MISUSED, confirm, fail, one_sentence, say
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.shown_to_agents import lines_for_agents
@@ -27,52 +24,46 @@ from memory_pipeline.recall.folders import (
 )
 from memory_pipeline.settings import Settings
 
-Project = Annotated[
-    str | None,
-    typer.Option(
-        "--project", metavar="DIR|NAME", help=("Connect the file of this project, for lines of this project only.")
-    ),
-]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 AgentName = Annotated[str, typer.Argument(metavar="AGENT", help=f"One of {', '.join(BY_NAME)}.")]
 
 
 def connect(
-    agent: Annotated[str | None, typer.Argument(metavar="[AGENT]", help=f"One of {', '.join(BY_NAME)}.")] = None,
-    project: Project = None,
+    agent: AgentName,
+    project: Annotated[
+        str | None,
+        typer.Option(
+            "--project", metavar="DIR|NAME", help="Connect the file of this project, for lines of this project only."
+        ),
+    ] = None,
     yes: Yes = False,
-    as_json: AsJson = False,
 ) -> None:
     """Let an agent read the approved lines.
 
     Shows the change and asks for confirmation. Lines that apply to every project go into the file that the agent reads
     in every session, and follow MEMORY.md. Lines of one project only go into the file of that project, with --project.
-    Without AGENT, the agents are listed.
     """
-    if agent is None:
-        list_agents(as_json)
-        return
     settings = settings_of_call()
     with one_sentence(CannotConnectError, code=MISUSED):
         named = agent_of(agent)
     with one_sentence(CannotConnectError):
-        place = place_of(settings, project)
+        place = resolve_project(settings, project)
         _connect(settings, installed(named), place, yes)
 
 
-def place_of(settings: Settings, project: str | None) -> tuple[Path, str] | None:
+def resolve_project(settings: Settings, project: str | None) -> tuple[Path, str] | None:
     """The folder and the name of the project, given one of them. Raises `CannotConnectError`, and typer.Exit if it is
     neither."""
     if project is None:
         return None
     lake = Lake.from_settings(settings)
     with one_sentence(UnknownProjectError, code=MISUSED):
-        folder = existing_folder(project) or _folder_of(lake, project)
+        folder = existing_folder(project) or _project_folder(lake, project)
     folder = folder.absolute()
     return folder, project_of_place(lake, place_of_folder(folder)) or folder.name
 
 
-def _folder_of(lake: Lake, name: str) -> Path:
+def _project_folder(lake: Lake, name: str) -> Path:
     """The only folder of the project on this machine."""
     worked_in = (folder for place in places_of_project(lake, name) if (folder := existing_folder(place.cwd)))
     found = list(dict.fromkeys(place_of_folder(folder).cwd for folder in worked_in))
@@ -103,32 +94,20 @@ def _connect(settings: Settings, agent: Agent, place: tuple[Path, str] | None, y
         show_change(path, old, new)
         if place and (place[0] / ".git").exists() and path.parent == place[0]:
             say(f"It is in a repository: do not commit {path.name} if the lines are private.", "yellow")
-        confirm(yes)
+        confirm("Apply this change?", yes)
         write_connection(settings, connection, lines)
     say(f"{agent.title} reads the lines from its next session on; `memory agents disconnect {agent.name}` undoes it.")
 
 
 def _print_line_counts(settings: Settings, agent: Agent, connection: Connection, lines: Sequence[Line]) -> None:
-    """Print how many of the approved lines go into the file, and the place of the others."""
-    count = Counter(line.project for line in lines)
-    mine = count.pop(connection.project, 0)
-    whose = f"is of {connection.project}" if connection.project else "holds in every project"
+    """Print how many of the approved lines go into the file, and how the others reach the agent."""
+    mine = sum(line.project == connection.project for line in lines)
     where = (
         f"{imported_file(settings)}, which {connection.path} imports" if connection.key == IMPORT else connection.path
     )
-    if mine:
-        say(f"Of {len(lines)} approved lines, {mine} {'goes' if mine == 1 else 'go'} into {where}.")
-    elif lines:
-        say(f"None of {len(lines)} approved lines goes into {where}, because none {whose}.", "yellow")
-    else:
-        say(f"No line is approved yet, so none goes into {where}; `memory review` approves them.", "yellow")
-    if general := count.pop(None, 0):
-        say(f"{general} hold in every project; `memory agents connect {agent.name}` is for those.")
-    if not count:
-        return
-    named = ", ".join(f"{name} ({number})" for name, number in sorted(count.items(), key=lambda item: str(item[0])))
-    hooks = f", or `memory agents hooks install {agent.name}`: its brief gives each session the lines of its project"
-    say(
-        f"{count.total()} for a single project: {named}. To connect them: `memory agents connect {agent.name} "
-        f"--project DIR` for each{hooks}."
-    )
+    say(f"{mine} of {len(lines)} approved lines go into {where}.", "" if mine else "yellow")
+    if other := len(lines) - mine:
+        say(
+            f"{other} apply elsewhere: `memory agents connect {agent.name}` is for lines of every project, `--project "
+            f"DIR` for those of one; `memory agents hooks install {agent.name}` gives each session its own."
+        )

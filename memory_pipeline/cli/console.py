@@ -71,6 +71,17 @@ def say_pair(name: str, value: object) -> None:
     say(f"{name:<24}{value}")
 
 
+def confirm(question: str, yes: bool, declined: str = "Nothing was changed.", *, default: bool = True) -> None:
+    """Ask for confirmation unless ``yes`` is given. Raises typer.Exit if the answer is no, or there is no terminal."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise fail(f"{declined} There is no terminal to ask for confirmation; `--yes` skips it.", MISUSED)
+    if not typer.confirm(question, default=default, err=True):
+        err.print(declined, style="dim")
+        raise typer.Exit
+
+
 @contextmanager
 def one_sentence(*errors: type[Exception], code: int = FAILED) -> Iterator[None]:
     """Report these errors, which the user can fix, without a traceback."""

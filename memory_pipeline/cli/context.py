@@ -5,9 +5,6 @@ Hooks request the briefing and the summary, which therefore fail open: on any er
 goes to stderr.
 """
 
-import os
-import sys
-import time
 from pathlib import Path
 from typing import Annotated
 
@@ -22,9 +19,6 @@ from memory_pipeline.recall.folders import UnknownProjectError, existing_folder,
 from memory_pipeline.recall.usage import log_use
 from memory_pipeline.sessions.projects import Place
 from memory_pipeline.settings import Settings, load_settings
-
-_BEGAN = time.monotonic()
-"""The start of the time limit of a summary, which includes the imports that follow."""
 
 
 def context(
@@ -120,7 +114,7 @@ def _show(settings: Settings, found: Briefing, as_json: bool) -> None:
             {
                 "project": found.project,
                 "tokens": found.tokens,
-                "budget": settings.brief.tokens,
+                "budget": settings.brief_tokens,
                 "left_out": found.left_out,
                 "problems": found.problems,
                 "sections": found.sections,
@@ -184,19 +178,17 @@ def _compaction(session: str, first_kept: str | None, tokens_before: int | None,
 
         settings = migrated(load_settings())
         source = session_source(settings, session)
-        left = seconds - (time.monotonic() - _BEGAN)
-        found = compaction_summary(settings, source, first_kept=first_kept, tokens_before=tokens_before, seconds=left)
+        found = compaction_summary(
+            settings, source, first_kept=first_kept, tokens_before=tokens_before, seconds=seconds
+        )
     except Exception as error:  # the agent then makes its own summary
         err.print(f"No summary: {error}", style="dim", soft_wrap=True)
         return
     if found is None:
-        err.print(f"No summary: the file could not be read within {seconds:g} s.", style="dim", soft_wrap=True)
+        err.print(f"No summary: nothing was observed within {seconds:g} s.", style="dim", soft_wrap=True)
+        return
+    if as_json:
+        print_json(found.as_json())
     else:
-        if as_json:
-            print_json(found.as_json())
-        else:
-            typer.echo(found.summary, nl=False)
-        log_use(settings, "compaction", shown=found.shown)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(0)  # otherwise Python waits for the observing thread
+        typer.echo(found.summary, nl=False)
+    log_use(settings, "compaction", shown=found.shown)

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,8 @@ def dagster_state(settings: Settings, days: Sequence[date]) -> dict[str, Any]:
     if not (settings.dagster_home / "dagster.yaml").exists():
         return dict(NOTHING)
     before = _fingerprint(settings, days)
-    if (stored := _stored(settings)) and stored["fingerprint"] == before:
-        return _with_descriptions(stored)
+    if (stored := _stored(settings)) and stored.pop("fingerprint") == before:
+        return stored
     from memory_pipeline.defs.runs import DamagedInstanceError, automation_of, check_results, instance_of
     from memory_pipeline.settings.dagster_record import RecordMisconfiguredError, RecordUnavailableError
 
@@ -43,41 +43,15 @@ def dagster_state(settings: Settings, days: Sequence[date]) -> dict[str, Any]:
     except (DamagedInstanceError, RecordUnavailableError, RecordMisconfiguredError) as error:
         return {**NOTHING, "record_problem": str(error)}
     found = {
-        "fingerprint": before,
         "failing_checks": {name: sorted(c["failed_days"]) for name, c in checks.items() if c["failed_days"]},
-        "succeeded": {name: moment and moment.isoformat() for name, moment in known.succeeded.items()},
-        "is_on": known.is_on,
-        "last_beat": known.last_beat and known.last_beat.isoformat(),
-        "switches": dict(known.switches),
-        "silent": dict(known.silent),
+        "last_success": {name: moment and f"{moment:%Y-%m-%dT%H:%MZ}" for name, moment in known.succeeded.items()},
+        "automation": {"daemon": known.is_on, "switches": dict(known.switches)},
+        "record_problem": None,
     }
     is_in_files = not names_postgres(settings) and (settings.dagster_home / _DATABASES[0]).exists()
     if is_in_files and not known.is_on and _fingerprint(settings, days) == before:
-        _store(settings, found)
-    return _with_descriptions(found)
-
-
-def _with_descriptions(found: Mapping[str, Any]) -> dict[str, Any]:
-    succeeded = {name: moment and datetime.fromisoformat(moment) for name, moment in found["succeeded"].items()}
-    return {
-        "failing_checks": found["failing_checks"],
-        "last_success": {name: moment and f"{moment:%Y-%m-%dT%H:%MZ}" for name, moment in succeeded.items()},
-        "automation": {
-            "daemon": found["is_on"],
-            "stopped_since": _stopped_since(found, succeeded) if found["last_beat"] else None,
-            "switches": found["switches"],
-            "silent": found["silent"],
-        },
-        "record_problem": None,
-    }
-
-
-def _stopped_since(found: Mapping[str, Any], succeeded: Mapping[str, datetime | None]) -> datetime | None:
-    from memory_pipeline.operations.doctor import Automation, stopped_since
-
-    last_beat = datetime.fromisoformat(found["last_beat"])
-    known = Automation(found["is_on"], found["switches"], succeeded, last_beat=last_beat)
-    return stopped_since(known, datetime.now(UTC))
+        _store(settings, found | {"fingerprint": before})
+    return found
 
 
 def _file(settings: Settings) -> Path:

@@ -1,19 +1,28 @@
 """`memory agents disconnect`: removes from an agent's file what `memory agents connect` added."""
 
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from memory_pipeline.agents.agents import Agent, CannotConnectError, agent_of
 from memory_pipeline.agents.connecting import Connection, connections, disconnected_text, is_shared
 from memory_pipeline.agents.connecting import disconnect as remove_connection
 from memory_pipeline.agents.files import bytes_of
-from memory_pipeline.cli.agent_files import confirm, show_change, unless_unwritable
-from memory_pipeline.cli.connect import AgentName, Project, Yes, place_of
-from memory_pipeline.cli.console import MISUSED, one_sentence, say
+from memory_pipeline.cli.agent_files import show_change, unless_unwritable
+from memory_pipeline.cli.connect import AgentName, Yes, resolve_project
+from memory_pipeline.cli.console import MISUSED, confirm, one_sentence, say
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.settings import Settings
 
 
-def disconnect(agent: AgentName, project: Project = None, yes: Yes = False) -> None:
+def disconnect(
+    agent: AgentName,
+    project: Annotated[
+        str | None, typer.Option("--project", metavar="DIR|NAME", help="Disconnect the file of this project.")
+    ] = None,
+    yes: Yes = False,
+) -> None:
     """Remove the lines from an agent's file.
 
     Restores the file as it was before `memory agents connect`; text written around the block since is kept. Without
@@ -23,7 +32,7 @@ def disconnect(agent: AgentName, project: Project = None, yes: Yes = False) -> N
     with one_sentence(CannotConnectError, code=MISUSED):
         named = agent_of(agent)
     with one_sentence(CannotConnectError):
-        for connection in _connections_to_remove(settings, named, place_of(settings, project)):
+        for connection in _connections_to_remove(settings, named, resolve_project(settings, project)):
             _disconnect(settings, named, connection, yes)
 
 
@@ -49,6 +58,6 @@ def _disconnect(settings: Settings, agent: Agent, connection: Connection, yes: b
             say(f"{path} is unchanged, because {others} also reads it.")
         elif new != old:
             show_change(path, old, new)
-            confirm(yes)
+            confirm("Apply this change?", yes)
         remove_connection(settings, connection)
     say(f"{agent.title} is no longer connected.")

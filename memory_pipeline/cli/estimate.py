@@ -60,11 +60,11 @@ def print_estimate(
     settings, catalogue = sessions_of_call(sessions)
     with only_run(settings):
         stages = Stages.from_settings(settings, catalogue, datetime.now(UTC))
-        costs = costs_of(stages, days_in(catalogue, span, everything))
+        costs = estimate_costs(stages, days_in(catalogue, span, everything))
     print_json(_as_json(settings, costs)) if as_json else _print(settings, costs)
 
 
-def costs_of(stages: Stages, days: list[date]) -> Costs:
+def estimate_costs(stages: Stages, days: list[date]) -> Costs:
     """The costs for these days. Messages are stored, so the next run need not read them again."""
     observed: ByDay = {}
     observer, lake = stages.observations.observer, stages.sessions.lake
@@ -127,7 +127,7 @@ def _print(settings: Settings, costs: Costs) -> None:
     say(f"Models: {named}. No model was called. Tokens are estimates; repairs and retries are extra.")
     if settings.reflector.model:
         say(
-            "Reflections on days without observations are estimated from past windows, friction from typed messages. "
+            "Reflections on days without observations are estimated from their windows, friction from typed messages. "
             "The pool is only reflected on by hand and is not in the sum."
         )
     for stage, role in ((OBSERVING, "OBSERVER"), (REFLECTING, "REFLECTOR")):
@@ -142,18 +142,14 @@ def _print(settings: Settings, costs: Costs) -> None:
 
 
 def _table(by_stage: dict[str, ByDay], costs: Costs) -> None:
-    table = Table("month", "stage", "windows", "calls", "answered already", "tokens in", "tokens out", "USD", "at most")
-    months: dict[tuple[str, str], Estimate] = defaultdict(Estimate)
-    for stage, by_day in by_stage.items():
-        for day, found in by_day.items():
-            months[f"{day:%Y-%m}", stage] += found
-    rows = [*sorted(months.items()), *((("all", stage), _sum(by_day)) for stage, by_day in by_stage.items())]
-    rows.append((("all", "a run"), costs.total))
+    table = Table("stage", "windows", "calls", "answered already", "tokens in", "tokens out", "USD", "at most")
+    rows = [(stage, _sum(by_day)) for stage, by_day in by_stage.items()]
+    rows.append(("a run", costs.total))
     if REFLECTING in by_stage:
-        rows.append((("by hand", POOLING), costs.pool))
-    for names, found in rows:
+        rows.append((f"{POOLING}, by hand", costs.pool))
+    for name, found in rows:
         counts = (found.windows, found.calls, found.answered, found.input_tokens, found.output_tokens)
-        table.add_row(*names, *(f"{n:,}" for n in counts), money(found.cost_usd), money(found.most_usd))
+        table.add_row(name, *(f"{n:,}" for n in counts), money(found.cost_usd), money(found.most_usd))
     out.print(table)
 
 

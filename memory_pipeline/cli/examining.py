@@ -38,10 +38,8 @@ WHAT_ELSE = (
 
 @dataclass(frozen=True)
 class Trial:
-    """The facts of a model and of the extractive observer for the example."""
+    """The requests of an examination and their result."""
 
-    quotes: Sequence[Fact]
-    facts: Sequence[Fact]
     failure: str = ""
     """The reason why the model cannot be used; empty if it can."""
     seconds: float = 0.0
@@ -110,7 +108,7 @@ def try_model(settings: Settings) -> Trial:
         observer.client.cache = cache = _ExaminationAnswers(place / "answers")  # cached answers would prove nothing
         (outcome,) = observe_session([job], observer)
         if outcome.left:
-            return Trial(quotes, (), str(outcome.left))
+            return Trial(str(outcome.left))
         keys = {segment.answer for segment in outcome.segments if segment.answer}
         answers = cache.given if cache.is_over else [answer for key in keys if (answer := cache.get(key))]
     costs = [answer.cost_usd for answer in cache.given]
@@ -121,15 +119,15 @@ def try_model(settings: Settings) -> Trial:
     )
     seconds, facts = sum(answer.seconds for answer in cache.given), _facts(outcome.segments)
     if not answers:  # the model refused
-        return Trial(quotes, facts, _unusable_reason(outcome.segments))
+        return Trial(_unusable_reason(outcome.segments))
     model = shown_model(settings, settings.observer.model) or ""
     result = examine(model, facts, [answer.text for answer in answers], quotes)
     # copying or looping is a better reason than an unusable answer
-    reason = result.reason if result.repeats or result.reason.startswith("It copies") else ""
+    reason = result.reason if result.reason.startswith(("It repeats", "It copies")) else ""
     pace = (used.input_tokens + used.output_tokens) / seconds if seconds else None
     update = {"reason": reason or _unusable_reason(outcome.segments) or result.reason, "tokens_per_second": pace}
     result = result.model_copy(update=update)
-    return Trial(quotes, facts, result.reason, seconds, used, result, cache.given)
+    return Trial(result.reason, seconds, used, result, cache.given)
 
 
 class _ExaminationAnswers(AnswerCache):

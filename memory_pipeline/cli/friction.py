@@ -1,27 +1,32 @@
 """`memory friction`: recurring problems over sessions, their cost, and changes that would end them."""
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
 from typing import Annotated, Any
 
 import typer
 
 from memory_pipeline.cli.console import MISUSED, fail, one_sentence, print_json, say
+from memory_pipeline.cli.why import print_said
 from memory_pipeline.cli.workspace import active_settings
-from memory_pipeline.days import today
 from memory_pipeline.friction.active import KINDS, sparkline
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.quality import NO_MODEL_FOR_FRICTION
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.recall.folders import UnknownProjectError, project_named
-from memory_pipeline.recall.friction import Asked, NoSuchPatternError, explained, is_pattern, listed
+from memory_pipeline.recall.friction import (
+    NoSuchPatternError,
+    PatternFilter,
+    explain_pattern,
+    is_pattern,
+    list_patterns,
+)
 from memory_pipeline.scope import describe_projects
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.hidden import without_hidden
 from memory_pipeline.text.sentences import clip
 
-MAX_TITLE, MAX_CHANGE, MAX_QUOTE = 120, 140, 600
-"""Maximum characters printed of a title, of a change in the list, and of a quote; --json has all."""
+MAX_TITLE, MAX_CHANGE = 120, 140
+"""Maximum characters printed of a title and of a change in the list; --json has all."""
 
 
 def friction(
@@ -35,11 +40,6 @@ def friction(
     kind: Annotated[
         list[str] | None, typer.Option(help="Only this kind, such as missing_skill; may be repeated.", metavar="NAME")
     ] = None,
-    since: Annotated[
-        datetime | None,
-        typer.Option(formats=["%Y-%m-%d"], help="Only patterns seen since this day.", metavar="DAY"),
-    ] = None,
-    days: Annotated[int | None, typer.Option(help="Only the last N days.", min=1, max=36_500, metavar="N")] = None,
     ended: Annotated[bool, typer.Option("--ended", help="Patterns that have ended instead of active ones.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
@@ -49,7 +49,7 @@ def friction(
     occurrences, the exact change, and the number by week.
     """
     if identifier is not None:
-        if project or kind or since or days or ended:
+        if project or kind or ended:
             raise fail(
                 "ID selects one pattern, and the other options filter the list. Use one or the other.",
                 MISUSED,
@@ -57,7 +57,7 @@ def friction(
         _explain(identifier, as_json)
         return
     settings = active_settings()
-    found = listed(settings, _filter_of(settings, project, kind, since, days, ended))
+    found = list_patterns(settings, _pattern_filter(settings, project, kind, ended))
     if as_json:
         print_json(found)
     else:
@@ -67,23 +67,12 @@ def friction(
             say(NO_MODEL_FOR_FRICTION, "dim")
 
 
-def _filter_of(
-    settings: Settings,
-    projects: list[str] | None,
-    kinds: list[str] | None,
-    since: datetime | None,
-    days: int | None,
-    ended: bool,
-) -> Asked:
-    if since and days:
-        raise fail("--since and --days both set the first day; give only one.", MISUSED)
-    now = today(settings.zone)
-    first = since.date() if since else now - timedelta(days=days - 1) if days else None
-    if first and first > now:
-        raise fail(f"--since {first} is in the future; today is {now}.", MISUSED)
+def _pattern_filter(
+    settings: Settings, projects: list[str] | None, kinds: list[str] | None, ended: bool
+) -> PatternFilter:
     with one_sentence(UnknownProjectError, code=MISUSED):
         named = [project_named(Lake.from_settings(settings), project) for project in projects or ()]
-    return Asked(named, [_kind(name) for name in kinds or ()], first, ended)
+    return PatternFilter(named, [_kind(name) for name in kinds or ()], ended)
 
 
 def _kind(given: str) -> str:
@@ -107,7 +96,7 @@ def _explain(identifier: str, as_json: bool) -> None:
         )
     settings = active_settings()
     with one_sentence(NoSuchPatternError):
-        found = explained(settings, identifier)
+        found = explain_pattern(settings, identifier)
     if as_json:
         print_json(found)
     else:
@@ -122,8 +111,6 @@ def _print_list(found: dict[str, Any], ended: bool) -> None:
         say(f"      {change if target in change else f'{target}: {change}'}", "dim")
     if found["why"]:
         say(found["why"])
-    for remark in found["remarks"] if not ended else ():
-        say(_line(remark), "dim")
     if number := len(found["patterns"]):
         patterns = f"{number} pattern{'s' if number != 1 else ''}"
         window = f"in {found['points']} indexed texts of the {found['lookback_days']} days to"
@@ -162,13 +149,10 @@ def _print_one(pattern: dict[str, Any]) -> None:
             say(f"  {sign} {_line(pattern[name])}")
     is_shown = pattern["adds"] and pattern["adds"] in pattern["change"] and not pattern["replaces"]
     for line in () if is_shown else pattern["change"].splitlines():
-        say(f"  {_visible(line)}")
+        say(f"  {without_hidden(line)[0]}")
     _print_history(pattern)
     say("\nEvidence:", "cyan")
-    for said in pattern["said"]:
-        _print_words(said)
-    if not pattern["said"]:
-        say("  nothing recorded", "yellow")
+    print_said(pattern["said"])
 
 
 def _print_history(pattern: dict[str, Any]) -> None:
@@ -176,39 +160,14 @@ def _print_history(pattern: dict[str, Any]) -> None:
         say(f"\nBy week, from its Monday: {sparkline(week['occurrences'] for week in weeks)}", "cyan")
         for week in weeks:
             say(f"  {week['week']}  {week['occurrences']}")
-    say("\nDays:", "cyan")
-    for day in pattern["days"]:
-        lost = f", {_duration(day['minutes'])} lost" if day["minutes"] else ""
-        state = "ended" if day["ended_on"] else f"{_times(day['occurrences'])} in {_sessions(day['sessions'])}{lost}"
-        say(f"  {day['day']}  {state}")
-    if pattern["ended_on"] and not any(day["ended_on"] for day in pattern["days"]):
-        say(f"  {pattern['ended_on']}  no occurrence for a whole lookback")
     for event in pattern["history"]:
-        say(f"  {str(event['moment'] or 'now')[:16]}  fix {event['event']} ({_line(event['detail'])})")
-
-
-def _print_words(said: dict[str, Any]) -> None:
-    if said.get("missing"):
-        say(f"  message {said['message_id']} is no longer in the tables", "yellow")
-        return
-    from memory_pipeline.proposals.context import NOT_KEPT
-
-    name = f" “{_line(said['session'])}”" if said["session"] else ""
-    project = f" · {_line(said['project'])}" if said["project"] else ""
-    place = f" {said['untimed']}" if said["untimed"] else ""
-    say(f"  {str(said['said_at'])[:16]}{place}  {said['role']} in {said['harness']}{name}{project}", "dim")
-    say(f"    ({NOT_KEPT})" if said.get("not_kept") else f"    “{clip(one_line(said['quote']), MAX_QUOTE)}”")
-    say(f"    {_line(said['session_id'])} · {_line(said['source'])}", "dim")
+        say(f"{str(event['moment'] or 'now')[:16]}  fix {event['event']} ({_line(event['detail'])})")
 
 
 def _line(text: str | None, length: int | None = None) -> str:
     """The text on one line, without control and invisible characters."""
     line = one_line(text or "")
     return clip(line, length) if length else line
-
-
-def _visible(line: str) -> str:
-    return without_hidden(line)[0]
 
 
 def _times(number: int) -> str:

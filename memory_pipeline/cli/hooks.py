@@ -1,29 +1,23 @@
 """`memory agents hooks`: hooks through which agents call the memory when a session starts or is compacted."""
 
-from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from memory_pipeline.actions.files import has_hooks, remove_files
-from memory_pipeline.actions.outcomes import describe as describe_outcomes
-from memory_pipeline.actions.outcomes import outcomes, unheeded
 from memory_pipeline.actions.rules import RuleError
-from memory_pipeline.agents.agents import AGENTS, CannotConnectError, agent_of, installed
+from memory_pipeline.agents.agents import CannotConnectError, agent_of, installed
 from memory_pipeline.agents.files import bytes_of
-from memory_pipeline.agents.hooks import describe, hooked, hooks_file, removed, with_hooks
+from memory_pipeline.agents.hooks import hooked, hooks_file, removed, with_hooks
 from memory_pipeline.agents.hooks import install as write_hooks
 from memory_pipeline.agents.hooks import remove as remove_hooks
-from memory_pipeline.cli.agent_files import confirm, show_change, unless_unwritable
+from memory_pipeline.cli.agent_files import show_change, unless_unwritable
 from memory_pipeline.cli.connect import AgentName, Yes
-from memory_pipeline.cli.console import MISUSED, one_sentence, print_json, say, say_pair
+from memory_pipeline.cli.console import MISUSED, confirm, one_sentence, say
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.proposals.shown_to_agents import approved_rules, write_hints
-
-SHOWN = 5
-"""Number of last lines shown of the hooks' log."""
+from memory_pipeline.proposals.shown_to_agents import write_hints
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -65,7 +59,7 @@ def install(
                 say(f"{named.title} already has the hooks, in {path}.")
                 return
             show_change(path, old, new)
-            confirm(yes)
+            confirm("Apply this change?", yes)
             write_hooks(settings, named, actions=wanted)
             lake = Lake.from_settings(settings)
             if has_hooks(settings):
@@ -100,37 +94,8 @@ def remove(agent: AgentName, yes: Yes = False) -> None:
                 return
             if new != old:
                 show_change(path, old, new)
-                confirm(yes)
+                confirm("Apply this change?", yes)
             remove_hooks(settings, named)
             if not has_hooks(settings):
                 remove_files(settings)
     say(f"{named.title} no longer calls the hooks.")
-
-
-@app.command()
-def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
-    """Show which agents have hooks, their hints and the last problems."""
-    settings = settings_of_call()
-    with one_sentence(CannotConnectError):
-        found = describe(settings)
-    state = {a.name: found.get(a.name, "no hooks") for a in AGENTS}
-    log = settings.workspace / "connections" / "hooks.log"
-    lines = log.read_text("utf-8", "replace").splitlines()[-SHOWN:] if log.exists() else []
-    lake = Lake.from_settings(settings)
-    try:
-        shown = outcomes(settings, lake, approved_rules(settings, lake))
-    except RuleError as error:
-        shown, lines = [], [*lines, f"{error}"]
-    times, again = Counter[str](seen.outcome for seen in shown), {i: len(own) for i, own in unheeded(shown).items()}
-    if as_json:
-        data = {"agents": state, "log": str(log), "last_problems": lines, "hints": times, "unheeded": again}
-        print_json(data)
-        return
-    for name, how in state.items():
-        say_pair(name, how)
-    if shown:
-        say_pair("hints on tool calls", describe_outcomes(times))
-    for line_id, number in again.items():
-        say_pair("not heeded", f"{line_id}, {number} times; `memory why {line_id}` shows it, to change or strike it")
-    for line in lines:
-        say_pair("problem", line)

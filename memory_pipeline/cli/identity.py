@@ -19,7 +19,7 @@ def identity(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON
     found = look_at_identity(settings, today(settings.zone))
     if as_json:
         files, links = (found.files, found.links) if found else ((), ())
-        print_json({"is_set": found is not None, "files": [*map(vars_of, files)], "links": [*map(vars_of, links)]})
+        print_json({"is_set": found is not None, "files": [*map(_fields, files)], "links": [*map(_fields, links)]})
     elif found is None:
         say(NOT_SET, "dim")
     else:
@@ -33,6 +33,6 @@ def identity(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON
         raise typer.Exit(FAILED)
 
 
-def vars_of(looked: CheckedPath) -> dict[str, object]:
+def _fields(looked: CheckedPath) -> dict[str, object]:
     names = ("path", "state", "is_broken", "detail", "remedy")
     return {name: getattr(looked, name) for name in names}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -13,7 +12,7 @@ import typer
 from filelock import Timeout
 
 from memory_pipeline.agents.files import tilde_path
-from memory_pipeline.cli.console import MISUSED, fail, print_json, say
+from memory_pipeline.cli.console import MISUSED, confirm, fail, print_json, say
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.operations.importing.files import Importer, MemoryFile
 from memory_pipeline.operations.importing.sources import SOURCES, read_path, read_sources
@@ -21,7 +20,6 @@ from memory_pipeline.proposals.events import REVIEW_SURFACE, ProposalLog
 from memory_pipeline.proposals.importing import Judged, judged, offer
 from memory_pipeline.proposals.review import now_utc, reconcile
 from memory_pipeline.recall.briefing_cache import refresh_kept
-from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.workspace.workspace import Workspace
 
@@ -71,7 +69,10 @@ def importing(
         _show(found)
     new = [one.line for _, of_file in found for one in of_file if not one.known]
     if new and not dry_run:
-        _confirm(settings, len(new), yes)
+        limit = settings.pending_limit // 2
+        if not yes:
+            say(f"REVIEW.md shows at most {limit} imported lines at once; the others wait behind them.")
+        confirm(f"Offer {_lines(len(new))} for review?", yes, "Nothing was offered.")
         with suppress(Timeout):
             reconcile(workspace, now_utc(), wait=WAIT_SECONDS)  # marks in REVIEW.md count first
         found = _by_file(files, offer(workspace, lines, now_utc()))
@@ -102,9 +103,8 @@ def _show(found: _Found) -> None:
             say(file.problem, "yellow")
             continue
         new, known = [one for one in lines if not one.known], Counter(one.known for one in lines if one.known)
-        told = f"{_lines(len(lines))}, {len(new)} new, {_format_counts(known, 'known')}"
-        told += f"; {_format_counts(file.left_out, 'not importable')}" if file.left_out else ""
-        say(f"{tilde_path(file.path)}: {told}", "bold")
+        counts = f"{_lines(len(lines))}, {len(new)} new, {_format_known(known)}"
+        say(f"{tilde_path(file.path)}: {counts}", "bold")
         for one in new[:SHOWN]:
             say(f"  {one.line.number}: {clip(one.line.text, MAX_LINE)}")
         if len(new) > SHOWN:
@@ -115,32 +115,19 @@ def _show(found: _Found) -> None:
         say("Nothing is new.", "dim")
 
 
-def _format_counts(counts: Mapping[str, int], what: str) -> str:
-    """The total, and the count of each kind."""
+def _format_known(counts: Mapping[str, int]) -> str:
+    """The number of known lines, and that of each kind."""
     kinds = ", ".join(f"{count} {kind}" for kind, count in counts.items())
-    return f"{sum(counts.values())} {what}{f' ({kinds})' if kinds else ''}"
+    return f"{sum(counts.values())} known{f' ({kinds})' if kinds else ''}"
 
 
 def _lines(count: int) -> str:
     return f"{count} {'line' if count == 1 else 'lines'}"
 
 
-def _confirm(settings: Settings, count: int, yes: bool) -> None:
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise fail(
-            "Nothing was offered: there is no terminal to ask for confirmation. Add `--yes` to skip it.", MISUSED
-        )
-    say(f"REVIEW.md shows at most {settings.pending_limit // 2} imported lines at once; the others wait behind them.")
-    if not typer.confirm(f"Offer {_lines(count)} for review?", default=True):
-        say("Nothing was offered.", "dim")
-        raise typer.Exit
-
-
 def _print_done(workspace: Workspace, found: _Found) -> None:
     ids = {one.proposal_id for _, lines in found for one in lines if not one.known}
-    there = len(ids & ProposalLog(workspace.lake).standing_on(REVIEW_SURFACE).keys())
+    there = len(ids & ProposalLog(workspace.lake).standing_on(REVIEW_SURFACE))
     say(f"{_lines(len(ids))} offered, {there} of them in {workspace.settings.review_file} now.", "green")
     say("`memory review` goes through them; `memory why ID` names the file and line of each.")
 
@@ -151,7 +138,6 @@ def _rows(found: _Found, *, stored: bool) -> dict[str, Any]:
             "source": file.source,
             "path": str(file.path),
             "problem": file.problem or None,
-            "not_importable": dict(file.left_out),
             "lines": [
                 {
                     "line": one.line.number,

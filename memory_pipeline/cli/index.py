@@ -1,11 +1,12 @@
 """`memory admin index`: the search index and its rebuild."""
 
+import shutil
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from memory_pipeline.cli.console import err, one_sentence, print_json, say, say_pair
+from memory_pipeline.cli.console import confirm, err, one_sentence, print_json, say, say_pair
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.embeddings.index import COLLECTION, MESSAGES, IndexUnavailableError
 from memory_pipeline.embeddings.opening import (
@@ -23,19 +24,19 @@ BASES = {MESSAGES: "what was said", COLLECTION: "observations, segments, reflect
 
 
 @app.callback()
-def index(context: typer.Context) -> None:
+def index(
+    context: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False
+) -> None:
     """Show the search index and rebuild it.
 
-    The index holds words and vectors of the tables and can always be rebuilt from them.
+    The index holds words and vectors of the tables and can always be rebuilt from them. Without a command, its
+    collections and leftovers of earlier ones are shown.
     """
     if context.invoked_subcommand is None:
-        status()
+        _show(active_settings(), as_json)
 
 
-@app.command()
-def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
-    """Show the collections and leftovers of earlier ones."""
-    settings = active_settings()
+def _show(settings: Settings, as_json: bool) -> None:
     rows = [_row(settings, base) for base in BASES]
     old = [{"folder": f"{folder}", "bytes": _bytes(folder)} for folder in left_over(settings)]
     if as_json:
@@ -67,23 +68,16 @@ def rebuild(yes: Annotated[bool, typer.Option("--yes", help="Do not ask for conf
     for folder in old:
         say(f"Deletes {folder}")
     say(f"Rebuilds: {', '.join(collection_name(settings, base, settings.embedding_model, '*') for base in BASES)}")
-    if not yes:
-        typer.confirm("Continue?", abort=True)
+    confirm("Continue?", yes)
     with one_sentence(IndexUnavailableError):
         for base in BASES:
             remove_collections(settings, base)
-        _remove(old)
+        for folder in old:
+            shutil.rmtree(folder)
         opened = Workspace.open(settings)
         days = sorted(opened.lake.days("messages"), reverse=True)
         fill(opened, days, lambda day: err.print(f"{day}", style="dim"))
     say(f"{len(days)} days are indexed.")
-
-
-def _remove(folders: list[Path]) -> None:
-    import shutil
-
-    for folder in folders:
-        shutil.rmtree(folder)
 
 
 def _row(settings: Settings, base: str) -> dict[str, object]:

@@ -22,8 +22,6 @@ except ImportError:  # Windows: only whole lines
 ENTER, ESCAPE, END_OF_INPUT = "\n", "\x1b", "\x04"
 LOST = 128 + 1
 """Exit code of a process whose terminal is gone."""
-_POLL_SECONDS = 0.2
-"""Maximum delay for noticing a signal that reached another thread than the one waiting for a key."""
 
 
 class Keys:
@@ -38,11 +36,11 @@ class Keys:
         self._handlers: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
-        if termios is not None and os.environ.get("TERM") != "dumb":  # dumb: the shell of an editor, which sends lines
+        if termios is not None:
             self._modes = termios.tcgetattr(self._fd)
-        for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGCONT"):
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
             if number := getattr(signal, name, None):  # Windows lacks some
-                self._handlers[number] = signal.signal(number, self._set_single_keys if name == "SIGCONT" else _stop)
+                self._handlers[number] = signal.signal(number, _stop)
         self._set_single_keys()
         return self
 
@@ -56,11 +54,10 @@ class Keys:
         try:
             if self._modes is None:
                 return (input("> ").strip()[:1] or ENTER).lower()
-            while not self._has_more(_POLL_SECONDS):
-                pass
+            self._set_single_keys()  # also after Ctrl-Z, when the shell has changed it
             first = os.read(self._fd, 1)
             if first == b"\x1b" or first >= b"\x80":
-                while self._has_more(0.02) and os.read(self._fd, 1):  # `ESC [ A` is not `a`
+                while select.select([self._fd], [], [], 0.02)[0] and os.read(self._fd, 1):  # `ESC [ A` is not `a`
                     pass
                 return ESCAPE
         except EOFError:
@@ -93,11 +90,7 @@ class Keys:
                 readline.set_startup_hook()
             self._set_single_keys()
 
-    def _has_more(self, seconds: float) -> bool:
-        return bool(select.select([self._fd], [], [], seconds)[0])
-
-    def _set_single_keys(self, *_: object) -> None:
-        """Set the terminal mode for single keys, also after Ctrl-Z, when the shell has changed it."""
+    def _set_single_keys(self) -> None:
         if self._modes is not None:
             with contextlib.suppress(termios.error):  # the terminal is gone, which the next key reports
                 tty.setcbreak(self._fd, termios.TCSADRAIN)  # keeps input typed ahead

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from memory_pipeline.cli.console import MISUSED, fail, one_sentence, print_json, say, say_pair
+from memory_pipeline.cli.console import confirm, one_sentence, print_json, say, say_pair
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.settings import BUNDLED_MODEL
 from memory_pipeline.text.embedding_models import facts_of
@@ -16,17 +16,18 @@ app = typer.Typer(invoke_without_command=True, add_completion=False, rich_markup
 
 
 @app.callback()
-def models(context: typer.Context) -> None:
+def models(
+    context: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False
+) -> None:
     """List the embedding models on this machine and download others.
 
     They make the vectors by which lines are compared and searched. Language models are set up by `memory setup`.
     """
     if context.invoked_subcommand is None:
-        list_models()
+        _list(as_json)
 
 
-@app.command("list")
-def list_models(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
+def _list(as_json: bool) -> None:
     """List the models, and which one is set."""
     active = settings_of_call().embedding_model
     with one_sentence(EncoderUnavailableError):
@@ -78,14 +79,7 @@ def fetch_model(
             "It is used for search only: its threshold for equal lines was not measured, so lines are compared by "
             "words."
         )
-    if not yes:
-        if not sys.stdin.isatty():
-            raise fail(
-                "Nothing was downloaded: there is no terminal to ask for confirmation. Add `--yes` to skip it.", MISUSED
-            )
-        if not typer.confirm("Download it?", default=True):
-            say("Nothing was downloaded.")
-            return
+    confirm("Download it?", yes, "Nothing was downloaded.")
     with one_sentence(NotFetchedError):
         folder = fetch(offer, with_progress=sys.stderr.isatty())
     say(f"It is in {folder}. `memory settings set embedding_model {offer.name}` makes the next run use it.")

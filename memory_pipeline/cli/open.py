@@ -32,11 +32,10 @@ def open(
     with one_sentence(PortTakenError, code=MISUSED):
         server = PageServer(settings, report, port=port)
     with server:
-        server.prepare()
         if browser and webbrowser.open(server.first_address):
             err.print("The page is open in your browser; Ctrl-C stops it.")
         else:
-            told = f"Open {server.first_address} in your browser; the address works once. Ctrl-C stops it."
-            err.print(told, soft_wrap=True)
+            message = f"Open {server.first_address} in your browser; the address works once. Ctrl-C stops it."
+            err.print(message, soft_wrap=True)
         was_silent = server.run()
     err.print("The page was unused for an hour and is closed." if was_silent else "The page is closed.")

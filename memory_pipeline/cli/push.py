@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.cli.choosing import SESSIONS, left_out, look, progress
+from memory_pipeline.cli.choosing import SESSIONS, left_out, progress, read_catalogue
 from memory_pipeline.cli.console import INTERRUPTED, MISUSED, err, fail, one_sentence, print_json, say
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.lake.shared_marks import is_shared
@@ -39,7 +39,7 @@ def push(
             where = f" in {', '.join(map(str, directories))}" if directories else ", and no directory to look in"
             raise fail(f"No session was found{where}: name a directory of session files with --sessions.")
         prepare(settings)
-        catalogue = look(settings, sources, is_stored=False)
+        catalogue = read_catalogue(settings, sources, is_stored=False)
         done = _pushed(catalogue)
     except KeyboardInterrupt:
         raise fail("The push was stopped. The next one sends the rest.", INTERRUPTED) from None

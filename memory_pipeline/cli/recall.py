@@ -8,8 +8,8 @@ from memory_pipeline.cli import asking
 from memory_pipeline.cli.console import err, print_json, say
 from memory_pipeline.cli.search import hit_fields, print_hits
 from memory_pipeline.cli.workspace import active_settings
-from memory_pipeline.recall.answer import Answer, extractive_answer, source_of, written_answer
-from memory_pipeline.recall.filters import what_matches
+from memory_pipeline.recall.answer import Answer, describe_source, extractive_answer, written_answer
+from memory_pipeline.recall.filters import describe_filters
 from memory_pipeline.recall.usage import log_use
 
 NEAREST = 3
@@ -35,8 +35,8 @@ def recall(
     each sentence with its sources.
     """
     settings = active_settings()
-    filters = asking.filters_of(settings, first, last, project, harness, session, priority, kind)
-    found = asking.found_for(settings, query, filters, limit)
+    names = {"project": project, "harness": harness, "session_id": session, "priority": priority, "kind": kind}
+    found, filters = asking.ask(settings, query, limit, first, last, **names)
     answer = extractive_answer(found)
     if settings.reflector.model and answer.quotes and not quotes:
         from memory_pipeline.workspace.workspace import Workspace  # imports polars, which quotes do not need
@@ -50,7 +50,7 @@ def recall(
         print_json(_fields(answer))
         return
     if not answer.quotes:
-        say(f"Nothing found{what_matches(settings, filters)}." + (" The nearest hits:\n" if found.hits else ""))
+        say(f"Nothing found{describe_filters(settings, filters)}." + (" The nearest hits:\n" if found.hits else ""))
         print_hits(found.hits[:NEAREST])
         return
     _print(answer)
@@ -63,7 +63,7 @@ def _print(answer: Answer) -> None:
         say("")
     for number, quote in enumerate(answer.quotes, 1):
         say(f"[{number}] {quote.text}")
-        say(f"    {source_of(quote.hit)} · {quote.hit.source_id}", "dim")
+        say(f"    {describe_source(quote.hit)} · {quote.hit.source_id}", "dim")
 
 
 def _fields(answer: Answer) -> dict[str, object]:

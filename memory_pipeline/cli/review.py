@@ -1,32 +1,39 @@
 """`memory review`: decisions by keys at a terminal or by options, and the list of pending proposals."""
 
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from io import TextIOWrapper
 from typing import Annotated
 
 import typer
 
-from memory_pipeline.cli.console import MISUSED, err, fail, print_json, say
+from memory_pipeline.cli.console import MISUSED, fail, one_sentence, print_json, say
 from memory_pipeline.cli.keys import Keys
 from memory_pipeline.cli.review_by_keys import Review
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.proposals.auto_fix import HOW_TO_UNDO
-from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK
+from memory_pipeline.proposals.applying import left_to_the_user
 from memory_pipeline.proposals.events import (
     APPROVED,
     COMMAND_SURFACE,
-    EXPIRED,
     INVALID,
     REJECTED,
-    SUPERSEDED,
     OpenLog,
     ProposalLog,
-    is_fix,
 )
+from memory_pipeline.proposals.outcomes import describe
 from memory_pipeline.proposals.quoted_change import visible
-from memory_pipeline.proposals.review import Reconciled, as_offered, now_utc, on_display, reconcile
+from memory_pipeline.proposals.review import (
+    Reconciled,
+    UnknownProposalError,
+    as_offered,
+    decide,
+    now_utc,
+    on_display,
+    reconcile,
+)
 from memory_pipeline.recall.briefing_cache import refresh_kept
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
@@ -47,113 +54,89 @@ def review(
     Marks in REVIEW.md are read first. With --approve or --reject it decides only these; without a terminal it lists the
     pending ones.
     """
-    settings = active_settings()
-    lake, now = Lake.from_settings(settings), now_utc()
+    settings, now = active_settings(), now_utc()
     both = sorted(set(approve or []) & set(reject or []))
     if both:
         raise fail(f"{', '.join(both)} cannot be both approved and rejected.", MISUSED)
     decisions = dict.fromkeys(approve or [], APPROVED) | dict.fromkeys(reject or [], REJECTED)
-    workspace = Workspace(settings, lake)
-    reconciled = reconcile(workspace, now, decisions=decisions)
-    _print_damaged(reconciled)
-    if reconciled.refused:
-        raise fail(reconciled.refused)
-    decided = decisions | {p: INVALID for p in decisions if p in reconciled.invalid}
-    if not (decisions or as_list or as_json) and sys.stdin.isatty() and sys.stdout.isatty():
-        _by_keys(workspace, reconciled)
-        refresh_kept(settings)
-        return
-    log = ProposalLog(lake)
-    rows = log.pending()
-    offered = {p.proposal_id: p for p in as_offered(workspace, log, rows)}
+    workspace = Workspace(settings, Lake.from_settings(settings))
+    reconciled = reconcile(workspace, now)
+    decided = _decide(workspace, decisions, reconciled) if decisions else {}
     if as_json:
-        pending_rows = [
-            {
-                "proposal_id": r["proposal_id"],
-                "section": r["section"],
-                "priority": r["priority"],
-                "support": r["support"],
-                "text": r["text"],
-                "evidence": (line := offered[r["proposal_id"]]).evidence,
-                "expires_on": line.expires_on,
-                **({"title": line.change.headline, "change": list(line.change.lines)} if line.change else {}),
-            }
-            for r in rows
-        ]
-        print_json(
-            {
-                "promoted": reconciled.promoted,
-                "decided": decided,
-                "applied": reconciled.applied,
-                "to_make": reconciled.to_make,
-                "invalid": reconciled.invalid,
-                "withdrawn": reconciled.withdrawn,
-                "not_understood": reconciled.ignored,
-                "decided_before": reconciled.already,
-                "pending": pending_rows,
-            }
-        )
-        refresh_kept(settings)
-        return
-    reconciled.rejected += reject or []
-    _print_done(settings, reconciled.promoted, reconciled)
-    lists = as_list or not decisions
-    if lists:
+        _print_json(workspace, reconciled, decided)
+    elif not (decisions or as_list) and sys.stdin.isatty() and sys.stdout.isatty():
+        _by_keys(workspace, reconciled)
+    else:
+        _print_done(settings, reconciled)
+        for proposal_id in reject or ():
+            say(f"{proposal_id} is rejected.")
+        _print_pending(workspace, in_full=as_list or not decisions)
+    refresh_kept(settings)
+
+
+def _decide(workspace: Workspace, decisions: dict[str, str], reconciled: Reconciled) -> dict[str, str]:
+    """Record the decisions, carry them out, and add their results; returns each decision or that it is invalid."""
+    with one_sentence(UnknownProposalError):
+        reasons = decide(workspace, decisions, now_utc())
+    then = reconcile(workspace, now_utc())
+    reconciled.invalid |= reasons
+    reconciled.promoted += then.promoted
+    reconciled.applied += then.applied
+    reconciled.to_make |= {p: how for p, how in left_to_the_user(ProposalLog(workspace.lake)).items() if p in decisions}
+    return decisions | dict.fromkeys(reasons, INVALID)
+
+
+def _print_json(workspace: Workspace, reconciled: Reconciled, decided: Mapping[str, str]) -> None:
+    log = ProposalLog(workspace.lake)
+    rows = log.pending()
+    print_json(
+        {
+            "promoted": reconciled.promoted,
+            "decided": dict(decided),
+            "applied": reconciled.applied,
+            "to_make": reconciled.to_make,
+            "invalid": reconciled.invalid,
+            "withdrawn": reconciled.withdrawn,
+            "not_understood": reconciled.ignored,
+            "decided_before": reconciled.already,
+            "pending": [
+                {
+                    **{name: row[name] for name in ("proposal_id", "section", "priority", "support", "text")},
+                    "evidence": offered.evidence,
+                    "expires_on": offered.expires_on,
+                    **({"title": change.headline, "change": list(change.lines)} if (change := offered.change) else {}),
+                }
+                for row, offered in zip(rows, as_offered(workspace, log, rows), strict=True)
+            ],
+        }
+    )
+
+
+def _print_pending(workspace: Workspace, *, in_full: bool) -> None:
+    """Print the number of pending proposals, and each of them `in_full`, which is recorded as shown."""
+    settings, log = workspace.settings, ProposalLog(workspace.lake)
+    rows = log.pending()
+    if in_full:
         shown: dict[str, str | None] = {row["proposal_id"]: None for row in on_display(workspace, log)}
         with OpenLog.open(workspace) as opened:
-            opened.record_shown(shown, now, surface=COMMAND_SURFACE)
-    refresh_kept(settings)
-    for row in rows if lists else ():
-        say(f"\n{row['proposal_id']} {settings.marks[row['priority']]} {row['section']}", "bold")
-        change = offered[row["proposal_id"]].change
-        for shown_line in (change.headline, *change.lines) if change else (row["text"],):
-            say(f"  {visible(shown_line)}")
-        say(f"  {offered[row['proposal_id']].evidence_line}", "dim")
+            opened.record_shown(shown, now_utc(), surface=COMMAND_SURFACE)
+        for row, offered in zip(rows, as_offered(workspace, log, rows), strict=True):
+            say(f"\n{row['proposal_id']} {settings.marks[row['priority']]} {row['section']}", "bold")
+            change = offered.change
+            for line in (change.headline, *change.lines) if change else (row["text"],):
+                say(f"  {visible(line)}")
+            say(f"  {offered.evidence_line}", "dim")
     how = f"`memory review --approve ID`, `--reject ID`, or edit {settings.review_file}" if rows else NOTHING_PENDING
     say(f"\n{len(rows)} pending. {how}")
 
 
-def _print_damaged(reconciled: Reconciled) -> None:
-    if reconciled.damaged:
-        err.print(
-            f"REVIEW.md was not read: {reconciled.damaged} A new one was written; the old one is in backups/.",
-            style="yellow",
-        )
-
-
-def _print_done(settings: Settings, promoted: list[str], reconciled: Reconciled) -> None:
-    for proposal_id in promoted:
-        say(f"{proposal_id} is in {settings.memory_file}")
+def _print_done(settings: Settings, reconciled: Reconciled) -> None:
+    for proposal_id in reconciled.promoted:
+        say(f"{proposal_id} is in {settings.memory_file}.")
     for proposal_id in reconciled.applied:
-        say(f"{proposal_id} is applied; `memory why {proposal_id}` shows it")
-    for how in reconciled.to_make.values():
-        say(visible(how), "cyan")
-    for state in (REJECTED, EXPIRED, SUPERSEDED):
-        for proposal_id in getattr(reconciled, state):
-            say(f"{proposal_id} {state}")
-    for proposal_id, reason in reconciled.withdrawn.items():
-        say(f"{proposal_id} withdrawn: {reason}")
-    for proposal_id in reconciled.came_back:
-        say(f"{proposal_id} is offered again: the fix that replaced it was withdrawn")
-    for proposal_id, reason in reconciled.invalid.items():
-        say(f"{proposal_id} is not promoted: {reason}", "yellow")
-    for proposal_id in reconciled.automatic:
-        say(f"{proposal_id} is {HOW_TO_UNDO if is_fix(proposal_id) else HOW_TO_TAKE_BACK}")
-    for proposal_id in reconciled.too_late:
-        say(
-            f"the decision on {proposal_id} came too late: it is "
-            f"{HOW_TO_UNDO if is_fix(proposal_id) else HOW_TO_TAKE_BACK}",
-            "yellow",
-        )
-    for proposal_id, state in reconciled.late.items():
-        say(f"{proposal_id} was {state} before it was approved; it is not promoted", "yellow")
-    for state in (APPROVED, REJECTED):
-        if before := [p for p, s in reconciled.already.items() if s == state]:
-            say(f"already {state}, so its line in REVIEW.md was not read: {', '.join(before)}", "yellow")
-    for problem in reconciled.not_refreshed:
-        say(problem, "yellow")
-    if reconciled.ignored:
-        say(f"nothing was decided, because the mark is unclear: {', '.join(reconciled.ignored)}", "yellow")
+        say(f"{proposal_id} is applied; `memory why {proposal_id}` shows it.")
+    for sentence in describe(reconciled):
+        say(sentence, "cyan")
 
 
 def _by_keys(workspace: Workspace, reconciled: Reconciled) -> None:
@@ -161,7 +144,7 @@ def _by_keys(workspace: Workspace, reconciled: Reconciled) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a character that the locale lacks must not end the review
-    _print_done(workspace.settings, reconciled.promoted, reconciled)
+    _print_done(workspace.settings, reconciled)
     if not reconciled.pending:
         say(f"Nothing is pending. {NOTHING_PENDING}")
         return
@@ -170,8 +153,7 @@ def _by_keys(workspace: Workspace, reconciled: Reconciled) -> None:
         exit_code = review.run()
         meanwhile = reconcile(workspace, now_utc())
         with suppress(OSError):  # the terminal may be gone
-            _print_damaged(meanwhile)
-            _print_done(workspace.settings, [], meanwhile)
+            _print_done(workspace.settings, replace(meanwhile, promoted=[]))
             states = [APPROVED, REJECTED, *([INVALID] if review.decided[INVALID] else [])]
             counts = ", ".join(f"{review.decided[state]} {state}" for state in states)
             say(f"\n{counts}, {meanwhile.pending} pending.")

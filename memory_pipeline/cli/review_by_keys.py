@@ -33,7 +33,6 @@ KEYS = {
     "?": "this list",
 }
 _HINT = "a approve  e edit  r reject  l later  u undo  q quit  ? help"
-_PLAIN = str.maketrans({"“": '"', "”": '"', "’": "'", "·": "-", "…": "...", "🔴": "[!]", "🟡": "[?]", "🟢": "[i]"})
 
 
 @dataclass(frozen=True)
@@ -132,20 +131,20 @@ class Review:
             return
         p = step.card.proposal_id
         texts = {p: step.text} if step.text else {}
-        told = step.card.to_make if step.done == APPROVED else ""
+        message = step.card.to_make if step.done == APPROVED else ""
         try:
             reasons = decide(self.workspace, {p: step.done}, now_utc(), surface=COMMAND_SURFACE, texts=texts)
             self.decided[INVALID if p in reasons else step.done] += 1
-            told = f"{p} is not promoted: {reasons[p]}" if p in reasons else told
+            message = f"{p} is not promoted: {reasons[p]}" if p in reasons else message
         except UnknownProposalError as error:  # decided elsewhere meanwhile
-            told = str(error)
+            message = str(error)
         self._held = None
-        for line in told.splitlines():
+        for line in message.splitlines():
             show(line, "yellow")
 
     def _edited(self, card: Card) -> str | None:
-        if card.change and card.change.edits != "line":
-            show("Edit this kind of change in REVIEW.md, below its line.", "yellow")
+        if card.change and not card.change.is_editable:
+            show("Only an added line can be edited.", "yellow")
             return None
         show("Edit the line" if can_prefill(card.text) else "Type the whole line", "cyan")
         show("Enter approves it, Ctrl-C leaves it unchanged.", "dim")
@@ -180,12 +179,7 @@ def show_card(card: Card, progress: str) -> None:
 
 
 def show(text: str, style: str = "", *, indent: int = 0, wrap: bool = True) -> None:
-    """Print a paragraph in the terminal's width and encoding: our own marks in ASCII, other unsupported characters as
-    question marks."""
-    try:
-        text.encode(out.encoding)
-    except UnicodeEncodeError:
-        text = text.translate(_PLAIN).encode(out.encoding, "replace").decode(out.encoding)
+    """Print a paragraph in the terminal's width."""
     words = Text(text, style)
     try:
         for line in words.wrap(out, max(out.width - indent, 10)) if wrap else [words]:

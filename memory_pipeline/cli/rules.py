@@ -7,9 +7,8 @@ import typer
 from memory_pipeline.actions.backtest import BackTest, back_test, describe, past_calls
 from memory_pipeline.actions.rules import MODES, Rule, RuleError, set_mode
 from memory_pipeline.agents.agents import CannotConnectError
-from memory_pipeline.cli.agent_files import confirm
 from memory_pipeline.cli.connect import Yes
-from memory_pipeline.cli.console import MISUSED, fail, one_sentence, print_json, say
+from memory_pipeline.cli.console import MISUSED, confirm, fail, one_sentence, print_json, say
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.shown_to_agents import approved_rules, refresh_agents
@@ -96,7 +95,7 @@ def set_rule(
                 "observe` records such calls without stopping them."
             )
         say(f"From {rule.mode} to {mode}: {EFFECTS[mode]}.")
-        confirm(yes)
+        confirm("Apply this change?", yes)
         set_mode(settings, rule, mode)
         for problem in refresh_agents(settings):
             say(problem, "yellow")

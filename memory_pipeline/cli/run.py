@@ -20,7 +20,6 @@ from memory_pipeline.cli.choosing import (
 from memory_pipeline.cli.console import err, say
 from memory_pipeline.cli.estimate import print_estimate
 from memory_pipeline.cli.examining import examine_before_a_run
-from memory_pipeline.cli.model_offer import offer_model
 from memory_pipeline.cli.running import due_by_level, report_outcome, rerun_after_repair, running
 from memory_pipeline.cli.workspace import EXAMPLE_STORY
 from memory_pipeline.defs.runs import interrupts, only_run
@@ -89,8 +88,6 @@ def run(
         report_outcome(settings, days, began, failure, as_json=as_json, reviews=review, has_run=has_run)
     if settings.shows_examples and not as_json:
         say(EXAMPLE_STORY)
-    if has_run and not as_json:
-        offer_model(settings, began.astimezone(settings.zone).date())
 
 
 def _plan(settings: Settings, catalogue: Catalogue, days: Sequence[date]) -> list[tuple[date, date]]:
@@ -100,7 +97,7 @@ def _plan(settings: Settings, catalogue: Catalogue, days: Sequence[date]) -> lis
     with waiting("what is out of date"):
         ranges = Stages.from_settings(settings, catalogue, datetime.now(UTC)).runs_for(days)
     nothing = "nothing to do, but there are problems" if problems else UP_TO_DATE
-    todo = describe_ranges(ranges, days) if ranges else f"{nothing}."
+    todo = describe_ranges(ranges) if ranges else f"{nothing}."
     sentence = f"{len(days)} days with sessions chosen, {todo} {left_out(catalogue)}"
     err.print(sentence.rstrip(), style="dim", soft_wrap=True)
     if logs := write_markers(settings):
@@ -109,13 +106,7 @@ def _plan(settings: Settings, catalogue: Catalogue, days: Sequence[date]) -> lis
     return ranges
 
 
-def describe_ranges(ranges: Sequence[tuple[date, date]], chosen: Sequence[date]) -> str:
-    """A description of the runs and days to do, with the reason if they differ from the chosen ones."""
-    first, last = ranges[0][0], ranges[-1][1]
+def describe_ranges(ranges: Sequence[tuple[date, date]]) -> str:
+    """The number of runs and of their days."""
     days = sum((end - start).days + 1 for start, end in ranges)
-    named = sum(first <= day <= last for day in chosen)
-    runs, of = f"{len(ranges)} run{'s' * (len(ranges) != 1)}", f"{days} day{'s' * (days != 1)}"
-    sentence = f"{runs} over {of} to do."
-    if named < len(chosen):
-        sentence += f" {named} of them are out of date, from {first} on; later days depend on them."
-    return sentence
+    return f"{len(ranges)} run{'s' * (len(ranges) != 1)} over {days} day{'s' * (days != 1)} to do."

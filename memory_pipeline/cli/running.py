@@ -13,7 +13,7 @@ import typer
 from memory_pipeline.cli.choosing import progress, waiting
 from memory_pipeline.cli.console import FAILED, INTERRUPTED, err, fail, print_json
 from memory_pipeline.cli.dagster_state import dagster_state
-from memory_pipeline.cli.settled import print_settled, settled_since
+from memory_pipeline.cli.outcomes import outcomes_since, print_outcomes
 from memory_pipeline.cli.summary import print_summary, summarise
 from memory_pipeline.days import date_ranges, lookback
 from memory_pipeline.defs.runs import Unfinished, instance_of, run_job
@@ -177,12 +177,12 @@ def report_outcome(
     if has_run:  # Dagster is loaded, and the next `memory status` then need not load it
         dagster_state(settings, Catalogue(Lake.from_settings(settings), settings).days())
     refresh_kept(settings)
-    settled = settled_since(settings, began)
+    settled = outcomes_since(settings, began)
     if as_json:
         print_json(summary | {"review": settled, "failure": failure})
     else:
         print_summary(settings, summary, reviews=reviews)
-        print_settled(settled)
+        print_outcomes(settled)
     if failure:
         raise _failed(settings, failure)
     by_words = lexical_only(settings)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from memory_pipeline.cli import asking
 from memory_pipeline.cli.console import err, print_json, say
 from memory_pipeline.cli.workspace import active_settings
-from memory_pipeline.recall.answer import source_of
-from memory_pipeline.recall.filters import what_matches
+from memory_pipeline.recall.answer import describe_source
+from memory_pipeline.recall.filters import describe_filters
 from memory_pipeline.recall.search import Found
 from memory_pipeline.recall.usage import log_use
 from memory_pipeline.text.sentences import clip
@@ -33,8 +33,8 @@ def search(
     the messages around a hit.
     """
     settings = active_settings()
-    filters = asking.filters_of(settings, first, last, project, harness, session, priority, kind)
-    found = asking.found_for(settings, query, filters, limit)
+    names = {"project": project, "harness": harness, "session_id": session, "priority": priority, "kind": kind}
+    found, filters = asking.ask(settings, query, limit, first, last, **names)
     log_use(settings, "search", query=found.query, shown=[hit.source_id for hit in found.hits])
     for note in found.notes:
         err.print(note, style="yellow", soft_wrap=True)
@@ -43,12 +43,12 @@ def search(
         return
     print_hits(found.hits)
     if not found.hits:
-        say(f"Nothing found{what_matches(settings, filters)}.")
+        say(f"Nothing found{describe_filters(settings, filters)}.")
 
 
 def print_hits(hits: Sequence[Found]) -> None:
     for hit in hits:
-        say(f"{hit.score:.2f}  {source_of(hit)}", "dim")
+        say(f"{hit.score:.2f}  {describe_source(hit)}", "dim")
         say(f"      {clip(hit.text, MAX_SHOWN)}")
         say(f"      {hit.source_id}", "dim")
 

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.cli.agent_files import confirm, show_change, unless_unwritable
-from memory_pipeline.cli.console import FAILED, MISUSED, err, fail, one_sentence, say, say_pair
+from memory_pipeline.cli.agent_files import show_change, unless_unwritable
+from memory_pipeline.cli.console import FAILED, MISUSED, confirm, err, fail, one_sentence, say, say_pair
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.operations.service import NoServiceManagerError, Service, service_of, variables_not_carried
@@ -43,7 +43,7 @@ def install(port: Port = 3000, yes: Yes = False) -> None:
                 f"The service does not see {', '.join(keys)}, because keys are not written into its file; {how}.",
                 "yellow",
             )
-        confirm(yes)
+        confirm("Apply this change?", yes)
         write_atomically(made.file, new, expected=old, backups=None)
     _run(made.start)
     say(f"Installed: http://127.0.0.1:{port}. Its output: `{made.log}`. `memory admin service uninstall` undoes it.")
@@ -58,7 +58,7 @@ def uninstall(yes: Yes = False) -> None:
     for command in made.stop:
         say_pair("first", shlex.join(command))
     say_pair("then deleted", made.file)
-    confirm(yes)
+    confirm("Apply this change?", yes)
     _run(made.stop)
     with unless_unwritable(made.file):
         made.file.unlink(missing_ok=True)

@@ -43,7 +43,7 @@ def settings(context: typer.Context, as_json: AS_JSON = False) -> None:
     """
     if context.invoked_subcommand is not None:
         return
-    rows = rows_of(settings_of_call())
+    rows = setting_rows(settings_of_call())
     if as_json:
         print_json(rows)
         return
@@ -123,7 +123,7 @@ def _remove(document: Any, keys: Iterable[str]) -> bool:
     return found
 
 
-def rows_of(settings: Settings) -> list[dict[str, Any]]:
+def setting_rows(settings: Settings) -> list[dict[str, Any]]:
     """Every listed setting with its redacted value and its source, most used first."""
     places = given(Settings, settings.workspace)
     rows = []

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from memory_pipeline.cli.console import FAILED, MISUSED, err, fail, printable, say, say_pair
 from memory_pipeline.cli.examining import WHAT_ELSE, Trial, examined
-from memory_pipeline.cli.settings import rows_of, shown, write
-from memory_pipeline.cli.setup_outlook import Outlook, outlook_of
+from memory_pipeline.cli.settings import setting_rows, shown, write
+from memory_pipeline.cli.setup_outlook import Outlook, estimate_outlook
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.llm.agents import BY_NAME
 from memory_pipeline.llm.found import Choice, choices, loaded_context
@@ -21,12 +21,7 @@ from memory_pipeline.settings import ObserverSettings, Settings, variable
 from memory_pipeline.settings.extras import missing_extras
 from memory_pipeline.settings.model_names import model_name
 from memory_pipeline.settings.sources import nested, settings_of
-from memory_pipeline.text.sentences import clip
 
-SHOWN = 8
-"""Maximum lines shown for each observer."""
-WIDTH = 100
-"""Maximum characters of such a line."""
 LEAST_CONTEXT = 8_000
 """Minimum tokens of `effective_context`."""
 UNCHANGED = "Nothing was changed."
@@ -90,7 +85,7 @@ def _choice_named(name: str, found: list[Choice]) -> Choice:
 def show_choices(settings: Settings, offered: list[Choice]) -> Outlook | None:
     """Print the current model and all choices with their costs. Returns the data for the costs."""
     if settings.observer.model:
-        row = next(row for row in rows_of(settings) if row["key"] == "observer.model")
+        row = next(row for row in setting_rows(settings) if row["key"] == "observer.model")
         say_pair("model", f"{row['value']} ({row['from']})")
     else:
         say_pair("model", NO_MODEL)
@@ -101,7 +96,7 @@ def show_choices(settings: Settings, offered: list[Choice]) -> Outlook | None:
         say("  a local server: Ollama, LM Studio, llama.cpp or vLLM at its usual port")
         say("Then run `memory setup` again. For another model: `memory setup --model NAME`.")
         return None
-    found = outlook_of(settings)
+    found = estimate_outlook(settings)
     outlook = found if isinstance(found, Outlook) else None
     say(f"\n{outlook.tokens() if outlook else found}")
     say(
@@ -159,7 +154,10 @@ def _examine(settings: Settings, choice: Choice, asked: Settings, then: str, out
     err.print(f"Asking {choice.name} about a bundled example; nothing of yours is sent.", style="dim")
     trial = examined(asked)
     if trial.result:
-        _compare(settings, choice, trial)
+        if used := trial.used:
+            cost = "price not known" if used.cost_usd is None else f"{used.cost_usd:.4f} USD"
+            tokens = f"{used.input_tokens:,} tokens in, {used.output_tokens:,} out"
+            say(f"It took {trial.seconds:.0f} seconds: {tokens}, {cost}.")
         if outlook and trial.result.tokens_per_second:
             say(f"{outlook.time(trial.result.tokens_per_second).capitalize()}.")
         say(f"{choice.name} {trial.result.sentence}")
@@ -207,17 +205,3 @@ def with_choice(settings: Settings, choice: Choice) -> Settings:
     except ValidationError as error:
         raise fail(f"{variable('observer.model')}={choice.name!r}: {error.errors()[0]['msg']}", MISUSED) from None
     return settings.model_copy(update={"observer": observer} | {key: int(value) for key, value in values.items()})
-
-
-def _compare(settings: Settings, choice: Choice, trial: Trial) -> None:
-    """Print the facts of the model and of the extractive observer for the example."""
-    for title, facts in (("Quotes, without a model", trial.quotes), (choice.name, trial.facts)):
-        say(f"\n{title}: {len(facts)} from one session", "bold")
-        for fact in facts[:SHOWN]:
-            say(f"  {settings.marks[fact.priority]} {clip(fact.text, WIDTH)}")
-        if len(facts) > SHOWN:
-            say(f"  … {len(facts) - SHOWN} more", "dim")
-    if used := trial.used:
-        cost = "price not known" if used.cost_usd is None else f"{used.cost_usd:.4f} USD"
-        tokens = f"{used.input_tokens:,} tokens in, {used.output_tokens:,} out"
-        say(f"\nIt took {trial.seconds:.0f} seconds: {tokens}, {cost}.")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from memory_pipeline.cli.choosing import RECENT_DAYS, look
+from memory_pipeline.cli.choosing import RECENT_DAYS, read_catalogue
 from memory_pipeline.cli.console import MISUSED, one_sentence
-from memory_pipeline.cli.estimate import OBSERVING, costs_of, days_needed, duration, money
+from memory_pipeline.cli.estimate import OBSERVING, days_needed, duration, estimate_costs, money
 from memory_pipeline.defs.runs import only_run
 from memory_pipeline.errors import TryAgainLaterError
 from memory_pipeline.llm.config import observer_model
@@ -71,7 +71,7 @@ class Outlook:
         return "; ".join(parts)
 
 
-def outlook_of(settings: Settings) -> Outlook | str:
+def estimate_outlook(settings: Settings) -> Outlook | str:
     """The outlook, or a sentence why there is none. Messages are stored, so the next run need not read them again."""
     with one_sentence(SettingError, code=MISUSED):
         sources = list(find_sources(roots(settings)))
@@ -79,13 +79,15 @@ def outlook_of(settings: Settings) -> Outlook | str:
         return "No session of a coding agent was found yet, so the cost of observing is unknown."
     try:
         with only_run(settings):
-            catalogue = look(settings, sources)
+            catalogue = read_catalogue(settings, sources)
             days = catalogue.days()
             if not days:
                 return "No session is on a day that is kept, so the cost of observing is unknown."
             probe = catalogue.settings.model_copy(update={"observer": ObserverSettings(model=NOBODY)})
             recent = days[-RECENT_DAYS:]
-            observed = costs_of(Stages.from_settings(probe, catalogue, datetime.now(UTC)), recent).stages[OBSERVING]
+            observed = estimate_costs(Stages.from_settings(probe, catalogue, datetime.now(UTC)), recent).stages[
+                OBSERVING
+            ]
     except TryAgainLaterError as busy:
         return f"The cost of observing is unknown now: {busy}"
     return Outlook(_times(observed, 1 / len(recent)), len(recent), len(days))

@@ -18,7 +18,6 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 
 MAX_ROWS = 200
-MIN_VALUE_WIDTH = 20
 
 
 def sql(
@@ -64,14 +63,6 @@ def _print(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def _print_record(names: Sequence[str], row: Sequence[str]) -> None:
-    """Print a line for each column; a long value continues below on a terminal, and stays on one line in a pipe for
-    searching."""
     indent = max(map(len, names)) + 2
-    width = max(out.width - indent, MIN_VALUE_WIDTH)
     for name, value in zip(names, row, strict=True):
-        lines = value.splitlines() or [""]
-        if out.is_terminal:
-            lines = [f"{part}".rstrip() for line in lines for part in Text(line).wrap(out, width) or [Text()]]
-        say(f"{f'{name}:':<{indent}}{lines[0]}")
-        for line in lines[1:]:
-            say(f"{'':<{indent}}{line}")
+        say(f"{f'{name}:':<{indent}}" + value.replace("\n", "\n" + " " * indent))

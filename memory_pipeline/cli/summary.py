@@ -8,15 +8,13 @@ import polars as pl
 
 from memory_pipeline.cli.console import escape_control, say, say_pair
 from memory_pipeline.cli.workspace import shown_model
-from memory_pipeline.distillation.periods import DAY, LEVELS, NAMES, TABLE_OF, periods_of
-from memory_pipeline.distillation.stage import DistillationStage
 from memory_pipeline.embeddings.health import days_by_words, set_aside_files, vector_problems
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.quality import NO_MODEL
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.memory_copies import memory_loss
-from memory_pipeline.recall.friction import summed_up
+from memory_pipeline.recall.friction import summarize_patterns
 from memory_pipeline.sessions.not_read import not_read
 from memory_pipeline.settings import Settings
 from memory_pipeline.stages import INCOMPLETE
@@ -67,25 +65,15 @@ def summarise(settings: Settings, instance: Any | None, days: Sequence[date]) ->
         ],
         "set_aside": [str(path) for path in set_aside_files(Workspace(settings, lake))],
         "observations": {p: int((observations["priority"] == p).sum()) for p in PRIORITIES},
-        "vectors": lake.read("embeddings", days).height,
-        "reflections": lake.read("reflections", days).height,
-        "distilled_lines": _distilled(Workspace(settings, lake), days),
         "proposals": {name: int((status == name).sum()) for name in ("pending", "approved", "rejected")},
         "fixes_pending": proposals.filter(is_fix, status="pending").height,
-        **summed_up(settings, days[-1] if days else None),
+        **summarize_patterns(settings, days[-1] if days else None),
         "checks": None if checks is None else _counts(checks),
         "model": shown_model(settings, settings.observer.model),
         "model_calls": calls.height,
         "model_tokens": int(calls["input_tokens"].sum()) + int(calls["output_tokens"].sum()),
         "spent_usd": float(calls["cost_usd"].sum()),
         "calls_of_unknown_price": calls["cost_usd"].null_count(),
-        "places": {
-            "MEMORY.md": str(settings.memory_file),
-            "REVIEW.md": str(settings.review_file),
-            "daily logs": str(settings.workspace / "memory"),
-            "tables": lake.storage.place,
-            "vector index": settings.qdrant.url or str(settings.index_dir),
-        },
     }
 
 
@@ -102,15 +90,8 @@ def _is_waiting(lake: Lake, day: date) -> bool:
     return any(lake.fingerprint(table, day) == INCOMPLETE for table in ("observations", "reflections"))
 
 
-def _distilled(workspace: Workspace, days: Sequence[date]) -> dict[str, int]:
-    """The number of lines by level, for the periods that contain one of these days."""
-    newest = DistillationStage.from_workspace(workspace, DAY).newest
-    ends = {level: [period.last for period in periods_of(level, days, newest)] for level in LEVELS}
-    return {NAMES[level]: workspace.lake.read(TABLE_OF[level], ends[level]).height for level in LEVELS}
-
-
 def say_friction(summary: Mapping[str, Any]) -> None:
-    """Print the number of active patterns and the most severe one, or why there is none, from `summed_up`."""
+    """Print the number of active patterns and the most severe one, or why there is none, from `summarize_patterns`."""
     patterns = summary["friction"]
     if not patterns:
         say_pair("friction", summary["no_friction"])
@@ -170,9 +151,6 @@ def print_summary(settings: Settings, summary: dict[str, Any], *, reviews: bool 
     if by_words := summary["days_by_words"]:
         say_pair("without vectors", f"{len(by_words)} days, without embeddings (last {by_words[-1]})")
     say_pair("observations", "  ".join(f"{settings.marks[p]} {n} {p}" for p, n in summary["observations"].items()))
-    if any(distilled := summary["distilled_lines"].values()):
-        of_days, of_weeks, of_months = distilled
-        say_pair("distilled", f"{of_days} lines of days, {of_weeks} of weeks, {of_months} of months")
     proposals = ", ".join(f"{n} {state}" for state, n in summary["proposals"].items())
     fixes = summary["fixes_pending"]
     say_pair("proposals", proposals + (f"; {fixes} friction fix{'es' * (fixes > 1)} pending" if fixes else ""))
@@ -186,9 +164,6 @@ def print_summary(settings: Settings, summary: dict[str, Any], *, reviews: bool 
     if not summary["model"]:
         say_pair("model", NO_MODEL)
     say_pair("money spent", _spent(summary))
-    for name, place in summary["places"].items():
-        if reviews or name not in ("MEMORY.md", "REVIEW.md"):
-            say_pair(name, place)
     say_problems(summary["problems"], summary["set_aside"])
     here = f"{settings.review_file} or `memory review`" if reviews else "`memory review` where this lake is reviewed"
     say(f"\nReview the proposals: {here}. The Dagster UI: `memory ui`.")

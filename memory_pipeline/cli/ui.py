@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.cli.choosing import look_before_dagster
+from memory_pipeline.cli.choosing import keep_first_session_day
 from memory_pipeline.cli.console import MISUSED, err, fail
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.defs.runs import instance_of, only_one
@@ -31,7 +31,7 @@ def ui(
     with only_one(settings, "ui", f"The UI of {settings.workspace} is already open; use that one, or stop it first."):
         from memory_pipeline.defs.web_server import serve
 
-        look_before_dagster(settings)
+        keep_first_session_day(settings)
         with instance_of(settings) as instance:  # creates the databases before several processes need them
             close_dead_runs(instance)
         _change_folder(settings)

@@ -1,5 +1,6 @@
 """`memory why`: traces a line of the memory back to its messages."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -7,13 +8,8 @@ import typer
 from memory_pipeline.cli.console import MISUSED, fail, one_sentence, print_json, say
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.markdown.blocks import one_line
-from memory_pipeline.proposals.context import NOT_KEPT
 from memory_pipeline.proposals.quoted_change import visible
-from memory_pipeline.recall.origin import NoSuchLineError, is_line, origin
-from memory_pipeline.text.sentences import clip
-
-MAX_QUOTE = 600
-"""Maximum characters of a quote; --json has all of it."""
+from memory_pipeline.recall.origin import NoSuchLineError, describe_said, is_line, origin
 
 
 def why(
@@ -61,19 +57,15 @@ def _print(found: dict[str, Any]) -> None:
             say(f"{'':<18}{visible(line)}")
     for trace in found["traces"]:
         say(f"trace: {one_line(trace)}", "dim")
-    if not found["said"]:
+    print_said(found["said"])
+
+
+def print_said(said: Sequence[dict[str, Any]]) -> None:
+    """Print the messages behind a line."""
+    if not said:
         say("\nNo message supports it.", "yellow")
-    for said in found["said"]:
-        if said.get("missing"):
-            say(f"\nmessage {said['message_id']} is no longer in the tables", "yellow")
-            continue
-        session = f" session “{said['session']}”" if said["session"] is not None else ""
-        place = f" {said['untimed']}" if said["untimed"] else ""
-        say(f"\n{str(said['said_at'])[:16]}{place}  {said['role']} in {said['harness']}{session}", "cyan")
-        if before := said.get("before"):
-            say(f"  before: {before}", "dim")
-        quote = f"“{clip(one_line(said['quote']), MAX_QUOTE)}”"
-        say(f"  {f'({NOT_KEPT})' if said.get('not_kept') else quote}")  # the text may have control characters
-        if after := said.get("after"):
-            say(f"  after: {after}", "dim")
-        say(f"  {said['source']}", "dim")
+    for each in said:
+        first, *lines = describe_said(each)
+        say(f"\n{first}", "cyan" if lines else "yellow")
+        for line in lines:
+            say(f"  {line}", "" if line.startswith(("“", "(")) else "dim")

@@ -69,20 +69,7 @@ def _copied_examples(folder: Path) -> Path:
             except OSError:
                 if not folder.is_dir():  # otherwise another process was faster
                     raise
-        _forget_installed_examples(folder)
     return folder
-
-
-def _forget_installed_examples(folder: Path) -> None:
-    """Remove files of an installation from the catalogue of a workspace that read them there."""
-    from memory_pipeline.lake.store import Lake
-
-    lake = Lake.from_settings(settings_of_call())
-    if (files := lake.read("files")).is_empty():
-        return
-    copied = {file.relative_to(folder).parts for file in folder.rglob("*.jsonl")}
-    is_known = [not path.startswith(f"{folder}/") and Path(path).parts[-2:] in copied for path in files["path"]]
-    lake.replace_all("files", files.filter([not known for known in is_known]))
 
 
 def examples_workspace(settings: Settings) -> Path:

@@ -9,17 +9,16 @@ import dagster as dg
 import polars as pl
 
 from memory_pipeline.actions.outcomes import OUTCOMES, outcomes, repeated_failures
-from memory_pipeline.days import day_of
+from memory_pipeline.days import day_of, lookback
 from memory_pipeline.defs.check_results import check_by_day
 from memory_pipeline.defs.orchestration import LOOKS_BACK, MODEL_RETRY, markdown_table, run_stage, table_spec
 from memory_pipeline.defs.partitions import daily_partitions, lookback_dep
 from memory_pipeline.defs.placement import OURS, Placement
-from memory_pipeline.friction.active import Pattern, Window, active_patterns, why_none
+from memory_pipeline.friction.active import Pattern, active_patterns, points_in, why_none
 from memory_pipeline.friction.evaluation import judge_evidence
 from memory_pipeline.friction.shown import shown_lines
 from memory_pipeline.friction.stage import INPUTS, VERSION, FrictionStage
 from memory_pipeline.lake.rows import FrictionRow, typed_rows
-from memory_pipeline.markdown.escaping import escaped
 from memory_pipeline.proposals.shown_to_agents import approved_rules, refresh_agents
 from memory_pipeline.scope import describe_projects
 from memory_pipeline.settings import Settings
@@ -68,10 +67,10 @@ def friction_assets(settings: Settings, placement: Placement = OURS) -> dg.Asset
 def describe(workspace: Workspace, day: date) -> Mapping[str, Any]:
     """The patterns that are active on the day, as numbers for plots and as a table."""
     lake, days = workspace.lake, workspace.settings.lookback_days
-    patterns, window = active_patterns(lake, day, days), Window.of(workspace, day)
+    patterns = active_patterns(lake, day, days)
     rows = typed_rows(lake.read("friction_clusters", [day]), FrictionRow)
     metadata: dict[str, Any] = {
-        "points": window.points,
+        "points": points_in(lake, lookback(day, days)),
         "active": len(patterns),
         "new": sum(p.row["pattern_id"].startswith(f"f-{day:%Y%m%d}-") for p in patterns),
         "ended": sum(row["ended_on"] is not None for row in rows),
@@ -80,10 +79,7 @@ def describe(workspace: Workspace, day: date) -> Mapping[str, Any]:
         "worst_severity": float(max((p.row["severity"] for p in patterns), default=0.0)),
         "table": _table(patterns, day) if patterns else why_none(workspace, day),
     }
-    metadata |= _hints(workspace, day)
-    if window.remarks:
-        metadata["remarks"] = dg.MetadataValue.md("\n".join(f"- {escaped(remark)}" for remark in window.remarks))
-    return metadata
+    return metadata | _hints(workspace, day)
 
 
 def _hints(workspace: Workspace, day: date) -> dict[str, int]:

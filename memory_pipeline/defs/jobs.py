@@ -11,7 +11,7 @@ from memory_pipeline.defs.placement import OURS, Placement
 from memory_pipeline.defs.pruning import prune
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, TABLE_OF, WEEK
 from memory_pipeline.operations.retention import retire
-from memory_pipeline.proposals.todoist.client import TodoistBusyError, TodoistRefusedError, open_todoist
+from memory_pipeline.proposals.todoist.client import Todoist, TodoistBusyError, TodoistRefusedError
 from memory_pipeline.proposals.todoist.review import sync
 from memory_pipeline.reflections.stage import ReflectionsStage, why_not_reflected
 from memory_pipeline.workspace.daily_log.archive import archive_logs
@@ -75,8 +75,7 @@ def sync_todoist(context: dg.OpExecutionContext, opened: Workspace) -> None:
     if not opened.settings.todoist.enabled:
         raise dg.Failure(TODOIST_IS_OFF, allow_retries=False)
     try:
-        with open_todoist(opened.settings) as todoist:
-            done = sync(opened, todoist, datetime.now(UTC))
+        done = sync(opened, Todoist(opened.settings.todoist.api_token), datetime.now(UTC))
     except (TodoistBusyError, TodoistRefusedError) as error:
         raise dg.Failure(str(error), allow_retries=False) from None
     context.add_output_metadata({name: len(ids) for name, ids in vars(done).items()})

@@ -18,10 +18,9 @@ from memory_pipeline.embeddings.index_pool import indexes_kept_open
 from memory_pipeline.markdown.escaping import escaped
 from memory_pipeline.operations.identity import NOT_SET, look_at_identity
 from memory_pipeline.proposals.attention import judge_attention
-from memory_pipeline.proposals.auto_fix import HOW_TO_UNDO
-from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK, in_shadow, report
-from memory_pipeline.proposals.events import ProposalLog, is_fix
-from memory_pipeline.proposals.integrity import ProposalIntegrity
+from memory_pipeline.proposals.automatic import report
+from memory_pipeline.proposals.events import ProposalLog
+from memory_pipeline.proposals.integrity import judge_integrity
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.review import Reconciled, reconcile
 from memory_pipeline.proposals.stage import VERSION, ProposalsStage
@@ -46,9 +45,9 @@ def proposal_assets(settings: Settings, placement: Placement = OURS) -> dg.Asset
                 description=(
                     "High lines and notable medium ones, each offered once; a repetition of a line of "
                     "MEMORY.md or of an earlier proposal is merged into it (`supports`). Questions, "
-                    "suppositions and instructions that only tools or pasted text gave are left out and "
-                    "counted. A user decides in REVIEW.md or with `memory review`; a proposal that was shown "
-                    "on seven days without a decision expires."
+                    "suppositions and instructions that only tools or pasted text gave are left out. A user decides "
+                    "in REVIEW.md or with `memory review`; a proposal that was shown on seven days without a decision "
+                    "expires."
                 ),
             )
         ],
@@ -90,8 +89,6 @@ def memory_file_asset(placement: Placement = OURS) -> dg.AssetsDefinition:
         _report(context, reconciled)
         log, path = ProposalLog(opened.lake), opened.settings.memory_file
         lines = lines_of(path.read_bytes()) if path.exists() else []
-        for why in in_shadow(opened, log):
-            context.log.warning(f"MEMORY_AUTO_PROMOTE=on: {why}.")
         shadow = "\n".join(f"* {sentence}" for sentence in report(opened, log))
         return dg.MaterializeResult(
             metadata={
@@ -131,7 +128,7 @@ def describe(stage: ProposalsStage, day: date, decided: dict[str, str]) -> dict[
     lake = stage.lake
     status = pl.col("proposal_id").replace_strict(decided, default="pending", return_dtype=pl.String)
     frame = lake.read("proposals", [day]).with_columns(status.alias("status"))
-    return {f"left_out_{reason}": count for reason, count in stage.left_out(day).items()} | {
+    return {
         "pending": int((frame["status"] == "pending").sum()),
         "merged": lake.read("supports", [day]).height,
         "preview": markdown_table(frame.select("proposal_id", "section", "status", "text")),
@@ -139,35 +136,10 @@ def describe(stage: ProposalsStage, day: date, decided: dict[str, str]) -> dict[
 
 
 def _report(context: dg.AssetExecutionContext, reconciled: Reconciled) -> None:
-    for problem in reconciled.not_refreshed:
-        context.log.warning(problem)
-    if reconciled.damaged:
-        context.log.warning(
-            f"REVIEW.md was not read ({reconciled.damaged}); no decision was taken, the old file is in backups/, "
-            "and a new one was written."
-        )
-    if reconciled.ignored:
-        context.log.warning(
-            f"The marks in REVIEW.md for {', '.join(reconciled.ignored)} are unclear; nothing was decided."
-        )
-    for proposal_id, state in reconciled.already.items():
-        context.log.info(f"{proposal_id} is already {state}, so its line in an older copy of REVIEW.md was not read.")
-    for proposal_id, reason in reconciled.invalid.items():
-        context.log.warning(f"{proposal_id} was approved and is not in MEMORY.md: {reason}.")
-    for how in reconciled.to_make.values():
-        context.log.info(f"Approved. {how}")
-    for proposal_id, reason in reconciled.withdrawn.items():
-        context.log.info(f"{proposal_id} was withdrawn: {reason}.")
-    for proposal_id in reconciled.automatic:
-        context.log.info(f"{proposal_id} is {HOW_TO_UNDO if is_fix(proposal_id) else HOW_TO_TAKE_BACK}.")
-    for proposal_id in reconciled.too_late:
-        how = HOW_TO_UNDO if is_fix(proposal_id) else HOW_TO_TAKE_BACK
-        context.log.warning(f"The decision on {proposal_id} came too late: it is {how}.")
-    for proposal_id, state in reconciled.late.items():
-        context.log.warning(
-            f"{proposal_id} is already {state}, so its line in REVIEW.md was not read; to keep it, write it into "
-            f"MEMORY.md yourself."
-        )
+    for message in reconciled.messages:
+        context.log.info(message)
+    for warning in filter(None, [reconciled.damaged, *reconciled.warnings]):
+        context.log.warning(warning)
 
 
 ONE_END, ATTENTION, IDENTITY = "one_decision_each", "review_backlog", "identity_files"
@@ -217,7 +189,7 @@ def _judge_decisions(workspace: Workspace) -> Verdict:
     Fails when MEMORY.md is missing, empty or has none of many promoted lines, or files of `proposals` or `events`
     were changed or restored from different copies.
     """
-    return ProposalIntegrity.from_lake(workspace.lake, workspace.settings.memory_file).judge()
+    return judge_integrity(workspace.lake, workspace.settings.memory_file)
 
 
 def _judge_backlog(workspace: Workspace) -> Verdict:

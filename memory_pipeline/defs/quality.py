@@ -7,14 +7,12 @@ from typing import Any
 import dagster as dg
 
 from memory_pipeline.defs.placement import OURS, Placement
-from memory_pipeline.defs.quality_history import checks_of, results_of, seconds_by_stage
+from memory_pipeline.defs.quality_history import checks_of, results_of
 from memory_pipeline.markdown.escaping import escaped
 from memory_pipeline.quality.page import write_report
 from memory_pipeline.quality.report import Report, make_report
 from memory_pipeline.workspace.workspace import Workspace
 
-SECONDS_DAYS = 92
-"""Number of days for which the duration of stages is reported."""
 DAYS_SHOWN, FAILURES_SHOWN = 31, 40
 
 
@@ -49,7 +47,6 @@ def report_of(workspace: Workspace, instance: dg.DagsterInstance, definitions: d
         workspace,
         results_of(instance, definitions),
         checks_of(definitions),
-        seconds_by_stage(instance, definitions, workspace.settings.zone, SECONDS_DAYS),
         datetime.now(UTC).astimezone(workspace.settings.zone),
     )
 

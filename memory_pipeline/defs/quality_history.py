@@ -1,24 +1,16 @@
-"""Results of checks and durations of runs, from Dagster's history."""
+"""Results of checks, from Dagster's history."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING
+from datetime import date
 
 import dagster as dg
 
-from memory_pipeline.defs.orchestration import REBUILT
 from memory_pipeline.markdown.escaping import unescaped
 from memory_pipeline.quality.results import Result
 
-if TYPE_CHECKING:
-    from zoneinfo import ZoneInfo
-
 MAX_RESULTS = 20_000
 """Maximum results read for one check, newest first."""
-MAX_RUNS = 500
-ANEW = dg.MetadataValue.bool(True)
 NOTHING_SAID = "nothing_said"
 """Metadata of results that version 0.2 stored for days without a session; nothing was checked."""
 
@@ -48,46 +40,6 @@ def results_of(instance: dg.DagsterInstance, definitions: dg.Definitions) -> lis
                 continue
             found.append(_result(key, partition, evaluation))
     return sorted(found, key=lambda r: (r.day or date.min, r.name))
-
-
-def seconds_by_stage(
-    instance: dg.DagsterInstance, definitions: dg.Definitions, zone: ZoneInfo, days: int
-) -> dict[str, dict[date, float]]:
-    """The seconds of successful steps of these definitions, by step and the local day of the run."""
-    steps = {node.name for job in definitions.resolve_all_job_defs() for node in job.all_node_defs}
-    since = datetime.now(UTC) - timedelta(days=days)
-    ended = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE]
-    found: dict[str, dict[date, float]] = defaultdict(lambda: defaultdict(float))
-    for record in instance.get_run_records(dg.RunsFilter(statuses=ended, created_after=since), limit=MAX_RUNS):
-        day = record.create_timestamp.astimezone(zone).date()
-        run = record.dagster_run.run_id
-        for entry in instance.event_log_storage.get_logs_for_run(run, of_type=dg.DagsterEventType.STEP_SUCCESS):
-            event = entry.dagster_event
-            if event and event.step_key in steps:
-                found[event.step_key][day] += event.step_success_data.duration_ms / 1000
-    return found
-
-
-def days_made(instance: dg.DagsterInstance, job: str, asset: str, most: int) -> list[tuple[set[date], float]]:
-    """The days whose asset a run rebuilt and the seconds of the run, for at most ``most`` of the newest successful runs
-    of the job; runs that rebuilt no day are left out."""
-    found = []
-    filters = dg.RunsFilter(job_name=job, statuses=[dg.DagsterRunStatus.SUCCESS])
-    for record in instance.get_run_records(filters, limit=most):
-        if record.start_time is None or record.end_time is None:
-            continue
-        logs = instance.event_log_storage.get_logs_for_run(
-            record.dagster_run.run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION
-        )
-        made = [event.dagster_event.step_materialization_data.materialization for event in logs if event.dagster_event]
-        days = {
-            date.fromisoformat(one.partition)
-            for one in made
-            if one.partition and one.asset_key == dg.AssetKey(asset) and one.metadata.get(REBUILT) == ANEW
-        }
-        if days:
-            found.append((days, record.end_time - record.start_time))
-    return found
 
 
 def _result(key: dg.AssetCheckKey, partition: str | None, evaluation: dg.AssetCheckEvaluation) -> Result:

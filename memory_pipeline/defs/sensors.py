@@ -19,7 +19,7 @@ from memory_pipeline.defs.under_way import work_under_way
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.own_sessions import is_inside
 from memory_pipeline.planning import Stages
-from memory_pipeline.proposals.todoist.client import TodoistBusyError, TodoistRefusedError, open_todoist
+from memory_pipeline.proposals.todoist.client import Todoist, TodoistBusyError, TodoistRefusedError
 from memory_pipeline.proposals.todoist.planning import plan
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
@@ -212,8 +212,8 @@ def sensors(settings: Settings, placement: Placement = OURS) -> list[dg.SensorDe
         if context.cursor and now < datetime.fromisoformat(context.cursor):
             return dg.SkipReason(f"Todoist asked to wait until {context.cursor}.")
         try:
-            with open_todoist(opened.settings, patience=0, seconds=TODOIST_SECONDS) as todoist:
-                due = plan(opened, todoist.review_tasks()).due
+            todoist = Todoist(opened.settings.todoist.api_token, patience=0, seconds=TODOIST_SECONDS)
+            due = plan(opened, todoist.review_tasks()).due
         except TodoistBusyError as busy:
             context.update_cursor((now + timedelta(seconds=busy.wait)).isoformat(timespec="seconds"))
             return dg.SkipReason(str(busy))

@@ -62,20 +62,23 @@ def sessions_on(workspace: Workspace, days: Sequence[date]) -> Iterator[Session]
     for first in range(0, len(days), MAX_DAYS):
         chosen = days[first : first + MAX_DAYS]
         observed = by_session(workspace.lake.read("observations", chosen))
-        for session_id, turns, quoted, cwd, project in stage.sessions(list(chosen)):
+        for session in stage.sessions(list(chosen)):
+            session_id, project = session.session_id, session.project
             own = observed.get(session_id, [])
             kinds = {row["observation_id"]: row["kind"] for row in own}
             needs = [
                 Need(kind, e.day, e.at, session_id, project, e.text, e.evidence[0][0])
-                for e in messages_in(turns, own, quoted, cwd, project)
+                for e in messages_in(session, own)
                 if (kind := _kind(e.text, kinds.get(e.event_id), is_correction=e.is_correction))
             ]
             needs += [
                 Need("failure", f.event.day, f.event.at, session_id, project, f.error, f.event.event_id, f.head)
-                for f in failures_in(turns, cwd, project)
+                for f in failures_in(session)
                 if f.error
             ]
-            yield Session(session_id, project, turns, sorted(needs, key=lambda need: (need.at, need.message_id)))
+            yield Session(
+                session_id, project, session.turns, sorted(needs, key=lambda need: (need.at, need.message_id))
+            )
 
 
 def _kind(text: str, observed_as: str | None, *, is_correction: bool) -> Kind | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator, Sequence
 from datetime import date
 from typing import Annotated
@@ -25,7 +24,6 @@ from memory_pipeline.workspace.workspace import Workspace
 MAX_NEEDS, MAX_LINES, MAX_TEXT = 40, 80, 200
 """Maximum number of needs and of lines in a request, and maximum characters of each: about 7,000 tokens."""
 MAX_TOKENS = 1_000
-_PAIR = re.compile(r"^\W*AGAIN\W*(?P<need>\d+)\W+L?(?P<line>\d+)\b", re.M | re.I)
 
 
 # the schema has the names of these classes and the order of their fields, and is a part of a request's cache key
@@ -40,7 +38,7 @@ class PairsForm(Form):
     pairs: Annotated[list[PairForm], BeforeValidator(only_valid(PairForm))]
 
 
-PAIRS = Question("effect", "effect_turn", "effect_lines", "effect_json", PairsForm)
+PAIRS = Question("effect", "effect_turn", "effect_json", PairsForm)
 
 
 class PairJudge:
@@ -65,7 +63,7 @@ class PairJudge:
         noted = "\n".join(f"L{n} {_shown(line.text)}" for n, line in enumerate(lines, 1))
         mark = hashlib.sha256(f"{remarks}\n{noted}".encode()).hexdigest()[:8]
         values = {"fence": f"said-{mark}", "remarks": remarks, "lines": noted}
-        answer = self._asking.answer(PAIRS, {}, values, MAX_TOKENS, day)
+        answer = self._asking.answer(PAIRS, values, MAX_TOKENS, day)
         taken = set[int]()
         for n, m in read_pairs(answer or ""):
             if 1 <= n <= len(needs) and 1 <= m <= len(lines) and n not in taken:
@@ -77,14 +75,14 @@ class PairJudge:
 
 
 def read_pairs(answer: str) -> list[tuple[int, int]]:
-    """The numbers of remarks and lines in an answer, in JSON or in lines."""
+    """The numbers of remarks and lines in an answer."""
     text, _ = without_thinking(cleaned(answer))
     for value, _ in json_values(text):
         try:
             return [(pair.remark, pair.line) for pair in PairsForm.model_validate(value).pairs]
         except ValidationError:
             continue
-    return [(int(found["need"]), int(found["line"])) for found in _PAIR.finditer(text)]
+    return []
 
 
 def _shown(text: str) -> str:

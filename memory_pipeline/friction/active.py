@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Self
 
 import polars as pl
 
@@ -24,11 +23,7 @@ KINDS = {
     "rule_violated": "rule exists, still violated",
 }
 """The stored kinds of patterns, and their names for users."""
-MAX_NAMED = 3
-"""Maximum number of days without a session that are listed; for more, only their number is given."""
 _BARS = "▁▂▃▄▅▆▇█"
-MANY, MOSTLY = 30, 0.5
-"""Thresholds of a remark on copies or on a pattern that covers nearly everything: number of events, and share."""
 MAX_WEEKS = 12
 """Number of latest weeks for which counts are shown."""
 
@@ -113,70 +108,11 @@ def sparkline(counts: Iterable[int]) -> str:
     return "".join(_BARS[round(number / most * (len(_BARS) - 1))] if most else _BARS[0] for number in numbers)
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """The input of the search on a day."""
-
-    days: Sequence[date]
-    points: int
-    """See `points_in`."""
-    remarks: Sequence[str]
-    """Sentences about what is missing or makes the result doubtful."""
-
-    @classmethod
-    def of(cls, workspace: Workspace, day: date) -> Self:
-        days = lookback(day, workspace.settings.lookback_days)
-        remarks = [
-            *_missing_days_remark(workspace.lake, days),
-            *_copies_remark(workspace.lake, days),
-            *_giant_pattern_remark(workspace, day, days),
-        ]
-        return cls(days, points_in(workspace.lake, days), remarks)
-
-
 def points_in(lake: Lake, days: Sequence[date]) -> int:
     """The number of observations and messages of users in these days, before they are in the index."""
     messages = lake.read("messages", days, ["role", "voided"])
     said = messages.filter((pl.col("role") == "user") & ~pl.col("voided").fill_null(False))
     return lake.read("observations", days, ["day"]).height + said.height
-
-
-def _missing_days_remark(lake: Lake, days: Sequence[date]) -> Iterator[str]:
-    empty = [day for day in days if lake.read("messages", [day], ["day"]).is_empty()]
-    if empty:
-        named = f": {', '.join(map(str, empty))}" if len(empty) <= MAX_NAMED else ""
-        yield f"{len(empty)} of these {len(days)} days have no session{named}."
-
-
-def _copies_remark(lake: Lake, days: Sequence[date]) -> Iterator[str]:
-    """A remark if most observations are copies of each other, as a loop or a repeated import leaves them."""
-    texts = lake.read("observations", days, ["text"])["text"].str.to_lowercase().str.strip_chars()
-    distinct = texts.n_unique()
-    if texts.len() >= MANY and distinct <= MOSTLY * texts.len():
-        told = "all say the same" if distinct == 1 else f"have only {distinct} different texts"
-        yield f"The {texts.len()} observations of these days {told}; a pattern may be a single text that was copied."
-
-
-def _giant_pattern_remark(workspace: Workspace, day: date, days: Sequence[date]) -> Iterator[str]:
-    """A remark on a pattern that covers most remarks or most failures, as that many are hardly one problem."""
-    lake = workspace.lake
-    large = [p for p in active_patterns(lake, day, workspace.settings.lookback_days) if p.row["occurrences"] >= MANY]
-    if not large:
-        return
-    messages = lake.read("messages", days, ["message_id", "role", "is_error", "voided"])
-    messages = messages.filter(~pl.col("voided").fill_null(False))
-    of_users = pl.col("role") == "user"
-    failed = (pl.col("role") == "tool") & pl.col("is_error").fill_null(False)
-    for what, which in (("messages of users", of_users), ("failures", failed)):
-        ids = set(messages.filter(which)["message_id"])
-        for pattern in large:
-            own = len(ids & {span["message_id"] for span in pattern.row["evidence"] or ()})
-            if own >= MANY and own > MOSTLY * len(ids):
-                share = f"{own} of the {len(ids)} {what} of these days"
-                yield (
-                    f"{pattern.row['pattern_id']} has {share}, which are probably not one problem: check some of "
-                    f"them before you act on it."
-                )
 
 
 def _newest(rows: Iterable[FrictionRow], day: date, lookback_days: int) -> list[Pattern]:

@@ -1,12 +1,8 @@
-"""Answers of a model about friction: the grouped remarks, and the text of a pattern.
-
-An answer is JSON that fits the schema, or has the lines of the format without one (`AGAIN: 3, 17`, `TITLE: …`).
-"""
+"""Questions to a model about numbered remarks, and the groups in its answers: JSON, with a schema if the model takes
+one."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal, NamedTuple
 
@@ -17,19 +13,10 @@ from memory_pipeline.llm.answers.structured import (
     Form,
     Number,
     Numbers,
-    Words,
     json_values,
-    numbers_in,
     only_valid,
     schema_for,
 )
-
-_GROUP = re.compile(
-    r"^\W*(?P<what>AGAIN|BROKEN|OVER)\s*(?:L(?P<line>\d+))?\s*:[^\w\n]*(?P<numbers>\d[ \d,;#]*)", re.M | re.I
-)
-_NONE = re.compile(r"^\W*NONE\b", re.M | re.I)
-_TITLE, _LINE = (re.compile(rf"^\W*{name}\W*:[ \t]*(?P<text>\S.*)$", re.M | re.I) for name in ("title", "line"))
-
 
 # the schema has the names of these classes and the order of their fields, and is a part of a request's cache key
 
@@ -44,20 +31,14 @@ class GroupsForm(Form):
     groups: Annotated[list[GroupForm], BeforeValidator(only_valid(GroupForm))]
 
 
-class TextForm(Form):
-    title: Words
-    line: Words
-
-
 @dataclass(frozen=True)
 class Question:
     """A question: the names of its prompts, and the schema of its answer."""
 
     system: str
     turn: str
-    as_lines: str
-    """The prompt with the format of the answer, for a model without a response schema."""
-    as_json: str
+    format: str
+    """The prompt with the format of the answer."""
     form: type[Form]
 
     @property
@@ -66,10 +47,7 @@ class Question:
         return schema_for(self.form)
 
 
-GROUPS = Question(
-    "friction_groups", "friction_groups_turn", "friction_groups_lines", "friction_groups_json", GroupsForm
-)
-TEXT = Question("friction", "friction_turn", "friction_lines", "friction_json", TextForm)
+GROUPS = Question("friction_groups", "friction_groups_turn", "friction_groups_json", GroupsForm)
 
 
 class Group(NamedTuple):
@@ -90,24 +68,4 @@ def read_groups(answer: str) -> list[Group] | None:
             continue
         found = [Group(each.what, each.line, sorted(each.remarks)) for each in form.groups]
         return found if found or not is_damaged else None
-    listed = list(_groups_in_lines(text))
-    return listed if listed or _NONE.search(text) else None
-
-
-def _groups_in_lines(text: str) -> Iterator[Group]:
-    for found in _GROUP.finditer(text):
-        numbers = numbers_in(re.findall(r"\d+", found["numbers"]))
-        yield Group(found["what"].lower(), int(found["line"] or 0), sorted(numbers))
-
-
-def read_text(answer: str) -> tuple[str, str]:
-    """The title and the line of an answer; "" for a missing one."""
-    text, _ = without_thinking(cleaned(answer))
-    for value, _ in json_values(text):
-        try:
-            form = TextForm.model_validate(value)
-        except ValidationError:
-            continue
-        return form.title, form.line
-    title, line = _TITLE.search(text), _LINE.search(text)
-    return title["text"] if title else "", line["text"] if line else ""
+    return None

@@ -1,4 +1,4 @@
-"""Requests to the reflector's model about remarks of users: their grouping, the text of a pattern, repetitions."""
+"""Requests to the reflector's model about numbered remarks of users."""
 
 from __future__ import annotations
 
@@ -38,27 +38,22 @@ class Asking:
         """The name of the model; None if none is set."""
         return self._opened().model if reflector_model(self.workspace.settings) else None
 
-    def answer(
-        self, question: Question, of_system: Mapping[str, str], of_turn: Mapping[str, str], max_tokens: int, day: date
-    ) -> str | None:
-        """The answer to the prompt; None if there is none, with the reason in `refused`."""
+    def answer(self, question: Question, values: Mapping[str, str], max_tokens: int, day: date) -> str | None:
+        """The answer to the question with these values; None if there is none, with the reason in `refused`."""
         from memory_pipeline.llm.backends.provider import takes_schema
         from memory_pipeline.llm.prompts import filled, text_of
         from memory_pipeline.llm.request import Request
 
         client = self._opened()
         has_schema = takes_schema(client.config)
-        plain, form = (
-            filled(question.system, {**of_system, "format": text_of(name).strip()})
-            for name in (question.as_lines, question.as_json)
-        )
+        system = filled(question.system, {"format": text_of(question.format).strip()})
         request = Request(
             client.model,
-            form if has_schema else plain,
-            filled(question.turn, of_turn),
+            system,
+            filled(question.turn, values),
             max_output_tokens=max_tokens,
             schema=question.schema if has_schema else "",
-            plain_system=plain if has_schema else "",
+            plain_system=system if has_schema else "",
         )
         try:
             return client.complete(request, day).text

@@ -1,4 +1,4 @@
-"""Tool calls of agents with their results, and the errors that the results show.
+"""Tool calls of agents with their results.
 
 The calls and results of a session are rows of `messages`. They share no id, so a result is assigned to the oldest open
 call of its tool.
@@ -7,16 +7,17 @@ call of its tool.
 from __future__ import annotations
 
 import re
-import shlex
 from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime
+from functools import cached_property
 from typing import NamedTuple
 
 import orjson
 
-from memory_pipeline.friction.hidden_failures import hides_its_end, shows_others, verdict_of_failure
+from memory_pipeline.agents.kit.tool_calls import commands_in
+from memory_pipeline.friction.errors import hidden_error, verdict_of_failure
 from memory_pipeline.text.regex import deferred
 
 REFUSED_CALL = "refused call"
@@ -38,6 +39,36 @@ class Turn(NamedTuple):
     answer_to: str | None
     answered: str | None
 
+    @property
+    def is_call(self) -> bool:
+        """Whether the message of a tool is a call, and not a result."""
+        return bool(self.tool) and not self.is_error and self.text.startswith(f"{self.tool}(")
+
+    @property
+    def head(self) -> str:
+        """The short name of a call: program and subcommand, or the tool."""
+        command = command_in(self.text)
+        return (head_of(command) if command else self.tool).strip() or "a tool"
+
+
+@dataclass(frozen=True)
+class Session:
+    """The messages of a session in order, and where it took place."""
+
+    turns: Sequence[Turn]
+    cwd: str | None = None
+    project: str | None = None
+    quoted: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
+    """The spans of pasted text, by message."""
+
+    @property
+    def session_id(self) -> str:
+        return self.turns[0].session_id
+
+    @cached_property
+    def attempts(self) -> list[Attempt]:
+        return attempts(self.turns)
+
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
@@ -58,8 +89,13 @@ class Attempt:
     def has_failed(self) -> bool:
         """Whether the call failed, as reported by the harness, or by a shell, test runner or compiler whose exit code
         was hidden."""
-        told = self.result.is_error or (self.command is not None and self._has_hidden_failure(self.command))
-        return told and not self.is_refused and _CANCELLED.search(self.result.text) is None
+        reported = self.result.is_error or (self.command is not None and self._has_hidden_failure(self.command))
+        return reported and not self.is_refused and _CANCELLED.search(self.result.text) is None
+
+    @property
+    def has_succeeded(self) -> bool:
+        """Whether the call has a result, and was neither refused nor reported as failed."""
+        return self.result is not self.call and not (self.result.is_error or self.has_failed or self.is_refused)
 
     def _has_hidden_failure(self, command: str) -> bool:
         text = self.result.text
@@ -67,19 +103,35 @@ class Attempt:
             return False
         if hidden_error(text) is not None:
             return True
-        is_hidden = _COMMAND.search(self.call.text) is None or hides_its_end(command)  # a script has no exit code
+        is_hidden = _COMMAND.search(self.call.text) is None or hides_exit_code(command)  # a script has no exit code
         head = head_of(command)
-        return is_hidden and not looks_only(head) and not shows_others(head) and verdict_of_failure(text) is not None
+        is_own = not only_reads(head) and head.split(" ", 1)[0] not in _SHOWS_OTHERS
+        return is_hidden and is_own and verdict_of_failure(text) is not None
 
     @property
     def command(self) -> str | None:
         """The command of a shell call; None for other tools."""
-        return command_of(self.call.text)
+        return command_in(self.call.text)
 
     @property
     def head(self) -> str:
-        """The short name of the call: program and subcommand, or the tool."""
-        return head_of_call(self.call)
+        """The short name of the call."""
+        return self.call.head
+
+    @property
+    def path(self) -> str | None:
+        """The file that a tool was called on, with its folder."""
+        path = path_in(self.call.text)
+        return "/".join(path.split("/")[-2:]) if path else None
+
+    @property
+    def subject(self) -> frozenset[str]:
+        """The words of the call: paths, names and words of the arguments, without program and options."""
+        text = self.command or self.call.text.removeprefix(self.call.tool)
+        own = set(self.head.lower().split())
+        found = (w.strip("./:").lower() for w in _ARGUMENT.findall(text[:1_000]) if not w.startswith("-"))
+        parts = (part for word in found for part in (word, *re.split(r"[/.:]", word)))
+        return frozenset(part for part in parts if len(part) > 2 and part not in own)
 
 
 _CANCELLED = deferred(
@@ -94,21 +146,19 @@ _NEXT_ARGUMENT = deferred(
     r"run_in_background|is_background|with_escalated_permissions|sandbox_permissions|prefix_rule|login|shell|tty)=.*$",
     re.S,
 )
-_PARTS = deferred(r"\s*(?:&&|\|\||;|\n|\|)\s*")
-_WORD = deferred(r"[a-z][\w:.-]*")
-_ASSIGNMENT = deferred(r"\w+=\S*")
-_TRIVIAL = frozenset("cd pushd popd export set source . echo printf true sleep mkdir pwd unset trap".split())  # noqa: SIM905
-_WRAPPERS = frozenset("sudo time timeout env nohup nice command exec stdbuf xargs".split())  # noqa: SIM905
-PROGRAMS = frozenset(
+_TRIVIAL = frozenset(
     """
-    git gh npm pnpm yarn bun npx bunx uv uvx pip pip3 poetry cargo go mise make just task docker docker-compose podman
-    kubectl helm terraform gradle gradlew mvn dotnet rails bundle composer php deno pytest python python3 node brew apt
-    apt-get systemctl aws gcloud az heroku fly vercel supabase prisma alembic flask django-admin swift xcodebuild
+    cd pushd popd export set source . echo printf true sleep mkdir pwd unset trap for case done fi esac seq mktemp test
     """.split()  # noqa: SIM905
 )
-"""Programs whose action is named by the next word."""
-_RUNNERS = frozenset("run exec x dlx compose mod tool remote stash -m".split())  # noqa: SIM905
-"""Subcommands that run another program."""
+_SHOWS_OTHERS = frozenset(
+    """
+    gh git glab curl wget docker kubectl journalctl aws gcloud az jq awk diff echo printf ssh tmux psql sqlite3
+    """.split()  # noqa: SIM905
+)
+"""Programs that print the output of other programs."""
+_HIDING = ("|", "||", "|&", ";")
+"""Operators after which the exit code is that of the last command."""
 MAX_SAID = 60
 
 
@@ -125,7 +175,7 @@ def _paired(turns: Sequence[Turn]) -> Iterator[Attempt]:
             asked = [asked[1], position]
         if turn.role != TOOL:
             continue
-        if is_call(turn):
+        if turn.is_call:
             waiting[turn.tool].append((position, turn))
             continue
         own = waiting[turn.tool]
@@ -143,12 +193,7 @@ def _paired(turns: Sequence[Turn]) -> Iterator[Attempt]:
             yield Attempt(call, call, position, position)
 
 
-def is_call(turn: Turn) -> bool:
-    """Whether the message of a tool is a call, and not a result."""
-    return bool(turn.tool) and not turn.is_error and turn.text.startswith(f"{turn.tool}(")
-
-
-def command_of(call: str) -> str | None:
+def command_in(call: str) -> str | None:
     """The shell command in the text of a call, `name(key=value, …)`."""
     found = _COMMAND.search(call)
     if found:
@@ -169,12 +214,6 @@ def command_of(call: str) -> str | None:
         return script["command"].strip('"').strip() or None
 
 
-def head_of_call(call: Turn) -> str:
-    """Program and subcommand, or the tool."""
-    command = command_of(call.text)
-    return (head_of(command) if command else call.tool).strip() or "a tool"
-
-
 _LOOKING = frozenset("read grep glob ls cat head tail sed rg find wc nl view open list_dir search_files".split())  # noqa: SIM905
 _LOOKING_GIT = deferred(r"git (?:log|status|diff|show|blame|branch|ls-files)\b")
 EDITING = "the edit tool"
@@ -183,41 +222,29 @@ _EDITING = frozenset(
 )
 
 
-def used(head: str) -> str:
+def canonical_name(head: str) -> str:
     """The canonical name of the tool, for tools that each harness names differently."""
     return EDITING if head.lower() in _EDITING else head
 
 
-def looks_only(head: str) -> bool:
+def only_reads(head: str) -> bool:
     """Whether the call only reads something."""
     return head.lower() in _LOOKING or _LOOKING_GIT.match(head) is not None
 
 
 def head_of(command: str) -> str:
     """Program and subcommand of the first part that has an effect: `npm run build`, `git push`, `pytest`."""
-    for part in _PARTS.split(_without_text(command)):
-        words = [word for word in _shell_words(part) if not _ASSIGNMENT.fullmatch(word)]
-        while words and (words[0] in _WRAPPERS or (words[0].isdigit() and len(words) > 1) or words[0].startswith("(")):
-            words = words[1:]
-        if words and words[0] == "cat" and any(word.startswith(">") for word in words):
-            return "cat >"  # writes a file
-        if words and words[0] not in _TRIVIAL:
-            return _head(words)
+    for part in commands_in(command):
+        if part.words[0] == "cat" and part.writes:
+            return "cat >"
+        if part.words[0] not in _TRIVIAL:
+            return clip_head(part.head)
     return clip_head(command)
 
 
-def _head(words: list[str]) -> str:
-    program = words[0].rsplit("/", 1)[-1]
-    said = [program]
-    if program in PROGRAMS:
-        for word in words[1:]:
-            if word == "-m" or (_WORD.fullmatch(word) and not word.startswith("-") and "/" not in word):
-                said.append(word)
-                if word not in _RUNNERS:
-                    break
-            elif said[-1] in _RUNNERS or not word.startswith("-"):
-                break
-    return clip_head(" ".join(said))
+def hides_exit_code(command: str) -> bool:
+    """Whether another command determines the exit code: `make test | tail`, `cargo check || true`."""
+    return any(part.operator in _HIDING for part in commands_in(command))
 
 
 def clip_head(text: str) -> str:
@@ -225,119 +252,11 @@ def clip_head(text: str) -> str:
     return " ".join(text.split())[:MAX_SAID]
 
 
-def _without_text(command: str) -> str:
-    """The command without its here-documents."""
-    return re.sub(r"<<-?\s*['\"]?(\w+)['\"]?.*?(?:\n\1\b|$)", "", command, flags=re.S)
-
-
-def _shell_words(part: str) -> list[str]:
-    try:
-        return shlex.split(part)
-    except ValueError:  # unbalanced quotes
-        return part.split()
-
-
-_COLOUR = deferred(r"\x1b\[[0-9;?]*[A-Za-z]")
-_WRAPPING = deferred(
-    r"^\s*(?:Chunk ID: .*|Wall time: .*|Process exited with code \d+|Original token count: .*|Output:|Exit code:? \d+|"
-    r"Command exited with code \d+|Total output lines: .*|Script (?:completed|failed|error:?).*|\(no output\)|"
-    r"<(?:/?(?:stdout|stderr|output|error))>|stdout:|stderr:|Error: Exit code \d+)\s*$",
-    re.I | re.M,
-)
-"""The text that a harness puts around a tool's output."""
-_MARKUP = deferred(r"</?tool_use_error>|^failed in sandbox \w+ with execution error: ", re.I)
-_JSON_OUTPUT = deferred(r"^\s*\{\s*\"output\"\s*:")
-_EXPLAINING = deferred(
-    r"error|fail|denied|not found|refused|in use|cannot|can't|could not|couldn't|exception|invalid|missing|unknown|"
-    r"no such|unable|fatal|conflict|undefined|unexpected|mismatch|required|not installed|timed? ?out|"
-    r"timeout|no matches|unauthori[sz]ed|"
-    r"forbidden|out of date|does not|doesn't|must |expected |does not exist|unsupported|not set|panic|abort",
-    re.I,
-)
-_SUMMARY = deferred(
-    r"task failed|exit(?:ed)?(?: with)? (?:status|code)|^make(?:\[\d+\])?: \*\*\*|npm err! (?:code|errno|path|command|"
-    r"a complete log|lifecycle)|^\s*(?:\d+ )?(?:tests?|failed|failures?|errors?|passed)[:, ]*\d*\s*$|"
-    r"\b\d{1,4} (?:failed|passed)\b(?!:)|"
-    r"^(?:FAIL|ok|---|===|\[\w+\] ERROR)\b|command failed|^error:?$|^traceback|^\s*at |^\s*File \"|^warning|"
-    r"found \d+ (?:errors?|problems?|warnings?)|elifecycle|short test summary|^npm warn|\b(?:INFO|DEBUG)\b:?\s|"
-    r"^(?:checking|compiling|downloading|downloaded|installing|building) [\w.-]+ v?\d",
-    re.I,
-)
-"""A line that reports a failure without its cause."""
-
-
-_OF_A_SHELL = deferred(
-    r"^(?:\(eval\)|(?:/bin/)?(?:ba|z|da)?sh|/bin/\w+): ?(?:line )?\d*:? ?.*(?:command not found|"
-    r"no matches found|parse error|"
-    r"no such file or directory|permission denied).*$|^\S+: command not found$|^find: .*: no such file or directory$",
-    re.I | re.M,
-)
-MAX_ALONE = 3
-"""Maximum lines of an output that is only an error message."""
-MAX_HIDDEN = 1_500
-"""Maximum characters of an output in which the shell's error message is searched."""
-
-
-def hidden_error(text: str) -> str | None:
-    """The shell's own error message in the output of a call that the harness reports as successful."""
-    found = _OF_A_SHELL.search(_COLOUR.sub("", text[:MAX_HIDDEN])) if len(text) <= MAX_HIDDEN else None
-    return found[0].strip() if found else None
-
-
-def error_in(text: str) -> str | None:
-    """The line of a failed tool's output that describes the error, verbatim; None if there is none."""
-    lines = _lines(text)
-    telling = [line for line in lines if _EXPLAINING.search(line)]
-    specific = [line for line in telling if not _SUMMARY.search(line)]
-    python = [line for line in specific if re.match(r"[\w.]*(?:Error|Exception)\b", line)]
-    shell = hidden_error(text)
-    alone = [line for line in lines if len(line.split()) > 2] if len(lines) <= MAX_ALONE else []
-    for found in (python[-1:], [shell] if shell else [], specific[:1], [] if telling else alone[:1]):
-        if found:
-            return _MARKUP.sub("", found[0]).strip()
-    return None
-
-
-def errors_in(text: str) -> list[str]:
-    """Every line of the output that describes an error, not merely that there was one."""
-    return [line for line in _lines(text) if _EXPLAINING.search(line) and not _SUMMARY.search(line)]
-
-
-def _lines(text: str) -> list[str]:
-    lines = (line.strip() for line in output_of(text).splitlines())
-    return [line for line in lines if any(c.isalnum() for c in line)]
-
-
-def output_of(text: str) -> str:
-    """The output of a tool without the text that its harness adds."""
-    if _JSON_OUTPUT.match(text):
-        try:
-            text = str(orjson.loads(text)["output"])
-        except (ValueError, KeyError, TypeError):  # it was cut
-            text = text.replace("\\n", "\n")
-    return _WRAPPING.sub("", _COLOUR.sub("", text))
-
-
 _ARGUMENT = deferred(r"[\w@./:+-]{3,}")
 _PLACE = deferred(r"\b(?:file_path|filePath|path|filename|notebook_path|target_file|absolute_path)=(?P<path>[^,)\n]+)")
 
 
-def path_of(attempt: Attempt) -> str | None:
-    """The file that a tool was called on, with its folder."""
-    place = place_of_call(attempt.call.text)
-    return "/".join(place.split("/")[-2:]) if place else None
-
-
-def place_of_call(call: str) -> str | None:
+def path_in(call: str) -> str | None:
     """The path of the file in the text of a call, `name(key=value, …)`."""
     found = _PLACE.search(call)
     return found["path"].strip() if found else None
-
-
-def words_of_call(attempt: Attempt) -> frozenset[str]:
-    """The subject of the call: paths, names and words of the arguments, without program and options."""
-    text = attempt.command or attempt.call.text.removeprefix(attempt.call.tool)
-    own = set(attempt.head.lower().split())
-    found = (w.strip("./:").lower() for w in _ARGUMENT.findall(text[:1_000]) if not w.startswith("-"))
-    parts = (part for word in found for part in (word, *re.split(r"[/.:]", word)))
-    return frozenset(part for part in parts if len(part) > 2 and part not in own)

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memory_pipeline.agents.kit.tool_calls import SHELL_TOOLS, commands_in, violates
-from memory_pipeline.friction.attempts import PROGRAMS, command_of, place_of_call
+from memory_pipeline.agents.kit.tool_calls import PROGRAMS, SHELL_TOOLS, commands_in, violates
+from memory_pipeline.friction.attempts import command_in, path_in
 from memory_pipeline.text.languages.cues import cues_of
 from memory_pipeline.text.phrases import Cues, word_list
 from memory_pipeline.text.similarity import carries_content, words
@@ -43,32 +43,8 @@ _EDITS = word_list("editing")
 _EDITS_CJK = re.compile("修改|编辑|改动|更改|編集|変更")
 _ACTS = word_list("using") | word_list("acting") | _EDITS
 """Words of a rule that say what is done with a command or a file, and that it holds everywhere."""
-_PROGRAMS = (
-    PROGRAMS
-    | frozenset(
-        [
-            "grep",
-            "egrep",
-            "rg",
-            "sed",
-            "awk",
-            "curl",
-            "wget",
-            "rm",
-            "ssh",
-            "scp",
-            "rsync",
-            "jq",
-            "tsc",
-            "eslint",
-            "prettier",
-            "black",
-            "ruff",
-            "mypy",
-            "jest",
-        ]
-    )
-) - frozenset(["go", "make", "just", "task", "bundle"])
+_MORE_PROGRAMS = "grep egrep rg sed awk curl wget rm ssh scp rsync jq tsc eslint prettier black ruff mypy jest"
+_PROGRAMS = PROGRAMS.union(_MORE_PROGRAMS.split()) - {"go", "make", "just", "task", "bundle"}
 """Programs that are recognised without backticks: their names are no other words."""
 _PUNCTUATION = "()\"'“”,.:、，"
 
@@ -115,8 +91,8 @@ class Check:
 def arguments_of(tool: str, call: str) -> dict[str, Any]:
     """The command or the file of a stored call, as far as it is stored."""
     if tool.lower() in SHELL_TOOLS:
-        return {"command": command} if (command := command_of(call)) else {}
-    path = place_of_call(call)
+        return {"command": command} if (command := command_in(call)) else {}
+    path = path_in(call)
     return ({"path": path} if path else {}) | {"input": call.partition("(")[2]}  # which may be a patch
 
 

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
 from memory_pipeline.friction.checks import Check, check_for
 from memory_pipeline.friction.events import FrictionEvent
-from memory_pipeline.friction.messages import age, bare
+from memory_pipeline.friction.messages import age, bare, is_claim
 from memory_pipeline.friction.observed import Violation, with_violations
 from memory_pipeline.friction.patterns import (
     AGENTS_FILE,
@@ -22,15 +21,15 @@ from memory_pipeline.friction.patterns import (
     MIN_SESSIONS,
     REPEATED_CORRECTION,
     RULE_VIOLATED,
+    STALE_MEMORY,
     Pattern,
 )
 from memory_pipeline.friction.rules import Rule
-from memory_pipeline.friction.stale import over_since, stale_lines
 from memory_pipeline.lake.rows import distinct
 from memory_pipeline.scope import with_note
 from memory_pipeline.text.kinds import is_question, kind_of_user
 from memory_pipeline.text.lines import is_self_contained
-from memory_pipeline.text.relation import AGAIN, gives_up, groups, is_same
+from memory_pipeline.text.relation import AGAIN, gives_up, groups, is_same, replaces
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.similarity import content_words
 
@@ -49,7 +48,7 @@ class Grouped(NamedTuple):
     over: Mapping[Rule, Sequence[FrictionEvent]]
 
 
-def patterns_of(
+def find_patterns(
     events: Sequence[FrictionEvent],
     rules: Sequence[Rule],
     by_model: Grouped | None,
@@ -65,7 +64,7 @@ def patterns_of(
             _violation_pattern(rule, members, is_held=rule in held)
             for rule, members in with_violations(found.broken, seen).items()
         ),
-        *(over_since(rule, members) for rule, members in found.over.items()),
+        *(stale_pattern(rule, members) for rule, members in found.over.items()),
     ]
     claimed = {m.event_id for p in of_lines for m in p.members}
     again = [_correction_pattern(members) for members in found.again if _is_clear(members)]
@@ -144,16 +143,36 @@ def _violation_pattern(rule: Rule, members: Sequence[FrictionEvent], *, is_held:
     says whether hooks stopped calls that break it."""
     times = len({m.session_id for m in members})
     title = f"A rule of {rule.name} is still broken, in {times} sessions since: “{clip(rule.text, 90)}”"
-    quote = clip(rule.text, MAX_LINE)
+    quote, check = clip(rule.text, MAX_LINE), check_for(rule.text)
     if rule.name == MEMORY_FILE:
-        is_checked = not is_held and isinstance(check_for(rule.text), Check)
+        is_checked = not is_held and isinstance(check, Check)
         note = f"or let code hold it: `memory agents rules set {rule.line_id} deny`" if is_checked else ""
         return Pattern(RULE_VIOLATED, title, AGENTS_FILE, tuple(members), adds=quote, note=note)
-    said = (rule.text, *(m.text for m in members))
-    names = sorted({word for text in said for name in gives_up(text) for word in name})
-    if names:
-        denied = ", ".join(f'"Bash({name}:*)"' for name in names[:3])
+    if isinstance(check, Check) and check.kind == "command":
+        denied = ", ".join(f'"Bash({" ".join(command)}:*)"' for command in check.commands)
         note = f'deny it: {{"permissions": {{"deny": [{denied}]}}}}, or write a hook that refuses it'
         return Pattern(RULE_VIOLATED, title, ".claude/settings.json", tuple(members), note=note)
-    note = f"make it a check that fails (a lint rule, a test or a hook), for being told is not enough: “{quote}”"
-    return Pattern(RULE_VIOLATED, title, f"{Path(rule.file).name}", tuple(members), note=note)
+    note = f"make it a check that fails (a lint rule, a test or a hook): “{quote}”"
+    return Pattern(RULE_VIOLATED, title, rule.name, tuple(members), note=note)
+
+
+def stale_lines(said: Sequence[FrictionEvent], rules: Sequence[Rule]) -> dict[Rule, list[FrictionEvent]]:
+    """The lines that a remark replaces, even in a single session ("X instead of Y"), with these remarks, oldest first.
+    Lines that are outdated in other words are found only by a model."""
+    replacing = [e for e in sorted(said, key=age) if gives_up(e.text) and is_claim(e.text)]
+    found = {rule: [e for e in replacing if rule.reaches(e) and replaces(e.text, rule.text)] for rule in rules}
+    return {rule: members for rule, members in found.items() if members}
+
+
+def stale_pattern(rule: Rule, members: Sequence[FrictionEvent]) -> Pattern:
+    """The pattern of an outdated line, with the replacement of its newest member."""
+    newest = bare(members[-1].text)
+    return Pattern(
+        STALE_MEMORY,
+        f"{rule.name} still says “{clip(rule.text, 70)}”; you said “{clip(newest, 60)}”",
+        MEMORY_FILE if rule.name == MEMORY_FILE else rule.file,
+        tuple(members),
+        adds=clip(newest, MAX_LINE),
+        replaces=rule.text,
+        low_risk=rule.name == MEMORY_FILE and len({m.session_id for m in members}) >= MIN_SESSIONS,
+    )

@@ -8,9 +8,9 @@ into. A failed assertion of a test never counts.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import lru_cache
 
+from memory_pipeline.agents.kit.tool_calls import commands_in
 from memory_pipeline.text.regex import deferred
 
 MAX_ERROR = 400
@@ -42,18 +42,15 @@ _LATER = r"(?:\+| or (?:newer|higher|later|above))"
 _OUTSIDE = r"(?![`'\"]?(?:\.|/|@/|~/))"
 """A name that is not a path: paths are files of the project."""
 _QUOTE = r"[`'\"‘“]"
-_BUSY = r"(?:timed? ?out|unreachable|no (?:route|response|answer)|refused|reset)"
-_AT = r"\b(?P<thing>[a-z][\w.-]*:\d{2,5})\b"
 
 _A_THING = (
-    rf"(?:command not found|not found in path|unknown command or file):? {_THING}\s*$",
-    r"(?:^|: |\s)(?P<thing>[\w@.+-]+): (?:command |program )?not found\b",
+    rf"(?:command not found|not found in path|unknown command or file):? {_THING}:?\s*$",
+    r"(?:^|: |\s)(?!error:)(?P<thing>[\w@.+-]+): (?:command |program )?(?-i:not found)\b",  # HTTP says "Not Found"
     rf"{_THING}[:]? command not found",
     rf"'?{_THING}'? is not (?:installed|recognized as|(?:on|in) (?:your |the )?path)\b",
     rf"no module named {_THING}",
-    rf"cannot find (?:module|package) {_OUTSIDE}{_THING}",
     rf"(?:could not|can't|cannot|unable to) (?:find|resolve|load|locate) (?:module|package|library|dependency) "
-    rf"{_OUTSIDE}{_THING}",
+    rf"(?!or\b){_OUTSIDE}{_THING}",
     rf"(?:missing|optional|required|peer) dependency {_THING}",
     rf"(?:plug-?in|toolchain) {_THING} (?:is )?{_ABSENT}",
     rf"error while loading shared libraries: {_THING}",
@@ -64,8 +61,8 @@ _A_THING = (
     rf"\bspawn {_THING} (?:ENOENT|EACCES)",
     r"(?:no such file or directory|file not found|enoent)[^'\"]*['\"](?P<thing>[^'\"]+)['\"]",
     rf"(?:cannot access|can't (?:read|open|cd to)|cannot open|cannot stat) {_THING}",
-    rf"{_THING}: no such file or directory",
     rf"no such file or directory: {_THING}",
+    rf"{_THING}: no such file or directory",
     rf"(?:file|path) does not exist.*: {_THING}$",
     rf"\bfile {_QUOTE}{_THING} (?:was |is )?(?:not found|missing)",
     rf"{_QUOTE}{_THING} (?:\w+ )?(?:is |are |was |may |might )?not (?:be )?(?:installed|available|found) "
@@ -103,8 +100,6 @@ _A_SERVER = (
     r"\D*?(?:[\w.-]+:)?(?P<thing>\d{2,5})?",
     r"\b(?:ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ECONNRESET)\b(?: (?P<thing>[\w.-]+(?::\d+)?))?",
     r"(?:ENOTFOUND|EAI_AGAIN|could not resolve host:?|name or service not known:?) ?(?P<thing>[\w.-]+)?",
-    rf"{_BUSY}.{{0,80}}?{_AT}",
-    rf"{_AT}.{{0,40}}?{_BUSY}",
     r"temporary failure in name resolution|no route to host|network is unreachable|"
     r"failed to establish a new connection",
     r"(?:can(?:no|')?t|could not|unable to|failed to) (?:connect to|reach|contact)(?: the| local| to)*"
@@ -167,19 +162,8 @@ _ASSERTED = deferred(
 )
 """A failed assertion of a test, whose values are no error of the environment."""
 _VERSIONED = deferred(rf"{_NUMBER}|[<>]=")
-_CODE_SIGNS = deferred(
-    r"^\S+[:(]\d+[:,)]|^(?:\w+\.)*(?:Type|Reference|Syntax|Name|Attribute|Index|Value|Key|Assertion|Recursion|Indentation|"
-    r"ZeroDivision|NotImplemented|NullPointer\w*|IllegalArgument\w*)(?:Error|Exception)?\b|\bassert|\bundefined\b|^FAIL|"
-    r"\bexpected\b|\bunexpected\b",
-    re.I,
-)
-"""Signs that the line comes from the code under test, so that any runner would print it."""
-_NOT_RUN = deferred(r"\b(?:exit(?:ed)?(?: with)?(?: code| status)?:?|code) 12[67]\b", re.I)
-"""Exit codes of a shell for a program that is missing or not executable."""
-_RUNNERS = frozenset("make just task mise npm npx pnpm yarn bun bunx sh bash zsh env sudo".split())  # noqa: SIM905
-"""Programs that run others and print their output."""
 _SETUP_COMMANDS = deferred(
-    r"^(?:sudo\b|(?:pip3?|uv pip|pipx|brew|apt(?:-get)?|dnf|yum|apk|pacman|choco|winget|gem|cargo|rustup|go|snap|conda|"
+    r"^(?:(?:pip3?|uv pip|pipx|brew|apt(?:-get)?|dnf|yum|apk|pacman|choco|winget|gem|cargo|rustup|go|snap|conda|"
     r"mamba|sdk|helm plugin|gh extension|npx playwright|playwright|corepack|nvm|fnm|n|asdf|mise|pyenv|rbenv|volta|jenv)"
     r" (?:install|add|use|enable|global|local|default|update|upgrade|target add|component add|prepare|trust)\b|"
     r"(?:npm|pnpm|yarn) (?:install|i|add) -g|npm (?:install|i) --global|source \S*activate|\. \S*activate|"
@@ -209,18 +193,5 @@ def drifting(error: str) -> tuple[str, str] | None:
 
 def sets_up(command: str | None) -> bool:
     """Whether the command changes the machine, not the code."""
-    parts = re.split(r"\s*(?:&&|\|\||;|\n)\s*", command.strip()) if command else []
-    return any(_SETUP_COMMANDS.match(part) for part in parts)
-
-
-def is_of_what_they_share(heads: Sequence[str], errors: Sequence[str]) -> bool:
-    """Whether an error that does not mention code comes from different programs, which share only the environment."""
-    if any(_NOT_RUN.search(error) for error in errors):
-        return True
-    programs = {_program(head) for head in heads} - _RUNNERS
-    return len(programs) > 1 and not any(_CODE_SIGNS.search(error) for error in errors)
-
-
-def _program(head: str) -> str:
-    words = head.split()
-    return words[words.index("-m") + 1] if "-m" in words[:-1] else words[0] if words else ""
+    parts = [" ".join(part.words) for part in commands_in(command or "")]
+    return any(_SETUP_COMMANDS.match(part) for part in parts) or (command or "").startswith("sudo ")

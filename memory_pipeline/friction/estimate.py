@@ -1,8 +1,5 @@
-"""Estimate of the cost of friction: the requests for grouping and for texts.
-
-The search does not run: the number of remarks in the lookback gives the length of a request, and the new patterns of
-past days the number of texts.
-"""
+"""Estimate of the cost of friction: one request for each day with remarks, whose length follows from the words that
+users typed in the lookback."""
 
 from __future__ import annotations
 
@@ -13,11 +10,9 @@ import polars as pl
 
 from memory_pipeline.days import lookback
 from memory_pipeline.friction.answers import GROUPS
-from memory_pipeline.friction.grouping import MAX_LINES, MAX_REMARKS
-from memory_pipeline.friction.grouping import MAX_TOKENS as MOST_OF_GROUPS
+from memory_pipeline.friction.grouping import MAX_LINES, MAX_REMARKS, MAX_TOKENS
 from memory_pipeline.friction.messages import MAX_MESSAGE
-from memory_pipeline.friction.stage import MAX_PER_DAY, FrictionStage
-from memory_pipeline.friction.writing import MAX_TOKENS as MOST_OF_TEXT
+from memory_pipeline.friction.stage import FrictionStage
 from memory_pipeline.llm.config import SMALL_CONTEXT, reflector_model
 from memory_pipeline.llm.ledger import cost_of
 from memory_pipeline.llm.prompts import text_of
@@ -29,25 +24,21 @@ from memory_pipeline.text.tokens import estimate
 OF_REMARK, AROUND_REMARK, OF_LINE = 18, 16, 28
 """Tokens of a remark, of its context, and of a rule: in 24 synthetic weeks, 5,600 tokens for 240 remarks and 15
 rules."""
-GROUPS_ANSWERED = 60
-ASKED_OF_TEXT, TEXT_ANSWERED = 900, 70
-NEW_A_DAY = 1.0
-"""New patterns per day, if no day has been searched yet."""
+ANSWERED = 60
+"""Tokens of an answer."""
 
 
 def estimate_friction(
     observations: ObservationsStage, friction: FrictionStage, days: Iterable[date]
 ) -> dict[date, Estimate]:
-    """The estimate for each of these days, whose messages must be stored; empty without a model."""
+    """The estimate for each of these days, whose messages must be stored; empty without a model with enough context."""
     settings, lake = friction.settings, friction.lake
     config = reflector_model(settings)
-    if config is None:
+    if config is None or settings.effective_context <= SMALL_CONTEXT:
         return {}
     days = sorted(days)
     coming = {day for day in days if not is_current(observations, lake, day)}
-    texts = _new_patterns_per_day(friction)
-    groups = settings.effective_context > SMALL_CONTEXT
-    system = sum(map(estimate, map(text_of, (GROUPS.system, GROUPS.turn, GROUPS.as_lines))))
+    system = sum(map(estimate, map(text_of, (GROUPS.system, GROUPS.turn, GROUPS.format))))
     found = {}
     for day in days:
         before = lookback(day, settings.lookback_days)
@@ -57,14 +48,9 @@ def estimate_friction(
             continue
         remarks = min(MAX_REMARKS, sum(said.values()) // OF_REMARK)
         lines = min(MAX_LINES, len(friction.rules.before(day)))
-        asked = groups * (system + remarks * (OF_REMARK + AROUND_REMARK) + lines * OF_LINE)
-        answered = groups * GROUPS_ANSWERED
-        all_asked, all_answered = int(asked + texts * ASKED_OF_TEXT), int(answered + texts * TEXT_ANSWERED)
-        most = asked + MAX_PER_DAY * ASKED_OF_TEXT, groups * MOST_OF_GROUPS + MAX_PER_DAY * MOST_OF_TEXT
-        found[day] = Estimate(
-            *(0, round(groups + texts), 0, all_asked, all_answered),
-            *(cost_of(config, all_asked, all_answered), cost_of(config, *most)),
-        )
+        asked = system + remarks * (OF_REMARK + AROUND_REMARK) + lines * OF_LINE
+        expected, most = cost_of(config, asked, ANSWERED), cost_of(config, asked, MAX_TOKENS)
+        found[day] = Estimate(0, 1, 0, asked, ANSWERED, expected, most)
     return found
 
 
@@ -73,11 +59,3 @@ def _typed_tokens(friction: FrictionStage, day: date) -> int:
     messages = friction.lake.read("messages", [day], ["role", "text", "voided"])
     typed = (pl.col("role") == "user") & (pl.col("text").str.len_chars() <= MAX_MESSAGE)
     return sum(map(estimate, messages.filter(typed & ~pl.col("voided").fill_null(False))["text"]))
-
-
-def _new_patterns_per_day(friction: FrictionStage) -> float:
-    days = friction.lake.days("friction_clusters")
-    if not days:
-        return NEW_A_DAY
-    rows = friction.lake.read("friction_clusters", list(days), ["day", "pattern_id"])
-    return len([i for day, i in rows.iter_rows() if i.startswith(f"f-{day:%Y%m%d}-")]) / len(days)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import pairwise
 
-from memory_pipeline.friction.attempts import USER, Turn
+from memory_pipeline.friction.attempts import USER, Session, Turn
 
 MAX_TURNS = 30
 MAX_MINUTES = 30.0
@@ -36,6 +36,19 @@ class FrictionEvent:
     """Whether a cue marks the user's remark as a correction."""
     calls: tuple[str, ...] = ()
     """The agent's last calls before the remark."""
+
+
+def event_at(
+    session: Session,
+    turn: Turn,
+    text: str = "",
+    spans: Iterable[tuple[str, int, int]] = (),
+    lost: tuple[int, float] = (0, 0.0),
+) -> FrictionEvent:
+    """The event of a message: by default all of its text, without a cost."""
+    text, evidence = text or turn.text, tuple(spans) or ((turn.message_id, 0, len(turn.text)),)
+    place = session.cwd, session.project
+    return FrictionEvent(turn.message_id, turn.day, turn.session_id, turn.at, text, evidence, *place, *lost)
 
 
 def cost(turns: Sequence[Turn], began: int, ended: int) -> tuple[int, float]:

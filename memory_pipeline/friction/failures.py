@@ -11,17 +11,15 @@ from memory_pipeline.agents.kit.tool_calls import signature
 from memory_pipeline.friction.attempts import (
     USER,
     Attempt,
+    Session,
     Turn,
-    attempts,
-    error_in,
-    errors_in,
-    looks_only,
-    path_of,
-    used,
-    words_of_call,
+    canonical_name,
+    head_of,
+    only_reads,
 )
-from memory_pipeline.friction.drift import drifting, is_of_what_they_share, sets_up
-from memory_pipeline.friction.events import FrictionEvent, cost, request_before, user_after
+from memory_pipeline.friction.drift import drifting, sets_up
+from memory_pipeline.friction.errors import error_in, errors_in
+from memory_pipeline.friction.events import FrictionEvent, cost, event_at, request_before, user_after
 from memory_pipeline.friction.patterns import (
     AGENTS_FILE,
     CONFIGURATION_DRIFT,
@@ -38,8 +36,6 @@ NEXT_TRIES = 4
 """Number of calls after a failed one that are searched for a replacement."""
 REPLACED_SHARE = 0.5
 """Minimum share of occurrences that a replacement followed."""
-ALWAYS = 0.75
-"""The same if nothing shows that the replacement had the same purpose."""
 MIN_REFUSALS = 3
 """Minimum sessions with a refused call, without another call after it, from which the call itself is unwanted."""
 MAX_ERROR = 200
@@ -54,13 +50,6 @@ _OPTION = deferred(
     re.I,
 )
 """Errors of a program about an unknown option."""
-_TERMINAL = deferred(
-    r"inappropriate ioctl|not an? (?:tty|terminal)|could not read from terminal|no tty present|"
-    r"/dev/tty\b|terminal is (?:required|not fully functional)|requires an? (?:interactive )?(?:tty|terminal)|"
-    r"non-interactive",
-    re.I,
-)
-"""Prompts for input, which nobody answers for an agent."""
 _PROTOCOL = deferred(
     r"has not been read yet|to replace not found|matches of the string|old_?string|has been modified since|"
     r"no changes to make|exceeds maximum allowed|must be unique|"
@@ -83,8 +72,6 @@ class Failure:
     """The error; empty if the user refused the call."""
     instead: str | None
     """The next successful call on the same subject."""
-    then: str | None
-    """The next successful call that changes something, whatever its subject; None if the same call succeeded later."""
     cure: str | None
     """The command between the failure and the success of the same call."""
     request: str
@@ -93,45 +80,38 @@ class Failure:
     """The words of the user who refused the call."""
 
 
-def failures_in(turns: Sequence[Turn], cwd: str | None, project: str | None) -> Iterator[Failure]:
+def failures_in(session: Session) -> Iterator[Failure]:
     """The failures of one session."""
-    made = attempts(turns)
-    for number, attempt in enumerate(made):
-        if not (attempt.has_failed or attempt.is_refused):
-            continue
+    for number, attempt in enumerate(session.attempts):
         error = "" if attempt.is_refused else _error(attempt.result.text)
-        place = path_of(attempt) if _MISSING_FILE.search(error) else None
-        if not error and not attempt.is_refused:
-            continue
-        later = _in_same_turn(turns, attempt, made[number + 1 :])
-        again = next((i for i, a in enumerate(later[:MAX_FIXES]) if _is_same(attempt, a) and _succeeded(a)), None)
-        own = _without_numbers(attempt.call.text)  # if the same call succeeded later, nothing replaced it
-        was_mended = any(_without_numbers(a.call.text) == own and _succeeded(a) for a in later[:MAX_FIXES])
-        until = later[again].ended if again is not None else min(user_after(turns, attempt.ended), attempt.ended + 4)
-        lost, minutes = cost(turns, attempt.position, until)
-        result = attempt.result
-        start = max(result.text.find(error), 0) if error else 0
-        spans = [(result.message_id, start, start + len(error or result.text[:200]))]
-        beside = turns[max(0, attempt.ended - 1) : attempt.ended + 3]  # the order depends on the harness
-        answer = next((turn for turn in beside if turn.role == USER), None)
-        words = ""
-        if attempt.is_refused and answer is not None:
-            words = answer.text
-            spans.append((answer.message_id, 0, len(words)))
-        text = error or f"{attempt.head} was refused"
-        yield Failure(
-            FrictionEvent(
-                *(result.message_id, result.day, result.session_id, result.at, text, tuple(spans)),
-                *(cwd, project, lost, minutes),
-            ),
-            attempt.head,
-            f"{error.rstrip('.')}: {place}" if place else error,
-            None if was_mended else _replacement(attempt, made[number + 1 :][:NEXT_TRIES]),
-            None if again is not None else _next_change(attempt, made[number + 1 :][:NEXT_TRIES]),
-            later[again - 1].command if again else None,
-            turns[request_before(turns, attempt.position)].message_id,
-            words,
-        )
+        if attempt.is_refused or (attempt.has_failed and error):
+            yield _failure(session, attempt, error, session.attempts[number + 1 :])
+
+
+def _failure(session: Session, attempt: Attempt, error: str, later: Sequence[Attempt]) -> Failure:
+    turns, result = session.turns, attempt.result
+    place = attempt.path if _MISSING_FILE.search(error) else None
+    tries = _in_same_turn(turns, attempt, later)[:MAX_FIXES]
+    again = next((i for i, a in enumerate(tries) if _is_same(attempt, a) and a.has_succeeded), None)
+    own = _without_numbers(attempt.call.text)  # if the same call succeeded later, nothing replaced it
+    was_mended = any(_without_numbers(a.call.text) == own and a.has_succeeded for a in tries)
+    until = tries[again].ended if again is not None else min(user_after(turns, attempt.ended), attempt.ended + 4)
+    start = max(result.text.find(error), 0) if error else 0
+    spans = [(result.message_id, start, start + len(error or result.text[:200]))]
+    beside = turns[max(0, attempt.ended - 1) : attempt.ended + 3]  # the order depends on the harness
+    answer = next((turn for turn in beside if turn.role == USER), None) if attempt.is_refused else None
+    if answer is not None:
+        spans.append((answer.message_id, 0, len(answer.text)))
+    text = error or f"{attempt.head} was refused"
+    return Failure(
+        event_at(session, result, text, spans, cost(turns, attempt.position, until)),
+        attempt.head,
+        f"{error.rstrip('.')}: {place}" if place else error,
+        None if was_mended else _replacement(attempt, later[:NEXT_TRIES]),
+        tries[again - 1].command if again else None,
+        turns[request_before(turns, attempt.position)].message_id,
+        answer.text if answer else "",
+    )
 
 
 def _error(text: str) -> str:
@@ -157,31 +137,22 @@ def _without_numbers(call: str) -> str:
     return re.sub(r"\d+", "#", call)
 
 
-def _succeeded(attempt: Attempt) -> bool:
-    return not (attempt.result.is_error or attempt.has_failed or attempt.is_refused)
-
-
 def _replacement(attempt: Attempt, later: Sequence[Attempt]) -> str | None:
     """The next successful call on the same subject or, after a refusal, the next call."""
-    about = words_of_call(attempt)
+    about = attempt.subject
     for other in later:
         if (
-            not _succeeded(other)
-            or used(other.head) == used(attempt.head)
-            or (looks_only(other.head) and not looks_only(attempt.head))
+            not other.has_succeeded
+            or canonical_name(other.head) == canonical_name(attempt.head)
+            or (only_reads(other.head) and not only_reads(attempt.head))
         ):
             continue
-        if attempt.is_refused or about & words_of_call(other):
-            return used(other.head)
+        if attempt.is_refused or about & other.subject:
+            return canonical_name(other.head)
     return None
 
 
-def _next_change(attempt: Attempt, later: Sequence[Attempt]) -> str | None:
-    other = next((a for a in later if not looks_only(a.head)), None)
-    return used(other.head) if other and _succeeded(other) and used(other.head) != used(attempt.head) else None
-
-
-def patterns_of(failures: Sequence[Failure]) -> list[Pattern]:
+def find_patterns(failures: Sequence[Failure]) -> list[Pattern]:
     """The failures that recur in more than one session, each in a single pattern."""
     by_key: dict[tuple[str, ...], list[Failure]] = defaultdict(list)
     for failure in sorted(failures, key=lambda f: (f.event.at, f.event.event_id)):
@@ -205,8 +176,6 @@ def _key(failure: Failure) -> tuple[str, ...]:
         return ("drift", is_local, drift[1], "" if drift[1] else signature(failure.error))
     if _OPTION.search(failure.error):
         return ("option", failure.head.split()[0])
-    if _TERMINAL.search(failure.error):
-        return ("terminal", failure.head)
     return ("failed", failure.head.split()[0] if _VAGUE.search(failure.error) else "", signature(failure.error))
 
 
@@ -218,7 +187,7 @@ _VAGUE = deferred(r"^\W*(?:\w+ ){0,3}(?:error|failed|failure|invalid|not found|d
 def _pattern(key: tuple[str, ...], members: Sequence[Failure]) -> Pattern | None:
     events = tuple(m.event for m in members)
     newest, head = members[-1], Counter(m.head for m in members).most_common(1)[0][0]
-    instead = _most_common(members, lambda m: m.instead) or _most_common(members, lambda m: m.then, share=ALWAYS)
+    instead = _most_common(members, lambda m: m.instead)
     cure = _most_common(members, lambda m: m.cure)
     error = clip(newest.error, 160)
     name = only(sorted({m.event.project for m in members if m.event.project}))
@@ -240,42 +209,32 @@ def _pattern(key: tuple[str, ...], members: Sequence[Failure]) -> Pattern | None
         return _drift(key[2], events, head, error, instead, cure, where)
     if (_NATURAL.search(newest.error) and not _cures(cure)) or (_PROTOCOL.search(newest.error) and not instead):
         return None
-    if key[0] in ("option", "terminal") or instead:
-        asks_nobody = "; nobody can answer a prompt, so call it without one"
-        see = asks_nobody if key[0] == "terminal" else f"; see `{head.split()[0]} --help` first"
-        use = f"; use `{instead}`" if instead else see
+    if key[0] == "option" or instead:
+        use = f"use `{instead}`" if instead else f"see `{head.split()[0]} --help` first"
         return Pattern(
             TOOL_MISUSE,
             f"`{head}` fails with “{clip(newest.error, 80)}”"
             + (f", and `{instead}` is used instead" if instead else ""),
             AGENTS_FILE,
             events,
-            adds=f"`{head}` fails here with “{error}”{use}.",
+            adds=f"`{head}` fails here with “{error}”; {use}.",
         )
-    shared = is_of_what_they_share([m.head for m in members], [m.error for m in members])
-    if sets_up(cure) or shared:
+    if sets_up(cure):
         return _drift("", events, head, error, instead, cure, where)
     shown = _WHERE.sub("", newest.error)
-    advice = next((told for cue, told in _ADVICE if cue.search(newest.error)), "")
-    then = f"run `{clip(cure, 120)}` first" if cure else advice
+    then = f"run `{clip(cure, 120)}` first" if cure else _ZSH if "no matches found" in newest.error else ""
     line = f"`{head}` fails with “{clip(shown, 140)}”" + (f": {then}." if then else "; check what it requires first.")
     return Pattern(RECURRING_FAILURE, f"`{head}` fails with “{clip(shown, 90)}”", AGENTS_FILE, events, adds=line)
 
 
 def _cures(cure: str | None) -> bool:
     """Whether a command cures the failure; subcommands of git do not count, as they are part of the work."""
-    return cure is not None and not re.match(r"(?:cd \S+ && )?git\b", cure)
+    return cure is not None and head_of(cure).split()[0] != "git"
 
 
 _WHERE = deferred(r"^(?:\[[\w:-]+\] )?(?:[\w./-]+\.\w+:\d+(?::\d+)?:? )")
 """The position of an error, which varies."""
-_ADVICE = (
-    (re.compile("no matches found"), "quote globs and URLs that have `*`, `?` or `[` in them, as the shell is zsh"),
-    (re.compile(r"\([a-z][\w-]+\)\s*$"), "write code that passes this rule from the start"),
-)
-"""Advice for errors that have the same meaning everywhere."""
-
-
+_ZSH = "quote globs and URLs that have `*`, `?` or `[` in them, as the shell is zsh"
 _EDITORS = frozenset({"Edit", "Write", "MultiEdit", "ExitPlanMode", "AskUserQuestion", "apply_patch", "edit", "write"})
 """Tools whose calls are refused because of the content to be written."""
 
@@ -301,12 +260,10 @@ def _drift(
     return Pattern(CONFIGURATION_DRIFT, title, AGENTS_FILE, events, adds=line)
 
 
-def _most_common(
-    members: Sequence[Failure], what: Callable[[Failure], str | None], *, share: float = REPLACED_SHARE
-) -> str | None:
+def _most_common(members: Sequence[Failure], what: Callable[[Failure], str | None]) -> str | None:
     """The most common value, if enough of them share it."""
     found = Counter(value for m in members if (value := what(m)))
     if not found:
         return None
     value, times = found.most_common(1)[0]
-    return str(value) if times >= max(MIN_SESSIONS, share * len(members)) else None
+    return str(value) if times >= max(MIN_SESSIONS, REPLACED_SHARE * len(members)) else None

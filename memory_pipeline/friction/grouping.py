@@ -41,7 +41,7 @@ def by_model(asking: Asking, events: Sequence[FrictionEvent], rules: Sequence[Ru
     if not any(remark.day == day for remark in remarks) or len({r.session_id for r in remarks}) < MIN_SESSIONS:
         return NOTHING
     lines = lines_for(rules, remarks)
-    answer = asking.answer(GROUPS, {}, asked(remarks, lines), MAX_TOKENS, day)
+    answer = asking.answer(GROUPS, prompt_values(remarks, lines), MAX_TOKENS, day)
     found = groups_in(answer, remarks, lines) if answer is not None else None
     if answer is not None and found is None:
         asking.refused[
@@ -77,7 +77,7 @@ def _likeness(texts: Sequence[str], others: Sequence[str]) -> list[float]:
     return [max((overlap(words, other) for other in compared), default=0.0) for words in map(content_words, texts)]
 
 
-def asked(remarks: Sequence[FrictionEvent], lines: Sequence[Rule]) -> Mapping[str, str]:
+def prompt_values(remarks: Sequence[FrictionEvent], lines: Sequence[Rule]) -> Mapping[str, str]:
     """The values of the prompt's placeholders."""
     sessions = {session_id: n for n, session_id in enumerate(dict.fromkeys(r.session_id for r in remarks), 1)}
     said = "\n".join(f"#{n} {_format_remark(remark, sessions)}" for n, remark in enumerate(remarks, 1))

@@ -6,11 +6,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from urllib.parse import urlsplit
 
-from memory_pipeline.friction.attempts import EDITING, USER, Attempt, Turn, attempts, path_of, used
-from memory_pipeline.friction.events import FrictionEvent, cost, request_before
+from memory_pipeline.friction.attempts import EDITING, USER, Attempt, Session, canonical_name
+from memory_pipeline.friction.events import FrictionEvent, cost, event_at, request_before
 from memory_pipeline.friction.patterns import MISSING_SKILL, Pattern
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.similarity import overlap
@@ -18,8 +17,6 @@ from memory_pipeline.text.terms import terms
 
 MIN_SESSIONS = 3
 """Minimum sessions with the same look-up: looking something up twice is normal learning."""
-MANY = 6
-"""Minimum number of requests for a program's help in only two sessions."""
 SAME_SEARCH = 0.5
 """Minimum share of common terms of two equal searches."""
 SAME_INSTRUCTIONS = 0.6
@@ -32,7 +29,8 @@ _QUERY = re.compile(r"(?:query|queries|q|search_query|prompt|question|search)=(?
 _URL = re.compile(r"https?://[^\s'\"<>)|,\[\]]+")
 _HELP = re.compile(
     r"(?:^|[;&|\s])(?:man (?P<man>[\w-]+)|"
-    r"(?P<program>[\w./-]+(?: [a-z][\w:-]*){0,2}) (?:-{1,2}(?:long)?help|-h|help)\b)"
+    r"(?!(?:ls|du|df|free|sort|grep|psql|mysql) )(?P<program>[\w./-]+(?: [a-z][\w:-]*){0,2}) "
+    r"(?:-{1,2}(?:long)?help|-h|help)\b)"
 )
 _UNSERVED = re.compile(
     r"\bstatus(?: code)?:? ?[45]\d\d\b|\b(?:40[0134]|50\d) (?:forbidden|not found|unauthorized|bad)", re.I
@@ -62,35 +60,27 @@ _ALWAYS_READ = re.compile(r"^(?:readme|changelog|claude|agents|gemini|memory|ski
 """Files that agents read in any session."""
 
 
-def lookups_in(turns: Sequence[Turn], cwd: str | None, project: str | None) -> Iterator[Lookup]:
+def lookups_in(session: Session) -> Iterator[Lookup]:
     """The look-ups of one session."""
-    made = attempts(turns)
-    worked_on = {place for a in made if used(a.head) == EDITING and (place := path_of(a))}
-    for attempt in made:
+    turns = session.turns
+    worked_on = {place for a in session.attempts if canonical_name(a.head) == EDITING and (place := a.path)}
+    for attempt in session.attempts:
         if attempt.is_refused or attempt.result.is_error or _UNSERVED.search(attempt.result.text[:300]):
             continue
+        call, request = attempt.call, turns[request_before(turns, attempt.position)]
         for kind, key, words in _lookups_of_call(attempt):
             # files of the task, or an agent's own instructions
             if key in worked_on or key.startswith(".") or "/." in key:
                 continue
-            began = attempt.position
-            call = attempt.call
             start = max(call.text.find(words), 0)
-            lost, minutes = cost(turns, began, attempt.ended)
-            request = turns[request_before(turns, began)]
-            event = FrictionEvent(
-                *(call.message_id, call.day, call.session_id, call.at, words),
-                *(((call.message_id, start, start + len(words)),), cwd, project, lost, minutes),
-            )
+            spans = [(call.message_id, start, start + len(words))]
+            event = event_at(session, call, words, spans, cost(turns, attempt.position, attempt.ended))
             named = frozenset(terms(words)) if not key else frozenset[str]()
             yield Lookup(event, kind, key, named, request.message_id, clip(request.text, 200))
     for position, turn in enumerate(turns):
         if turn.role == USER and MIN_INSTRUCTIONS <= len(turn.text) <= MAX_INSTRUCTIONS and _explains(turn.text):
             lost, minutes = cost(turns, request_before(turns, position), position)
-            event = FrictionEvent(
-                *(turn.message_id, turn.day, turn.session_id, turn.at, turn.text),
-                *(((turn.message_id, 0, len(turn.text)),), cwd, project, min(lost, 1), min(minutes, 2.0)),
-            )
+            event = event_at(session, turn, lost=(min(lost, 1), min(minutes, 2.0)))
             yield Lookup(event, "instructions", "", frozenset(terms(turn.text)), turn.message_id, "")
 
 
@@ -110,7 +100,7 @@ def _lookups_of_call(attempt: Attempt) -> Iterator[tuple[str, str, str]]:
             return
     if _SEARCH.search(call.tool) and (query := _QUERY.search(text)):
         yield "search", "", query["query"].strip()[:300]
-    elif command is None and (file := path_of(attempt)) and _DOCUMENT.search(file):
+    elif command is None and (file := attempt.path) and _DOCUMENT.search(file):
         if not _ALWAYS_READ.match(file.rsplit("/", 1)[-1]):
             yield "page", file, file
     elif command is not None or _FETCH.search(call.tool):
@@ -125,11 +115,11 @@ def _explains(text: str) -> bool:
     return len(re.findall(r"(?m)^\s*(?:[-*+]|\d+[.)])\s+\S", text)) >= 2 or text.count(". ") + text.count(".\n") >= 3
 
 
-def patterns_of(lookups: Sequence[Lookup]) -> list[Pattern]:
+def find_patterns(lookups: Sequence[Lookup]) -> list[Pattern]:
     """The look-ups that recur in three sessions or more."""
     groups: dict[tuple[str, str, str], list[Lookup]] = defaultdict(list)
     leaders: dict[tuple[str, str], list[tuple[str, Lookup]]] = defaultdict(list)
-    for lookup in sorted(lookups, key=_age):
+    for lookup in sorted(lookups, key=lambda lookup: (lookup.event.at, lookup.event.event_id)):
         is_local = lookup.kind == "page" and "://" not in lookup.event.text
         place = (lookup.kind, lookup.event.project or "" if is_local else "")
         key = lookup.key
@@ -141,31 +131,8 @@ def patterns_of(lookups: Sequence[Lookup]) -> list[Pattern]:
                 key = lookup.event.event_id
                 leaders[place].append((key, lookup))
         groups[(*place, key)].append(lookup)
-    return [
-        _pattern(members)
-        for members in _joined_groups(list(groups.values()))
-        if (sessions := len({m.event.session_id for m in members})) >= MIN_SESSIONS
-        or (members[0].kind == "help" and sessions > 1 and len(members) >= MANY)
-    ]
-
-
-def _age(lookup: Lookup) -> tuple[datetime, str]:
-    return lookup.event.at, lookup.event.event_id
-
-
-def _joined_groups(groups: list[list[Lookup]]) -> list[list[Lookup]]:
-    """The groups of look-ups, joined if they precede the same requests at least twice: a page and the search that found
-    it."""
-    joined: list[list[Lookup]] = []
-    for group in sorted(groups, key=len, reverse=True):
-        requests = {m.request for m in group}
-        for other in joined:
-            if len(requests & {m.request for m in other}) >= min(2, len(requests)):
-                other += group
-                break
-        else:
-            joined.append(list(group))
-    return [sorted(g, key=_age) for g in joined]
+    recurring = (own for own in groups.values() if len({m.event.session_id for m in own}) >= MIN_SESSIONS)
+    return [_pattern(members) for members in recurring]
 
 
 def _pattern(members: Sequence[Lookup]) -> Pattern:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from memory_pipeline.friction.attempts import TOOL, USER, Turn, head_of_call, is_call, looks_only, used
-from memory_pipeline.friction.events import FrictionEvent, cost, request_before
+from memory_pipeline.friction.attempts import (
+    TOOL,
+    USER,
+    Session,
+    Turn,
+    canonical_name,
+    only_reads,
+)
+from memory_pipeline.friction.events import FrictionEvent, cost, event_at, request_before
 from memory_pipeline.lake.rows import ObservationRow, distinct
 from memory_pipeline.scope import may_end
 from memory_pipeline.text.kinds import MIN_SAID, PROSE, RULES, is_question, kind_of_user
@@ -26,37 +33,30 @@ LAST_CALLS = 3
 """Number of last calls with side effects to which a remark may object."""
 
 
-def messages_in(
-    turns: Sequence[Turn],
-    observed: Sequence[ObservationRow],
-    quoted: Mapping[str, Sequence[tuple[int, int]]],
-    cwd: str | None,
-    project: str | None,
-) -> list[FrictionEvent]:
+def messages_in(session: Session, observed: Sequence[ObservationRow]) -> list[FrictionEvent]:
     """The remarks of the user in a session: their observations, and the sentences without one."""
-    said = list(_observed_remarks(turns, observed, cwd, project))
+    said = list(_observed_remarks(session, observed))
     known: dict[str, list[tuple[int, int]]] = {}
     for message_id, start, end in (span for event in said for span in event.evidence):
         known.setdefault(message_id, []).append((start, end))
-    for position, turn in enumerate(turns):
+    for position, turn in enumerate(session.turns):
         if turn.role != USER or len(turn.text) > MAX_MESSAGE:
             continue
-        skipped = [*quoted.get(turn.message_id, ()), *known.get(turn.message_id, ())]
+        skipped = [*session.quoted.get(turn.message_id, ()), *known.get(turn.message_id, ())]
         for start, end, kind in sentences_in(turn.text, skipped):
-            words, span = turn.text[start:end], (turn.message_id, start, end)
-            event = FrictionEvent(
-                *(f"{turn.message_id}:{start}", turn.day, turn.session_id, turn.at, words, (span,), cwd, project),
+            words = turn.text[start:end]
+            event = replace(
+                event_at(session, turn, words, [(turn.message_id, start, end)]),
+                event_id=f"{turn.message_id}:{start}",
                 is_correction=kind == "correction" or corrects(words),
             )
-            said.append(_with_cost(event, turns, position))
+            said.append(_with_cost(event, session.turns, position))
     return said
 
 
-def _observed_remarks(
-    turns: Sequence[Turn], observed: Sequence[ObservationRow], cwd: str | None, project: str | None
-) -> Iterator[FrictionEvent]:
+def _observed_remarks(session: Session, observed: Sequence[ObservationRow]) -> Iterator[FrictionEvent]:
     """Observations of what the user said."""
-    positions = {turn.message_id: i for i, turn in enumerate(turns)}
+    positions = {turn.message_id: i for i, turn in enumerate(session.turns)}
     for o in observed:
         spans = tuple((s["message_id"], s["start"], s["end"]) for s in o["evidence"])
         if (
@@ -68,19 +68,19 @@ def _observed_remarks(
             continue
         event = FrictionEvent(
             *(o["observation_id"], o["day"], o["session_id"], o["observed_at"], o["text"], spans),
-            *(o["cwd"] or cwd, o["project"] or project),
+            *(o["cwd"] or session.cwd, o["project"] or session.project),
             is_correction=o["kind"] in RULES and corrects(o["text"]),
         )
         place = positions.get(spans[0][0])
-        yield event if place is None else _with_cost(event, turns, place)
+        yield event if place is None else _with_cost(event, session.turns, place)
 
 
 def _with_cost(event: FrictionEvent, turns: Sequence[Turn], position: int) -> FrictionEvent:
     """The event with the cost of the work between the request and these words."""
     request = request_before(turns, position)
     lost, minutes = cost(turns, request, position)
-    heads = [head_of_call(turn) for turn in turns[request:position] if turn.role == TOOL and is_call(turn)]
-    calls = [used(head) for head in heads if not looks_only(head)][-LAST_CALLS:]
+    heads = [turn.head for turn in turns[request:position] if turn.role == TOOL and turn.is_call]
+    calls = [canonical_name(head) for head in heads if not only_reads(head)][-LAST_CALLS:]
     return replace(event, turns=lost, minutes=minutes, calls=tuple(calls))
 
 
@@ -138,7 +138,7 @@ def is_claim(text: str) -> bool:
     return not (is_question(text) or supposes(text))
 
 
-def standing(events: Sequence[FrictionEvent]) -> list[FrictionEvent]:
+def without_replaced(events: Sequence[FrictionEvent]) -> list[FrictionEvent]:
     """The events without corrections that a later event replaces: a user who changed their mind does not repeat
     themselves.
 

@@ -11,9 +11,9 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import NamedTuple
 
-from memory_pipeline.friction.attempts import Turn, attempts
+from memory_pipeline.friction.attempts import Session
 from memory_pipeline.friction.checks import Check, check_for
-from memory_pipeline.friction.events import FrictionEvent
+from memory_pipeline.friction.events import FrictionEvent, event_at
 from memory_pipeline.friction.patterns import MIN_SESSIONS
 from memory_pipeline.friction.rules import Rule
 from memory_pipeline.friction.shown import ShownLine
@@ -32,25 +32,23 @@ class Violation(NamedTuple):
 
 
 def violations_in(
-    turns: Sequence[Turn],
-    shown: Sequence[ShownLine],
-    rules: Mapping[str | None, Sequence[Rule]],
-    cwd: str | None,
-    project: str | None,
+    session: Session, shown: Sequence[ShownLine], rules: Mapping[str | None, Sequence[Rule]]
 ) -> Iterator[Violation]:
     """The violations of one session, given its recorded lines and the rules of each line of MEMORY.md, by its id."""
-    made, taken, asked = attempts(turns) if shown else [], set[str](), set[str]()
+    taken, asked = set[str](), set[str]()
     for line in shown:
         if line.shown_as == "ask":
             if line.line_id in asked:
                 continue  # agents that cannot ask may make the call in the second attempt
             asked.add(line.line_id)
         for rule, check in _checked(rules.get(line.line_id, ())):
-            own = [a for a in made if a.call.at <= line.at + CLOCKS and check.stops(a.call.tool, a.call.text)]
+            own = [
+                a for a in session.attempts if a.call.at <= line.at + CLOCKS and check.stops(a.call.tool, a.call.text)
+            ]
             if own and own[-1].call.message_id not in taken:
                 taken.add(own[-1].call.message_id)
                 stopped = own[-1].result.message_id if line.shown_as in ("ask", "deny") else None
-                yield Violation(rule, event_of(own[-1].call, cwd, project), stopped)
+                yield Violation(rule, event_at(session, own[-1].call), stopped)
             break
 
 
@@ -59,12 +57,6 @@ def _checked(rules: Sequence[Rule]) -> Iterator[tuple[Rule, Check]]:
     for rule in rules:
         if isinstance(check := check_for(rule.text), Check):
             yield rule, check
-
-
-def event_of(call: Turn, cwd: str | None, project: str | None) -> FrictionEvent:
-    """A call as an event."""
-    span = (call.message_id, 0, len(call.text))
-    return FrictionEvent(call.message_id, call.day, call.session_id, call.at, call.text, (span,), cwd, project)
 
 
 def with_violations(

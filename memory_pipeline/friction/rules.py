@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from memory_pipeline.friction.attempts import Turn
+from memory_pipeline.friction.attempts import Session
 from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.lake.rows import WatchedRuleRow, typed_rows
 from memory_pipeline.lake.store import Lake
@@ -84,15 +84,14 @@ class RuleBook:
 
     def __init__(self, workspace: Workspace, today: date) -> None:
         self.lake, settings = workspace.lake, workspace.settings
-        self.stored = typed_rows(self.lake.read("watched_rules"), WatchedRuleRow)
-        self._since = {row["rule_id"]: row["since"] for row in self.stored}
+        stored = typed_rows(self.lake.read("watched_rules"), WatchedRuleRow)
+        self._since = {row["rule_id"]: row["since"] for row in stored}
         promoted = promotion_days(self.lake)
         folders = _folders(workspace)
 
         def day_of(seconds: float) -> date:
             return min(today, datetime.fromtimestamp(seconds, settings.zone).date())
 
-        self.memory_file = settings.memory_file.name
         forgotten = Forgotten.of(settings)
         written = (r for r in _rules_in_files(settings, folders, day_of, promoted) if not forgotten.spans(r.text))
         self.present = {rule.rule_id: rule for rule in map(self._dated, written)}
@@ -119,7 +118,6 @@ class RuleBook:
         ]
         added = pl.DataFrame(rows, schema=TABLES["watched_rules"].columns)
         self.lake.update("watched_rules", lambda stored: pl.concat([stored, added]).unique("rule_id", keep="first"))
-        self.stored = [*self.stored, *rows]
         self._since |= {rule.rule_id: rule.since for rule in new}
 
 
@@ -140,12 +138,12 @@ def lines_in(text: str) -> Iterator[tuple[int, str]]:
             yield sentence.start, plain
 
 
-def given_in(turns: Iterable[Turn], cwd: str | None) -> Iterator[Rule]:
+def given_in(session: Session) -> Iterator[Rule]:
     """Rules that a harness gave its agent, from the transcript of a session."""
-    for turn in turns:
+    for turn in session.turns:
         found = _GIVEN.search(turn.text[:2_000]) if turn.role == INJECTED else None
         if found:
-            folder = (found["folder"] or "").strip() or cwd
+            folder = (found["folder"] or "").strip() or session.cwd
             file = f"{folder}/AGENTS.md" if folder else "AGENTS.md"
             yield from (Rule(file, line, turn.day) for line in rules_in(turn.text[found.end() :]))
 

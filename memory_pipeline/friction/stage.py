@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from functools import cached_property
-from itertools import groupby
+from itertools import count, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,8 +15,7 @@ import polars as pl
 
 from memory_pipeline.days import day_of, lookback
 from memory_pipeline.friction.active import points_in
-from memory_pipeline.friction.attempts import TOOL, USER, Turn
-from memory_pipeline.friction.identity import numbered
+from memory_pipeline.friction.attempts import TOOL, USER, Session, Turn
 from memory_pipeline.friction.patterns import MISSING_SKILL, REPEATED_CORRECTION, RULE_VIOLATED, TOOL_MISUSE, Pattern
 from memory_pipeline.friction.rules import Rule, RuleBook, given_in
 from memory_pipeline.lake.rows import FrictionRow, ObservationRow, distinct, typed_rows
@@ -28,15 +27,16 @@ from memory_pipeline.workspace.workspace import Workspace
 if TYPE_CHECKING:
     import duckdb
 
-    from memory_pipeline.friction import failures, flapping, lookups
     from memory_pipeline.friction.asking import Asking
     from memory_pipeline.friction.events import FrictionEvent
+    from memory_pipeline.friction.failures import Failure
+    from memory_pipeline.friction.lookups import Lookup
     from memory_pipeline.friction.observed import Violation
     from memory_pipeline.friction.shown import ShownLine
 
 Connect = Callable[[], "AbstractContextManager[duckdb.DuckDBPyConnection]"]
 """A function that opens the query engine."""
-VERSION = "20"
+VERSION = "21"
 MAX_PER_DAY = 10
 REMEMBERED_DAYS = 30
 """Number of days before the lookback whose rows are searched for a continued or ended pattern."""
@@ -61,12 +61,11 @@ _MESSAGES = f"""
 class FrictionInput:
     """The input of the search for a day."""
 
-    said: list[FrictionEvent] = field(default_factory=list)
-    failed: list[failures.Failure] = field(default_factory=list)
-    looked_up: list[lookups.Lookup] = field(default_factory=list)
-    answers: list[flapping.Answer] = field(default_factory=list)
+    remarks: list[FrictionEvent] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    lookups: list[Lookup] = field(default_factory=list)
     rules: list[Rule] = field(default_factory=list)
-    observed: list[Violation] = field(default_factory=list)
+    violations: list[Violation] = field(default_factory=list)
 
 
 class FrictionStage:
@@ -80,7 +79,6 @@ class FrictionStage:
         self.workspace = workspace
         self.settings, self.lake = workspace.settings, workspace.lake
         self.connect = connect or _connect
-        self._rules: RuleBook | None = None
 
     @classmethod
     def from_workspace(cls, workspace: Workspace, connect: Connect | None = None) -> Self:
@@ -92,10 +90,9 @@ class FrictionStage:
 
         return Asking(self.workspace)
 
-    @property
+    @cached_property
     def rules(self) -> RuleBook:
-        self._rules = self._rules or RuleBook(self.workspace, datetime.now(self.settings.zone).date())
-        return self._rules
+        return RuleBook(self.workspace, datetime.now(self.settings.zone).date())
 
     @cached_property
     def _recorded(self) -> list[ShownLine]:
@@ -126,16 +123,17 @@ class FrictionStage:
         points = points_in(self.lake, days)
         least = self.settings.friction_min_points
         if points < least:
-            told = f"not enough yet: {points} of {least} indexed texts in {len(days)} days"
-            return self._build_rows(day, [], {"points": points, "nothing_found": told})
+            message = f"not enough yet: {points} of {least} indexed texts in {len(days)} days"
+            return self._build_rows(day, [], {"points": points, "nothing_found": message})
         found, notes = self._patterns(day, days)
         notes = {"points": points, **notes}
         return self._build_rows(day, found, notes if found else {**notes, "nothing_found": "nothing recurs"})
 
-    def input_of(self, day: date, days: list[date]) -> FrictionInput:
+    def read_input(self, day: date, days: list[date]) -> FrictionInput:
         """The remarks, failures and look-ups of these days, and the rules known before the day."""
-        from memory_pipeline.friction import failures, flapping, lookups
-        from memory_pipeline.friction.messages import messages_in, standing
+        from memory_pipeline.friction.failures import failures_in
+        from memory_pipeline.friction.lookups import lookups_in
+        from memory_pipeline.friction.messages import messages_in, without_replaced
         from memory_pipeline.friction.observed import violations_in
 
         found = FrictionInput()
@@ -147,41 +145,39 @@ class FrictionStage:
         of_line: dict[str | None, list[Rule]] = {}
         for rule in self.rules.present.values():
             of_line.setdefault(rule.line_id, []).append(rule)
-        for session_id, turns, quoted, cwd, project in self.sessions(days):
-            found.said += messages_in(turns, observed.get(session_id, []), quoted, cwd, project)
-            found.failed += failures.failures_in(turns, cwd, project)
-            found.looked_up += lookups.lookups_in(turns, cwd, project)
-            found.answers += flapping.answers_in(turns, cwd, project)
-            found.observed += violations_in(turns, recorded.get(session_id, ()), of_line, cwd, project)
-            for rule in given_in(turns, cwd):
+        for session in self.sessions(days):
+            found.remarks += messages_in(session, observed.get(session.session_id, []))
+            found.failures += failures_in(session)
+            found.lookups += lookups_in(session)
+            found.violations += violations_in(session, recorded.get(session.session_id, ()), of_line)
+            for rule in given_in(session):
                 if rule.rule_id not in given or rule.since < given[rule.rule_id].since:
                     given[rule.rule_id] = rule
-        found.said = standing(found.said)
+        found.remarks = without_replaced(found.remarks)
         found.rules = list(given.values())
-        stopped = {violation.stopped for violation in found.observed}
-        found.failed = [failure for failure in found.failed if failure.event.event_id not in stopped]
+        stopped = {violation.stopped for violation in found.violations}
+        found.failures = [failure for failure in found.failures if failure.event.event_id not in stopped]
         return found
 
     def _patterns(self, day: date, days: list[date]) -> tuple[list[Pattern], dict[str, Any]]:
         """All patterns of these days."""
-        from memory_pipeline.friction import corrections, failures, flapping, lookups
+        from memory_pipeline.friction import corrections, failures, lookups
         from memory_pipeline.friction.grouping import by_model
 
-        given = self.input_of(day, days)
-        grouped = by_model(self._asking, given.said, given.rules, day)
+        given = self.read_input(day, days)
+        grouped = by_model(self._asking, given.remarks, given.rules, day)
         found = [
-            *corrections.patterns_of(given.said, given.rules, grouped, given.observed),
-            *failures.patterns_of(given.failed),
-            *lookups.patterns_of(given.looked_up),
-            *flapping.patterns_of(given.answers),
+            *corrections.find_patterns(given.remarks, given.rules, grouped, given.violations),
+            *failures.find_patterns(given.failures),
+            *lookups.find_patterns(given.lookups),
         ]
-        corrected = sum(event.is_correction for event in given.said)
+        corrected = sum(event.is_correction for event in given.remarks)
         notes: dict[str, Any] = {
             "corrections": corrected,
-            "failures": len(given.failed),
-            "lookups": len(given.looked_up),
+            "failures": len(given.failures),
+            "lookups": len(given.lookups),
             "rules": len(given.rules),
-            "observed_violations": len(given.observed),
+            "observed_violations": len(given.violations),
         }
         if grouped and any(grouped):
             notes["put_together_by"] = self._asking.model
@@ -202,45 +198,22 @@ class FrictionStage:
         of_day = [(p, m) for p, m in zip(worst, matched, strict=True) if p.members[-1].day == day]
         # beyond ten only continued ones, which would seem to have ended without a row
         made = [(p, m) for n, (p, m) in enumerate(of_day) if n < MAX_PER_DAY or not isinstance(m, str)]
-        rows = [self._row_of(day, p, known_as) for p, known_as in made]
-        going_on = {m["pattern_id"] for m in matched if not isinstance(m, str)}
+        rows = [row_of(day, p, known_as, self.settings.owner) for p, known_as in made]
+        continued = {m["pattern_id"] for m in matched if not isinstance(m, str)}
         oldest = day - timedelta(days=self.settings.lookback_days)
         ended = [
             FrictionRow(**{**row, "day": day, "ended_on": day})
             for i, row in sorted(is_open.items())
-            if i not in going_on and ((row["last_day"] or row["day"]) <= oldest or _is_covered_by(row, patterns))
+            if i not in continued and ((row["last_day"] or row["day"]) <= oldest or _is_covered_by(row, patterns))
         ]
         frame = pl.DataFrame([*rows, *ended], schema=TABLES["friction_clusters"].columns)
-        if rewritten := sum(row["written_by"] is not None for row in rows):
-            notes = {**notes, "written_by_a_model": rewritten}
         if refused := [f"{times}: {why}" for why, times in self._asking.refused.items()]:
             notes = {**notes, "without_the_model": "; ".join(refused)}
         counts = {"patterns": len(rows), "new": sum(isinstance(m, str) for _, m in made)}
         return Built({"friction_clusters": frame}, notes={**notes, **counts, "ended": len(ended)})
 
-    def _row_of(self, day: date, pattern: Pattern, known: FrictionRow | str) -> FrictionRow:
-        """The row of a pattern. If a model is set, the text of a new pattern is written once, and kept while it
-        continues."""
-        from memory_pipeline.friction.writing import written
-
-        row = row_of(day, pattern, known, self.settings.owner)
-        if isinstance(known, str):
-            rewritten = written(pattern, self._asking, day)
-            if rewritten is None:
-                return row
-            own = row_of(day, rewritten, known, self.settings.owner)
-            return {**own, "written_by": self._asking.model, "template": pattern.title}
-        if known["written_by"] is None:
-            return row
-        row |= {"title": known["title"], "written_by": known["written_by"], "template": known["template"]}
-        if pattern.kind != RULE_VIOLATED:  # its progress determines the change
-            row |= {"adds": known["adds"], "change": known["change"], "low_risk": known["low_risk"]}
-        return row
-
-    def sessions(
-        self, days: list[date]
-    ) -> Iterator[tuple[str, list[Turn], dict[str, list[tuple[int, int]]], str | None, str | None]]:
-        """Each session with its turns in order, their quoted parts, folder and project."""
+    def sessions(self, days: list[date]) -> Iterator[Session]:
+        """Each session of these days."""
         from memory_pipeline.lake.queries import mended  # imported here: planning loads this module but queries nothing
 
         rows = mended(self.lake, lambda: self._messages(days))
@@ -253,7 +226,7 @@ class FrictionStage:
                 )
                 if spans:
                     quoted[message_id] = [(span["start"], span["end"]) for span in spans]
-            yield session_id, turns, quoted, cwd, project
+            yield Session(turns, cwd, project, quoted)
 
     def _messages(self, days: list[date]) -> list[Any]:
         with self.connect() as connection:
@@ -261,11 +234,46 @@ class FrictionStage:
             return connection.execute(_MESSAGES, 2 * [days[0], days[-1]]).fetchall()
 
 
+def numbered(day: date, patterns: Sequence[Pattern], known: Sequence[FrictionRow]) -> list[FrictionRow | str]:
+    """For each pattern, the newest row that it continues, else a new id of the day.
+
+    ``known`` are the newest rows of open patterns, and the rows that the day had before, so that a rebuilt day keeps
+    its ids.
+    """
+    by_place: dict[tuple[str, str], FrictionRow] = {}
+    for old in known:
+        for span in old["evidence"]:
+            by_place.setdefault((old["kind"], span["message_id"]), old)
+    taken: set[str] = set()
+    numbers = {int(r["pattern_id"].rsplit("-", 1)[1]) for r in known if r["pattern_id"][2:10] == f"{day:%Y%m%d}"}
+    free = (n for n in count(1) if n not in numbers)
+    found: list[FrictionRow | str] = []
+    for pattern in patterns:
+        places = [(pattern.kind, span[0]) for member in pattern.members for span in member.evidence]
+        rows = (by_place[place] for place in places if place in by_place)
+        row = next((r for r in rows if r["pattern_id"] not in taken), None)
+        if row is None:
+            row = next((r for r in known if _has_title_of(r, pattern) and r["pattern_id"] not in taken), None)
+        taken.add(row["pattern_id"] if row else "")
+        found.append(row or f"f-{day:%Y%m%d}-{next(free):03d}")
+    return found
+
+
+def _has_title_of(row: FrictionRow, pattern: Pattern) -> bool:
+    """Whether a row and a pattern without common evidence are the same, judged by their titles."""
+    return row["kind"] == pattern.kind and (row["template"] or row["title"], row["projects"] or []) == (
+        pattern.title,
+        sorted({m.project for m in pattern.members if m.project}),
+    )
+
+
 def each_once(patterns: Sequence[Pattern]) -> list[Pattern]:
-    """The patterns without those that are another view of one: remarks on a refused call, look-ups after it, and
-    requests before the same look-up."""
-    misuse = [p for p in patterns if p.kind == TOOL_MISUSE]
-    skills = [p for p in patterns if p.kind == MISSING_SKILL and not _is_mostly_within(p.requests, misuse)]
+    """The patterns without those that are another view of one: remarks on a refused call, look-ups after it, requests
+    before the same look-up, and a search for a page that is read."""
+    misuse, skills = [p for p in patterns if p.kind == TOOL_MISUSE], list[Pattern]()
+    for pattern in sorted((p for p in patterns if p.kind == MISSING_SKILL), key=lambda p: -len(p.members)):
+        if not _is_mostly_within(pattern.requests, [*misuse, *skills]):
+            skills.append(pattern)
     behind = {REPEATED_CORRECTION: [*misuse, *skills], RULE_VIOLATED: skills}
     kept = [
         p for p in patterns if p.kind != MISSING_SKILL and not _is_mostly_within(p.messages, behind.get(p.kind, []))

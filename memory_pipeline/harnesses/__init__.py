@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from memory_pipeline.harnesses.antigravity import Antigravity
-from memory_pipeline.harnesses.claude_code.harness import ClaudeCode
+from memory_pipeline.harnesses.claude_code.reader import ClaudeCode
 from memory_pipeline.harnesses.cline.reader import KILO_CODE_FOLDERS, ROO_FOLDERS, Cline
 from memory_pipeline.harnesses.codex.reader import Codex
 from memory_pipeline.harnesses.copilot import Copilot

@@ -25,8 +25,8 @@ _NOTE = re.compile(r"user_note: ?")
 _NOTHING = re.compile(r"unanswered|\(?no (?:option selected|answer(?: provided)?|input)\)?", re.IGNORECASE)
 # The model's recommendation, which is part of the name of an option.
 _ADVICE = re.compile(r"\s*\(Recommended\)(?=,|\Z)")
-_TOLD = re.compile(r"(?:User has answered your questions?|Your questions? ha(?:s|ve) been answered):\s*")
-_TOLD_END = re.compile(r"\.? You can now continue with [^\n]*\Z")
+_REPORT = re.compile(r"(?:User has answered your questions?|Your questions? ha(?:s|ve) been answered):\s*")
+_REPORT_END = re.compile(r"\.? You can now continue with [^\n]*\Z")
 # Between the answer and the next question there may be a preview of the option, and the user's notes.
 _AFTER_ANSWER = re.compile(r'"(?: selected preview:\n.*?)?(?:\.? (?:user )?notes: (?P<notes>.*?))?[\s,.]*\Z', re.DOTALL)
 _ANY_QUESTION = re.compile(r'(?:\A|(?<=, ))"(?P<question>[^"]+)"="')
@@ -60,15 +60,15 @@ def asks(arguments: object) -> bool:
     return bool(_questions(arguments))
 
 
-def answers_given(arguments: object, given: object, told: str = "") -> list[Answer]:
+def answers_given(arguments: object, given: object, report: str = "") -> list[Answer]:
     """The user's answers to the questions in the arguments of a call, in the order of the questions.
 
-    `given` is the answer that the harness stored as data, an object with `answers` or `answer`; `told` is the text for
-    the model, which is read if there is no such object.
+    `given` is the answer that the harness stored as data, an object with `answers` or `answer`; `report` is the text
+    for the model, which is read if there is no such object.
     """
     questions = _questions(arguments)
     found = list(_from_data(questions, given)) if isinstance(given, dict) else []
-    return found or list(_answers_in_text(questions, told))
+    return found or list(_answers_in_text(questions, report))
 
 
 def answers_listed(text: str) -> list[Answer]:
@@ -136,13 +136,13 @@ def _answer(question: str, choice: Sequence[str], *notes: str | None) -> Answer 
     return Answer(said, "question", question) if said else None
 
 
-def _answers_in_text(questions: list[_Question], told: str) -> Iterator[Answer]:
+def _answers_in_text(questions: list[_Question], report: str) -> Iterator[Answer]:
     """The answers in `"question"="answer", …`, found by searching the questions, as both may contain quotation
     marks."""
-    opening = _TOLD.match(told)
+    opening = _REPORT.match(report)
     if not opening:
         return
-    text = _TOLD_END.sub("", told[opening.end() :])
+    text = _REPORT_END.sub("", report[opening.end() :])
     places: list[tuple[str, int, int]] = []
     for question in questions:
         begin = text.find(mark := f'"{question.text}"="', places[-1][2] if places else 0)

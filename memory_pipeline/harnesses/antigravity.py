@@ -12,14 +12,13 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import orjson
 
-from memory_pipeline.harnesses.model import ParsedSession
 from memory_pipeline.harnesses.protocol import Harness
 from memory_pipeline.harnesses.record_reader import RecordReader, side_file
-from memory_pipeline.harnesses.records import Fields, JsonObject, Other, text_of
+from memory_pipeline.harnesses.records import JsonObject, objects_of, text_of
 from memory_pipeline.harnesses.transcript import Transcript
 
 _LOGS = (".system_generated", "logs")
@@ -31,38 +30,6 @@ _TIMES = re.compile(r"\s*(?:Created At:[^\n]*\n\s*)?(?:Completed At:[^\n]*\n?\s*
 _FOLDER = re.compile(r'"cwd"\s*:\s*("(?:[^"\\]|\\.){1,4000}")')
 _STARTED = re.compile(rb'conversationId\\*"\s*:\s*\\*"([\w-]{1,80})')
 _FAILED = ("ERROR", "FAILED", "CANCELED", "CANCELLED")
-
-
-class _Call(Fields):
-    id: Any = None
-    name: Any = None
-    args: Any = None
-
-
-class Record(Fields):
-    """A step."""
-
-    step_index: Any = None
-    source: Any = None
-    type: Any = None
-    status: Any = None
-    created_at: Any = None
-    content: Any = None
-    tool_calls: list[_Call | Other] | Fields | str | int | float | bool | None = None
-
-
-class Antigravity(Harness[Record]):
-    name = "antigravity"
-    folders = ("~/.gemini/antigravity*/brain",)
-    side_files = ("brain/*/*.json", ".system_generated/*/*.json", ".system_generated/*/*.jsonl")
-    record_type = Record
-
-    def recognises(self, record: JsonObject) -> bool:
-        """Whether the record is a step, which has a source and a type, or a time."""
-        return record.get("source") in _SOURCES and ("step_index" in record or "created_at" in record)
-
-    def reader(self, transcript: Transcript) -> Reader:
-        return Reader(transcript)
 
 
 class Reader(RecordReader):
@@ -79,30 +46,27 @@ class Reader(RecordReader):
         self.cwd = _workspace(self.brain) if self.brain else ""
         self.parent_session = _parent(self.brain) if self.brain else ""
 
-    def finish(self) -> ParsedSession:
-        return self.transcript.finish(self.session_id, "", self.cwd, is_attended=self.is_attended)
-
-    def record(self, line: int, record: Record) -> None:
-        source, kind, text = text_of(record.source), text_of(record.type), text_of(record.content)
-        self.transcript.next_record(line, record.created_at)
-        if isinstance(record.step_index, int):
-            self.begin(f"{self.session_id}\x1f{record.step_index}\x1f{kind}")
+    def record(self, line: int, record: JsonObject) -> None:
+        source, kind, text = (text_of(record.get(name)) for name in ("source", "type", "content"))
+        created, step = record.get("created_at"), record.get("step_index")
+        self.transcript.next_record(line, created)
+        if isinstance(step, int):
+            self.begin(f"{self.session_id}\x1f{step}\x1f{kind}")
         else:
-            self.begin_unnamed(record.created_at, source, record, self.session_id)
+            self.begin_unnamed(created, source, record, self.session_id)
         if source == "USER_EXPLICIT":
             self._request(text)
         elif source == "MODEL" and kind in ("PLANNER_RESPONSE", ""):
             self.add("assistant", text)
         elif source == "MODEL":
             if body := _TIMES.sub("", text, count=1):
-                self.result("", body, failed=record.status in _FAILED, name=kind.lower())
+                self.result("", body, failed=record.get("status") in _FAILED, name=kind.lower())
         elif source in _SOURCES:
             self.add("injected", text)
         else:
             self.transcript.unknown[source] += 1
-        for call in record.tool_calls if isinstance(record.tool_calls, list) else ():
-            if isinstance(call, _Call):
-                self.call(text_of(call.id), text_of(call.name), _plain(call.args))
+        for call in objects_of(record.get("tool_calls")):
+            self.call(text_of(call.get("id")), text_of(call.get("name")), _plain(call.get("args")))
 
     def _request(self, text: str) -> None:
         request = _REQUEST.match(text)
@@ -115,6 +79,18 @@ class Reader(RecordReader):
         self.add("injected", added.strip())
         if not self.cwd and (folder := _FOLDER.search(added)):
             self.cwd = text_of(_unquoted(folder[1]))
+
+
+class Antigravity(Harness[JsonObject]):
+    name = "antigravity"
+    folders = ("~/.gemini/antigravity*/brain",)
+    side_files = ("brain/*/*.json", ".system_generated/*/*.json", ".system_generated/*/*.jsonl")
+    record_type: type[JsonObject] = dict
+    reader = Reader
+
+    def recognises(self, record: JsonObject) -> bool:
+        """Whether the record is a step, which has a source and a type, or a time."""
+        return record.get("source") in _SOURCES and ("step_index" in record or "created_at" in record)
 
 
 def _plain(arguments: object) -> object:

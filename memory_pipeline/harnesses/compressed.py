@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 DECOMPRESSED_LIMIT = 8 * 1024**3
 """Maximum decompressed bytes of a file. A rollout has a few hundred MB at most, but a few KB can expand to more than
 any disk."""
-_CHUNK = 128 * 1024
 _BUFFER = 256 * 1024
 
 
@@ -49,7 +48,7 @@ def damage_of(file: io.BufferedReader) -> str:
 
 
 class _Decompressed(io.RawIOBase):
-    """The decompressed content of a zstd file, one chunk at a time."""
+    """The decompressed content of a zstd file, as far as it can be decompressed."""
 
     def __init__(self, path: Path) -> None:
         if sys.version_info >= (3, 14):
@@ -57,10 +56,9 @@ class _Decompressed(io.RawIOBase):
         else:
             from backports import zstd
         self.damage = ""
-        self._zstd = zstd
-        self._frame = zstd.ZstdDecompressor()
+        self._error = zstd.ZstdError
         self._left = DECOMPRESSED_LIMIT
-        self._file = path.open("rb", buffering=0)
+        self._file = zstd.ZstdFile(path)
 
     def readable(self) -> bool:
         return True
@@ -68,35 +66,18 @@ class _Decompressed(io.RawIOBase):
     def readinto(self, buffer: WriteableBuffer, /) -> int:
         view = memoryview(buffer).cast("B")
         data = b""
-        while not data and not self.damage:
-            try:
-                data = self._more(min(len(view), self._left))
-            except self._zstd.ZstdError:
-                self.damage = "The compressed data is damaged from here on; the part before it was read."
-            except EOFError:
-                break
+        try:
+            data = b"" if self.damage else self._file.read1(min(len(view), self._left + 1))
+        except self._error:
+            self.damage = "The compressed data is damaged from here on; the part before it was read."
+        except EOFError:
+            self.damage = "The compressed file ends in the middle; the part before that was read."
+        if len(data) > self._left:
+            self.damage = f"It has more than {DECOMPRESSED_LIMIT >> 30} GB decompressed; the rest was left out."
+            data = data[: self._left]
         view[: len(data)] = data
         self._left -= len(data)
         return len(data)
-
-    def _more(self, most: int) -> bytes:
-        """More of the data, possibly empty if the decompressor needs more input. Raises `EOFError` at the end, and
-        `ZstdError`."""
-        if not most:
-            self.damage = f"It has more than {DECOMPRESSED_LIMIT >> 30} GB decompressed; the rest was left out."
-            return b""
-        if self._frame.eof:
-            rest = self._frame.unused_data or self._file.read(_CHUNK)
-            if not rest:
-                raise EOFError
-            self._frame = self._zstd.ZstdDecompressor()
-            return self._frame.decompress(rest, most)
-        if not self._frame.needs_input:
-            return self._frame.decompress(b"", most)
-        chunk = self._file.read(_CHUNK)
-        if not chunk:
-            self.damage = "The compressed file ends in the middle; the part before that was read."
-        return self._frame.decompress(chunk, most) if chunk else b""
 
     def close(self) -> None:
         self._file.close()

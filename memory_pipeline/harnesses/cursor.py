@@ -12,15 +12,12 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from memory_pipeline.harnesses.authorship import Evidence, is_person
-from memory_pipeline.harnesses.content import Block, Content, call_text, content_text
-from memory_pipeline.harnesses.model import ParsedSession, Role
 from memory_pipeline.harnesses.protocol import Harness
-from memory_pipeline.harnesses.records import Fields, JsonObject, Other, text_of, words
+from memory_pipeline.harnesses.record_reader import RecordReader, plain_text, side_file
+from memory_pipeline.harnesses.records import JsonObject, object_of, objects_of, text_of, words
 from memory_pipeline.harnesses.speakers import Passage, split_by_speaker, without_private
 from memory_pipeline.harnesses.transcript import Transcript
 
@@ -39,27 +36,59 @@ _WRITTEN = re.compile(
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
-class _Message(Fields):
-    content: Content = None
+class Reader(RecordReader):
+    def __init__(self, transcript: Transcript) -> None:
+        super().__init__(transcript)
+        path = Path(transcript.source.path)
+        self.session_id, self.cwd = path.stem, _workspace(path)
+        # a sub-agent's transcript is in the folder of the session that started it
+        self.parent_session = path.parent.parent.name if path.parent.name == "subagents" else ""
+        self.prompted = ""
+
+    def record(self, line: int, record: JsonObject) -> None:
+        role, message = record.get("role"), object_of(record.get("message"))
+        if role not in ("user", "assistant"):
+            self.transcript.skip_record()
+            kind = text_of(record.get("type")) or text_of(role)
+            if kind not in _IGNORED:
+                self.transcript.unknown[kind] += 1
+            return
+        content = message.get("content")
+        text = plain_text(content)
+        sent = _TIMESTAMP.match(text) if role == "user" else None
+        self.transcript.next_record(line, sent and _time(sent[1]))
+        self.prompted = sent[1] if sent else self.prompted
+        digest = self.transcript.digest(msgspec.json.encode(content))
+        self.begin_repeatable(self.session_id, self.prompted, role, digest)
+        if role == "user":
+            for speaker, said in _passages(text[sent.end() :] if sent else text):
+                self.add(speaker, said)
+        elif isinstance(content, str):
+            self.add("assistant", _REDACTED.sub("", content).strip())
+        for block in objects_of(content):
+            self._block(block, role)
+
+    def _block(self, block: JsonObject, role: str) -> None:
+        kind = block.get("type")
+        if kind == "text":
+            if role == "assistant":
+                self.add("assistant", _REDACTED.sub("", text_of(block.get("text"))).strip())
+        elif kind == "tool_use":
+            self.call("", text_of(block.get("name")), block.get("input"))
+        elif kind == "tool_result":
+            self.result("", plain_text(block.get("content")), failed=block.get("is_error") is True)
+        elif kind not in ("thinking", "redacted_thinking", "image"):
+            self.transcript.unknown[f"block/{kind}"] += 1
+
+    def files(self, name: str, arguments: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        paths = _paths(arguments)
+        return (paths if name in _READS else ()), (paths if name in _WRITES else ())
 
 
-class Record(Fields):
-    """A line: a message, or the end of a turn."""
-
-    role: Any = None
-    type: Any = None
-    message: _Message | Other = None
-
-
-class _Trust(Fields):
-    """The file in which Cursor records that the user trusts a workspace."""
-
-    workspacePath: Any = None
-
-
-class Cursor(Harness[Record]):
+class Cursor(Harness[JsonObject]):
     name = "cursor"
-    record_type = Record
+    record_type: type[JsonObject] = dict
+    reader = Reader
     folders = ("${CURSOR_CONFIG_DIR:-~/.cursor}/projects/*/agent-transcripts",)
     side_files = (
         ".cursor/*.json",
@@ -74,81 +103,6 @@ class Cursor(Harness[Record]):
         message = record.get("message")
         is_message = record.get("role") in ("user", "assistant") and isinstance(message, dict) and "content" in message
         return is_message and record.keys() <= {"role", "message"}
-
-    def reader(self, transcript: Transcript) -> Reader:
-        return Reader(transcript)
-
-
-class Reader:
-    def __init__(self, transcript: Transcript) -> None:
-        self.transcript = transcript
-        path = Path(transcript.source.path)
-        self.session = path.stem
-        # a sub-agent's transcript is in the folder of the session that started it
-        self.parent = path.parent.parent.name if path.parent.name == "subagents" else ""
-        self.cwd = _workspace(path)
-        self.is_attended = is_person(Evidence("cursor", parent_session=self.parent, cwd=self.cwd))
-        self.prompted = ""
-        self.identity = ""
-
-    def finish(self) -> ParsedSession:
-        return self.transcript.finish(self.session, "", self.cwd, parent_id=self.parent, is_attended=self.is_attended)
-
-    def record(self, line: int, record: Record) -> None:
-        role = record.role
-        content = record.message.content if isinstance(record.message, _Message) else None
-        if role not in ("user", "assistant"):
-            self.transcript.skip_record()
-            kind = text_of(record.type) or text_of(role)
-            if kind not in _IGNORED:
-                self.transcript.unknown[kind] += 1
-            return
-        text = content_text(_texts(content), line)
-        sent = _TIMESTAMP.match(text) if role == "user" else None
-        self.transcript.next_record(line, sent and _time(sent[1]))
-        self.prompted = sent[1] if sent else self.prompted
-        digest = self.transcript.digest(msgspec.json.encode(content))
-        self.identity = f"{self.session}\x1f{self.prompted}\x1f{role}\x1f{digest}"
-        self.identity = f"{self.identity}\x1f{self.transcript.occurrence(self.identity)}"
-        if role == "user":
-            for number, (speaker, said) in enumerate(_passages(text[sent.end() :] if sent else text)):
-                self._add(speaker, said, number)
-        elif isinstance(content, str):
-            self._add("assistant", _REDACTED.sub("", content).strip(), 0)
-        for number, block in enumerate(content if isinstance(content, list) else ()):
-            if isinstance(block, Block):
-                self._block(block, role, line, number)
-
-    def _block(self, block: Block, role: str, line: int, number: int) -> None:
-        if block.type == "text":
-            if role == "assistant":
-                self._add("assistant", _REDACTED.sub("", text_of(block.text)).strip(), "block", number)
-        elif block.type == "tool_use":
-            name = text_of(block.name)
-            handle = self._add("tool", call_text(name, block.input), "block", number, tool_name=name)
-            paths = tuple(_paths(block.input))
-            if name in _READS:
-                self.transcript.touch(handle, read=paths)
-            elif name in _WRITES:
-                self.transcript.touch(handle, modified=paths)
-        elif block.type == "tool_result":
-            output = content_text(_texts(block.content), line) or "(no output)"
-            self._add("tool", output, "block", number, is_error=block.is_error is True)
-        elif block.type not in ("thinking", "redacted_thinking", "image"):
-            self.transcript.unknown[f"block/{block.type}"] += 1
-
-    def _add(
-        self, role: Role, text: str, *key: object, tool_name: str | None = None, is_error: bool = False
-    ) -> int | None:
-        identity = "\x1f".join(map(str, (self.identity, *key)))
-        return self.transcript.add(role, text, identity, tool_name=tool_name, is_error=is_error)
-
-
-def _texts(content: object) -> object:
-    """The content without its images."""
-    if isinstance(content, list):
-        return [block for block in content if isinstance(block, Block) and block.type == "text"]
-    return content
 
 
 def _passages(text: str) -> Iterator[Passage]:
@@ -165,15 +119,15 @@ def _passages(text: str) -> Iterator[Passage]:
         yield from split_by_speaker(text)
 
 
-def _paths(given: object) -> list[str]:
+def _paths(given: object) -> tuple[str, ...]:
     """The paths in the arguments of a call, which for a patch are one text."""
     patch = given if isinstance(given, str) else ""
     if isinstance(given, dict):
         named = [text_of(given.get(name)) for name in ("path", "file_path", "target_file", "target_notebook")]
         if any(named):
-            return list(filter(None, named))
+            return tuple(filter(None, named))
         patch = text_of(given.get("patch")) or text_of(given.get("input"))
-    return [path.strip() for path in _PATCHED_FILE.findall(patch)]
+    return tuple(path.strip() for path in _PATCHED_FILE.findall(patch))
 
 
 def _time(written: str) -> str | None:
@@ -196,8 +150,4 @@ def _workspace(path: Path) -> str:
     """The directory of the workspace if the user trusted it; the name of its folder cannot be converted back to a
     path."""
     project = next((folder.parent for folder in path.parents if folder.name == "agent-transcripts"), None)
-    try:
-        raw = (project / ".workspace-trusted").read_bytes() if project else b""
-        return text_of(msgspec.json.decode(raw, type=_Trust).workspacePath)
-    except (OSError, msgspec.DecodeError, ValueError, RecursionError):
-        return ""
+    return text_of(side_file(project / ".workspace-trusted").get("workspacePath")) if project else ""

@@ -8,81 +8,17 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from memory_pipeline.harnesses.content import Content
-from memory_pipeline.harnesses.model import ParsedSession
 from memory_pipeline.harnesses.protocol import Harness
 from memory_pipeline.harnesses.record_reader import RecordReader, plain_text, side_file, text_blocks
-from memory_pipeline.harnesses.records import Fields, JsonObject, Other, objects_of, text_of, words
+from memory_pipeline.harnesses.records import JsonObject, object_of, objects_of, text_of, words
 from memory_pipeline.harnesses.transcript import Transcript
 
 _IGNORED = words(
     "TurnEnd StepBegin StepInterrupted StepRetry CompactionBegin HookTriggered HookResolved HookRequest "
     "MCPLoadingBegin MCPLoadingEnd StatusUpdate ToolCallPart SubagentEvent PlanDisplay QuestionRequest ToolCallRequest"
 )
-
-
-class _Function(Fields):
-    name: Any = None
-    arguments: Any = None
-
-
-class _Returned(Fields):
-    is_error: Any = None
-    output: Content = None
-    message: Any = None
-
-
-class _Payload(Fields):
-    """The fields that are read of any event."""
-
-    user_input: Content = None
-    type: Any = None
-    text: Any = None
-    id: Any = None
-    function: _Function | Other = None
-    tool_call_id: Any = None
-    return_value: _Returned | Other = None
-    request_id: Any = None
-    response: Any = None
-    feedback: Any = None
-    title: Any = None
-    body: Any = None
-    question: Any = None
-
-
-class _Event(Fields):
-    type: Any = None
-    payload: _Payload | Other = None
-
-
-class Record(Fields):
-    """An event, or the header, which has no message."""
-
-    type: Any = None
-    timestamp: Any = None
-    message: _Event | Other = None
-
-
-class KimiCli(Harness[Record]):
-    name = "kimi_cli"
-    folders = ("${KIMI_SHARE_DIR:-~/.kimi}/sessions",)
-    side_files = (
-        ".kimi/sessions/*/*/*.json",
-        ".kimi/sessions/*/*/context*.jsonl",
-        "subagents/*/meta.json",
-        "subagents/*/context*.jsonl",
-    )
-    record_type = Record
-
-    def recognises(self, record: JsonObject) -> bool:
-        """Whether the record is an event; the header before it is like Kimi Code's, except for the time."""
-        message = record.get("message")
-        return isinstance(message, dict) and isinstance(message.get("type"), str) and "payload" in message
-
-    def reader(self, transcript: Transcript) -> Reader:
-        return Reader(transcript)
 
 
 class Reader(RecordReader):
@@ -101,56 +37,69 @@ class Reader(RecordReader):
         self.requests: dict[str, str] = {}
         self.refused: set[str] = set()
 
-    def finish(self) -> ParsedSession:
-        return self.transcript.finish(self.session_id, self.title, self.cwd, is_attended=self.is_attended)
-
-    def record(self, line: int, record: Record) -> None:
-        event = record.message if isinstance(record.message, _Event) else _Event()
-        kind = text_of(event.type)
-        if kind in _IGNORED or (not kind and record.type == "metadata"):
+    def record(self, line: int, record: JsonObject) -> None:
+        event = object_of(record.get("message"))
+        kind, payload = text_of(event.get("type")), object_of(event.get("payload"))
+        if kind in _IGNORED or (not kind and record.get("type") == "metadata"):
             self.transcript.skip_record()
             return
-        seconds = record.timestamp
+        seconds = record.get("timestamp")
         self.transcript.next_record(line, seconds * 1000 if isinstance(seconds, int | float) else seconds)
-        payload = event.payload if isinstance(event.payload, _Payload) else _Payload()
         self.begin_unnamed(seconds, kind, event, self.session_id)
         if kind in ("TurnBegin", "SteerInput"):
-            self.prompt(text_blocks(payload.user_input))
+            self.prompt(text_blocks(payload.get("user_input")))
         elif kind == "ContentPart":
-            self.add("assistant", text_of(payload.text) if payload.type == "text" else "")
+            self.add("assistant", text_of(payload.get("text")) if payload.get("type") == "text" else "")
         elif kind == "ToolCall":
-            function = payload.function if isinstance(payload.function, _Function) else _Function()
-            self.call(text_of(payload.id), text_of(function.name), function.arguments)
+            function = object_of(payload.get("function"))
+            self.call(text_of(payload.get("id")), text_of(function.get("name")), function.get("arguments"))
         elif kind == "ToolResult":
             self._result(payload)
         elif kind == "CompactionEnd":
             self.transcript.compact(self.transcript.record)
         elif kind == "ApprovalRequest":
-            self.requests[text_of(payload.id)] = text_of(payload.tool_call_id)
+            self.requests[text_of(payload.get("id"))] = text_of(payload.get("tool_call_id"))
         elif kind == "ApprovalResponse":
             self._approval(payload)
         elif kind == "Notification":
-            self.add("injected", f"{text_of(payload.title)}\n{text_of(payload.body)}".strip())
+            self.add("injected", f"{text_of(payload.get('title'))}\n{text_of(payload.get('body'))}".strip())
         elif kind == "BtwBegin":
-            self.prompt(text_of(payload.question))
+            self.prompt(text_of(payload.get("question")))
         elif kind == "BtwEnd":
-            self.add("assistant", text_of(payload.response))
+            self.add("assistant", text_of(payload.get("response")))
         else:
             self.transcript.unknown[kind] += 1
 
-    def _approval(self, payload: _Payload) -> None:
+    def _approval(self, payload: JsonObject) -> None:
         """Add the user's decision about a call, which may give the reason of a refusal."""
-        call_id = self.requests.get(text_of(payload.request_id), "")
-        if payload.response == "reject":
+        call_id = self.requests.get(text_of(payload.get("request_id")), "")
+        if payload.get("response") == "reject":
             self.refused.add(call_id)
-            self.refusal(call_id, text_of(payload.feedback))
+            self.refusal(call_id, text_of(payload.get("feedback")))
 
-    def _result(self, payload: _Payload) -> None:
-        returned = payload.return_value if isinstance(payload.return_value, _Returned) else _Returned()
-        call_id = text_of(payload.tool_call_id)
-        text = plain_text(returned.output) or text_of(returned.message)
-        self.result(call_id, text, failed=returned.is_error is True, refused=call_id in self.refused)
+    def _result(self, payload: JsonObject) -> None:
+        returned, call_id = object_of(payload.get("return_value")), text_of(payload.get("tool_call_id"))
+        text = plain_text(returned.get("output")) or text_of(returned.get("message"))
+        self.result(call_id, text, failed=returned.get("is_error") is True, refused=call_id in self.refused)
         self.refused.discard(call_id)
+
+
+class KimiCli(Harness[JsonObject]):
+    name = "kimi_cli"
+    folders = ("${KIMI_SHARE_DIR:-~/.kimi}/sessions",)
+    side_files = (
+        ".kimi/sessions/*/*/*.json",
+        ".kimi/sessions/*/*/context*.jsonl",
+        "subagents/*/meta.json",
+        "subagents/*/context*.jsonl",
+    )
+    record_type: type[JsonObject] = dict
+    reader = Reader
+
+    def recognises(self, record: JsonObject) -> bool:
+        """Whether the record is an event; the header before it is like Kimi Code's, except for the time."""
+        message = record.get("message")
+        return isinstance(message, dict) and isinstance(message.get("type"), str) and "payload" in message
 
 
 def _folder_of(session: Path) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -45,6 +46,15 @@ class Source(NamedTuple):
     def plain_path(self) -> str:
         """The path of the file without the suffix of compression."""
         return self.path.removesuffix(".zst") if self.path.endswith(COMPRESSED) else self.path
+
+
+def source_of(path: Path, session: str = "") -> Source:
+    """The file as a source of one session, without a state if it cannot be examined."""
+    try:
+        state = path.stat()
+    except OSError:
+        return Source(str(path), session)
+    return Source(str(path), session, state.st_size, state.st_mtime_ns)
 
 
 class Image(NamedTuple):

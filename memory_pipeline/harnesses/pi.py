@@ -9,20 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
-from memory_pipeline.harnesses.answers import REFUSED, Answer, answers_given, asks
-from memory_pipeline.harnesses.authorship import Evidence, is_person
-from memory_pipeline.harnesses.content import Block, Content, as_blocks, call_text, content_text
-from memory_pipeline.harnesses.folders import expand
-from memory_pipeline.harnesses.model import ParsedSession, Role
-from memory_pipeline.harnesses.protocol import Harness
+from memory_pipeline.harnesses.content import Block, Content, as_blocks, content_text
+from memory_pipeline.harnesses.protocol import Harness, expand
+from memory_pipeline.harnesses.record_reader import RecordReader, side_file
 from memory_pipeline.harnesses.records import Fields, JsonObject, Other, text_of, words
 from memory_pipeline.harnesses.speakers import split_content_by_speaker
 from memory_pipeline.harnesses.transcript import Transcript
-from memory_pipeline.harnesses.tree import left_behind
+from memory_pipeline.harnesses.tree import abandoned
 
 # Settings, data of extensions and edits of the context: no messages.
 _IGNORED = words(
@@ -77,78 +74,22 @@ class Record(Fields):
     parentSession: Any = None
 
 
-class _Settings(Fields):
-    sessionDir: Any = None
+class Reader(RecordReader):
+    reads: ClassVar = {"read": "path"}
+    changes: ClassVar = {"write": "path", "edit": "path"}
+    numbers_answers = True
+    parent_id = ""  # the parent of a fork is stored as a path
 
-
-_FOLDERS = ("${PI_CODING_AGENT_SESSION_DIR:-${PI_CODING_AGENT_DIR:-~/.pi/agent}/sessions}",)
-_SETTINGS_BYTES = 1_000_000
-
-
-class Pi(Harness[Record]):
-    name = format = "pi"
-    record_type = Record
-    side_files = (
-        "settings.json",
-        "auth.json",
-        "models.json",
-        "sessions/sessions.json",  # OpenClaw's list of sessions
-        "*.trajectory.jsonl",  # and its log
-    )
-
-    def __init__(self, name: str = "pi", *folders: str) -> None:
-        self.name, self.folders = name, folders or _FOLDERS
-
-    def default_roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
-        """The default folders, and the one in `sessionDir` of the agent's settings.json."""
-        roots = super().default_roots(home, env)
-        moved = [_session_dir(root.parent / "settings.json", home) for root in roots]
-        return [*filter(None, moved), *roots]
-
-    def recognises(self, record: JsonObject) -> bool:
-        """Whether the record is a header, which is not the first record in some forks, or a message if the header was
-        lost."""
-        message = record.get("message")
-        return (record.get("type") == "session" and isinstance(record.get("id"), str) and "timestamp" in record) or (
-            record.get("type") == "message" and isinstance(message, dict) and "role" in message
-        )
-
-    def reader(self, transcript: Transcript) -> Reader:
-        return Reader(transcript)
-
-
-class Reader:
     def __init__(self, transcript: Transcript) -> None:
-        self.transcript = transcript
-        self.header: Record | None = None
-        self.name = ""
+        super().__init__(transcript)
+        self.has_header = False
         self.entries: dict[str, int] = {}
         self.parents: dict[str, str] = {}
         self.last = ""
-        self.carried: dict[str, str] = {}
-        self.changes: dict[str, int | None] = {}
-        self.asked: dict[str, object] = {}
-        self.identity = ""
-        self.part = 0
+        self.summarised: dict[str, str] = {}
 
-    def finish(self) -> ParsedSession:
-        left = left_behind(self.parents, self.last, self.carried)
-        header = self.header or Record()
-        return self.transcript.finish(
-            text_of(header.id),
-            self.name,
-            text_of(header.cwd),
-            began_at=header.timestamp,
-            voided={self.entries[entry] for entry in left},
-            is_attended=is_person(
-                Evidence(
-                    "pi",
-                    parent_session=text_of(header.parentSession),
-                    session_name=self.name,
-                    cwd=text_of(header.cwd),
-                )
-            ),
-        )
+    def voided(self) -> set[int]:
+        return {self.entries[entry] for entry in abandoned(self.parents, self.last, self.summarised)}
 
     def record(self, line: int, entry: Record) -> None:
         kind, message = text_of(entry.type), entry.message
@@ -160,25 +101,26 @@ class Reader:
         spoken = message if isinstance(message, _MessageFields) else None
         content = as_blocks(entry.content)
         self.transcript.next_record(line, entry.timestamp, spoken.timestamp if spoken else None)
-        self.part = 0
         if kind == "message" and spoken:
             self._identify(entry, spoken.role, spoken)
             self._message(spoken)
         elif kind == "compaction":
             self._identify(entry, kind, entry)
-            self._add("injected", text_of(entry.summary))
+            self.add("injected", text_of(entry.summary))
             self.transcript.compact(self._kept_start(entry), tokens_before=entry.tokensBefore)
         elif kind in ("branch_summary", "custom_message"):
             self._identify(entry, kind, entry)
-            self._add("injected", text_of(entry.summary) or content_text(content, line), content=content)
+            self.add("injected", text_of(entry.summary) or content_text(content, line), content=content)
             if kind == "branch_summary":
-                self.carried[text_of(entry.id)] = text_of(entry.fromId)
+                self.summarised[text_of(entry.id)] = text_of(entry.fromId)
         elif kind == "session_info":
-            self.name = text_of(entry.name).strip() or self.name
-        elif kind == "session":
-            self.header = self.header or entry
-        else:
+            self.title = text_of(entry.name).strip() or self.title
+        elif kind != "session":
             self.transcript.unknown[kind] += 1
+        elif not self.has_header:
+            self.has_header, self.began_at = True, entry.timestamp
+            self.session_id, self.cwd = text_of(entry.id), text_of(entry.cwd)
+            self.parent_session = text_of(entry.parentSession)
 
     def _link(self, entry_id: str, parent_id: str) -> None:
         if entry_id not in self.entries:
@@ -189,13 +131,11 @@ class Reader:
     def _identify(self, entry: Record, role: object, content: Fields) -> None:
         """Identify an entry by its id or, in version 1, by its content."""
         if isinstance(entry.id, str):
-            self.identity = f"{entry.id}\x1f{entry.timestamp}"
+            self.begin(f"{entry.id}\x1f{entry.timestamp}")
             return
         # without a field that version 1 lacks, as a new field must not change stored ids
         fields = {name: value for name, value in msgspec.structs.asdict(content).items() if name != "parentSession"}
-        digest = self.transcript.digest(msgspec.json.encode(fields))
-        identity = f"{entry.timestamp}\x1f{role}\x1f{digest}"
-        self.identity = f"{identity}\x1f{self.transcript.occurrence(identity)}"
+        self.begin_repeatable(entry.timestamp, role, self.transcript.digest(msgspec.json.encode(fields)))
 
     def _kept_start(self, entry: Record) -> int:
         """The first entry that stays in the context; if not found, pi keeps none of the old ones."""
@@ -212,82 +152,83 @@ class Reader:
         if role == "assistant":
             self._assistant(content)
         elif role == "toolResult":
-            text = content_text(content, line) or "(no output)"
-            name, call_id = text_of(message.toolName), text_of(message.toolCallId)
-            if message.isError is True and call_id in self.changes:
-                self.transcript.touch(self.changes[call_id])  # refused or failed, so nothing was changed
-            failed, refused = message.isError is True, text.strip() == _REFUSED
-            answer = REFUSED if failed and refused else None
-            self._add("tool", text, tool_name=name, is_error=failed and not refused, content=content, answer=answer)
-            self._answers(self.asked.pop(call_id, None), message.details, text, name)
+            self._result(message, content)
         elif role == "user":
             for speaker, text in split_content_by_speaker(content, line):
-                self._add(speaker, text, content=content)
+                self.add(speaker, text, content=content)
         elif role == "bashExecution":
             # a command that the user ran with `!`: the call and its output are one message
             output = f"bash(command={text_of(message.command)})\n{text_of(message.output)}"
-            self._add("tool", output, tool_name="bash", is_error=message.exitCode not in (0, None))
+            self.add("tool", output, tool_name="bash", is_error=message.exitCode not in (0, None))
         elif role in ("custom", "hookMessage", "branchSummary", "compactionSummary"):
-            self._add("injected", text_of(message.summary) or content_text(content, line), content=content)
+            self.add("injected", text_of(message.summary) or content_text(content, line), content=content)
         elif role != "system":
             self.transcript.unknown[f"message/{role}"] += 1
 
-    def _answers(self, arguments: object, details: object, text: str, name: str) -> None:
-        """Add the user's answers if the call was a question; an extension may store them in details."""
+    def _result(self, message: _MessageFields, content: Content) -> None:
+        text, failed = content_text(content, self.transcript.place.line), message.isError is True
         given = None
-        if isinstance(details, _Details):
-            given = {key: value for key, value in msgspec.structs.asdict(details).items() if value is not None}
-        for number, answer in enumerate(answers_given(arguments, given, text)):
-            identity = f"{self.identity}\x1fanswer\x1f{number}"
-            self.transcript.add("user", answer.text, identity, tool_name=name, answer=answer)
+        if isinstance(message.details, _Details):
+            given = {key: value for key, value in msgspec.structs.asdict(message.details).items() if value is not None}
+        self.result(
+            text_of(message.toolCallId),
+            text,
+            failed=failed,
+            refused=failed and text.strip() == _REFUSED,
+            name=text_of(message.toolName),
+            given=given,
+            content=content,
+        )
 
     def _assistant(self, content: Content) -> None:
         """Add text and tool calls in order, without thinking; a failed turn is often empty."""
         if isinstance(content, str):
-            self._add("assistant", content)
+            self.add("assistant", content)
         for block in content if isinstance(content, list) else ():
             if not isinstance(block, Block):
                 continue
             if block.type == "toolCall":
-                self._call(text_of(block.id), text_of(block.name), block.arguments)
+                self.call(text_of(block.id), text_of(block.name), block.arguments)
             elif block.type == "text":
-                self._add("assistant", text_of(block.text))
+                self.add("assistant", text_of(block.text))
 
-    def _call(self, call_id: str, name: str, arguments: object) -> None:
-        handle = self._add("tool", call_text(name, arguments), tool_name=name)
-        if asks(arguments):
-            self.asked[call_id] = arguments
-        path = arguments.get("path") if isinstance(arguments, dict) else None
-        if isinstance(path, str) and path and not _URL.match(path):
-            if name == "read":
-                self.transcript.touch(handle, read=(_SPILLED_RANGE.sub("", path),))
-            elif name in ("write", "edit"):
-                self.transcript.touch(handle, modified=(path,))
-                self.changes[call_id] = handle
+    def files(self, name: str, arguments: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        read, changed = super().files(name, arguments)
+        if any(map(_URL.match, read + changed)):
+            return (), ()
+        return tuple(_SPILLED_RANGE.sub("", path) for path in read), changed
 
-    def _add(
-        self,
-        role: Role,
-        text: str,
-        *,
-        tool_name: str | None = None,
-        is_error: bool = False,
-        content: object = None,
-        answer: Answer | None = None,
-    ) -> int | None:
-        identity = f"{self.identity}\x1f{self.part}"
-        self.part += 1
-        return self.transcript.add(
-            role, text, identity, tool_name=tool_name, is_error=is_error, content=content, answer=answer
+
+class Pi(Harness[Record]):
+    name = "pi"
+    folders = ("${PI_CODING_AGENT_SESSION_DIR:-${PI_CODING_AGENT_DIR:-~/.pi/agent}/sessions}",)
+    record_type = Record
+    reader = Reader
+    side_files = (
+        "settings.json",
+        "auth.json",
+        "models.json",
+        "sessions/sessions.json",  # OpenClaw's list of sessions
+        "*.trajectory.jsonl",  # and its log
+    )
+
+    def default_roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
+        """The default folders, and the one in `sessionDir` of the agent's settings.json."""
+        roots = super().default_roots(home, env)
+        moved = [_session_dir(root.parent / "settings.json", home) for root in roots]
+        return [*filter(None, moved), *roots]
+
+    def recognises(self, record: JsonObject) -> bool:
+        """Whether the record is a header, which is not the first record in some forks, or a message if the header was
+        lost."""
+        message = record.get("message")
+        return (record.get("type") == "session" and isinstance(record.get("id"), str) and "timestamp" in record) or (
+            record.get("type") == "message" and isinstance(message, dict) and "role" in message
         )
 
 
 def _session_dir(settings: Path, home: Path) -> Path | None:
     """The absolute folder in pi's settings; a relative one depends on where pi was started."""
-    try:
-        with settings.open("rb") as file:
-            found = msgspec.json.decode(file.read(_SETTINGS_BYTES), type=_Settings).sessionDir
-    except (OSError, msgspec.DecodeError, ValueError, RecursionError):
-        return None
-    path = expand(found, home, {})[0] if isinstance(found, str) and found and "*" not in found else None
+    found = text_of(side_file(settings).get("sessionDir"))
+    path = expand(found, home, {})[0] if found and "*" not in found else None
     return path if path and path.is_absolute() else None

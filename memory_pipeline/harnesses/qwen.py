@@ -6,16 +6,13 @@ The envelope of a record is like Claude Code's, with `uuid` and `parentUuid`; it
 
 from __future__ import annotations
 
-from typing import Any
-
 from memory_pipeline.harnesses.answers import REFUSED
 from memory_pipeline.harnesses.gemini.parts import Piece, parts_of, pieces_of
-from memory_pipeline.harnesses.model import ParsedSession
 from memory_pipeline.harnesses.protocol import Harness
 from memory_pipeline.harnesses.record_reader import RecordReader
-from memory_pipeline.harnesses.records import Fields, JsonObject, Other, text_of, words
+from memory_pipeline.harnesses.records import JsonObject, object_of, objects_of, text_of, words
 from memory_pipeline.harnesses.transcript import Transcript
-from memory_pipeline.harnesses.tree import left_behind
+from memory_pipeline.harnesses.tree import abandoned
 
 _TYPES = ("user", "assistant", "tool_result", "system")
 _TYPED = ("", "mid_turn_user_message")
@@ -32,55 +29,109 @@ _ROOT = "\x00"
 """The parent of the first record, which is no valid id."""
 
 
-class _Message(Fields):
-    parts: Any = None
+class Reader(RecordReader):
+    def __init__(self, transcript: Transcript) -> None:
+        super().__init__(transcript)
+        self.positions: dict[str, int] = {_ROOT: -1}
+        self.parents: dict[str, str] = {_ROOT: ""}
+        self.leaf = ""
+        self.is_rewound = False
+
+    def voided(self) -> set[int]:
+        left = abandoned(self.parents, self.leaf) if self.is_rewound else set()
+        return {self.positions[uuid] for uuid in left}
+
+    def record(self, line: int, record: JsonObject) -> None:
+        kind, subtype = text_of(record.get("type")), text_of(record.get("subtype"))
+        uuid, time = text_of(record.get("uuid")), record.get("timestamp")
+        if uuid and uuid not in self.positions:
+            self._link(uuid, text_of(record.get("parentUuid")), kind, subtype)
+        if kind == "system" and subtype in _IGNORED:
+            self.transcript.skip_record()
+            return
+        self.transcript.next_record(line, time)
+        self._envelope(record)
+        if uuid:
+            self.begin(uuid)
+        else:
+            self.begin_unnamed(time, kind, record, self.session_id)
+        payload = object_of(record.get("systemPayload"))
+        if kind == "system":
+            self._system(subtype, payload)
+        elif kind in _TYPES:
+            self._message(record, kind, text_of(payload.get("displayText")))
+        else:
+            self.transcript.unknown[kind] += 1
+
+    def _link(self, uuid: str, parent: str, kind: str, subtype: str) -> None:
+        is_rewind = subtype == "rewind"
+        self.is_rewound = self.is_rewound or is_rewind
+        # a record without a parent for another reason need not follow the beginning
+        is_first = len(self.positions) == 1 or is_rewind
+        self.positions[uuid] = self.transcript.record + 1
+        self.parents[uuid] = parent or (_ROOT if is_first else "")
+        if kind != "system" or is_rewind:  # titles are repeated after any record
+            self.leaf = uuid
+
+    def _envelope(self, record: JsonObject) -> None:
+        self.session_id = self.session_id or text_of(record.get("sessionId"))
+        self.cwd = self.cwd or text_of(record.get("cwd"))
+        self.branch = self.branch or text_of(record.get("gitBranch"))
+        if record.get("isSidechain") is True and not self.parent_session:
+            self.parent_session, agent = self.session_id, text_of(record.get("agentId"))
+            self.session_id = f"{self.session_id}/{agent}" if agent else self.session_id
+
+    def _message(self, record: JsonObject, kind: str, displayed: str) -> None:
+        parts = parts_of(object_of(record.get("message")).get("parts"))
+        parts = [part for part in parts if "inlineData" not in part and "fileData" not in part]
+        said: JsonObject = {"type": "gemini" if kind == "assistant" else "user", "content": parts}
+        is_typed = text_of(record.get("subtype")) in _TYPED and record.get("provenance") in (None, "real_user")
+        typed = kind == "user" and is_typed
+        if typed and displayed:
+            said["displayContent"] = displayed
+        for piece in pieces_of(self.identity, said, self.transcript.place.line):
+            if piece.role == "tool":
+                self._tool(piece, object_of(record.get("toolCallResult")))
+            else:
+                self.add("injected" if piece.role == "user" and not typed else piece.role, piece.text)
+
+    def _tool(self, piece: Piece, result: JsonObject) -> None:
+        is_result, status = piece.key[-1] == "result", result.get("status")
+        text = piece.text or (text_of(result.get("resultDisplay")) or "(no output)" if is_result else "")
+        answer = REFUSED if is_result and status == "cancelled" else None
+        failed = is_result and status == "error"
+        handle = self.add("tool", text, tool_name=piece.tool_name, is_error=failed, answer=answer)
+        if not is_result:
+            self.transcript.touch(handle, read=piece.read, modified=piece.modified)
+
+    def _system(self, subtype: str, payload: JsonObject) -> None:
+        if subtype == "chat_compression":
+            history = objects_of(payload.get("compressedHistory"))
+            summary = history[0].get("parts") if history else None
+            self.add("injected", "\n".join(text_of(part.get("text")) for part in parts_of(summary)))
+            tokens = object_of(payload.get("info")).get("originalTokenCount")
+            self.transcript.compact(self.transcript.record, tokens_before=tokens)
+        elif subtype == "slash_command":
+            # text sent to the model follows as a prompt
+            if payload.get("phase") == "invocation" and payload.get("sentToModel") is not True:
+                self.prompt(text_of(payload.get("rawCommand")).partition(" ")[2])
+        elif subtype == "custom_title":
+            self.title = text_of(payload.get("customTitle")).strip() or self.title
+        elif subtype == "parent_session":
+            self.parent_session = text_of(payload.get("parentSessionId"))
+        elif subtype != "rewind":
+            self.transcript.unknown[f"system/{subtype}"] += 1
 
 
-class _ToolCallResult(Fields):
-    status: Any = None
-    resultDisplay: Any = None
-
-
-class _Info(Fields):
-    originalTokenCount: Any = None
-
-
-class _Payload(Fields):
-    displayText: Any = None
-    phase: Any = None
-    rawCommand: Any = None
-    sentToModel: Any = None
-    customTitle: Any = None
-    parentSessionId: Any = None
-    compressedHistory: Any = None
-    info: _Info | Other = None
-
-
-class Record(Fields):
-    type: Any = None
-    subtype: Any = None
-    uuid: Any = None
-    parentUuid: Any = None
-    sessionId: Any = None
-    agentId: Any = None
-    timestamp: Any = None
-    cwd: Any = None
-    gitBranch: Any = None
-    provenance: Any = None
-    isSidechain: Any = None
-    message: _Message | Other = None
-    toolCallResult: _ToolCallResult | Other = None
-    systemPayload: _Payload | Other = None
-
-
-class QwenCode(Harness[Record]):
+class QwenCode(Harness[JsonObject]):
     name = "qwen_code"
     folders = tuple(
         f"${{QWEN_RUNTIME_DIR:-${{QWEN_HOME:-~/.qwen}}}}/{folder}"
         for folder in ("projects/*/chats", "projects/*/subagents", "tmp/*/chats")
     )
     side_files = ("chats/*.runtime.json", "subagents/*/agent-*.meta.json")
-    record_type = Record
+    record_type: type[JsonObject] = dict
+    reader = Reader
 
     def recognises(self, record: JsonObject) -> bool:
         """Whether the record has Claude Code's envelope with content that only Qwen Code writes."""
@@ -90,107 +141,3 @@ class QwenCode(Harness[Record]):
             and isinstance(record.get("sessionId"), str)
             and ((isinstance(message, dict) and isinstance(message.get("parts"), list)) or "systemPayload" in record)
         )
-
-    def reader(self, transcript: Transcript) -> Reader:
-        return Reader(transcript)
-
-
-class Reader(RecordReader):
-    def __init__(self, transcript: Transcript) -> None:
-        super().__init__(transcript)
-        self.session_id = self.agent_id = self.title = self.branch = ""
-        self.positions: dict[str, int] = {_ROOT: -1}
-        self.parents: dict[str, str] = {_ROOT: ""}
-        self.leaf = ""
-        self.is_rewound = False
-
-    def finish(self) -> ParsedSession:
-        left = left_behind(self.parents, self.leaf) if self.is_rewound else set()
-        session_id = f"{self.session_id}/{self.agent_id}" if self.agent_id else self.session_id
-        voided = {self.positions[uuid] for uuid in left}
-        return self.transcript.finish(
-            session_id, self.title, self.cwd, voided=voided, branch=self.branch, is_attended=self.is_attended
-        )
-
-    def record(self, line: int, record: Record) -> None:
-        kind, subtype = text_of(record.type), text_of(record.subtype)
-        self._link(record, kind, subtype)
-        if kind == "system" and subtype in _IGNORED:
-            self.transcript.skip_record()
-            return
-        self.transcript.next_record(line, record.timestamp)
-        self._envelope(record)
-        if isinstance(record.uuid, str) and record.uuid:
-            self.begin(record.uuid)
-        else:
-            self.begin_unnamed(record.timestamp, kind, record, self.session_id)
-        payload = record.systemPayload if isinstance(record.systemPayload, _Payload) else _Payload()
-        if kind == "system":
-            self._system(subtype, payload)
-        elif kind in _TYPES:
-            self._message(record, kind, text_of(payload.displayText))
-        else:
-            self.transcript.unknown[kind] += 1
-
-    def _link(self, record: Record, kind: str, subtype: str) -> None:
-        uuid = record.uuid
-        if not isinstance(uuid, str) or uuid in self.positions:
-            return
-        is_rewind = subtype == "rewind"
-        self.is_rewound = self.is_rewound or is_rewind
-        # a record without a parent for another reason need not follow the beginning
-        is_first = len(self.positions) == 1 or is_rewind
-        self.positions[uuid] = self.transcript.record + 1
-        self.parents[uuid] = text_of(record.parentUuid) or (_ROOT if is_first else "")
-        if kind != "system" or is_rewind:  # titles are repeated after any record
-            self.leaf = uuid
-
-    def _envelope(self, record: Record) -> None:
-        self.session_id = self.session_id or text_of(record.sessionId)
-        self.cwd = self.cwd or text_of(record.cwd)
-        self.branch = self.branch or text_of(record.gitBranch)
-        if record.isSidechain is True:
-            self.agent_id = self.agent_id or text_of(record.agentId)
-            self.parent_session = self.parent_session or self.session_id
-
-    def _message(self, record: Record, kind: str, displayed: str) -> None:
-        message = record.message if isinstance(record.message, _Message) else _Message()
-        parts = [part for part in parts_of(message.parts) if "inlineData" not in part and "fileData" not in part]
-        said: JsonObject = {"type": "gemini" if kind == "assistant" else "user", "content": parts}
-        typed = kind == "user" and text_of(record.subtype) in _TYPED and record.provenance in (None, "real_user")
-        if typed and displayed:
-            said["displayContent"] = displayed
-        result = record.toolCallResult if isinstance(record.toolCallResult, _ToolCallResult) else _ToolCallResult()
-        for piece in pieces_of(self.identity, said, self.transcript.place.line):
-            if piece.role == "tool":
-                self._tool(piece, result)
-            else:
-                self.add("injected" if piece.role == "user" and not typed else piece.role, piece.text)
-
-    def _tool(self, piece: Piece, result: _ToolCallResult) -> None:
-        is_result = piece.key[-1] == "result"
-        refused = is_result and result.status == "cancelled"
-        text = piece.text or (text_of(result.resultDisplay) or "(no output)" if is_result else "")
-        failed = is_result and result.status == "error"
-        answer = REFUSED if refused else None
-        handle = self.add("tool", text, tool_name=piece.tool_name, is_error=failed, answer=answer)
-        if not is_result:
-            self.transcript.touch(handle, read=piece.read, modified=piece.modified)
-
-    def _system(self, subtype: str, payload: _Payload) -> None:
-        if subtype == "chat_compression":
-            history = payload.compressedHistory if isinstance(payload.compressedHistory, list) else []
-            summary = history[0].get("parts") if history and isinstance(history[0], dict) else None
-            self.add("injected", "\n".join(text_of(part.get("text")) for part in parts_of(summary)))
-            tokens = payload.info.originalTokenCount if isinstance(payload.info, _Info) else None
-            self.transcript.compact(self.transcript.record, tokens_before=tokens)
-        elif subtype == "slash_command":
-            # text sent to the model follows as a prompt
-            if payload.phase == "invocation" and payload.sentToModel is not True:
-                self.prompt(text_of(payload.rawCommand).partition(" ")[2])
-        elif subtype == "custom_title":
-            self.title = text_of(payload.customTitle).strip() or self.title
-        elif subtype == "parent_session":
-            self.parent_session = text_of(payload.parentSessionId)
-        elif subtype != "rewind":
-            self.transcript.unknown[f"system/{subtype}"] += 1

@@ -1,118 +1,171 @@
-"""The common part of readers whose records each contain one message, tool call or result.
+"""The base class of readers: identities of messages, tool calls with their results, and the session's data.
 
-A reader derives from `RecordReader`, begins every record with `begin` or `begin_unnamed`, and then adds its contents.
+A reader begins every record with `begin` or one of its variants, then adds the messages in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Unpack
 
 import msgspec
 import orjson
 
 from memory_pipeline.harnesses.answers import REFUSED, Answer, answers_given, asks
 from memory_pipeline.harnesses.authorship import Evidence, is_person
-from memory_pipeline.harnesses.content import Block, call_text, content_text
-from memory_pipeline.harnesses.model import Role
-from memory_pipeline.harnesses.records import Fields, JsonObject
+from memory_pipeline.harnesses.content import Block, as_content, call_text, content_text
+from memory_pipeline.harnesses.model import ParsedSession, Role
+from memory_pipeline.harnesses.records import JsonObject
 from memory_pipeline.harnesses.speakers import split_content_by_speaker
-from memory_pipeline.harnesses.transcript import Transcript
+from memory_pipeline.harnesses.transcript import MessageDetails, Transcript
 
-_SIDE_FILE_BYTES = 4_000_000
+_SIDE_FILE_BYTES = 10_000_000
 
 
 class Call(NamedTuple):
-    """The data of a tool call for handling its result."""
+    """A tool call."""
 
     name: str = ""
-    text: str = ""
-    question: object = None
-    """The arguments of a call that asks a question."""
+    arguments: object = None
     handle: int | None = None
-    """The message of a call that changes a file."""
+    """The message of a call that reads or changes a file."""
+
+    @property
+    def text(self) -> str:
+        return call_text(self.name, self.arguments) if self.name else ""
 
 
 class RecordReader:
+    """The reader of one session, which adds its messages to a transcript."""
+
     reads: ClassVar[Mapping[str, str]] = {}
     """The argument with the file, by tool that reads it."""
     changes: ClassVar[Mapping[str, str]] = {}
     """The argument with the file, by tool that changes it."""
+    numbers_answers: ClassVar[bool] = False
+    """Whether the user's answers in a result are numbered apart from the other parts of the record. Stored ids depend
+    on it."""
 
     def __init__(self, transcript: Transcript) -> None:
         self.transcript = transcript
+        self.session_id = self.title = self.cwd = self.branch = self.remote = ""
+        self.began_at: object = None
         self.parent_session = ""
         """The session that started this one as its sub-agent."""
-        self.cwd = ""
         self.calls: dict[str, Call] = {}
         self.identity = ""
-        self.part = 0
+        self.part = self.answers = 0
 
     @property
     def is_attended(self) -> bool:
         """Whether a person types in the session; otherwise a program typed the user's text."""
-        evidence = Evidence(agent=self.transcript.harness, parent_session=self.parent_session, cwd=self.cwd)
-        return is_person(evidence)
+        agent, parent = self.transcript.id_prefix, self.parent_session
+        return is_person(Evidence(agent, parent_session=parent, session_name=self.title, cwd=self.cwd))
+
+    @property
+    def parent_id(self) -> str:
+        """The session to store as the parent."""
+        return self.parent_session
+
+    def record(self, line: int, record: Any) -> None:
+        """Read the next record, with its line or number; called for every record in order."""
+        raise NotImplementedError
+
+    def voided(self) -> Container[int]:
+        """Numbers of the records that the user took back; none by default."""
+        return ()
+
+    def finish(self) -> ParsedSession:
+        """The session so far. More records may follow, and then another call."""
+        return self.session()
+
+    @contextmanager
+    def transcript_copied(self) -> Iterator[None]:
+        """Add messages that are only known at the end to a copy of the transcript, as more records may follow."""
+        original, self.transcript = self.transcript, self.transcript.copy()
+        try:
+            yield
+        finally:
+            self.transcript = original
+
+    def session(self, **more: Any) -> ParsedSession:
+        """The session with its data, and further arguments of `Transcript.finish`."""
+        data: dict[str, Any] = {
+            "began_at": self.began_at,
+            "voided": self.voided(),
+            "parent_id": self.parent_id,
+            "branch": self.branch,
+            "remote": self.remote,
+            "is_attended": self.is_attended,
+        }
+        return self.transcript.finish(self.session_id, self.title, self.cwd, **(data | more))
 
     def begin(self, identity: str) -> None:
         """Begin a record with this identity; the following messages are parts of it."""
-        self.identity, self.part = identity, 0
+        self.identity, self.part, self.answers = identity, 0, 0
 
-    def begin_unnamed(self, time: object, kind: str, content: Fields, scope: str = "") -> None:
+    def begin_repeatable(self, *parts: object) -> None:
+        """Begin a record that may have the same identity as an earlier one, so that these are counted."""
+        identity = "\x1f".join(map(str, parts))
+        self.begin(f"{identity}\x1f{self.transcript.occurrence(identity)}")
+
+    def begin_unnamed(self, time: object, kind: str, content: object, scope: str = "") -> None:
         """Begin a record without id, which is identified by its time and content; without a time also by its session,
         the `scope`."""
         digest = self.transcript.digest(msgspec.json.encode(content))
-        identity = f"{scope if time is None else ''}\x1f{time}\x1f{kind}\x1f{digest}"
-        self.begin(f"{identity}\x1f{self.transcript.occurrence(identity)}")
+        self.begin_repeatable(scope if time is None else "", time, kind, digest)
 
-    def add(
-        self,
-        role: Role,
-        text: str,
-        *,
-        tool_name: str | None = None,
-        is_error: bool = False,
-        answer: Answer | None = None,
-    ) -> int | None:
-        """Add the next part of the record."""
-        identity = f"{self.identity}\x1f{self.part}"
-        self.part += 1
-        return self.transcript.add(role, text, identity, tool_name=tool_name, is_error=is_error, answer=answer)
+    def add(self, role: Role, text: str, *key: object, **details: Unpack[MessageDetails]) -> int | None:
+        """Add a message, identified within the record by the key or its number. Returns a handle for `touch`."""
+        if not key:
+            key = (self.part,)
+            self.part += 1
+        return self.transcript.add(role, text, "\x1f".join(map(str, (self.identity, *key))), **details)
 
     def prompt(self, content: object, *, typed: bool = True) -> None:
         """Add a text in the user role; `typed` is false if the record says that a program wrote it."""
         for speaker, text in split_content_by_speaker(content, self.transcript.place.line):
             self.add(speaker if typed else "injected", text)
 
-    def call(self, call_id: str, name: str, arguments: object) -> None:
+    def call(self, call_id: str, name: str, arguments: object, *key: object) -> None:
         """Add a tool call, with the files in its arguments."""
         arguments = arguments_of(arguments)
-        text = call_text(name, arguments)
-        handle = self.add("tool", text, tool_name=name)
+        handle = self.add("tool", call_text(name, arguments), *key, tool_name=name)
         read, changed = self.files(name, arguments)
         if read or changed:
             self.transcript.touch(handle, read=read, modified=changed)
         if call_id:
-            question = arguments if asks(arguments) else None
-            self.calls[call_id] = Call(name, text, question, handle if changed else None)
+            self.calls[call_id] = Call(name, arguments, handle if changed else None)
 
     def files(self, name: str, arguments: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The paths that a call reads, and those that it changes."""
         return path_in(arguments, self.reads.get(name)), path_in(arguments, self.changes.get(name))
 
-    def result(self, call_id: str, text: str, *, failed: bool = False, refused: bool = False, name: str = "") -> None:
-        """Add the result of a tool; a refused call did not fail. Answers to its questions are the user's."""
+    def result(
+        self,
+        call_id: str,
+        text: str,
+        *key: object,
+        failed: bool = False,
+        refused: bool = False,
+        name: str = "",
+        given: object = None,
+        content: object = None,
+    ) -> None:
+        """Add the result of a tool; a refused call did not fail. Answers to its questions are the user's, and `given`
+        has them if the agent stored them as data. `content` has the images of the text."""
         call = self.calls.get(call_id, Call(name))
         if call_id:
             self.calls[call_id] = Call(call.name)
         if failed or refused:
             self.transcript.touch(call.handle)  # nothing changed
-        text = text or "(no output)"
-        is_error, answer = failed and not refused, REFUSED if refused else None
-        self.add("tool", text, tool_name=call.name or name, is_error=is_error, answer=answer)
-        given = _decoded(text) if call.question and text.startswith("{") else None
-        for said in answers_given(call.question, given, text):
+        text, is_error, answer = text or "(no output)", failed and not refused, REFUSED if refused else None
+        self.add("tool", text, *key, tool_name=call.name or name, is_error=is_error, content=content, answer=answer)
+        if given is None and text.startswith("{") and asks(call.arguments):
+            given = _decoded(text)
+        for said in answers_given(call.arguments, given, text):
             self.answer(said, call.name)
 
     def refusal(self, call_id: str, said: str, name: str = "") -> None:
@@ -123,15 +176,18 @@ class RecordReader:
 
     def answer(self, answer: Answer, tool_name: str) -> None:
         """Add the user's answer to a tool's question, or a remark with which they refused its call."""
-        self.add("user", answer.text, tool_name=tool_name, answer=answer)
+        key = ("answer", self.answers) if self.numbers_answers else ()
+        self.answers += 1
+        self.add("user", answer.text, *key, tool_name=tool_name, answer=answer)
 
 
 def text_blocks(content: object) -> list[Block]:
     """The blocks of text in a message's content; images, thinking and calls are left out."""
     if isinstance(content, str):
         return [Block(type="text", text=content)]
-    found = content if isinstance(content, list) else [content]
-    return [block for block in found if isinstance(block, Block) and block.type in ("text", None)]
+    found = as_content(content)
+    blocks = found if isinstance(found, list) else []
+    return [block for block in blocks if isinstance(block, Block) and block.type in ("text", None)]
 
 
 def plain_text(content: object) -> str:

@@ -14,7 +14,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -44,6 +44,7 @@ LINE_LIMIT = 64 * 1024 * 1024
 """Maximum bytes of a line; longer ones are skipped. The longest seen have 7 MB."""
 _EDGE = 4096
 _RECORD_START = re.compile(r'\{\s*"(?:type|id|timestamp|parentUuid|uuid|sessionId|isSidechain|cwd|ordinal)"\s*:')
+_MESSAGES = re.compile(r'"messages"\s*:\s*\[')
 _RECORD_MARKS = ("timestamp", "sessionId", "leafUuid")
 
 
@@ -113,10 +114,7 @@ class JsonLines(Generic[R]):
             return
         for value in decode_damaged(raw, line, self.problems):
             try:
-                # lone surrogates, which only Python's decoder accepts, are dropped, as they cannot be stored
-                yield msgspec.json.decode(
-                    json.dumps(value, ensure_ascii=False).encode(errors="ignore"), type=self.record_type
-                )
+                yield msgspec.json.decode(_storable_json(value), type=self.record_type)
             except (msgspec.DecodeError, ValueError, RecursionError):
                 self.problems.append(Problem(line, "A record has fields that no harness writes; it was left out."))
 
@@ -157,6 +155,37 @@ class DamagedText:
         # the decoder counts the lines before a mistake
         self.left -= 100 + reached - start + reached // 16
         return None
+
+    def objects(self, start: re.Pattern[str], position: int) -> Iterator[JsonObject]:
+        """The complete objects that begin with the pattern, one after another."""
+        while self.left > 0 and (found := start.search(self.text, position)):
+            value, position = self.decode(found.start()) or (None, found.start() + 1)
+            if isinstance(value, dict):
+                yield value
+
+
+def read_document(
+    raw: bytes, start: re.Pattern[str], is_message: Callable[[JsonObject], bool], problems: list[Problem]
+) -> Any:
+    """The JSON value of a file that is one session. Of a damaged or unfinished one, the fields before `messages`, and
+    the complete messages, which begin with the pattern."""
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        text = raw.decode("utf-8", "replace").replace("\x00", "").lstrip("\ufeff \t\r\n")
+    damaged = DamagedText(text)
+    if (whole := damaged.decode(0)) and isinstance(whole[0], dict | list):
+        return json.loads(_storable_json(whole[0]))
+    begin = _MESSAGES.search(text)
+    head = DamagedText(f"{text[: begin.start()].rstrip().rstrip(',')}}}").decode(0) if begin else None
+    messages = [found for found in damaged.objects(start, begin.end() if begin else 0) if is_message(found)]
+    problems.append(Problem(1, f"The file is damaged or incomplete; {len(messages)} messages were read from it."))
+    return json.loads(_storable_json({**(head[0] if head else {}), "messages": messages}))
+
+
+def _storable_json(value: object) -> bytes:
+    """The value as JSON without lone surrogates, which only Python's decoder accepts and which cannot be stored."""
+    return json.dumps(value, ensure_ascii=False).encode(errors="ignore")
 
 
 def decode_damaged(raw: bytes, line: int, problems: list[Problem]) -> list[JsonObject]:

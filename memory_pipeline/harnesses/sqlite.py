@@ -9,7 +9,8 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -47,35 +48,99 @@ class State(NamedTuple):
     log_modified_ns: int
 
 
-ListSessions = Callable[[sqlite3.Connection, Path, State], list[Source]]
-"""A function that lists the sessions of an open database. Raises `NotASessionError` if the database belongs to another
-program."""
 _listed: dict[str, tuple[State, list[Source]]] = {}
 """The last listed sessions of each database; an unchanged one is not opened."""
 
 
-def listed_sources(database: Path, list_sessions: ListSessions) -> tuple[list[Source], bool]:
-    """The sessions of a database, and whether it could not be read because it is locked."""
-    try:
-        state = state_of(database)
-    except OSError:
-        return [Source(str(database), WHOLE)], False
-    if state.size == 0:
-        return [], False
-    known = _listed.get(str(database))
-    if known and known[0] == state:
-        return known[1], False
-    try:
+class SessionDatabase:
+    """The sessions in a database of one agent, whose subclass knows the tables.
+
+    The records of a session are `{"session": row}`, then `{"message": …, "parts": […]}` in order.
+    """
+
+    agent: str
+    """The agent's name in messages to the user."""
+
+    def rows(self, connection: sqlite3.Connection, tables: set[str]) -> list[JsonObject] | None:
+        """The row of each session; None if the tables are another program's."""
+        raise NotImplementedError
+
+    def counted(self, connection: sqlite3.Connection, tables: set[str]) -> dict[str, list[tuple[int, int]]]:
+        """The size and the latest time in milliseconds of each session's rows, by table; a session without messages is
+        missing."""
+        raise NotImplementedError
+
+    def read(
+        self, connection: sqlite3.Connection, session: str, damage: Damage
+    ) -> tuple[JsonObject | None, Iterable[JsonObject]]:
+        """The row of one session, and the records of its messages."""
+        raise NotImplementedError
+
+    def sources(self, database: Path) -> tuple[list[Source], bool]:
+        """The sessions of a database, and whether it could not be read because it is locked."""
+        try:
+            state = state_of(database)
+        except OSError:
+            return [Source(str(database), WHOLE)], False
+        if state.size == 0:
+            return [], False
+        known = _listed.get(str(database))
+        if known and known[0] == state:
+            return known[1], False
+        try:
+            with opened(database) as connection:
+                sources = self._list(connection, database, state)
+        except (NotASessionError, OSError) as reason:
+            sources = [Source(str(database), WHOLE, state.size, state.modified_ns)]
+            if isinstance(reason, NotReadableNowError):
+                return (known[1], False) if known else (sources, True)
+            if isinstance(reason, OSError):  # a change of permissions does not change the state
+                return sources, False
+        _listed[str(database)] = (state, sources)
+        return sources, False
+
+    def records(self, source: Source, problems: list[Problem]) -> Iterator[tuple[int, JsonObject]]:
+        """The records of one session, numbered from 1. Raises `NotASessionError`."""
+        database = Path(source.path)
         with opened(database) as connection:
-            sources = list_sessions(connection, database, state)
-    except (NotASessionError, OSError) as reason:
-        sources = [Source(str(database), WHOLE, state.size, state.modified_ns)]
-        if isinstance(reason, NotReadableNowError):
-            return (known[1], False) if known else (sources, True)
-        if isinstance(reason, OSError):  # a change of permissions does not change the state
-            return sources, False
-    _listed[str(database)] = (state, sources)
-    return sources, False
+            if source.session == WHOLE:
+                self._list(connection, database, state_of(database))
+                raise NotReadableNowError("The database could not be read before; it is tried again.")
+            damage = Damage(problems)
+            row, messages = self.read(connection, source.session, damage)
+            if row is None and not damage.found:
+                raise NotASessionError("The session is no longer in the database.")
+            yield 1, {"session": plain_row(row or {"id": source.session})}
+            said = 0
+            for record in messages:
+                said += bool(record["parts"])
+                yield damage.number, record
+            if damage.found and not said:
+                raise NotASessionError("The database is damaged where the session lies.")
+
+    def _list(self, connection: sqlite3.Connection, database: Path, state: State) -> list[Source]:
+        tables = {text(row["name"]) for row in connection.execute("SELECT name FROM sqlite_master")}
+        if not tables:
+            return []
+        rows = self.rows(connection, tables)
+        if rows is None:
+            raise NotASessionError(f"It is an SQLite database, but not one of {self.agent}.")
+        sessions = {text(row.get("id")): row for row in rows}
+        try:
+            counted = self.counted(connection, tables)
+        except sqlite3.DatabaseError as error:
+            if is_busy(error):
+                raise
+            # in a damaged one, any session may have changed with the file
+            modified = max(state.modified_ns, state.log_modified_ns)
+            return [Source(str(database), identity, state.size, modified) for identity in sessions]
+        sources = []
+        for identity, row in sessions.items():
+            if found := counted.get(identity):
+                details = zlib.crc32(repr((found, sorted(plain_row(row).items()))).encode()) % 1_000_000
+                modified = max(time for _, time in found) * 1_000_000 + details
+                sources.append(Source(str(database), identity, sum(size for size, _ in found), modified))
+        return sources
 
 
 @contextmanager
@@ -151,6 +216,11 @@ def plain(value: object) -> object:
     return text(value) if isinstance(value, bytes) else value
 
 
+def plain_row(row: JsonObject) -> JsonObject:
+    """The row with text as str."""
+    return {name: plain(value) for name, value in row.items()}
+
+
 def text(value: object) -> str:
     """The value of a column, if it is text."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else text_of(value)
@@ -167,11 +237,17 @@ class Damage:
     def __init__(self, problems: list[Problem]) -> None:
         self.problems = problems
         self.number = 1
+        """The number of the record that is being read."""
         self.found = False
 
     def __call__(self, what: str) -> None:
         self.found = True
         self.problems.append(Problem(self.number, f"The database is damaged: {what}; left out."))
+
+
+def columns(connection: sqlite3.Connection, table: str) -> set[str]:
+    """The columns of a table."""
+    return {column[0] for column in connection.execute(f"SELECT * FROM {table} LIMIT 0").description}
 
 
 def rows_of(

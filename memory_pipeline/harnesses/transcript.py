@@ -17,7 +17,7 @@ from datetime import datetime
 from itertools import chain
 from operator import attrgetter, itemgetter
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypedDict
 
 from msgspec.structs import replace
 
@@ -50,6 +50,17 @@ class Place(NamedTuple):
     written_at: datetime | None
     is_timed: bool = True
     """Whether the time is its own, rather than that of an earlier record."""
+
+
+class MessageDetails(TypedDict, total=False):
+    """Optional arguments of `Transcript.add`."""
+
+    tool_name: str | None
+    is_error: bool
+    content: object
+    images: tuple[Image, ...]
+    answer: Answer | None
+    formerly: str
 
 
 class Transcript:
@@ -86,18 +97,9 @@ class Transcript:
     def copy(self) -> Self:
         """An independent copy for adding messages that are only known at the end, without ending the original."""
         twin = copy.copy(self)
-        for name in (
-            "problems",
-            "unknown",
-            "_messages",
-            "_records",
-            "_untimed",
-            "_seen",
-            "_occurrences",
-            "_former",
-            "_compactions",
-        ):
-            setattr(twin, name, copy.copy(getattr(self, name)))
+        for name, value in vars(self).items():
+            if isinstance(value, list | set | dict):
+                setattr(twin, name, copy.copy(value))
         return twin
 
     def next_record(self, line: int, written: object, said: object = None) -> None:
@@ -164,7 +166,7 @@ class Transcript:
             text = self.redactor.excerpt(text, self.limit)
         else:
             if _DO_NOT_INDEX in text or MARKER in text:
-                self._detect_marks(role, text)
+                self.detect_marks(role, text)
             text = self.redactor.redact(text)
         if tool_name:
             tool_name = self._names.get(tool_name) or self._name(tool_name)
@@ -299,11 +301,8 @@ class Transcript:
             compactions.append(Compaction(ids, at, tokens))
         return tuple(compactions)
 
-    def note_program_prompt(self, text: str) -> None:
-        """Search a program's prompt for marks, which count as in a person's although its role is `injected`."""
-        self._detect_marks("user", text)
-
-    def _detect_marks(self, role: Role, text: str) -> None:
+    def detect_marks(self, role: Role, text: str) -> None:
+        """Exclude the session if the text has a mark for that; those in a program's prompt count as in a person's."""
         if role in ("user", "injected") and text.startswith(MARKER):
             self.excluded = self.excluded or "written by the pipeline's own model command"
         elif (role == "user" and _DO_NOT_INDEX in text) or (role == "injected" and _MARK_LINE.search(text)):

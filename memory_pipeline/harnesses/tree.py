@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 
-def below(parents: Mapping[str, str], *entries: str) -> set[str]:
+def descendants(parents: Mapping[str, str], *entries: str) -> set[str]:
     """The entries and all of their descendants."""
     found: set[str] = set()
     waiting = list(entries)
@@ -23,7 +23,7 @@ def below(parents: Mapping[str, str], *entries: str) -> set[str]:
     return found
 
 
-def last_below(parents: Mapping[str, str], positions: Mapping[str, int]) -> dict[str, int]:
+def last_descendants(parents: Mapping[str, str], positions: Mapping[str, int]) -> dict[str, int]:
     """For every entry, the greatest position among it and its descendants."""
     last = {entry: positions[entry] for entry in parents}
     children = Counter(parents.values())
@@ -47,23 +47,23 @@ def last_below(parents: Mapping[str, str], positions: Mapping[str, int]) -> dict
     return last
 
 
-def left_behind(parents: Mapping[str, str], leaf: str, carried: Mapping[str, str] | None = None) -> set[str]:
+def abandoned(parents: Mapping[str, str], leaf: str, summarised: Mapping[str, str] | None = None) -> set[str]:
     """The entries that branch off the path from the first entry to the leaf.
 
     `parents` maps every entry to its parent, "" or an unknown name if there is none. An entry that is neither on the
-    path to the leaf nor connected to its root was not abandoned: its parent was lost. `carried` maps each summary to
+    path to the leaf nor connected to its root was not abandoned: its parent was lost. `summarised` maps each summary to
     the last entry of the branch that it carried over: that branch is kept as long as the summary is, except for parts
     that had been abandoned before.
     """
-    carried = carried or {}
+    summarised = summarised or {}
     kept: set[str] = set()
     waiting = [leaf]
     while waiting:
         node = waiting.pop()
         while node in parents and node not in kept:
             kept.add(node)
-            if node in carried:
-                waiting.append(carried[node])
+            if node in summarised:
+                waiting.append(summarised[node])
             node = parents[node]
     if len(kept) == len(parents):
         return set()

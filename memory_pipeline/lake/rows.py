@@ -621,8 +621,8 @@ class FrictionRow(TypedDict):
     cwds: Cwds | None
     projects: Projects | None
     owner: Owner | None
-    written_by: Annotated[str | None, "the model that wrote title and change, if any"]
-    template: Annotated[str | None, "the template's title, if a model wrote another"]
+    written_by: Annotated[str | None, "the model that wrote title and change; only in rows of version 0.2"]
+    template: Annotated[str | None, "the title of such a row without the model"]
 
 
 class NewFix(TypedDict):

@@ -15,11 +15,9 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_aft
 
 from memory_pipeline.llm.backends.opening import Backend, Reply, backend_of
 from memory_pipeline.llm.backends.provider import sees, takes_schema
-from memory_pipeline.llm.batch_file import open_batch_of
 from memory_pipeline.llm.cache import AnswerCache, answers_dir
 from memory_pipeline.llm.config import ModelConfig, fallback_model
 from memory_pipeline.llm.errors import (
-    InBatchError,
     ModelMisconfiguredError,
     ModelUnavailableError,
     RequestRefusedError,
@@ -111,7 +109,7 @@ class Client:
         """The answer to the form of the request that the model accepts: without its schema if that form is cached, or
         if the model refused one in this run."""
         plain = request.forms[-1]
-        if not self.cache.get(request.key) and (self._refuses_schema or self._is_answered_or_batched(plain)):
+        if not self.cache.get(request.key) and (self._refuses_schema or self.cache.get(plain.key)):
             return self._complete(plain, for_day)
         try:
             return self._complete(request, for_day)
@@ -122,10 +120,6 @@ class Client:
             self._refuses_schema = True  # only the schema was refused
             return answer
 
-    def _is_answered_or_batched(self, request: Request) -> bool:
-        """Whether the answer is cached, or the request is in a batch."""
-        return bool(self.cache.get(request.key) or open_batch_of(self._settings, request.key))
-
     def _complete(self, request: Request, for_day: date) -> Answer:
         with self._mutex:
             turn = self._turns[request.key]
@@ -134,11 +128,6 @@ class Client:
                 usage = Usage(known.input_tokens, known.output_tokens, 0.0)
                 self.ledger.note_cached(self._stage, self.model, for_day, request.key, usage)
                 return replace(known, key=request.key)
-            if batch := open_batch_of(self._settings, request.key):
-                raise InBatchError(
-                    f"The request is in the batch {batch.name}, sent {batch.sent_at:%Y-%m-%d %H:%M} UTC; "
-                    "`memory admin batch` collects its answers."
-                )
             try:
                 return replace(self._retrying()(self._ask, request, for_day, count()), key=request.key)
             except TransientError as error:
@@ -162,21 +151,12 @@ class Client:
         """Whether the answer is cached."""
         return self.cache.known(request) is not None
 
-    def worst_case(self, request: Request) -> tuple[int, float | None]:
-        """Maximum input and output tokens and USD of the request; None if the price is unknown."""
-        worst = self._worst_case(request)
-        return worst.tokens, worst.cost_usd
-
-    def at_most(self, request: Request) -> Usage:
-        """The maximum cost of the request, for the reservation. Raises `ModelMisconfiguredError` if a budget in money
-        is set that cannot be enforced."""
-        worst = self._worst_case(request)
-        if worst.cost_usd is None and "daily_budget_usd" in self._settings.model_fields_set:
-            raise ModelMisconfiguredError(
-                f"{variable('daily_budget_usd')} limits what may be spent, but what {self.model!r} costs is not "
-                f"known; set {self.config.role}_PRICE to USD per million tokens in and out, like 0.25/2, or 0/0."
-            )
-        return worst
+    def worst_case(self, request: Request) -> Usage:
+        """Maximum tokens and cost of the request."""
+        # Bytes, not characters: a token has one character of Chinese but four of English.
+        said = len(f"{request.system}{request.schema}{request.said}".encode())
+        asked = math.ceil(_MARGIN * said / PROSE) + IMAGE_TOKENS * len(request.images)
+        return Usage(asked, request.max_output_tokens, cost_of(self.config, asked, request.max_output_tokens))
 
     def stop(self) -> None:
         """Make calls of other threads give up before their next attempt, as the run is interrupted."""
@@ -201,7 +181,12 @@ class Client:
     def _try(self, request: Request, for_day: date) -> Answer:
         """Make one attempt with its own reservation and settlement."""
         self._raise_if_stopped()
-        worst = self.at_most(request)
+        worst = self.worst_case(request)
+        if worst.cost_usd is None and "daily_budget_usd" in self._settings.model_fields_set:
+            raise ModelMisconfiguredError(
+                f"{variable('daily_budget_usd')} limits what may be spent, but what {self.model!r} costs is not "
+                f"known; set {self.config.role}_PRICE to USD per million tokens in and out, like 0.25/2, or 0/0."
+            )
         place = self.ledger.reserve(self._stage, self.model, for_day, request.key, worst)
         began = time.monotonic()
         try:
@@ -214,7 +199,7 @@ class Client:
         except Exception as error:
             self._settle_failed(place, worst, began, type(error).__name__)
             raise
-        answer = self.answer(request, reply, time.monotonic() - began)
+        answer = self._answer(request, reply, time.monotonic() - began)
         self.cache.put(request.key, answer)  # before settling, so that nothing is paid twice if killed in between
         usage = Usage(answer.input_tokens, answer.output_tokens, answer.cost_usd)
         self.ledger.settle(place, usage, answer.seconds)
@@ -225,7 +210,7 @@ class Client:
         usage = Usage(tokens, 0, cost_of(self.config, tokens, 0) if tokens else 0.0)
         self.ledger.settle(place, usage, time.monotonic() - began, error=error)
 
-    def answer(self, request: Request, reply: Reply, seconds: float) -> Answer:
+    def _answer(self, request: Request, reply: Reply, seconds: float) -> Answer:
         """The reply as an answer: redacted, with tokens and cost."""
         text = self._redact(reply.text.encode("utf-8", "replace").decode())  # lone surrogates cannot be stored
         asked, answered = reply.input_tokens, reply.output_tokens
@@ -235,12 +220,6 @@ class Client:
             answered = estimate(reply.text)
         cost = cost_of(self.config, asked, answered, reply.cache_read_tokens, reply.cache_write_tokens)
         return Answer(text, asked, answered, cost, seconds, truncated=reply.truncated, model=self._redact(reply.model))
-
-    def _worst_case(self, request: Request) -> Usage:
-        # Bytes, not characters: a token has one character of Chinese but four of English.
-        said = len(f"{request.system}{request.schema}{request.said}".encode())
-        asked = math.ceil(_MARGIN * said / PROSE) + IMAGE_TOKENS * len(request.images)
-        return Usage(asked, request.max_output_tokens, cost_of(self.config, asked, request.max_output_tokens))
 
     def _retrying(self) -> Retrying:
         return Retrying(

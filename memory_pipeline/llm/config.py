@@ -29,8 +29,6 @@ class ModelConfig:
     """USD per million input and output tokens, if configured."""
     sees: bool | None = None
     """Whether requests include images; None: if the model is known to support them."""
-    in_batch: bool = False
-    """Whether it is called in batches, at their price."""
     role: str = "OBSERVER"
     """The prefix of the variables that configure it, for messages."""
 

@@ -49,7 +49,3 @@ class ModelMisconfiguredError(CannotGoOnError):
 
 class BudgetReachedError(MemoryPipelineError):
     """The next call might exceed the day's budget, so it is not made."""
-
-
-class InBatchError(BudgetReachedError):
-    """The request is in a pending batch: sending it now would pay for it twice."""

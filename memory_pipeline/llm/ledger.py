@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from functools import partial
 from typing import Any
 
 import polars as pl
@@ -39,9 +38,6 @@ _NAMES_IN_PRICE_LIST = {
     "bedrock": "aws",
 }
 """Providers that have another name in the price list."""
-BATCH_SHARE = 0.5
-"""The price of a batch as a share of the configured price: OpenAI, Anthropic and Google charge half for every model. If
-the list has no batch price, the ordinary one applies."""
 
 
 def cost_of(
@@ -56,8 +52,7 @@ def cost_of(
     Input tokens that the provider read from its cache, or wrote into it, have separate prices.
     """
     if config.price:
-        share = BATCH_SHARE if config.in_batch else 1
-        return share * (input_tokens * config.price[0] + output_tokens * config.price[1]) / 1_000_000
+        return (input_tokens * config.price[0] + output_tokens * config.price[1]) / 1_000_000
     provider, _, model = config.model.strip().removeprefix("gateway/").partition(":")
     if config.is_command or not model:
         return None
@@ -72,9 +67,9 @@ def cost_of(
         cache_read_tokens=read,
         cache_write_tokens=min(cache_write_tokens, input_tokens - read),
     )
-    listed, context = _NAMES_IN_PRICE_LIST.get(provider, provider), {"processing": "batch"} if config.in_batch else None
+    listed = _NAMES_IN_PRICE_LIST.get(provider, provider)
     try:
-        return float(calc_price(usage, model, provider_id=listed, price_context=context).total_price)
+        return float(calc_price(usage, model, provider_id=listed).total_price)
     except LookupError:
         return None
 
@@ -118,59 +113,35 @@ class Ledger:
     def reserve(self, stage: str, model: str, for_day: date, key: str, worst: Usage) -> Reservation:
         """Store a call that is about to be sent. Raises `BudgetReachedError`, storing nothing, if the budget does not
         allow it."""
-        return self.reserve_all(stage, model, [(for_day, key, worst)])[0]
-
-    def reserve_all(self, stage: str, model: str, calls: Sequence[tuple[date, str, Usage]]) -> list[Reservation]:
-        """Store calls that are about to be sent together, each given as its day, key and maximum cost.
-
-        Only the first ones that fit into the budget are stored. Raises `BudgetReachedError` if none fits.
-        """
         now = self._now()
-        day = day_of(now, self._settings.zone)
-        ids = [f"{key[:16]}-{uuid.uuid4().hex[:12]}" for _, key, _ in calls]
-        places: list[Reservation] = []
+        place = Reservation(day_of(now, self._settings.zone), f"{key[:16]}-{uuid.uuid4().hex[:12]}")
+        row = self._row(place, stage, model, for_day, now, worst) | {"cached": False, "state": "reserved"}
 
         def with_reserved(rows: pl.DataFrame) -> pl.DataFrame:
-            places.clear()
-            new: list[dict[str, Any]] = []
-            rows = rows.filter(~pl.col("call_id").is_in(ids))  # from a write whose response was lost
-            spent = _sum(rows)
-            for (for_day, _, worst), call_id in zip(calls, ids, strict=True):
-                try:
-                    self._check(day, spent, worst)
-                except BudgetReachedError:
-                    if not places:
-                        raise
-                    break
-                place = Reservation(day, call_id)
-                places.append(place)
-                row = self._row(place, stage, model, for_day, now, worst)
-                new.append(row | {"cached": False, "state": "reserved"})
-                paid = (spent.cost_usd or 0.0) + (worst.cost_usd or 0.0)
-                spent = Usage(spent.input_tokens + worst.input_tokens, spent.output_tokens + worst.output_tokens, paid)
-            return _with_rows(rows, *new)
+            others = rows.filter(pl.col("call_id") != place.call_id)  # from a write whose response was lost
+            self._require_room(place.day, _sum(others), worst)
+            return _with_row(others, row)
 
-        self._update(day, with_reserved)
-        return places
+        self._update(place.day, with_reserved)
+        return place
 
     def settle(self, place: Reservation, true: Usage, seconds: float, *, error: str | None = None) -> None:
         """Replace the maximum cost by the true cost; with an `error` the call failed."""
-        self.settle_all([(place, true, error)], seconds)
+        settled = {
+            "input_tokens": true.input_tokens,
+            "output_tokens": true.output_tokens,
+            "cost_usd": true.cost_usd,
+            "seconds": seconds,
+            "state": "done" if error is None else "failed",
+            "error": error,
+        }
 
-    def settle_all(self, calls: Iterable[tuple[Reservation, Usage, str | None]], seconds: float) -> None:
-        """Settle calls, each with its cost and its error, if any."""
-        by_day: dict[date, dict[str, dict[str, Any]]] = {}
-        for place, true, error in calls:
-            by_day.setdefault(place.day, {})[place.call_id] = {
-                "input_tokens": true.input_tokens,
-                "output_tokens": true.output_tokens,
-                "cost_usd": true.cost_usd,
-                "seconds": seconds,
-                "state": "done" if error is None else "failed",
-                "error": error,
-            }
-        for day, settled in by_day.items():
-            self._update(day, partial(_with_settled, settled=settled))
+        def with_settled(rows: pl.DataFrame) -> pl.DataFrame | None:
+            is_ours = pl.col("call_id") == place.call_id
+            found = rows.filter(is_ours).to_dicts()  # none if the day's file was deleted meanwhile
+            return _with_row(rows.filter(~is_ours), found[0] | settled) if found else None
+
+        self._update(place.day, with_settled)
 
     def note_cached(self, stage: str, model: str, for_day: date, key: str, answer: Usage) -> None:
         """Record the use of a cached answer, once per day and key."""
@@ -181,21 +152,10 @@ class Ledger:
             return
         used = Usage(answer.input_tokens, answer.output_tokens, 0.0)
         row = self._row(place, stage, model, for_day, now, used) | {"seconds": 0.0, "cached": True, "state": "done"}
-        self._update(place.day, lambda rows: None if place.call_id in rows["call_id"] else _with_rows(rows, row))
+        self._update(place.day, lambda rows: None if place.call_id in rows["call_id"] else _with_row(rows, row))
         self._noted.add(mark)
 
-    def require_room(self, worst: Usage) -> None:
-        """Raise `BudgetReachedError` if such a call may not be made now."""
-        day = day_of(self._now(), self._settings.zone)
-        with self._locked(day):
-            self._check(day, _sum(self._lake.read("ledger", [day])), worst)
-
-    def spent(self) -> Usage:
-        """The cost of today's calls, with the maximum cost of reserved ones."""
-        with self._locked(day := day_of(self._now(), self._settings.zone)):
-            return _sum(self._lake.read("ledger", [day]))
-
-    def _check(self, day: date, spent: Usage, worst: Usage) -> None:
+    def _require_room(self, day: date, spent: Usage, worst: Usage) -> None:
         self._check_one(day, "daily_budget_tokens", spent.tokens, worst.tokens, _tokens)
         if worst.cost_usd is not None:
             self._check_one(day, "daily_budget_usd", spent.cost_usd or 0.0, worst.cost_usd, _money)
@@ -251,15 +211,8 @@ class Ledger:
         }
 
 
-def _with_rows(others: pl.DataFrame, *rows: dict[str, Any]) -> pl.DataFrame:
-    return pl.concat([others, pl.DataFrame(rows, schema=TABLES["ledger"].columns)])
-
-
-def _with_settled(rows: pl.DataFrame, settled: dict[str, dict[str, Any]]) -> pl.DataFrame | None:
-    ours = pl.col("call_id").is_in(list(settled))
-    # some may be gone if the day's file was deleted meanwhile
-    found = [row | settled[row["call_id"]] for row in rows.filter(ours).iter_rows(named=True)]
-    return _with_rows(rows.filter(~ours), *found) if found else None
+def _with_row(others: pl.DataFrame, row: dict[str, Any]) -> pl.DataFrame:
+    return pl.concat([others, pl.DataFrame([row], schema=TABLES["ledger"].columns)])
 
 
 def _sum(rows: pl.DataFrame) -> Usage:

@@ -15,9 +15,9 @@ from memory_pipeline.observations.model.observer import LanguageModelObserver
 from memory_pipeline.observations.observing import context_of, jobs_of, observed_part
 from memory_pipeline.observations.types import Context, Fact, WindowMessage, observation_id
 
-AROUND_FACTS = 300
+TOKENS_AROUND_FACTS = 300
 """Tokens of an answer in addition to its facts: tags, narratives, the task."""
-AROUND_FACTS_IN_JSON = 470
+TOKENS_AROUND_FACTS_IN_JSON = 470
 """The same for JSON: 46 recorded answers with 443 facts took 168 tokens more each."""
 
 
@@ -102,11 +102,11 @@ def _window_estimate(
         if number < answered:
             found += Estimate(calls=1, answered=1)
             continue
-        cost, most = cost_of(config, asked, reported), client.worst_case(request)[1]
+        cost, most = cost_of(config, asked, reported), client.worst_case(request).cost_usd
         found += Estimate(0, 1, 0, asked, reported, cost, most)
     return found
 
 
 def around_facts(request: Request) -> int:
     """Approximate tokens of the answer to a request in addition to its facts."""
-    return AROUND_FACTS_IN_JSON if request.schema else AROUND_FACTS
+    return TOKENS_AROUND_FACTS_IN_JSON if request.schema else TOKENS_AROUND_FACTS

@@ -27,12 +27,14 @@ MIN_TOKENS_SAID = 200
 """Minimum tokens said for which the ratio is checked."""
 MAX_UNGROUNDED = 0.1
 """Maximum share of observations with names or numbers that nobody said."""
-LAID_DOWN = (pl.col("priority") == HIGH) & (pl.col("trust") == "user") & pl.col("observer").str.starts_with(EXTRACTIVE)
+STATED_BY_USER = (
+    (pl.col("priority") == HIGH) & (pl.col("trust") == "user") & pl.col("observer").str.starts_with(EXTRACTIVE)
+)
 """Observations of rules, preferences and decisions that a user stated explicitly."""
 MAX_HIGH_SHARE, MIN_HIGH_ALLOWED = 2 / 3, 4
 """Maximum share of high observations, and the number that is always allowed. The highest share on 60 days of real
 sessions and the examples is .63."""
-SLIPS, MAX_INVENTED_TIMES = 1, 0.1
+MAX_SLIPS, MAX_INVENTED_TIMES = 1, 0.1
 """Invented clock times of a model that are tolerated on a day: one, or this share. One misread time in forty is a slip.
 A model that invents one in ten also gives wrong times that match some message by chance, which cannot be detected."""
 NO_TIMES = WindowTimes(frozenset(), frozenset())
@@ -48,7 +50,7 @@ def judge_invented_times(workspace: Workspace, day: date) -> Verdict:
     """
     segments = workspace.lake.read("segments", [day]).filter(pl.col("times_invented").is_not_null())
     written, invented = int(segments["times_written"].sum()), int(segments["times_invented"].sum())
-    too_many = invented > max(SLIPS, MAX_INVENTED_TIMES * written)
+    too_many = invented > max(MAX_SLIPS, MAX_INVENTED_TIMES * written)
     offenders = [f"{invented} of {written} clock times were invented"] if too_many else []
     for s in typed_rows(segments.filter(pl.col("times_invented") > 0), SegmentRow) if too_many else ():
         offenders.append(
@@ -59,19 +61,19 @@ def judge_invented_times(workspace: Workspace, day: date) -> Verdict:
     return Verdict(not too_many, {"written": written, "invented": invented}, offenders, judged)
 
 
-def compared(judge: Callable[[Workspace, date], Verdict]) -> Callable[[Workspace, date], Verdict]:
+def needs_messages(judge: Callable[[Workspace, date], Verdict]) -> Callable[[Workspace, date], Verdict]:
     """The check, which passes for a day whose messages are no longer stored: it compares with their texts."""
 
     @wraps(judge)
-    def where_kept(workspace: Workspace, day: date) -> Verdict:
+    def judge_if_stored(workspace: Workspace, day: date) -> Verdict:
         if workspace.lake.is_retired("messages", day):
             return Verdict(True, {}, [], "nothing: the text of this day is no longer kept")
         return judge(workspace, day)
 
-    return where_kept
+    return judge_if_stored
 
 
-@compared
+@needs_messages
 def judge_timestamps(workspace: Workspace, day: date) -> Verdict:
     """Every time that an observation has or mentions was recorded or said in its window.
 
@@ -92,7 +94,7 @@ def judge_timestamps(workspace: Workspace, day: date) -> Verdict:
     return Verdict(not offenders, {"checked": observations.height, "invented": len(offenders)}, offenders, judged)
 
 
-@compared
+@needs_messages
 def judge_evidence(workspace: Workspace, day: date) -> Verdict:
     """Every observation's evidence spans lie in their messages and contain its words.
 
@@ -135,7 +137,7 @@ def condensed(workspace: Workspace, day: date) -> tuple[int, int]:
     kept, said = observations.filter(of_these), int(windows["tokens_said"].sum())
     tokens = int(kept["tokens"].sum())
     if tokens > BAND[1] * said:
-        tokens -= int(kept.filter(LAID_DOWN)["tokens"].sum())
+        tokens -= int(kept.filter(STATED_BY_USER)["tokens"].sum())
     return tokens, said
 
 
@@ -170,7 +172,7 @@ def judge_silent_zero(workspace: Workspace, day: date) -> Verdict:
     return Verdict(not offenders, numbers, offenders, judged)
 
 
-@compared
+@needs_messages
 def judge_specifics(workspace: Workspace, day: date) -> Verdict:
     """Names and numbers of observations occur in their windows; the few that do not are flagged.
 
@@ -191,22 +193,18 @@ def judge_specifics(workspace: Workspace, day: date) -> Verdict:
         elif UNGROUNDED_SPECIFICS in o["flags"]:
             flagged.append((o["observation_id"], missing))
     names = ", ".join(dict.fromkeys(name for _, missing in flagged for name in missing))
+    share = f"{len(flagged)} of {observations.height} have names or numbers that do not occur in the session"
     offenders = list(unflagged)
     if len(flagged) > MAX_UNGROUNDED * observations.height:
-        told = f"{len(flagged)} of {observations.height} have names or numbers that do not occur in the session"
-        offenders.append(f"{told}: {names}" if names else told)
+        offenders.append(f"{share}: {names}" if names else share)
         offenders += [f"{o} has {', '.join(missing) or 'names of a message that is gone'}" for o, missing in flagged]
     numbers: dict[str, float | int | str] = {"checked": observations.height, "flagged": len(flagged)}
     if names:
         numbers["nobody_said"] = names
-    judged = (
-        f"{observations.height} observations, {len(flagged)} of them flagged for names or numbers that do not "
-        f"occur in the session"
-    )
-    return Verdict(not offenders, numbers, offenders, judged)
+    return Verdict(not offenders, numbers, offenders, f"observations: {share}")
 
 
-@compared
+@needs_messages
 def judge_regurgitation(workspace: Workspace, day: date) -> Verdict:
     """No observation copies long passages of a tool's output, except for answers that a user gave through a tool.
 
@@ -224,7 +222,7 @@ def judge_regurgitation(workspace: Workspace, day: date) -> Verdict:
         if not answers & {span["message_id"] for span in o["evidence"]}
         and any(piece in outputs.get(o["dedupe_key"], "") for piece in _pieces(_one_line(o["text"])))
     ]
-    judged = f"{observations.height} observations compared with the output of tools"
+    judged = f"{observations.height} observations needs_messages with the output of tools"
     return Verdict(not offenders, {"checked": observations.height, "repeating": len(offenders)}, offenders, judged)
 
 
@@ -233,7 +231,7 @@ def judge_highs(workspace: Workspace, day: date) -> Verdict:
 
     Fails when a model marks nearly everything as high; explicit statements of a user do not count.
     """
-    observations = workspace.lake.read("observations", [day]).filter(~LAID_DOWN)
+    observations = workspace.lake.read("observations", [day]).filter(~STATED_BY_USER)
     high = int((observations["priority"] == HIGH).sum())
     allowed = max(MIN_HIGH_ALLOWED, int(MAX_HIGH_SHARE * observations.height))
     offenders: list[str] = []

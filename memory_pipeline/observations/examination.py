@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from memory_pipeline.lake.store import fingerprint_of
-from memory_pipeline.llm.answers.degenerate import before_repetition, without_loops
+from memory_pipeline.llm.answers.degenerate import before_repetition
 from memory_pipeline.llm.answers.placeholders import copied
 from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.observations.flags import UNGROUNDED, UNPARSED
@@ -59,11 +59,6 @@ class Result(BaseModel):
     quotes_recall: float
     junk: float
     quotes_junk: float
-    priorities: float
-    """The share of facts with the priority of their label."""
-    copied: int
-    """Number of passages in the answers that copy the format or its examples."""
-    repeats: bool
     tokens_per_second: float | None = None
     """Tokens in and out per second of its answer; None where it was examined before this was kept."""
     reason: str = ""
@@ -74,9 +69,7 @@ class Result(BaseModel):
         """The figures of the model and those of the quotes in one sentence."""
         return (
             f"{'failed' if self.reason else 'passed'} the examination: recall {self.recall:.2f} (quotes "
-            f"{self.quotes_recall:.2f}), junk {self.junk:.2f} ({self.quotes_junk:.2f}), priorities "
-            f"{self.priorities:.2f}, copied from the format {self.copied}, repeats itself: "
-            f"{'yes' if self.repeats else 'no'}"
+            f"{self.quotes_recall:.2f}), junk {self.junk:.2f} ({self.quotes_junk:.2f})"
         )
 
 
@@ -90,22 +83,15 @@ def examine(model: str, facts: Sequence[Fact], answers: Sequence[str], quotes: S
     """The result of a model: `facts` were extracted from its answers and checked; `quotes` were found without a
     model."""
     own, without = score(facts), score(quotes)
-    parsed = [fact for answer in answers for segment in parse_answer(answer).segments for fact in segment.facts]
-    agrees = [(fact.priority == HIGH) == _is_high(fact.text) for fact in parsed]
-    result = Result(
+    return Result(
         model=model,
         examined_at=datetime.now(UTC),
         recall=own.recall,
         quotes_recall=without.recall,
         junk=own.junk,
         quotes_junk=without.junk,
-        priorities=sum(agrees) / len(agrees) if agrees else 0.0,
-        copied=sum(map(copied, answers)),
-        repeats=any(map(_repeats, answers)),
+        reason=_reason(own, without, answers),
     )
-    minor = [fact.priority == HIGH for fact in parsed if not _is_high(fact.text)]
-    marks_all = len(minor) >= MIN_TOO_HIGH and sum(minor) >= TOO_HIGH * len(minor)
-    return result.model_copy(update={"reason": _reason(result, marks_all=marks_all)})
 
 
 def fails_alone(answer: str) -> bool:
@@ -114,19 +100,22 @@ def fails_alone(answer: str) -> bool:
 
 
 def _repeats(answer: str) -> bool:
-    return without_loops(answer)[1] or before_repetition(answer)[1]
+    return before_repetition(answer)[1]
 
 
-def _reason(result: Result, *, marks_all: bool) -> str:
-    if result.repeats:
+def _reason(own: Score, without: Score, answers: Sequence[str]) -> str:
+    """Why the model fails, compared with quotes; empty if it passes."""
+    if any(map(_repeats, answers)):
         return "It repeats itself."
-    if result.copied >= COPIED:
-        return f"It copies the format of the answer, {result.copied} times, instead of filling it in."
-    if result.recall < result.quotes_recall - LESS_RECALL:
-        return f"It finds {result.recall:.2f} of the facts; quotes without a model find {result.quotes_recall:.2f}."
-    if result.junk > result.quotes_junk + MORE_JUNK:
-        return f"{result.junk:.2f} of its facts are not worth keeping; of the quotes, {result.quotes_junk:.2f}."
-    if marks_all:
+    if (times := sum(map(copied, answers))) >= COPIED:
+        return f"It copies the format of the answer, {times} times, instead of filling it in."
+    if own.recall < without.recall - LESS_RECALL:
+        return f"It finds {own.recall:.2f} of the facts; quotes without a model find {without.recall:.2f}."
+    if own.junk > without.junk + MORE_JUNK:
+        return f"{own.junk:.2f} of its facts are not worth keeping; of the quotes, {without.junk:.2f}."
+    facts = [fact for answer in answers for segment in parse_answer(answer).segments for fact in segment.facts]
+    minor = [fact.priority == HIGH for fact in facts if not _is_high(fact.text)]
+    if len(minor) >= MIN_TOO_HIGH and sum(minor) >= TOO_HIGH * len(minor):
         return "It marks everything as high, including facts that matter only for hours."
     return ""
 

@@ -44,10 +44,10 @@ class FirstSpeakers:
     def from_messages(cls, messages: Sequence[WindowMessage]) -> FirstSpeakers:
         first: dict[tuple[str, str], tuple[int, str]] = {}
         for position, message in enumerate(messages):
-            for text, speaker in _spoken_texts(message):
-                place = (position, speaker)
+            pastes = ((message.text[start:end], "paste") for start, end in message.quoted)
+            for text, speaker in ((message.own, message.voice), *pastes):
                 for pair in _word_pairs(text):
-                    first.setdefault(pair, place)
+                    first.setdefault(pair, (position, speaker))
         return cls(first)
 
     def repeated(self, text: str, position: int) -> str | None:
@@ -65,11 +65,6 @@ class FirstSpeakers:
         if not others or others.total() < share * len(pairs):
             return None
         return max(sorted(others), key=lambda speaker: others[speaker])
-
-
-def _spoken_texts(message: WindowMessage) -> Iterator[tuple[str, str]]:
-    yield message.own, message.voice
-    yield from ((message.text[start:end], "paste") for start, end in message.quoted)
 
 
 def _word_pairs(text: str) -> Iterator[tuple[str, str]]:

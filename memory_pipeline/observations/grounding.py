@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
@@ -41,21 +41,12 @@ def missing_evidence(
         if not 0 <= span["start"] < span["end"] <= len(text):
             return f"span {span['start']}-{span['end']} is outside of message {span['message_id']}"
         quoted.append(text[span["start"] : span["end"]])
-    if observation["observer"].startswith(EXTRACTIVE) and observation["text"] not in _lines(
-        observation, quoted, answered
-    ):
-        return "its text differs from its evidence"
+    if observation["observer"].startswith(EXTRACTIVE):
+        words = squeeze(" ".join(quoted))
+        asked = answered.get(observation["evidence"][0]["message_id"]) if len(quoted) == 1 else None
+        if observation["text"] not in (words, asked and choice_line(*asked, words)):
+            return "its text differs from its evidence"
     return None
-
-
-def _lines(
-    observation: ObservationRow, quoted: Sequence[str], answered: Mapping[str, tuple[str, str]]
-) -> Iterator[str]:
-    """The texts that an observation with these quoted words may have."""
-    words = squeeze(" ".join(quoted))
-    yield words
-    if len(quoted) == 1 and (asked := answered.get(observation["evidence"][0]["message_id"])):
-        yield choice_line(*asked, words)
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,9 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, time
-from itertools import groupby
-from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import polars as pl
@@ -26,24 +23,6 @@ from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline.workspace.daily_log.render import LogFact, LogSegment, LogWindow
 
-_TASKS = re.compile(r"primary:\s*(.+?)(?:[\s;,.]*\bsecondary:\s*(.*))?", re.I | re.S)
-_NONE = re.compile(r"\W*(?:none|n/?a|nothing|no other\b.*)?\W*", re.I)
-
-
-class Origin(NamedTuple):
-    """The origin and the speaker of an observation."""
-
-    cwd: str | None = None
-    project: str | None = None
-    owner: str | None = None
-
-    def of_older(self, row: ObservationRow) -> ObservationRow:
-        """An earlier row, completed with this origin where it has none."""
-        return row | {"cwd": self.cwd, "project": self.project, "owner": row["owner"] or self.owner}
-
-
-UNKNOWN = Origin()
-
 
 @dataclass
 class Rows:
@@ -52,9 +31,10 @@ class Rows:
     segments: list[SegmentRow] = field(default_factory=list)
     observations: list[ObservationRow] = field(default_factory=list)
 
-    def add(self, other: Rows) -> None:
-        self.segments += other.segments
-        self.observations += other.observations
+    def located(self, cwd: str | None, project: str | None, owner: str | None) -> Rows:
+        """The rows with the folder and project of their session, and with this owner unless they have one."""
+        rows = [o | {"cwd": cwd, "project": project, "owner": o["owner"] or owner} for o in self.observations]
+        return Rows(self.segments, rows)
 
     def frames(self) -> dict[str, pl.DataFrame]:
         return {
@@ -63,15 +43,13 @@ class Rows:
         }
 
 
-def rows_of(
-    window: WindowRow, segments: Sequence[Segment], observer: str, zone: ZoneInfo, origin: Origin = UNKNOWN
-) -> Rows:
-    """The rows of one window, which is a row of `windows`."""
+def rows_of(window: WindowRow, segments: Sequence[Segment], observer: str, zone: ZoneInfo) -> Rows:
+    """The rows of one window, without folder and project."""
     found = Rows()
     for position, segment in enumerate(segments):
         row = _segment_row(window, position, segment, segment.observer or observer)
         found.segments.append(row)
-        found.observations += [_observation_row(row, fact, zone, origin) for fact in segment.facts]
+        found.observations += [_observation_row(row, fact, zone) for fact in segment.facts]
     return found
 
 
@@ -99,7 +77,7 @@ def _segment_row(window: WindowRow, position: int, segment: Segment, observer: s
     }
 
 
-def _observation_row(segment: SegmentRow, fact: Fact, zone: ZoneInfo, origin: Origin) -> ObservationRow:
+def _observation_row(segment: SegmentRow, fact: Fact, zone: ZoneInfo) -> ObservationRow:
     day = day_spoken_of(fact.text, fact.observed_at.astimezone(zone).date())
     return {
         "day": segment["day"],
@@ -119,9 +97,9 @@ def _observation_row(segment: SegmentRow, fact: Fact, zone: ZoneInfo, origin: Or
         "tokens": estimate(fact.text),
         "untimed": fact.untimed,
         "trace": fact.trace,
-        "cwd": origin.cwd,
-        "project": origin.project,
-        "owner": origin.owner,
+        "cwd": None,
+        "project": None,
+        "owner": None,
     }
 
 
@@ -131,7 +109,7 @@ def log_window(window: WindowRow, rows: Rows, session: SessionRow, settings: Set
     facts: dict[str, list[LogFact]] = {}
     for o in rows.observations:
         clock = clock_of(o["observed_at"], zone, o["untimed"])
-        doubt = " (nothing that was said carries it)" if {UNGROUNDED, UNGROUNDED_SPECIFICS} & set(o["flags"]) else ""
+        doubt = " (not supported by the session)" if {UNGROUNDED, UNGROUNDED_SPECIFICS} & set(o["flags"]) else ""
         facts.setdefault(o["segment_id"], []).append(LogFact(o["priority"], clock, o["text"] + doubt))
     reported = [s["current_task"] for s in rows.segments if s["current_task"]]
     return LogWindow(
@@ -146,84 +124,30 @@ def log_window(window: WindowRow, rows: Rows, session: SessionRow, settings: Set
             for s in rows.segments
             if s["segment_id"] in facts
         ],
-        current_task=_task(reported[-1]) if reported else window["current_task"],
+        current_task=reported[-1] if reported else window["current_task"],
         marks=settings.marks,
         project=session["project"],
     )
 
 
-def _task(reported: str) -> str:
-    """The task of a model's "Primary: … Secondary: …" for the log, without the label and without an empty second
-    part."""
-    found = _TASKS.fullmatch(reported.strip())
-    if not found:
-        return reported
-    return f"{found[1]}; also: {found[2]}" if found[2] and not _NONE.fullmatch(found[2]) else found[1]
-
-
 def better(found: Rows, before: Rows, message_ids: Sequence[str], start: int = 0) -> Rows:
-    """The new rows; for messages whose answer has an invalid format, earlier rows from a valid answer.
+    """The new rows, or a model's earlier ones if only its earlier answer has the requested format.
 
-    If the session continued since, only the new rows count. `message_ids` are those of the window, in order; the
-    request covered those from `start` on, and its facts may also have evidence in earlier ones.
+    `message_ids` are those of the window, in order; the request covered those from `start` on. The earlier rows must
+    cover the same messages, and all messages that they refer to must still exist.
     """
-    if all(s["parsed"] for s in found.segments):
+    if all(segment["parsed"] for segment in found.segments):
         return found
-    place = {message: i for i, message in enumerate(message_ids)}
-    topics = [_Topic.from_row(s, rows, place) for rows in (before, found) for s in rows.segments]
-    good, new = topics[: len(before.segments)], topics[len(before.segments) :]
-    by_message = {i: topic for topic in new for i in topic.at}
-    kept_of = {i: topic for topic in good if topic.is_good for i in topic.at}
-    chosen = [kept_of.get(i, topic) if not topic.row["parsed"] else topic for i, topic in sorted(by_message.items())]
-    kept, known = Rows(), set[str]()
-    for topic, run in _runs(chosen, start):
-        facts = [o for o in topic.facts_of(run, place) if o["observation_id"] not in known]
-        known.update(o["observation_id"] for o in facts)
-        segment_id = topic.row["segment_id"]
-        first, last = message_ids[run.start], message_ids[run.stop - 1]
-        if run.start != topic.at.start:
-            segment_id = row_id("s", topic.row["dedupe_key"], first)
-        kept.segments.append(
-            topic.row
-            | {
-                "first_message_id": first,
-                "last_message_id": last,
-                "segment_id": segment_id,
-                "position": len(kept.segments),
-            }
-        )
-        kept.observations += [o | {"segment_id": segment_id} for o in facts]
-    return kept
-
-
-@dataclass(frozen=True)
-class _Topic:
-    """A stored segment with its observations, and the positions of its messages."""
-
-    row: SegmentRow
-    facts: Sequence[ObservationRow]
-    at: range
-    is_good: bool
-    """Whether the model's answer had the format, and all messages that the segment refers to still exist."""
-
-    @classmethod
-    def from_row(cls, row: SegmentRow, rows: Rows, place: Mapping[str, int]) -> _Topic:
-        facts = [o for o in rows.observations if o["segment_id"] == row["segment_id"]]
-        ends = (row["first_message_id"], row["last_message_id"])
-        exists = all(m in place for m in (*ends, *(e["message_id"] for o in facts for e in o["evidence"])))
-        at = range(place[ends[0]], place[ends[1]] + 1) if exists else range(0)
-        return cls(row, facts, at, bool(row["parsed"] and row["answer"] and at))
-
-    def facts_of(self, run: range, place: Mapping[str, int]) -> Iterator[ObservationRow]:
-        """All facts, or those with evidence in this part of the segment."""
-        for fact in self.facts:
-            if run == self.at or any(place[e["message_id"]] in run for e in fact["evidence"]):
-                yield fact
-
-
-def _runs(chosen: Sequence[_Topic], start: int) -> Iterator[tuple[_Topic, range]]:
-    """Runs of consecutive positions with the same segment; the first position is `start`."""
-    for _, same in groupby(chosen, key=id):
-        topics = list(same)
-        yield topics[0], range(start, start + len(topics))
-        start += len(topics)
+    places = {message: place for place, message in enumerate(message_ids)}
+    ordered = sorted(before.segments, key=lambda segment: segment["position"])
+    earlier = [segment for segment in ordered if places.get(segment["first_message_id"], -1) >= start]
+    if not earlier or not all(segment["parsed"] and segment["answer"] for segment in earlier):
+        return found
+    ids = {segment["segment_id"] for segment in earlier}
+    observations = [o for o in before.observations if o["segment_id"] in ids]
+    ends = [message for s in earlier for message in (s["first_message_id"], s["last_message_id"])]
+    evidence = (span["message_id"] for o in observations for span in o["evidence"])
+    is_whole = (ends[0], ends[-1]) == (message_ids[start], message_ids[-1])
+    if not is_whole or not places.keys() >= {*ends, *evidence}:
+        return found
+    return Rows([s | {"position": i} for i, s in enumerate(earlier)], observations)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
@@ -30,18 +31,20 @@ from memory_pipeline.observations.observing import (
     short_jobs_of,
 )
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
-from memory_pipeline.observations.rows import Origin, Rows, better, log_window, rows_of
-from memory_pipeline.observations.short_sessions import OBSERVER as SHORT_OBSERVER
-from memory_pipeline.observations.short_sessions import facts_in
-from memory_pipeline.observations.types import EXTRACTIVE, Observer
+from memory_pipeline.observations.rows import Rows, better, log_window, rows_of
+from memory_pipeline.observations.types import EXTRACTIVE, Observer, Segment, WindowMessage
 from memory_pipeline.redaction import redactor_of
 from memory_pipeline.stages import Built, fallback_notes, waiting_notes
+from memory_pipeline.text.priorities import LOW
 from memory_pipeline.workspace.daily_log.render import write_daily_log
 from memory_pipeline.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from memory_pipeline.observations.model.observer import LanguageModelObserver
 
+SHORT_OBSERVER = ExtractiveObserver(budget=1.0)
+"""The observer of sessions too short to be observed as a whole, whichever observer is configured: a model would be
+asked about every short session, most of which contain nothing that lasts. Its budget has room for everything."""
 Places = dict[str, tuple[str | None, str | None]]
 """Folder and project by session."""
 
@@ -71,12 +74,13 @@ class ObservationsStage:
     def build(self, day: date) -> Built:
         outcomes = observe(jobs_of(self.lake, day), self.observer)
         stopped = [outcome.left for outcome in outcomes if outcome.left]
-        origins = self._origins(day)
-        rows = [*self._rows(outcomes, origins), *self._short(day, origins)]
+        places = self._places(day)
+        rows = [
+            (job, found.located(*places[job.window["session_id"]], self.settings.owner))
+            for job, found in (*((o.job, self._window_rows(o)) for o in outcomes), *self._short_sessions(day))
+        ]
         edited = self._write_log(day, rows)
-        total = Rows()
-        for _, found in rows:
-            total.add(found)
+        total = Rows([s for _, found in rows for s in found.segments], [o for _, f in rows for o in f.observations])
         warnings = [f"A block of the daily log was edited by hand and left as it is: {key}" for key in edited]
         notes = fallback_notes([segment.instead for outcome in outcomes for segment in outcome.segments], "segments")
         warnings += [f"{day}: {note}" for note in notes.values()]
@@ -84,7 +88,7 @@ class ObservationsStage:
             return Built(total.frames(), notes=notes, warnings=tuple(warnings))
         # report why all requests stopped rather than why a single one failed
         ended = next((error for error in stopped if not isinstance(error, SetAsideError)), stopped[0])
-        left = f"{len(stopped)} of {len(outcomes)} windows are left: {ended}"
+        left = f"{len(stopped)} of {len(outcomes)} windows were not observed: {ended}"
         is_partial = isinstance(ended, SetAsideError) and len(stopped) < len(outcomes)
         is_expected = isinstance(ended, BudgetReachedError) or is_partial or self.settings.observer.fallback
         return Built(
@@ -113,22 +117,11 @@ class ObservationsStage:
             found.setdefault(day, {})[session] = cwd, project
         return found
 
-    def _origins(self, day: date) -> dict[str, Origin]:
-        """The origin of each session."""
-        return {session: Origin(*place, self.settings.owner) for session, place in self._places(day).items()}
-
-    def _short(self, day: date, origins: Mapping[str, Origin]) -> Iterator[tuple[Job, Rows]]:
+    def _short_sessions(self, day: date) -> Iterator[tuple[Job, Rows]]:
         """Observations of sessions that are too short to be observed as a whole."""
         for job in short_jobs_of(self.lake, day):
-            if segments := facts_in(job.messages):
-                origin = origins[job.window["session_id"]]
-                yield job, rows_of(job.window, segments, SHORT_OBSERVER.name, self.settings.zone, origin)
-
-    def _rows(self, outcomes: list[WindowOutcome], origins: Mapping[str, Origin]) -> Iterator[tuple[Job, Rows]]:
-        """The rows of each window, with the origin of its session."""
-        for outcome in outcomes:
-            rows, origin = self._window_rows(outcome), origins[outcome.job.window["session_id"]]
-            yield outcome.job, Rows(rows.segments, [origin.of_older(row) for row in rows.observations])
+            if segments := user_statements(job.messages):
+                yield job, rows_of(job.window, segments, SHORT_OBSERVER.name, self.settings.zone)
 
     def _window_rows(self, outcome: WindowOutcome) -> Rows:
         """The rows of a window: known and new ones, with better earlier ones in place of invalid answers; else earlier
@@ -145,7 +138,8 @@ class ObservationsStage:
             )
         if known.rows.segments and not before.segments:
             return known.rows  # a compaction moved the boundaries of the window
-        if not self.settings.observer.fallback or not is_extractive(before):
+        has_model_rows = any(not segment["observer"].startswith(EXTRACTIVE) for segment in before.segments)
+        if not self.settings.observer.fallback or has_model_rows:
             return before
         fallback = ExtractiveObserver(self.settings.observation_budget)
         (fallback_outcome,) = observe_session([job], fallback)
@@ -161,9 +155,15 @@ class ObservationsStage:
         return list(result.edited_by_hand)
 
 
-def is_extractive(rows: Rows) -> bool:
-    """Whether no row was made by a model; true if there are none."""
-    return all(row["observer"].startswith(EXTRACTIVE) for row in rows.segments)
+def user_statements(messages: Sequence[WindowMessage]) -> list[Segment]:
+    """The segments of a short session with only the user's statements, without questions; none if the user only asked
+    or agreed."""
+    found = []
+    for segment in SHORT_OBSERVER.observe(messages):
+        facts = tuple(fact for fact in segment.facts if fact.trust == "user" and fact.priority != LOW)
+        if facts:
+            found.append(replace(segment, facts=facts))
+    return found
 
 
 def observer_of(workspace: Workspace) -> Observer:
@@ -183,13 +183,19 @@ def observer_asking(config: ModelConfig, workspace: Workspace) -> LanguageModelO
     """The observer that asks this model, regardless of its examination."""
     # imported here, because every command that plans would load them, usually without a model
     from memory_pipeline.llm.client import IMAGE_TOKENS, client_of
-    from memory_pipeline.observations.model.observer import MAX_IMAGES, PROMPTS, SMALL_PROMPTS, LanguageModelObserver
+    from memory_pipeline.observations.model.observer import (
+        MAX_IMAGES,
+        PRIOR_TOKENS,
+        PROMPTS,
+        SMALL_PROMPTS,
+        LanguageModelObserver,
+    )
 
     answer = config.max_output_tokens
     is_small = workspace.settings.effective_context <= SMALL_CONTEXT
     prompts = SMALL_PROMPTS if is_small else PROMPTS
     shown = messages_budget(workspace.settings, answer, prompts)
-    prior = min(workspace.settings.prior_tokens, observations_budget(workspace.settings, answer, prompts))
+    prior = min(PRIOR_TOKENS, observations_budget(workspace.settings, answer, prompts))
     return LanguageModelObserver(
         client_of(
             config, workspace.settings.observer, workspace, redactor_of(workspace.settings).redact, "observations"

@@ -33,9 +33,9 @@ from memory_pipeline.settings import Settings, workspace_salt
 from memory_pipeline.text.hidden import without_hidden
 from memory_pipeline.text.kinds import NORMATIVE, kind_of_model, kind_of_user
 from memory_pipeline.text.lines import is_self_contained, orders, reports_success, supposes
-from memory_pipeline.text.relation import EQUAL, differs, gives_up, replaces, statement, stem
+from memory_pipeline.text.relation import differs, gives_up, replaces, statement, stem
 from memory_pipeline.text.sentences import clip
-from memory_pipeline.text.similarity import content_words, content_words_in_order, overlap
+from memory_pipeline.text.similarity import content_words, content_words_in_order
 from memory_pipeline.text.specifics import differ_in_numbers, specifics
 
 KINDS = SECRET, CONTRADICTING, STALE, DUPLICATE, JUNK, UNSOURCED = (
@@ -47,11 +47,8 @@ NOT_SHOWN = "[left out: it tells a secret]"
 MAX_QUOTED = 120
 MIN_REPEATED = 6
 """Minimum content words of a duplicate below another heading: a shorter line may apply to both."""
-MIN_NUANCED = 8
-"""Minimum content words of lines that count as equal although one has an extra word."""
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s")
 _CONTINUATION = re.compile(r"\s*[a-zà-ÿ`(\"“]|\s+\S")
-_ORDERED = re.compile(r"\b(?:before|after|then|than|from|to|into|over)\b", re.I)
 _PLACE = re.compile(r"\blines? \d|\([^)]*\d[^)]*\)", re.I)
 _NUMBERED = re.compile(r"\d")
 _WHOLE_QUESTION = re.compile(r"[^:：\"“”'‘«»?？]+[?？][)*_` ]*")
@@ -127,7 +124,7 @@ def audit(settings: Settings, path: Path) -> Audit:
         line.said = said or _promoted_from(settings, line, redactor)
     _find_pairs(lines)
     _find_replaced(lines, lake, path, redactor)
-    _find_missing_names(lines, path)
+    _find_deleted_files(lines, path)
     for i, line in enumerate(lines):
         if reason := _junk_reason(line, [*lines[max(0, i - 1) : i], *lines[i + 1 : i + 2]]):
             line.findings.append(Finding(JUNK, reason))
@@ -217,12 +214,12 @@ def _find_replaced(lines: Sequence[AuditedLine], lake: Lake, path: Path, redacto
                     line.findings.append(Finding(kind, f"you said on {day}{where}: “{quoted}”"))
 
 
-def _find_missing_names(lines: Sequence[AuditedLine], path: Path) -> None:
-    """Find lines that name a file or command that the surrounding repository no longer has."""
+def _find_deleted_files(lines: Sequence[AuditedLine], path: Path) -> None:
+    """Find lines that name a file that was deleted from the surrounding repository."""
     if (repository := repository_around(path.resolve().parent)) is None:
         return
     for line in lines:
-        if reason := repository.missing(line.text):
+        if reason := repository.deleted(line.text):
             line.findings.append(Finding(STALE, reason))
 
 
@@ -241,26 +238,15 @@ def _find_pairs(lines: Sequence[AuditedLine]) -> None:
                 later.findings.append(Finding(CONTRADICTING, quoted))
             elif not (earlier.is_alone and later.is_alone):
                 continue  # all items of a list may end with the same sentence
-            elif (related or len(stems[j]) >= MIN_REPEATED) and _is_repetition(
-                earlier.text, later.text, stems[i], stems[j]
-            ):
+            elif (related or len(stems[j]) >= MIN_REPEATED) and _is_repetition(earlier.text, later.text):
                 later.findings.append(Finding(DUPLICATE, quoted))
                 break
 
 
-def _is_repetition(one: str, other: str, mine: frozenset[str], theirs: frozenset[str]) -> bool:
-    """Whether one says no more than the other: no other name, number, word or order."""
-    is_short = min(len(mine), len(theirs)) < MIN_NUANCED
-    if not (mine <= theirs or theirs <= mine) or (is_short and mine != theirs) or overlap(mine, theirs) < EQUAL.overlap:
-        return False
-    if (
-        set(specifics(one)) != set(specifics(other))
-        or differ_in_numbers(one, other)
-        or _only_differ_in_refusal(one, other)
-    ):
-        return False
-    in_order = [[w for w in map(stem, content_words_in_order(text)) if w in mine & theirs] for text in (one, other)]
-    return not (_ORDERED.search(one) or _ORDERED.search(other)) or in_order[0] == in_order[1]
+def _is_repetition(one: str, other: str) -> bool:
+    """Whether both have the same content words in the same order, and the same numbers and refusals."""
+    mine, theirs = ([stem(word) for word in content_words_in_order(text)] for text in (one, other))
+    return mine == theirs and not differ_in_numbers(one, other) and not _only_differ_in_refusal(one, other)
 
 
 def _contradict(one: str, other: str) -> bool:

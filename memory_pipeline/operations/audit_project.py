@@ -1,22 +1,13 @@
-"""Comparison of the files and commands that a memory file names with its repository."""
+"""Comparison of the files that a memory file names with its repository."""
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
-from collections.abc import Iterator
-from functools import cached_property
 from pathlib import Path
 
 GIT_SECONDS = 10
-_QUOTED = re.compile(r"`([^`\n]+)`")
-_PATH = re.compile(r"(?:\./)?(?:[\w.@+-]+/)+[\w.@+-]*")
-_MAKE = re.compile(r"make ([a-z][\w-]*)")
-_SCRIPT = re.compile(r"(?:npm|pnpm|yarn|bun) run ([a-z][\w:.-]*)")
-_MAKEFILES = ("Makefile", "makefile", "GNUmakefile")
-_UNKNOWN_TARGETS = re.compile(r"^-?s?include\b|^[^\s#:]*%[^\s:]*:|\$\(eval", re.M)
-"""An include, a pattern rule or an `eval`: targets do not only come from the text of the makefile."""
+_QUOTED_PATH = re.compile(r"`\s*((?:\./)?(?:[\w.@+-]+/)+[\w.@+-]*)\s*`")
 _SAYS_GONE = re.compile(
     r"\b(?:no longer|any ?more|any longer|gone|closed|is off|switched off|is out|left|forget|not|no|\w+n't|dropped|"
     r"removed|deleted|renamed|retired|moved|migrated|switched|replaced|cancel\w+|stopped|instead of|was|were|used to|"
@@ -35,21 +26,12 @@ class Repository:
         self.root, self.folder = root, folder
         self.tracked = [name for name in _git(root, "ls-files", "-z").split("\0") if name]
 
-    def missing(self, line: str) -> str:
-        """The reason why a line is stale: it names a deleted file or an undefined command. Empty for any other."""
+    def deleted(self, line: str) -> str:
+        """The sentence that a file named by the line was deleted; empty if none was, or if the line says so itself."""
         if _SAYS_GONE.search(line):
             return ""
-        return next(filter(None, (self._missing(named.strip()) for named in _QUOTED.findall(line))), "")
-
-    def _missing(self, named: str) -> str:
-        if _PATH.fullmatch(named) and (day := self._deleted_on(named.removeprefix("./").rstrip("/"))):
-            return f"{named} was deleted on {day}"
-        target, script = _MAKE.fullmatch(named), _SCRIPT.fullmatch(named)
-        if target and self._makefiles and not re.search(rf"(?<![\w-]){target[1]}(?![\w-])", self._makefiles):
-            return f"no makefile of the repository has the target {target[1]}"
-        if script and self._scripts is not None and script[1] not in self._scripts:
-            return f"no package.json of the repository has the script {script[1]}"
-        return ""
+        days = ((name, self._deleted_on(name.removeprefix("./").rstrip("/"))) for name in _QUOTED_PATH.findall(line))
+        return next((f"{name} was deleted on {day}" for name, day in days if day), "")
 
     def _deleted_on(self, path: str) -> str:
         """The day on which a path was deleted according to git; empty if it exists, is elsewhere, or never existed."""
@@ -58,32 +40,6 @@ class Repository:
         if any(f"/{path}/" in f"/{name}/" for name in self.tracked):
             return ""
         return _git(self.folder, "log", "-1", "--diff-filter=D", "--format=%cs", "--", f":/{path}", path).strip()
-
-    @cached_property
-    def _makefiles(self) -> str:
-        """The text of all makefiles; empty if there are none, or if one has unknown targets."""
-        try:
-            text = "\n".join(
-                path.read_text("utf-8", "replace") for path in self._files_named(*_MAKEFILES, suffix=".mk")
-            )
-        except OSError:
-            return ""
-        return "" if _UNKNOWN_TARGETS.search(text) else text
-
-    @cached_property
-    def _scripts(self) -> frozenset[str] | None:
-        """The scripts of every package.json; None without any, or if one is unreadable."""
-        try:
-            found = [
-                json.loads(path.read_text("utf-8")).get("scripts", {}) for path in self._files_named("package.json")
-            ]
-            return frozenset[str]().union(*found) if found else None
-        except (OSError, ValueError, AttributeError, TypeError):
-            return None
-
-    def _files_named(self, *names: str, suffix: str = "\0") -> Iterator[Path]:
-        """The tracked files with one of these names or this suffix."""
-        return (path for name in self.tracked if (path := self.root / name).name in names or name.endswith(suffix))
 
 
 def repository_around(folder: Path) -> Repository | None:

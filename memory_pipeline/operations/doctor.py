@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -43,7 +42,7 @@ from memory_pipeline.sessions.discovery import default_roots, find_sources, root
 from memory_pipeline.sessions.expiring import expiring
 from memory_pipeline.sessions.not_read import IS_NOT_READ
 from memory_pipeline.settings import SettingError, Settings
-from memory_pipeline.settings.marks import FIRST_DAY, SALT, ZONE, open_to_others, stored_zone
+from memory_pipeline.settings.marks import make_private, open_to_others, stored_zone
 from memory_pipeline.workspace.free_space import MIN_FREE_BYTES
 from memory_pipeline.workspace.workspace import Workspace
 
@@ -108,7 +107,7 @@ def examine(
     """All findings, in the order in which they should be fixed. Dagster is checked last, as opening its home makes the
     workspace private."""
     workspace = Workspace(settings, Lake.from_settings(settings))
-    found = [*_places(settings), *_space(settings), *_marks(settings), *_sessions(settings, workspace.lake)]
+    found = [*_places(settings), *_space(settings), _time_zone(settings), *_sessions(settings, workspace.lake)]
     found += [*_locks(settings), *_stray_files(settings), *_tables(workspace)]
     if not any(finding.about == "disk" and finding.level == PROBLEM for finding in found):
         found += _vectors(workspace)  # opening the index needs space
@@ -140,17 +139,12 @@ def _places(settings: Settings) -> Iterator[Finding]:
     yield _ok("settings", f"{own}" if own.exists() else "all have their defaults")
     if seen := list(open_to_others(workspace)):
         said = f"other users of this machine can read {seen[0]}" + (f" and {len(seen) - 1} more" if seen[1:] else "")
-        yield _warning("permissions", said, f"chmod -R go-rwx {_quoted(workspace)}", partial(_make_private, seen))
+        yield _warning("permissions", said, f"chmod -R go-rwx {_quoted(workspace)}", partial(make_private, seen))
     else:
         yield _ok("permissions", "only the owner can read the workspace and its files")
     with suppress(DamagedTableError):  # it is among the tables
         if loss := memory_loss(Lake.from_settings(settings), settings.memory_file):
             yield _problem("MEMORY.md", loss, "restore it as described")
-
-
-def _make_private(paths: Sequence[Path]) -> None:
-    for path in paths:
-        path.chmod(stat.S_IMODE(path.stat().st_mode) & 0o700)
 
 
 def _space(settings: Settings) -> Iterator[Finding]:
@@ -167,19 +161,14 @@ def _space(settings: Settings) -> Iterator[Finding]:
     )
 
 
-def _marks(settings: Settings) -> Iterator[Finding]:
+def _time_zone(settings: Settings) -> Finding:
     zone = stored_zone(settings.workspace)
     local = datetime.now().astimezone()
     is_away = zone and local.utcoffset() != local.astimezone(ZoneInfo(zone)).utcoffset()
     if is_away and "timezone" not in settings.model_fields_set:
         said = f"days are those of {zone}, the zone of the first run, and this machine is in {local:%Z}"
-        yield _warning("time zone", said, "ignore it on a journey; else MEMORY_WORKSPACE=DIR memory run starts anew")
-    else:
-        yield _ok("time zone", f"{zone or settings.timezone}" + ("" if zone else ", to be fixed by the first run"))
-    for name in (ZONE, FIRST_DAY, SALT):
-        path = settings.lake_dir / name
-        if (settings.backups / "marks" / name).exists() and not path.exists():
-            yield _warning("marks", f"{path} is missing; the next run restores its copy", "memory run")
+        return _warning("time zone", said, "ignore it on a journey; else MEMORY_WORKSPACE=DIR memory run starts anew")
+    return _ok("time zone", f"{zone or settings.timezone}" + ("" if zone else ", to be fixed by the first run"))
 
 
 def _sessions(settings: Settings, lake: Lake) -> Iterator[Finding]:
@@ -208,15 +197,11 @@ def _sessions(settings: Settings, lake: Lake) -> Iterator[Finding]:
         yield _warning("transcripts", soon.sentence(now), "memory run --all")
     if settings.default_session_dirs:
         agents = default_roots()
-        absent = sorted(set(agents.values()) - {agent for folder, agent in agents.items() if folder.exists()})
-        for folder, agent in agents.items():
-            read = known.filter(pl.col("path").str.starts_with(f"{folder}{os.sep}")).height if agent in absent else 0
-            if read:
-                files = "1 file was read" if read == 1 else f"{read} files were read"
-                said = f"{folder} is gone, from which {files}; what they said stays in the memory"
+        present = {agent for folder, agent in agents.items() if folder.exists()}
+        for folder in (folder for folder, agent in agents.items() if agent not in present):
+            if not known.filter(pl.col("path").str.starts_with(f"{folder}{os.sep}")).is_empty():
+                said = f"{folder} is gone; what was read from it stays in the memory"
                 yield _warning(about, said, "move it back, or memory settings set session_dirs DIR with its new place")
-        if absent:
-            yield _ok(about, f"agents without a folder here: {', '.join(absent)}")
     if not folders:
         said = "no folder of a coding agent was found, so there is nothing to read"
         yield _warning(about, said, "use an agent once, or memory settings set session_dirs DIR with its transcripts")
@@ -232,24 +217,23 @@ def _locks(settings: Settings) -> Iterator[Finding]:
             with FileLock(path, timeout=0):
                 pass
         except Timeout:
-            holder = _holder(path)
-            held.append(f"{path.name} by " + (f"process {holder}" if holder else "another process"))
+            held.append(f"{path.name} by {_holder(path)}")
         except LocksUnsupportedError as error:
             yield _problem("locks", f"{error}", "as described")
             return
         except OSError as error:
             yield _problem("locks", f"{path} cannot be used: {error}", f"ls -l {_quoted(path)}")
-    yield _ok("locks", f"in use: {'; '.join(held)}" if held else "none is held")
+    yield _ok("locks", f"in use: {', '.join(held)}" if held else "none is held")
 
 
-def _holder(path: Path) -> int | None:
-    """The process that holds a lock, if the system reports it."""
-    try:
+def _holder(path: Path) -> str:
+    """The process that holds a lock, with its id if the system reports it."""
+    with suppress(OSError):
         inode = f":{path.stat().st_ino}"
-        lines = [line.split() for line in Path("/proc/locks").read_text("ascii").splitlines()]
-    except OSError:
-        return None
-    return next((int(line[4]) for line in lines if line[5].endswith(inode)), None)
+        for line in map(str.split, Path("/proc/locks").read_text("ascii").splitlines()):
+            if line[5].endswith(inode):
+                return f"process {line[4]}"
+    return "another process"
 
 
 def _stray_files(settings: Settings) -> Iterator[Finding]:
@@ -330,7 +314,7 @@ def _agents(settings: Settings) -> Iterator[Finding]:
         else:
             yield _ok("agents", f"{name}: {how}")
     if not told:
-        yield _ok("agents", "none is connected; `memory agents connect` lists them")
+        yield _ok("agents", "none is connected; `memory agents` lists them")
 
 
 def _review(lake: Lake) -> Iterator[Finding]:

@@ -5,7 +5,6 @@ They are read directly from the lake, as `lake/tables.py` no longer declares the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from datetime import date
 from io import BytesIO
@@ -17,7 +16,6 @@ from memory_pipeline.lake.storage import SUFFIX, File, Storage
 from memory_pipeline.lake.store import DamagedTableError
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.lake.versions import keep_version, lost, put_back
-from memory_pipeline.proposals.withdrawing import WHY_AGAIN
 
 MOMENTS = {
     "decisions": ("decided", "decided_at"),
@@ -55,8 +53,8 @@ def read(storage: Storage, table: str) -> pl.DataFrame:
     if not frames:
         return pl.DataFrame(schema=columns)
     rows = pl.concat(frames, how="diagonal_relaxed")
-    if table in ("reoffers", "auto_promotions"):
-        rows = rows.with_columns(reason=_reason(table, rows))
+    if table == "reoffers":
+        rows = rows.with_columns(reason=_reasons(rows))
     if moment:
         rows = rows.rename({moment: "happened_at"})
     rows = rows.rename({old: new for old, new in _RENAMED.items() if old in rows.columns}).with_columns(
@@ -96,23 +94,13 @@ def _frame(storage: Storage, file: File) -> pl.DataFrame:
     raise DamagedTableError(f"{place} cannot be read. Nor can any version of it in the backups: restore a copy of it.")
 
 
-def _reason(table: str, rows: pl.DataFrame) -> pl.Series:
-    """The reason in words, from the numbers in these tables."""
-    return pl.Series(list(_reasons(table, rows)), dtype=pl.String)
-
-
-def _reasons(table: str, rows: pl.DataFrame) -> Iterator[str]:
-    for row in rows.iter_rows(named=True):
-        if table == "auto_promotions":
-            good = round(row["acceptance"] * row["decisions_counted"])
-            yield (
-                f"{good} of your last {row['decisions_counted']} decisions took the line as offered "
-                f"(at least {row['lower_bound']:.2f})"
-            )
-        elif (count := row.get("days_shown")) is None:
-            yield WHY_AGAIN
-        else:
-            yield shown_on(count)
+def _reasons(reoffers: pl.DataFrame) -> pl.Series:
+    """Why each proposal was offered again, in words: the table has the number of days instead, if any."""
+    days = reoffers["days_shown"].to_list() if "days_shown" in reoffers.columns else [None] * reoffers.height
+    return pl.Series(
+        ["the fix that replaced it was withdrawn" if count is None else shown_on(count) for count in days],
+        dtype=pl.String,
+    )
 
 
 def shown_on(count: int) -> str:

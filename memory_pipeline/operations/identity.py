@@ -7,7 +7,6 @@ instructions, or with outdated ones, does not report it.
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import shlex
 import stat
@@ -20,10 +19,8 @@ from memory_pipeline.settings import IDENTITY_FILES, Settings
 
 NOT_SET = "The identity files are not checked; MEMORY_IDENTITY_DIRECTORY names their directory."
 
-FileState = Literal["present", "missing", "empty", "unreadable", "not UTF-8"]
-LinkState = Literal[
-    "resolves", "missing", "dangling", "loops", "points elsewhere", "a copy", "a stale copy", "unreadable"
-]
+FileState = Literal["present", "missing", "empty", "unreadable"]
+LinkState = Literal["resolves", "missing", "broken", "points elsewhere", "a copy"]
 
 
 @dataclass(frozen=True)
@@ -69,26 +66,21 @@ def look_at_identity(settings: Settings, today: date) -> Identity | None:
 def _file_state(path: Path, *, is_needed: bool) -> CheckedPath:
     """The state of a file. `is_needed`: the user has to write it; others are created when there is content."""
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # reading a pipe would block
-            return CheckedPath(path, "unreadable", True, "it is not a file", "Put a file in its place.")
-        data = path.read_bytes()
+        is_file = stat.S_ISREG(path.stat().st_mode)  # reading a pipe would block
+        text = path.read_text("utf-8-sig") if is_file else ""
     except (FileNotFoundError, NotADirectoryError):
-        if path.is_symlink():
-            return CheckedPath(
-                path, "missing", True, f"a link to {path.readlink()}, which does not exist", _relink(path)
-            )
-        if not is_needed:
-            return CheckedPath(path, "missing", False, "not written yet")
-        return CheckedPath(path, "missing", True, "", "Write it, or set MEMORY_IDENTITY_DIRECTORY to its directory.")
+        detail = f"a link to {path.readlink()}, which does not exist" if path.is_symlink() else ""
+        remedy = "Write it, or set MEMORY_IDENTITY_DIRECTORY to its directory."
+        is_broken = is_needed or bool(detail)
+        return CheckedPath(path, "missing", is_broken, detail or "not written yet", remedy if is_broken else "")
+    except UnicodeDecodeError:
+        return CheckedPath(path, "unreadable", True, "it is not UTF-8", "Save it as UTF-8.")
     except OSError as error:
         return CheckedPath(path, "unreadable", True, _reason(error), f"Make it readable: `ls -l {_quoted(path)}`.")
-    if not data.removeprefix(b"\xef\xbb\xbf").strip():
+    if not is_file:
+        return CheckedPath(path, "unreadable", True, "it is not a file", "Put a file in its place.")
+    if not text.strip():
         return CheckedPath(path, "empty", is_needed, "", "Write it, or restore a copy of it." if is_needed else "")
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        return CheckedPath(path, "not UTF-8", True, f"line {line}", "Save it as UTF-8.")
     return CheckedPath(path, "present", False)
 
 
@@ -97,30 +89,22 @@ def _link_state(path: Path, directory: Path) -> CheckedPath:
     wanted = directory / path.name
     if path.name not in IDENTITY_FILES and not os.path.lexists(wanted):
         wanted = directory / "AGENTS.md"  # target of CLAUDE.md and the like
-    make = _link(wanted, path)
+    link = f"Link it: `ln -sfn {_quoted(wanted, path)}`."
+    if not os.path.lexists(path):
+        return CheckedPath(path, "missing", True, "", link)
     try:
         target = path.resolve(strict=True)
-        is_file = stat.S_ISREG(target.stat().st_mode)
-        data = target.read_bytes() if is_file else b""
-    except (FileNotFoundError, NotADirectoryError):
-        if not path.is_symlink():
-            return CheckedPath(path, "missing", True, "", make)
-        return CheckedPath(path, "dangling", True, f"to {path.readlink()}", make)
-    except (OSError, RuntimeError) as error:
-        # resolve() raises one of these, depending on the version
-        if isinstance(error, RuntimeError) or error.errno == errno.ELOOP:
-            return CheckedPath(path, "loops", True, "", f"Remove it. {make}")
-        return CheckedPath(path, "unreadable", True, _reason(error), f"Make it readable: `ls -lL {_quoted(path)}`.")
-    if is_file and (same := _same_file(target, directory)):
+        is_file, same = target.is_file(), _same_file(target, directory)
+    except (OSError, RuntimeError):  # the second for a loop, before Python 3.13
+        return CheckedPath(path, "broken", True, f"to {path.readlink()}" if path.is_symlink() else "", link)
+    if is_file and same:
         return CheckedPath(path, "resolves", False, f"to {same}")
-    if not is_file or path.is_symlink():
-        away = "" if path.is_symlink() else "Move it away first. "
-        return CheckedPath(path, "points elsewhere", True, f"to {target}", f"{away}{make}")
-    candidates = [wanted, *(directory / name for name in IDENTITY_FILES)]
-    if (copied := next((c for c in candidates if _bytes_of(c) == data), None)) is not None:
-        return CheckedPath(path, "a copy", True, f"of {copied}, which will become stale", _link(copied, path))
-    remedy = f"Merge its differences into {wanted}: `diff {_quoted(wanted, path)}`. {make}"
-    return CheckedPath(path, "a stale copy", True, f"it differs from {wanted}", remedy)
+    if path.is_symlink():
+        return CheckedPath(path, "points elsewhere", True, f"to {target}", link)
+    if not is_file:
+        return CheckedPath(path, "points elsewhere", True, "it is not a file", f"Move it away first. {link}")
+    remedy = f"Merge its differences into {wanted}: `diff {_quoted(wanted, path)}`. {link}"
+    return CheckedPath(path, "a copy", True, f"it is not linked to {wanted}", remedy)
 
 
 def _same_file(target: Path, directory: Path) -> Path | None:
@@ -132,21 +116,6 @@ def _same_file(target: Path, directory: Path) -> Path | None:
             if (directory / name).samefile(target):
                 return directory / name
     return None
-
-
-def _bytes_of(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return None
-
-
-def _relink(path: Path) -> str:
-    return f"Restore that file, or link it to its current place: `ln -sfn FILE {_quoted(path)}`."
-
-
-def _link(file: Path, path: Path) -> str:
-    return f"Link it: `ln -sfn {_quoted(file, path)}`."
 
 
 def _quoted(*paths: Path) -> str:

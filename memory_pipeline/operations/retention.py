@@ -139,9 +139,3 @@ def _proposed_ids(lake: Lake) -> list[str]:
 
 def _kept_rows(rows: pl.DataFrame, offered: list[str]) -> pl.DataFrame:
     return rows.filter(pl.col("source_id" if "source_id" in rows.columns else "pattern_id").is_in(offered))
-
-
-def retired_days(lake: Lake) -> dict[str, list[date]]:
-    """The days of each table from which something was removed."""
-    found = {table: [day for day in lake.days(table) if lake.is_retired(table, day)] for table in (WORDS, *PASSING)}
-    return {table: days for table, days in found.items() if days}

@@ -1,51 +1,105 @@
-"""Approved friction fixes that change a file of the workspace in another way than by adding a line to MEMORY.md.
+"""The writing of approved proposals: lines of MEMORY.md, and friction fixes of other files of the workspace.
 
-Lines are added and struck through as in MEMORY.md: nothing that a user wrote is lost, and `backups/` has the previous
-file. Each applied fix is recorded and not applied again, so a user can undo it.
+Lines are added and struck through: nothing that a user wrote is lost, and `backups/` has the previous file. Each
+proposal is written once, so a line that a user removed does not return, and a change that they undid is not repeated.
 """
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Mapping
 from datetime import date, datetime
 from pathlib import Path
 
 from memory_pipeline.days import day_of
-from memory_pipeline.lake.rows import FixRow, ProposalState, typed_rows
-from memory_pipeline.markdown.safe_write import update_file
-from memory_pipeline.proposals.events import APPLIED, APPROVED, OpenLog, ProposalLog
-from memory_pipeline.proposals.fixes import adds_to_memory, file_of, to_make
-from memory_pipeline.proposals.memory_file import Promotion, add_lines, strike_words
+from memory_pipeline.lake.rows import ProposalState
+from memory_pipeline.markdown.safe_write import keep_copy, update_file
+from memory_pipeline.proposals.events import APPLIED, APPROVED, PROMOTED, OpenLog, ProposalLog, adds_to_memory
+from memory_pipeline.proposals.fixes import file_of, to_make
+from memory_pipeline.proposals.memory_copies import is_gone, newest_copy
+from memory_pipeline.proposals.memory_file import Promotion, add_lines, strike_lines, strike_words
+from memory_pipeline.reflections.types import REFLECTED
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
 
+logger = logging.getLogger(__name__)
+
+
+def promote(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
+    """Add approved proposals that were not promoted yet to MEMORY.md; returns their ids.
+
+    Lines that they replace are struck through. If the file is gone, it is restored from its newest copy or, without
+    one, from the tables.
+    """
+    settings, fixes = workspace.settings, log.fixes
+    approved = [row for row in log.memory_lines if row["status"] == APPROVED]
+    done = dict(log.events(PROMOTED).select("proposal_id", "already_there").iter_rows())
+    rows = [r for r in approved if r["proposal_id"] not in done]
+    if not rows:
+        keep_copy(settings.memory_file, settings.backups)
+        return []
+    today = day_of(now, settings.zone)
+    over = {fix["replaces"]: (p, today) for r in rows if (fix := fixes.get(p := r["proposal_id"])) and fix["replaces"]}
+    present: list[str] = []
+
+    def edit(current: bytes | None) -> bytes:
+        new = rows
+        if done and is_gone(current):
+            copy = newest_copy(settings.memory_file)
+            current = copy.read_bytes() if copy else None
+            new = rows if copy else [r for r in approved if not done.get(r["proposal_id"])]
+            logger.warning(f"{settings.memory_file} was missing; it was restored from {copy or 'the tables'}.")
+        result = add_lines(current, [_promotion(r) for r in new], settings.sections)
+        present[:] = result.present
+        replaced = {old: (r["proposal_id"], today) for r in new for old in r["supersedes"] or []}
+        return strike_words(strike_lines(result.data, replaced), over)
+
+    update_file(settings.memory_file, edit, backups=settings.backups)
+    keep_copy(settings.memory_file, settings.backups)  # before recording: without a copy the lines would be added again
+    made = [
+        {"proposal_id": p.proposal_id, "section": p.section, "text": p.text, "already_there": p.proposal_id in present}
+        for p in map(_promotion, rows)
+    ]
+    log.add(PROMOTED, made, now)
+    return [row["proposal_id"] for row in rows]
+
+
+def _promotion(row: ProposalState) -> Promotion:
+    """The line for MEMORY.md. A line without a section goes under a heading with its day."""
+    section = row["decided_section"] or row["section"]
+    section = f"{REFLECTED} ({row['day'].isoformat()})" if section == REFLECTED else section
+    text = row["decided_text"] or row["text"]
+    return Promotion(row["proposal_id"], section, text, row["day"], tuple(row["projects"] or ()))
+
 
 def apply_fixes(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
-    """Make the approved changes that are pending; returns their ids. A change waits while its file is missing."""
-    settings, fixes = workspace.settings, log.fixes
-    if not fixes:
-        return []
-    done, applied = set(log.events(APPLIED)["proposal_id"]), list[str]()
-    for row in typed_rows(log.frame, ProposalState):
-        proposal_id = row["proposal_id"]
-        fix = fixes.get(proposal_id)
-        if fix is None or row["status"] != APPROVED or proposal_id in done or adds_to_memory(fix):
+    """Make the approved changes other than new lines of MEMORY.md; returns their ids. A change waits while its file is
+    missing."""
+    settings = workspace.settings
+    done, today, applied = set(log.events(APPLIED)["proposal_id"]), day_of(now, settings.zone), list[str]()
+    rows = log.rows(log.fixes) if log.fixes else {}
+    for proposal_id, row in rows.items():
+        fix = log.fixes[proposal_id]
+        if row["status"] != APPROVED or proposal_id in done or adds_to_memory(fix):
             continue
         path = file_of(settings, fix)
         if path is None or not path.is_file():
             continue
         text = row["decided_text"] or row["text"]
         section = row["decided_section"] or fix["section"] or settings.sections[1]
-        _apply(settings, path, fix, Promotion(proposal_id, section, text, row["day"]), day_of(now, settings.zone))
+        line = Promotion(proposal_id, section, text, row["day"]) if fix["adds"] else None
+        _apply(settings, path, line, {fix["replaces"]: (proposal_id, today)} if fix["replaces"] else {})
         log.add(APPLIED, [{"proposal_id": proposal_id, "surface": fix["place"]}], now)
         applied.append(proposal_id)
     return applied
 
 
-def struck_by_fixes(log: ProposalLog, approved: list[ProposalState], today: date) -> dict[str, tuple[str, date]]:
-    """The lines of MEMORY.md that these proposals replace: text to the id of the fix and its day."""
-    fixes = log.fixes
-    rows = [(fixes[p], row) for row in approved if (p := row["proposal_id"]) in fixes]
-    return {fix["replaces"]: (fix["proposal_id"], today) for fix, _ in rows if fix["replaces"]}
+def _apply(settings: Settings, path: Path, line: Promotion | None, over: Mapping[str, tuple[str, date]]) -> None:
+    def edit(current: bytes | None) -> bytes:
+        data = add_lines(current or b"\n", [line], ()).data if line else current or b""
+        return strike_words(data, over)
+
+    update_file(path, edit, backups=settings.backups)
 
 
 def left_to_the_user(log: ProposalLog, since: datetime | None = None) -> dict[str, str]:
@@ -58,15 +112,3 @@ def left_to_the_user(log: ProposalLog, since: datetime | None = None) -> dict[st
         if row["status"] == APPROVED and not fixes[p]["place"]
         if since is None or (row["decided_at"] and row["decided_at"] >= since)
     }
-
-
-def _apply(settings: Settings, path: Path, fix: FixRow, line: Promotion, today: date) -> None:
-    over = {fix["replaces"]: (line.proposal_id, today)} if fix["replaces"] else {}
-
-    def edit(current: bytes | None) -> bytes:
-        data = current or b""
-        if fix["adds"]:
-            data = add_lines(data or b"\n", [line], ()).data
-        return strike_words(data, over)
-
-    update_file(path, edit, backups=settings.backups)

@@ -6,19 +6,9 @@ from datetime import datetime, timedelta
 
 import polars as pl
 
-from memory_pipeline.proposals.events import (
-    COMMAND_SURFACE,
-    DECIDED,
-    PAGE_SURFACE,
-    REVIEW_SURFACE,
-    SHOWN,
-    TODOIST_SURFACE,
-    ProposalLog,
-)
+from memory_pipeline.proposals.events import DECIDED, SHOWN, USER_SURFACES, ProposalLog
 from memory_pipeline.verdict import Verdict
 
-SURFACES = (REVIEW_SURFACE, COMMAND_SURFACE, PAGE_SURFACE, TODOIST_SURFACE)
-"""The surfaces on which a user decides."""
 MAX_WAIT = timedelta(days=14)
 """Twice the time after which a proposal that runs have shown expires by default."""
 
@@ -39,7 +29,7 @@ def judge_attention(log: ProposalLog, now: datetime) -> Verdict:
 def left_since(log: ProposalLog, now: datetime) -> datetime | None:
     """The time since which proposals were shown without a decision of a user; None if there were none. Proposals that
     expired meanwhile count, as they could have been decided on."""
-    taken = log.events(DECIDED, pl.col("surface").is_in(SURFACES), pl.col("happened_at") <= now)
+    taken = log.events(DECIDED, pl.col("surface").is_in(USER_SURFACES), pl.col("happened_at") <= now)
     last = taken["happened_at"].max()
     open_ = ~pl.col("proposal_id").is_in(taken["proposal_id"].to_list())
     left = log.events(SHOWN, pl.col("happened_at") <= now, open_)["happened_at"].min()

@@ -2,58 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import TypedDict
+from typing import Any
 
 import polars as pl
 
 from memory_pipeline.days import day_of
-from memory_pipeline.lake.rows import ProposalState, typed_rows
+from memory_pipeline.lake.rows import ProposalState
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.context import NOT_KEPT, Context, contexts
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.fixes import to_make
-from memory_pipeline.proposals.quoted_change import Change
 from memory_pipeline.proposals.review import as_offered
+from memory_pipeline.proposals.review_file import Proposal
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.workspace.workspace import Workspace
 
 QUOTES_SHOWN, QUOTE_LENGTH = 2, 300
 
 
-@dataclass(frozen=True)
-class Card:
+@dataclass(frozen=True, kw_only=True)
+class Card(Proposal):
     """A proposal for display: `quotes` have a text and its file and line, `places` is the number of all quotes.
 
     No text has control characters, which could move the cursor, or hidden ones: users review what they see.
     """
 
-    proposal_id: str
     mark: str
-    section: str
-    text: str
-    evidence: str
     quotes: tuple[tuple[str, str], ...]
     places: int
-    expires_on: date | None
-    """The day of expiry if it is near."""
-    contexts: tuple[Context, ...] = ()
+    contexts: tuple[Context, ...]
     """The context before and after each quote."""
-    change: Change | None = None
-    """The change of a friction fix."""
-    to_make: str = ""
+    to_make: str
     """The instruction for a fix that the user, or their agent, makes after approval."""
-
-
-class _QuotedMessage(TypedDict):
-    """The columns of `messages` that a quote needs."""
-
-    message_id: str
-    text: str
-    source_file: str
-    source_line: int
 
 
 def cards_of(workspace: Workspace, rows: Sequence[ProposalState]) -> list[Card]:
@@ -64,30 +47,25 @@ def cards_of(workspace: Workspace, rows: Sequence[ProposalState]) -> list[Card]:
     wanted = {span["message_id"] for row in rows for span in row["evidence"] or []}
     columns = ["message_id", "text", "source_file", "source_line"]
     messages = workspace.lake.read("messages", days, columns).filter(pl.col("message_id").is_in(list(wanted)))
-    said = {m["message_id"]: m for m in typed_rows(messages, _QuotedMessage)}
+    said = {m["message_id"]: m for m in messages.iter_rows(named=True)}
     around = contexts(
         workspace.lake, days, {s["message_id"] for r in rows for s in (r["evidence"] or [])[:QUOTES_SHOWN]}
     )
-    return [
-        Card(
-            row["proposal_id"],
-            workspace.settings.marks[row["priority"]],
-            one_line(row["section"]),
-            row["text"] if row["proposal_id"] in fixes else one_line(row["text"]),
-            one_line(offered[row["proposal_id"]].evidence),
-            _quotes(row, said),
-            fixes[p]["occurrences"] if (p := row["proposal_id"]) in fixes else len(row["evidence"] or []),
-            offered[row["proposal_id"]].expires_on,
-            tuple(
-                around[span["message_id"]]
-                for span in (row["evidence"] or [])[:QUOTES_SHOWN]
-                if span["message_id"] in around
-            ),
-            offered[p].change,
-            to_make(fixes[p], row["text"]) if p in fixes and not fixes[p]["place"] else "",
+    cards = []
+    for row in rows:
+        p = row["proposal_id"]
+        proposal, fix, spans = offered[p], fixes.get(p), row["evidence"] or []
+        visible = {"section": one_line(proposal.section), "evidence": one_line(proposal.evidence)}
+        card = Card(
+            **vars(proposal) | visible | {"text": row["text"] if fix else one_line(row["text"])},
+            mark=workspace.settings.marks[row["priority"]],
+            quotes=_quotes(row, said),
+            places=fix["occurrences"] if fix else len(spans),
+            contexts=tuple(around[m] for span in spans[:QUOTES_SHOWN] if (m := span["message_id"]) in around),
+            to_make=to_make(fix, row["text"]) if fix and not fix["place"] else "",
         )
-        for row in rows
-    ]
+        cards.append(card)
+    return cards
 
 
 def days_of(workspace: Workspace, log: ProposalLog, rows: Sequence[ProposalState]) -> set[date]:
@@ -97,7 +75,7 @@ def days_of(workspace: Workspace, log: ProposalLog, rows: Sequence[ProposalState
     return days | {day_of(fixes[p]["said_at"], settings.zone) for row in rows if (p := row["proposal_id"]) in fixes}
 
 
-def _quotes(row: ProposalState, said: dict[str, _QuotedMessage]) -> tuple[tuple[str, str], ...]:
+def _quotes(row: ProposalState, said: Mapping[str, dict[str, Any]]) -> tuple[tuple[str, str], ...]:
     quotes = []
     for span in (row["evidence"] or [])[:QUOTES_SHOWN]:
         message = said.get(span["message_id"])

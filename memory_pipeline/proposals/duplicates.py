@@ -99,11 +99,15 @@ class KnownLines:
 
     def replaced_by(self, text: str) -> list[Known]:
         """The lines that the text replaces, judged by words."""
-        return [self.lines[i] for i in self._indices_sharing_a_stem(text) if replaces(text, self.lines[i].text)]
+        return [known for known in self.near(text) if replaces(text, known.text)]
 
     def replacing(self, text: str) -> list[Known]:
         """The lines that replace the text, judged by words."""
-        return [self.lines[i] for i in self._indices_sharing_a_stem(text) if replaces(self.lines[i].text, text)]
+        return [known for known in self.near(text) if replaces(known.text, text)]
+
+    def near(self, text: str) -> list[Known]:
+        """The lines that share a stem with the text."""
+        return [self.lines[i] for i in self._indices_sharing_a_stem(text)]
 
     def _indices_sharing_a_stem(self, text: str) -> list[int]:
         """Indices of the lines that share a stem with the text."""

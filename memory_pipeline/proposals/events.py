@@ -1,6 +1,6 @@
 """Events of proposals: the append-only table `events`, and the log that is computed from it.
 
-`ProposalLog` is a snapshot of the tables. A status is a join over it (`joined.py`); nothing is updated in place. Rows
+`ProposalLog` is a snapshot of the tables. A status is a join over it; nothing is updated in place. Rows
 are added only through an `OpenLog`, which holds a lock, so that it has read the current state.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
@@ -21,8 +22,8 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.safe_write import LOCK_SECONDS, make_folder, write_atomically
-from memory_pipeline.proposals.joined import fixes_as_proposals, joined, remembered_as_proposals
 from memory_pipeline.proposals.score import OF_PRIORITY, with_sessions
+from memory_pipeline.text.priorities import MEDIUM
 from memory_pipeline.workspace.daily_log.render import LogDecision, write_decisions
 from memory_pipeline.workspace.workspace import Workspace
 
@@ -32,11 +33,13 @@ WITHDRAWN = "withdrawn"
 DECISIONS = (APPROVED, REJECTED, EXPIRED, INVALID, SUPERSEDED, WITHDRAWN)
 """The possible outcomes of a proposal, which has exactly one unless it is pending."""
 REVIEW_SURFACE, COMMAND_SURFACE, PAGE_SURFACE, TODOIST_SURFACE = "REVIEW.md", "command", "page", "todoist"
+USER_SURFACES = (REVIEW_SURFACE, COMMAND_SURFACE, PAGE_SURFACE, TODOIST_SURFACE)
+"""The surfaces on which a user decides."""
 AUTO_SURFACE = "auto"
-"""The surface of automatic decisions; see `auto_promotion`."""
+"""The surface of decisions in `automatic`."""
 EXPIRY_SURFACE, SUPERSESSION_SURFACE, FRICTION_SURFACE = "expiry", "supersession", "friction"
 DECIDED, SHOWN, DISPLACED, SHOWN_DAY, REOFFERED = "decided", "shown", "displaced", "shown_day", "reoffered"
-PROMOTED, APPLIED, WOULD_PROMOTE, WOULD_APPLY = "promoted", "applied", "would_promote", "would_apply"
+PROMOTED, APPLIED, WOULD_PROMOTE = "promoted", "applied", "would_promote"
 KEYS = {
     DECIDED: ["proposal_id", "again"],
     SHOWN: ["proposal_id", "surface", "external_id", "happened_at"],
@@ -46,12 +49,12 @@ KEYS = {
     PROMOTED: ["proposal_id"],
     APPLIED: ["proposal_id"],
     WOULD_PROMOTE: ["proposal_id"],
-    WOULD_APPLY: ["proposal_id"],
 }
 """Kinds of events, each with the columns that identify an event; only the first one with the same values counts."""
 FIRST_REMEMBERED = 10_001
 """Number of a day's first proposal from `memory remember`. Proposals of the stage have lower numbers: a run continues
 from the highest number that it read when it began, and must not use one that was assigned meanwhile."""
+MEMORY_FILE = "MEMORY.md"
 _ID = re.compile(r"p-(\d{8})-(\d+)")
 _FIX_ID = re.compile(r"f-\d{8}-\d{3,}")
 _BEFORE_ALL = datetime(1970, 1, 1, tzinfo=UTC)
@@ -84,8 +87,8 @@ class ProposalLog:
         if name not in self._tables:
             rows = self.lake.read(name)
             if name == "proposals":
-                fixes = fixes_as_proposals(self.table("friction_fixes"))
-                rows = pl.concat([rows, remembered_as_proposals(self.table("remembered")), fixes])
+                fixes = _fixes_as_proposals(self.table("friction_fixes"))
+                rows = pl.concat([rows, _remembered_as_proposals(self.table("remembered")), fixes])
             self._tables[name] = rows
         return self._tables[name]
 
@@ -103,7 +106,7 @@ class ProposalLog:
         """
         if self._frame is None:
             lasting = self.displays.filter(pl.col("surface") != COMMAND_SURFACE)  # listing by the command is momentary
-            found = joined(self.table("proposals"), self.decisions, self.table("supports"), lasting)
+            found = _joined(self.table("proposals"), self.decisions, self.table("supports"), lasting)
             self._frame = found.with_columns(pl.col("status").fill_null(PENDING))
         return self._frame
 
@@ -115,6 +118,12 @@ class ProposalLog:
         return self._fixes
 
     @property
+    def memory_lines(self) -> list[ProposalState]:
+        """The proposals whose approval adds a line to MEMORY.md."""
+        fixes, rows = self.fixes, typed_rows(self.frame, ProposalState)
+        return [row for row in rows if (p := row["proposal_id"]) not in fixes or adds_to_memory(fixes[p])]
+
+    @property
     def decisions(self) -> pl.DataFrame:
         """The valid decisions; for proposals that were offered again, only those since."""
         again = pl.col("proposal_id").is_in(self.events(REOFFERED)["proposal_id"].to_list())
@@ -122,8 +131,8 @@ class ProposalLog:
 
     @property
     def displays(self) -> pl.DataFrame:
-        """One row per proposal and surface: how often it `came` and `went`, when it came `first`, the `days` on which
-        it was there, and its latest `lines`.
+        """One row per proposal and surface: how often it `came` and `went`, when it came `first`, and the `days` on
+        which it was there.
 
         A proposal is displayed if it came more often than it went; the order of the events may be wrong if a clock was.
         """
@@ -137,7 +146,6 @@ class ProposalLog:
                 went.sum().alias("went"),
                 pl.col("happened_at").filter(came).min().alias("first"),
                 pl.col("day").filter(came | days).unique().alias("days"),
-                pl.col("lines").filter(came).sort_by(pl.col("happened_at").filter(came), maintain_order=True).last(),
             )
         )
 
@@ -171,10 +179,9 @@ class ProposalLog:
         """The proposals that were ever shown on a surface."""
         return set(self.events(SHOWN, pl.col("surface") == surface)["proposal_id"])
 
-    def standing_on(self, surface: str) -> dict[str, str | None]:
-        """The proposals that are still shown on a surface, with their latest lines there."""
-        there = self.displays.filter(pl.col("surface") == surface, pl.col("came") > pl.col("went"))
-        return dict(there.select("proposal_id", "lines").iter_rows())
+    def standing_on(self, surface: str) -> set[str]:
+        """The proposals that are still shown on a surface."""
+        return set(self.displays.filter(pl.col("surface") == surface, pl.col("came") > pl.col("went"))["proposal_id"])
 
     def _rows_of(self, decisions: Sequence[Decision], day: date, now: datetime) -> pl.DataFrame:
         content = dict(self.table("proposals").select("proposal_id", "content_hash").iter_rows())
@@ -184,6 +191,106 @@ class ProposalLog:
             for d in decisions
         ]
         return event_rows(DECIDED, rows, day, now)
+
+
+def _remembered_as_proposals(remembered: pl.DataFrame) -> pl.DataFrame:
+    """Rows of `remembered` as rows of `proposals`: said once, without session or sources."""
+    none = pl.lit(None)
+    given = {
+        "sources": pl.lit([], dtype=pl.List(pl.String)),
+        "support": pl.lit(1),
+        "evidence": none,
+        "sessions": pl.lit(1),
+        "session_ids": pl.lit([], dtype=pl.List(pl.String)),
+        "last_seen": pl.col("said_at"),
+        "supersedes": none,
+        "cwds": pl.when(pl.col("cwd").is_not_null()).then(pl.concat_list("cwd")),
+        "projects": pl.when(pl.col("project").is_not_null()).then(pl.concat_list("project")),
+    }
+    columns = TABLES["proposals"].columns
+    return remembered.select(given.get(name, pl.col(name)).cast(kind).alias(name) for name, kind in columns.items())
+
+
+def _fixes_as_proposals(fixes: pl.DataFrame) -> pl.DataFrame:
+    """Rows of `friction_fixes` as rows of `proposals`. The section of a fix that is no line of MEMORY.md is its
+    file."""
+    last = pl.col("last_day").cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
+    given = {
+        "section": pl.when(pl.col("place").is_null())
+        .then("target_file")
+        .otherwise(pl.coalesce("section", "target_file")),
+        "priority": pl.lit(MEDIUM),
+        "sources": pl.lit([], dtype=pl.List(pl.String)),
+        "support": pl.col("occurrences"),
+        "last_seen": last,
+    }
+    columns = TABLES["proposals"].columns
+    return fixes.select(given.get(name, pl.col(name)).cast(kind).alias(name) for name, kind in columns.items())
+
+
+def _all_of(column: str) -> pl.Expr:
+    """The entries of all lists of a column."""
+    return pl.col(column).list.explode(keep_nulls=False, empty_as_null=False)
+
+
+def _joined(
+    proposals: pl.DataFrame, decisions: pl.DataFrame, supports: pl.DataFrame, displays: pl.DataFrame
+) -> pl.DataFrame:
+    """The rows of `ProposalState`: every proposal with its first valid decision, the support merged into it, and where
+    it is displayed. Without a decision the `status` is null."""
+    merged = supports.group_by("proposal_id").agg(
+        pl.col("sources").list.len().sum().cast(pl.Int64).alias("more_support"),
+        _all_of("session_ids").alias("more_sessions"),
+        pl.col("said_at").max(),
+        _all_of("cwds").alias("more_cwds"),
+        _all_of("projects").alias("more_projects"),
+        pl.col("worth").max().alias("more_worth"),
+    )
+    decided = (
+        decisions.sort("happened_at")
+        .unique("proposal_id", keep="first")
+        .select(
+            "proposal_id",
+            pl.col("decision").alias("status"),
+            pl.col("text").alias("decided_text"),
+            pl.col("section").alias("decided_section"),
+            pl.col("content_hash").alias("decided_on"),
+            "reason",
+            "surface",
+            pl.col("happened_at").alias("decided_at"),
+        )
+    )
+    # the id alone could be that of another line, if rows were lost and rebuilt by a version that reused numbers
+    decided = decided.join(proposals.select("proposal_id", "content_hash"), on="proposal_id").filter(
+        pl.col("decided_on").is_null() | (pl.col("decided_on") == pl.col("content_hash"))
+    )
+    shown = displays.group_by("proposal_id").agg(
+        (pl.col("came") > pl.col("went")).any().alias("on_display"),
+        pl.col("first").min().alias("first_shown"),
+        _all_of("days").unique().sort().alias("shown_on"),
+    )
+    found = proposals
+    for other in (decided.drop("decided_on", "content_hash"), merged, shown):
+        found = found.join(other, on="proposal_id", how="left")
+    return (
+        found.with_columns(
+            pl.col("on_display").fill_null(False),
+            (pl.col("support") + pl.col("more_support").fill_null(0)),
+            # the number may be larger: rows of old versions have no ids
+            pl.max_horizontal(
+                "sessions", pl.concat_list(pl.col("session_ids", "more_sessions").fill_null([])).list.n_unique()
+            ),
+            pl.max_horizontal("last_seen", "said_at").alias("last_seen"),
+            # a rule may be mentioned in passing before somebody states it
+            pl.when(pl.col("worth").is_not_null()).then(pl.max_horizontal("worth", "more_worth")).alias("worth"),
+            *(
+                pl.concat_list(pl.col(name, f"more_{name}").fill_null([])).list.unique().list.sort().alias(name)
+                for name in ("cwds", "projects")
+            ),
+        )
+        .drop("more_support", "more_sessions", "said_at", "more_cwds", "more_projects", "more_worth")
+        .sort("proposal_id")
+    )
 
 
 def event_rows(kind: str, rows: Iterable[Mapping[str, object]], day: date, now: datetime) -> pl.DataFrame:
@@ -202,25 +309,25 @@ def proposal_id(day: date, number: int) -> str:
     return f"p-{day:%Y%m%d}-{number:03d}"
 
 
-def last_numbers(log: ProposalLog, others: Iterable[str] = ()) -> dict[date, int]:
-    """The highest number of each day among all events and these other ids: if rows of proposals are lost, decisions on
-    them must not apply to new ones. Numbers of `memory remember` are left out."""
-    found: dict[date, int] = {}
+def last_numbers(log: ProposalLog, others: Iterable[str] = ()) -> Counter[str]:
+    """The highest number of each day (YYYYMMDD) among all events and these other ids: if rows of proposals are lost,
+    decisions on them must not apply to new ones. Numbers of `memory remember` are left out."""
+    found = Counter[str]()
     named = [log.table(table)["proposal_id"] for table in ("proposals", "supports", "events")]
     for one in {*others}.union(*named):
-        if known := _ID.fullmatch(one):
-            try:
-                day = datetime.strptime(known[1], "%Y%m%d").date()
-            except ValueError:  # a user may write an invalid id into MEMORY.md
-                continue
-            if (number := int(known[2])) < FIRST_REMEMBERED:
-                found[day] = max(found.get(day, 0), number)
+        if (known := _ID.fullmatch(one)) and (number := int(known[2])) < FIRST_REMEMBERED:
+            found[known[1]] = max(found[known[1]], number)
     return found
 
 
 def is_fix(proposal_id: str) -> bool:
     """Whether the id is that of a friction fix."""
     return _FIX_ID.fullmatch(proposal_id) is not None
+
+
+def adds_to_memory(fix: FixRow | NewFix) -> bool:
+    """Whether approval adds a line to MEMORY.md, like that of a proposal."""
+    return bool(fix["adds"]) and fix["place"] == MEMORY_FILE
 
 
 def sort_key(row: ProposalState) -> tuple[bool, float, int, float, str]:
@@ -289,25 +396,14 @@ class OpenLog(ProposalLog):
             self._write_log(day)
             unlogged.unlink()
 
-    def record_shown(
-        self,
-        shown: Mapping[str, str | None],
-        now: datetime,
-        *,
-        surface: str,
-        lines: Mapping[str, str] | None = None,
-    ) -> None:
-        """Record proposals that now appear on the surface, with their ids there, if any, and their ``lines``.
+    def record_shown(self, shown: Mapping[str, str | None], now: datetime, *, surface: str) -> None:
+        """Record proposals that now appear on the surface, with their ids there, if any.
 
         A proposal that is already there keeps its first time.
         """
         before = self.standing_on(surface)
-        rows = [
-            {"proposal_id": p, "surface": surface, "external_id": external, "lines": (lines or {}).get(p)}
-            for p, external in shown.items()
-            if p not in before
-        ]
-        self.add(SHOWN, rows, now)
+        new = {p: external for p, external in shown.items() if p not in before}
+        self.add(SHOWN, [{"proposal_id": p, "surface": surface, "external_id": e} for p, e in new.items()], now)
 
     def record_day(self, now: datetime, *, surface: str, there: Iterable[str]) -> None:
         """Record pending proposals that a run displayed on the surface today."""

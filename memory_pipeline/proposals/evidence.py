@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import polars as pl
 
@@ -65,7 +65,7 @@ def evidence_lines(
     asked = {r["proposal_id"]: r for r in typed_rows(workspace.lake.read("remembered", days), RememberedRow)}
     return {
         (name := p["proposal_id"]): (
-            _asked_for(workspace.settings, p, asked[name])
+            _request_line(workspace.settings, p, asked[name])
             if name in asked
             else _line(workspace.settings, p, observed, sessions, quotes)
         )
@@ -80,25 +80,30 @@ def _fix_origins(workspace: Workspace, wanted: Collection[str]) -> dict[str, str
     zone, rows = workspace.settings.zone, typed_rows(workspace.lake.read("friction_fixes"), FixRow)
     fixes = [row for row in rows if row["proposal_id"] in wanted]
     days = {day_of(fix["said_at"], zone) for fix in fixes}
-    ids = [span["message_id"] for fix in fixes for span in fix["evidence"]]
     columns = ["message_id", "session_id", "role", "text", "untimed"]
-    messages = workspace.lake.read("messages", days, columns).filter(pl.col("message_id").is_in(ids))
-    said = {m["message_id"]: m for m in messages.iter_rows(named=True)}
+    said = {m["message_id"]: m for m in workspace.lake.read("messages", days, columns).iter_rows(named=True)}
     names = dict(workspace.lake.read("sessions", days, ["session_id", "name"]).iter_rows())
     found = {}
     for fix in fixes:
         span = fix["evidence"][0] if fix["evidence"] else None
         message = said.get(span["message_id"]) if span else None
-        parts = [f"{fix['first_day']}"]
-        if message:
-            said_at = fix["said_at"].astimezone(zone)
-            parts = [f"{said_at:%Y-%m-%d} {message['untimed'] or f'{said_at:%H:%M}'}"]
-            parts.append(f"{WHO[message['role']]} in “{clip(names.get(message['session_id']) or '', 50)}”")
-        parts += [where] if (where := describe_projects(fix["projects"])) else []
-        quote = squeeze(message["text"][span["start"] : span["end"]]) if message and span else ""
-        line = " · ".join(parts) + (f": “{clip(quote, QUOTED)}”" if quote else "")
+        line, quote = f"{fix['first_day']}", ""
+        if message and span:
+            who, name = WHO[message["role"]], names.get(message["session_id"])
+            line = _source(fix["said_at"].astimezone(zone), message["untimed"], who, name)
+            quote = squeeze(message["text"][span["start"] : span["end"]])
+        line += _where_and_quote(fix["projects"], quote)
         found[fix["proposal_id"]] = f"{line} · last on {fix['last_day']}"
     return found
+
+
+def _source(moment: datetime, untimed: str | None, who: str, session: str | None) -> str:
+    return f"{moment:%Y-%m-%d} {untimed or f'{moment:%H:%M}'} · {who} in “{clip(session or '', 50)}”"
+
+
+def _where_and_quote(projects: Sequence[str] | None, quote: str = "") -> str:
+    where = describe_projects(projects)
+    return (f" · {where}" if where else "") + (f": “{clip(quote, QUOTED)}”" if quote else "")
 
 
 def _lead(proposal: ProposalState, observed: Mapping[str, SourceRow]) -> SourceRow | None:
@@ -115,37 +120,30 @@ def _line(
 ) -> str:
     lead, times = _lead(proposal, observed), proposal["support"]
     if lead is None:
-        where = describe_projects(proposal.get("projects"))
-        return f"{proposal['day']} · {f'{where} · ' if where else ''}said {times} times"
-    session = sessions.get(lead["session_id"])
-    name = session["name"] or "" if session else ""
-    who = WHO[lead["trust"]]
+        return f"{proposal['day']}{_where_and_quote(proposal['projects'])} · said {times} times"
+    session, who = sessions.get(lead["session_id"]), WHO[lead["trust"]]
     said_at = lead["observed_at"].astimezone(settings.zone)
-    when = lead["untimed"] or f"{said_at:%H:%M}"
-    line = f"{said_at:%Y-%m-%d} {when} · {who} in “{clip(name, 50)}”"
+    line = _source(said_at, lead["untimed"], who, session["name"] if session else None)
     if lead["session_id"] == SESSION:
         line = f"{said_at:%Y-%m-%d} · {who}, by hand in the day's log"
-    line += f" · {where}" if (where := describe_projects(proposal.get("projects"))) else ""
     quote = quotes.get(lead["observation_id"], "")
-    line += f": “{clip(quote, QUOTED)}”" if quote and quote != squeeze(proposal["text"]) else ""
+    line += _where_and_quote(proposal["projects"], quote if quote != squeeze(proposal["text"]) else "")
     line += f" · said {times} times" if times > 1 else ""
-    spread = proposal.get("sessions") or 1
+    spread = proposal["sessions"] or 1
     return line + (f" in {spread} sessions" if spread > 1 else "")
 
 
-def _asked_for(settings: Settings, proposal: ProposalState, row: RememberedRow) -> str:
+def _request_line(settings: Settings, proposal: ProposalState, row: RememberedRow) -> str:
     """The origin of a line that a user asked to remember."""
-    where, again = describe_projects(proposal.get("projects")), proposal["support"] - 1
+    again = proposal["support"] - 1
     line = f"{row['said_at'].astimezone(settings.zone):%Y-%m-%d %H:%M} · {describe_requester(row)}"
-    line += f" · {where}" if where else ""
-    return line + (f" · said {again} times since" if again else "")
+    return line + _where_and_quote(proposal["projects"]) + (f" · said {again} times since" if again else "")
 
 
 def _quotes(lake: Lake, leads: Sequence[SourceRow]) -> dict[str, str]:
     """The quoted evidence of each observation, by its id."""
     wanted = {span["message_id"] for o in leads for span in o["evidence"]}
-    messages = lake.read("messages", {o["day"] for o in leads}, ["message_id", "text"]) if wanted else pl.DataFrame()
-    said = dict(messages.filter(pl.col("message_id").is_in(list(wanted))).iter_rows()) if wanted else {}
+    said = dict(lake.read("messages", {o["day"] for o in leads}, ["message_id", "text"]).iter_rows()) if wanted else {}
     return {
         o["observation_id"]: squeeze(
             " … ".join(said.get(span["message_id"], "")[span["start"] : span["end"]] for span in o["evidence"])

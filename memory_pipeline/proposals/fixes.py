@@ -2,7 +2,7 @@
 
 An active pattern that was never offered becomes a row of `friction_fixes`, a snapshot with its own id, which
 `ProposalLog` reads as a proposal. So it is offered once: the decision is final, however often the pattern recurs. A fix
-replaces a pending proposal with the same line.
+whose line is a proposal already is not offered.
 
 The effect of approval depends on the target. A line in a file of the workspace is written by `applying`; any other
 change is left to the user or their agent.
@@ -11,22 +11,39 @@ change is left to the user or their agent.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time
 from itertools import islice
 from pathlib import Path
 
 import polars as pl
 
+from memory_pipeline.actions.outcomes import MIN_UNHEEDED, outcomes, unheeded
+from memory_pipeline.actions.rules import RuleError
 from memory_pipeline.days import day_of, lookback
 from memory_pipeline.friction.active import active_patterns, last_day_looked_at
+from memory_pipeline.friction.attempts import Session
+from memory_pipeline.friction.events import event_at
+from memory_pipeline.friction.patterns import STALE_MEMORY, Pattern
+from memory_pipeline.friction.shown import shown_lines
+from memory_pipeline.friction.stage import row_of
 from memory_pipeline.lake.rows import FixRow, FrictionRow, NewFix
 from memory_pipeline.markdown.blocks import one_line
-from memory_pipeline.proposals.events import EXPIRED, INVALID, PENDING, SUPERSEDED, WITHDRAWN, ProposalLog, is_fix
-from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
+from memory_pipeline.proposals.events import (
+    EXPIRED,
+    INVALID,
+    MEMORY_FILE,
+    SUPERSEDED,
+    WITHDRAWN,
+    ProposalLog,
+    adds_to_memory,
+    is_fix,
+)
+from memory_pipeline.proposals.memory_file import MemoryLine, normalised, read_lines
 from memory_pipeline.proposals.quoted_change import ADDS, REMOVES, Change
 from memory_pipeline.proposals.remembering import says_same
-from memory_pipeline.proposals.unheeded import unheeded_lines
+from memory_pipeline.proposals.shown_to_agents import approved_rules
 from memory_pipeline.scope import without_note
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip
@@ -38,7 +55,8 @@ MAX_SHOWN = 10
 """Maximum fixes in REVIEW.md at a time, in addition to proposals."""
 MAX_TITLE = 120
 """Maximum characters of a title."""
-MEMORY_FILE = "MEMORY.md"
+FIRST_UNHEEDED = 901
+"""The first number of the ids of unheeded lines: a day has at most ten new patterns of friction."""
 
 
 def new_fixes(workspace: Workspace, log: ProposalLog, now: datetime) -> list[NewFix]:
@@ -50,22 +68,48 @@ def new_fixes(workspace: Workspace, log: ProposalLog, now: datetime) -> list[New
     if today >= MAX_A_DAY:
         return []
     offered = set(known["proposal_id"])
-    fresh = [p for p in living_patterns(workspace) if is_fix(p["pattern_id"]) and p["pattern_id"] not in offered]
+    fresh = [p for p in _active_rows(workspace) if is_fix(p["pattern_id"]) and p["pattern_id"] not in offered]
     fresh += unheeded_lines(workspace, known, day)
     if not fresh:
         return []
-    memory = workspace.settings.memory_file
-    lines = lines_of(memory.read_bytes() if memory.exists() else None)
+    lines = read_lines(workspace.settings.memory_file)
     made = [_row(workspace.settings, pattern, lines) for pattern in fresh]
-    made = [row for row in made if row["text"]]
-    proposed = _ProposedLines(log)
-    rows_to_offer = (row for each in made if (row := proposed.asked_once(each)))
-    chosen = list(islice(rows_to_offer, MAX_A_DAY - today))
+    chosen = list(islice(_asked_once(log, [row for row in made if row["text"]]), MAX_A_DAY - today))
     said = _first_times(workspace, {p["pattern_id"]: p for p in fresh}, [row["proposal_id"] for row in chosen])
     return [row | {"said_at": said.get(row["proposal_id"], row["said_at"])} for row in chosen]
 
 
-def living_patterns(workspace: Workspace) -> list[FrictionRow]:
+def unheeded_lines(workspace: Workspace, fixes: pl.DataFrame, day: date) -> list[FrictionRow]:
+    """The lines that were ignored or contradicted three times or more, as patterns of the day, without those that
+    `friction_fixes` already offered to strike."""
+    settings, lake = workspace.settings, workspace.lake
+    times = Counter(line.line_id for line in shown_lines(settings) if line.shown_as in ("hint", "ask"))
+    if not any(number >= MIN_UNHEEDED for number in times.values()):
+        return []
+    try:
+        rules = {rule.rule_id: rule for rule in approved_rules(settings, lake) if rule.check}
+    except RuleError:  # `memory agents rules` says why
+        return []
+    asked = set(fixes["replaces"])
+    number = FIRST_UNHEEDED + fixes["proposal_id"].str.starts_with(f"f-{day:%Y%m%d}-9").sum()
+    found = list[FrictionRow]()
+    for line_id, calls in unheeded(outcomes(settings, lake, rules.values())).items():
+        rule = rules.get(line_id)
+        if rule is None or rule.text in asked:
+            continue
+        title = (
+            f"Agents were told this {len(calls)} times in vain; to keep and enforce it, "
+            f"`memory agents rules set {line_id} deny`"
+        )
+        members = sorted(
+            (event_at(Session((), project=rule.project), call) for call in calls), key=lambda event: event.at
+        )
+        pattern = Pattern(STALE_MEMORY, title, MEMORY_FILE, tuple(members), replaces=rule.text)
+        found.append(row_of(day, pattern, f"f-{day:%Y%m%d}-{number + len(found)}", settings.owner))
+    return found
+
+
+def _active_rows(workspace: Workspace) -> list[FrictionRow]:
     """The newest row of each pattern that is active on the newest day of the table, most severe first."""
     lake = workspace.lake
     looked_at = last_day_looked_at(lake)
@@ -106,10 +150,10 @@ def change_of(fix: FixRow) -> Change:
     what = f"{times} in {sessions} since {fix['first_day']}{cost}"
     headline = f"**{clip(one_line(fix['title']), MAX_TITLE)}** — {what}. Target: {where(fix)}."
     if fix["place"]:
-        return Change(headline, tuple(_diff(fix)), "line" if fix["adds"] else "none")
+        return Change(headline, tuple(_diff(fix)), is_editable=bool(fix["adds"]))
     lines = fix["change"].split("\n")
     exact = [line for line in _diff(fix) if line[2:] not in fix["change"]]
-    return Change(headline, (*lines, *exact), "all")
+    return Change(headline, (*lines, *exact), is_editable=False)
 
 
 def where(fix: FixRow) -> str:
@@ -121,11 +165,6 @@ def to_make(fix: FixRow, text: str) -> str:
     """The instruction for an approved fix that the user makes: its change, as approved."""
     change = "\n".join(f"  {line}" for line in text.split("\n"))
     return f"{fix['proposal_id']}: make this change in {where(fix)}, or have your agent make it:\n{change}"
-
-
-def adds_to_memory(fix: FixRow | NewFix) -> bool:
-    """Whether approval adds a line to MEMORY.md, like that of a proposal."""
-    return bool(fix["adds"]) and fix["place"] == MEMORY_FILE
 
 
 def _relative_path(settings: Settings, path: Path) -> str:
@@ -179,31 +218,18 @@ def _row(settings: Settings, pattern: FrictionRow, memory: Sequence[MemoryLine])
     return {**made, "text": text, "content_hash": hashlib.sha256(of.encode()).hexdigest()}
 
 
-class _ProposedLines:
-    """Pending and decided lines, so that nobody is asked twice."""
-
-    def __init__(self, log: ProposalLog) -> None:
-        self._log = log
-        self._lines: list[tuple[str, str]] | None = None
-
-    def asked_once(self, row: NewFix) -> NewFix | None:
-        """The fix, with the pending proposals that it replaces because they have the same line; None if a user decided
-        on such a line, asked for it, or has another fix for it."""
-        line = row["adds"]
-        if line is None or not adds_to_memory(row):
-            return row
-        same = self._proposals_with_line(line)
-        asked_for = set(self._log.table("remembered")["proposal_id"]) if same else set()
-        if any(is_fix(p) or p in asked_for or self._log.status[p] != PENDING for p in same):
-            return None
-        self._lines = [*(self._lines or []), (row["proposal_id"], line)]
-        return {**row, "supersedes": [*row["supersedes"], *same]}
-
-    def _proposals_with_line(self, line: str) -> list[str]:
-        if self._lines is None:  # there are thousands, and most runs look up no line
-            asked = self._log.frame.filter(~pl.col("status").is_in([EXPIRED, INVALID, SUPERSEDED, WITHDRAWN]))
-            self._lines = list(asked.select("proposal_id", "text").iter_rows())
-        return [p for p, text in self._lines if says_same(line, text)]
+def _asked_once(log: ProposalLog, fixes: Sequence[NewFix]) -> Iterator[NewFix]:
+    """The fixes without those whose line a user is asked about already, decided on or asked for."""
+    over = pl.col("status").is_in([EXPIRED, INVALID, SUPERSEDED, WITHDRAWN])
+    known: list[str] | None = None
+    for fix in fixes:
+        if (line := fix["adds"]) and adds_to_memory(fix):
+            if known is None:  # there are thousands, and most runs look up no line
+                known = log.frame.filter(~over)["text"].to_list()
+            if any(says_same(line, text) for text in known):
+                continue
+            known.append(line)
+        yield fix
 
 
 def _first_times(workspace: Workspace, patterns: dict[str, FrictionRow], chosen: Sequence[str]) -> dict[str, datetime]:

@@ -26,7 +26,6 @@ from memory_pipeline.proposals.events import (
     PROMOTED,
     REOFFERED,
     SHOWN,
-    WOULD_PROMOTE,
     ProposalLog,
 )
 from memory_pipeline.proposals.fixes import to_make
@@ -36,7 +35,7 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
 
 IN_MEMORY = "in MEMORY.md"
-_ORDER = ("said again", "shown", "displaced", "to be promoted automatically")
+_ORDER = ("said again", "shown", "displaced")
 """Events that come first among those with the same time; the decision and its effects follow."""
 
 
@@ -60,26 +59,26 @@ def history(workspace: Workspace, proposal_id: str) -> list[Event]:
     promotions = {r["proposal_id"]: r for r in typed_rows(log.events(PROMOTED), EventRow)}
     newer = [r for r in typed_rows(status, ProposalState) if proposal_id in (r["supersedes"] or [])]
     before = _while_pending(log, proposal_id)
-    told = [*before, *_decided(row), *_promoted(promotions.get(proposal_id)), *_applied(log, proposal_id)]
+    events = [*before, *_decided(row), *_promoted(promotions.get(proposal_id)), *_applied(log, proposal_id)]
     by = None
     for other in newer:
         over = promotions.get(other["proposal_id"])
         if over and proposal_id in promotions:
             by = other["proposal_id"]
-            told.append(_event(over["happened_at"], "struck through", f"superseded by {by}"))
-    told.sort(key=lambda e: (e["moment"], _ORDER.index(e["event"]) if e["event"] in _ORDER else len(_ORDER)))
+            events.append(_event(over["happened_at"], "struck through", f"superseded by {by}"))
+    events.sort(key=lambda e: (e["moment"], _ORDER.index(e["event"]) if e["event"] in _ORDER else len(_ORDER)))
     waiting = [r["proposal_id"] for r in newer if r["status"] == PENDING]
-    told += [_event(None, "may be replaced", f"{p} is pending") for p in waiting if row["status"] == APPROVED]
+    events += [_event(None, "may be replaced", f"{p} is pending") for p in waiting if row["status"] == APPROVED]
     takes = f", in the place of {', '.join(row['supersedes'])}" if row["supersedes"] else ""
     now = _later_changes(workspace.settings, promotions[proposal_id], by) if proposal_id in promotions else []
     untimed = _untimed_repetitions(log, proposal_id)
-    for event in told:
+    for event in events:
         if event["moment"]:
             moment = event["moment"].astimezone(workspace.settings.zone)
             event["moment"] = moment.date() if event["moment"] in untimed else moment
     asked = typed_rows(log.table("remembered").filter(pl.col("proposal_id") == proposal_id), RememberedRow)
     offered = f"{row['section']}{takes}" + "".join(f", {_remembered_origin(r)}" for r in asked)
-    return [_event(row["day"], "offered", offered), *told, *now, *_remaining_step(log, row)]
+    return [_event(row["day"], "offered", offered), *events, *now, *_remaining_step(log, row)]
 
 
 def _remembered_origin(row: RememberedRow) -> str:
@@ -96,7 +95,7 @@ def _remaining_step(log: ProposalLog, row: ProposalState) -> Iterator[Event]:
     """The step that is left to the user after approving a fix that they make themselves."""
     fix = log.fixes.get(row["proposal_id"])
     if fix and not fix["place"] and row["status"] == APPROVED:
-        yield _event(None, "to be made by you", to_make(fix, row["decided_text"] or row["text"]))
+        yield _event(None, "left to you", to_make(fix, row["decided_text"] or row["text"]))
 
 
 def _while_pending(log: ProposalLog, proposal_id: str) -> Iterator[Event]:
@@ -113,8 +112,6 @@ def _while_pending(log: ProposalLog, proposal_id: str) -> Iterator[Event]:
         before = log.events(DECIDED, own, pl.col("again").is_null()).select("happened_at", "decision", "reason")
         yield from (_event(ended, decision, why or "") for ended, decision, why in before.iter_rows())
         yield _event(at, "offered again", reason)
-    for at, section in log.events(WOULD_PROMOTE, own).select("happened_at", "section").iter_rows():
-        yield _event(at, "to be promoted automatically", section)
 
 
 def _untimed_repetitions(log: ProposalLog, proposal_id: str) -> set[datetime]:
@@ -144,15 +141,15 @@ def _later_changes(settings: Settings, promotion: EventRow, by: str | None) -> l
     """The user's later changes to the line; empty if it is unchanged."""
     path = settings.memory_file
     if not path.exists():
-        return [_event(None, "gone", "there is no MEMORY.md")]
+        return [_event(None, "missing", "there is no MEMORY.md")]
     lines = lines_of(path.read_bytes())
     line = _find_line(lines, promotion)
     if line is None:
-        return [_event(None, "taken back", "its line is no longer in MEMORY.md")]
+        return [_event(None, "removed", "its line is no longer in MEMORY.md")]
     if line.is_struck:
-        return [] if by else [_event(None, "taken back", "its line was struck through by hand")]
+        return [] if by else [_event(None, "removed", "its line was struck through by hand")]
     if by:
-        return [_event(None, "holds again", "its line is no longer struck through")]
+        return [_event(None, "restored", "its line is no longer struck through")]
     if normalised(line.text) != normalised(promotion["text"] or ""):
         return [_event(None, "reworded by hand", line.text)]
     return []

@@ -15,20 +15,15 @@ from pathlib import Path
 import polars as pl
 
 from memory_pipeline.days import day_of
-from memory_pipeline.lake.rows import ProposalState, RememberedRow, typed_rows
-from memory_pipeline.locks import FileLock
-from memory_pipeline.markdown.safe_write import make_folder
+from memory_pipeline.lake.rows import RememberedRow
 from memory_pipeline.proposals.duplicates import Known, KnownLines
 from memory_pipeline.proposals.events import DECIDED, ProposalLog
-from memory_pipeline.proposals.fixes import adds_to_memory
-from memory_pipeline.proposals.memory_file import lines_of
-from memory_pipeline.proposals.remembering import IMPORTED, REMEMBERED_LOCK, WAIT_SECONDS, add_rows, content_hash
-from memory_pipeline.proposals.score import line_score
+from memory_pipeline.proposals.memory_file import read_lines
+from memory_pipeline.proposals.remembering import IMPORTED, add_rows, new_row, remembered_lock
 from memory_pipeline.reflections.types import FITS_NONE, RULES, section_name, section_of
 from memory_pipeline.settings import Settings
-from memory_pipeline.text.kinds import NORMATIVE, kind_of_user
+from memory_pipeline.text.kinds import kind_of_user
 from memory_pipeline.text.lines import orders
-from memory_pipeline.text.priorities import HIGH, MEDIUM
 from memory_pipeline.text.relation import EQUAL
 from memory_pipeline.workspace.workspace import Workspace
 
@@ -92,20 +87,12 @@ def judged(workspace: Workspace, lines: Sequence[ImportLine]) -> list[Judged]:
 
 def offer(workspace: Workspace, lines: Sequence[ImportLine], now: datetime) -> list[Judged]:
     """The same as `judged`, and store new lines as proposals. Raises filelock.Timeout after two seconds."""
-    settings = workspace.settings
-    day = day_of(now, settings.zone)
-    make_folder(settings.backups)
-    with FileLock(settings.backups / REMEMBERED_LOCK, timeout=WAIT_SECONDS):
+    with remembered_lock(workspace.settings):
         found = judged(workspace, lines)
-        rows = {i: _row(settings, one.line, now) for i, one in enumerate(found) if not one.known}
+        rows = {i: _row(workspace.settings, one.line, now) for i, one in enumerate(found) if not one.known}
         if rows:
-            add_rows(workspace.lake, day, list(rows.values()))
+            add_rows(workspace.lake, day_of(now, workspace.settings.zone), list(rows.values()))
     return [Judged(one.line, "", rows[i]["proposal_id"]) if i in rows else one for i, one in enumerate(found)]
-
-
-def imported_ids(log: ProposalLog) -> set[str]:
-    """The proposals that were imported."""
-    return set(log.table("remembered").filter(pl.col("trust") == IMPORTED)["proposal_id"])
 
 
 @dataclass(frozen=True)
@@ -117,17 +104,15 @@ class _KnownAs(Known):
 def _known_lines(workspace: Workspace) -> KnownLines:
     """Every line that was ever offered or decided on, or is in MEMORY.md."""
     log, known = ProposalLog(workspace.lake), KnownLines()
-    no_lines = {p for p, fix in log.fixes.items() if not adds_to_memory(fix)}
-    rows = [r for r in typed_rows(log.frame, ProposalState) if r["proposal_id"] not in no_lines]
+    rows = log.memory_lines
     for row in rows:
         for text in dict.fromkeys((row["text"], row["decided_text"] or row["text"])):
             known.add(_KnownAs(row["proposal_id"], text, tuple(row["projects"] or ()), row["status"]))
     ours = {row["proposal_id"]: tuple(row["projects"] or ()) for row in rows}
-    lost = log.events(DECIDED, ~pl.col("proposal_id").is_in([*ours, *no_lines]))
+    lost = log.events(DECIDED, ~pl.col("proposal_id").is_in([*ours, *log.fixes]))
     for proposal_id, text, decision in lost.select("proposal_id", "text", "decision").iter_rows():
         known.add(_KnownAs(proposal_id, text, (), decision))
-    path = workspace.settings.memory_file
-    for line in lines_of(path.read_bytes() if path.exists() else None):
+    for line in read_lines(workspace.settings.memory_file):
         projects = ours.get(line.proposal_id or "", (line.project,) if line.project else ())
         struck = _STRUCK.search(line.text) if line.is_struck else None
         own = line.proposal_id if line.proposal_id in ours else None
@@ -136,22 +121,15 @@ def _known_lines(workspace: Workspace) -> KnownLines:
 
 
 def _row(settings: Settings, line: ImportLine, now: datetime) -> RememberedRow:
-    kind = kind_of_user(line.text)
-    priority = HIGH if kind in NORMATIVE else MEDIUM
-    return {
-        "day": day_of(now, settings.zone),
-        "proposal_id": "",
-        "section": line.section(settings),
-        "text": line.text,
-        "priority": priority,
-        "trust": IMPORTED,
-        "client": line.origin,
-        "said_at": now,
-        "content_hash": content_hash(line.text),
-        "worth": line_score(line.text, kind, IMPORTED, priority),
-        "cwd": line.cwd,
-        "project": line.project,
-        "owner": settings.owner,
-        "source_file": str(line.path),
-        "source_line": line.number,
-    }
+    return new_row(
+        settings,
+        line.text,
+        now,
+        section=line.section(settings),
+        trust=IMPORTED,
+        client=line.origin,
+        project=line.project,
+        cwd=line.cwd,
+        source_file=str(line.path),
+        source_line=line.number,
+    )

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Self
-
-import polars as pl
 
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.events import APPLIED, APPROVED, DECISIONS, PROMOTED, ProposalLog
 from memory_pipeline.proposals.memory_copies import is_reviewed_elsewhere, memory_loss
-from memory_pipeline.proposals.memory_file import lines_of
+from memory_pipeline.proposals.memory_file import read_lines
 from memory_pipeline.verdict import Verdict
 
 MANY = 5
@@ -20,69 +17,51 @@ MANY = 5
 many."""
 
 
-@dataclass(frozen=True)
-class ProposalIntegrity:
-    """Decisions and promotions of all proposals by id, read once, and the ids in MEMORY.md."""
+def judge_integrity(lake: Lake, memory_file: Path) -> Verdict:
+    """The verdict on all proposals, with each violation and its day."""
+    log = ProposalLog(lake)
+    promotions = log.events(PROMOTED)
+    promoted = Counter(promotions["proposal_id"])
+    there = {line.proposal_id for line in read_lines(memory_file)}
+    loss = memory_loss(lake, memory_file)
+    if not loss and len(promoted) >= MANY and not there - {None} and not is_reviewed_elsewhere(lake, memory_file):
+        loss = f"MEMORY.md has none of the {len(promoted)} lines that were promoted"
+    # fixes that are no new line of MEMORY.md are written into another file, or left to the user
+    applied = {p for p, fix in log.fixes.items() if fix["place"] != memory_file.name}
+    applied.update(log.events(APPLIED)["proposal_id"])
+    decided: dict[str, list[str]] = dict(log.decisions.group_by("proposal_id").agg("decision").iter_rows())
+    counted = Counter(log.table("proposals").select("day", "proposal_id").iter_rows())
+    offenders = []
+    for (day, p), times in sorted(counted.items()):
+        found = [f"{p} was created twice"] if times > 1 else []
+        found += _violations(p, decided.get(p, []), promoted[p], is_applied=p in applied)
+        offenders += [f"{day}: {violation}" for violation in found]
+    ids = [p for _, p in counted]
+    in_file = [p for p in ids if p in promoted]
+    if in_file and loss:
+        offenders.append(loss)
+    without_comment = set(promotions.filter("already_there")["proposal_id"])
+    kept = set(in_file) if is_reviewed_elsewhere(lake, memory_file) else there | without_comment
+    numbers: dict[str, float | int | str] = {
+        "proposals": len(ids),
+        "pending": sum(p not in decided for p in ids),
+        "promoted": len(in_file),
+        "removed_by_hand": sum(p not in kept for p in in_file),
+    }
+    ended = Counter(ends[0] for p in ids if len(ends := decided.get(p, [])) == 1)
+    numbers |= {end: ended[end] for end in DECISIONS if ended[end]}
+    return Verdict(not offenders, numbers, offenders, f"{len(ids)} proposals, {len(in_file)} of them promoted")
 
-    lake: Lake
-    decided: Mapping[str, list[str]]
-    promoted: Mapping[str, int]
-    there: frozenset[str]
-    applied: frozenset[str]
-    """Friction fixes that are not a new line of MEMORY.md: written into another file, or left to the user."""
-    loss: str | None
-    """A message if MEMORY.md is missing, blank or without many of its lines."""
 
-    @classmethod
-    def from_lake(cls, lake: Lake, memory_file: Path) -> Self:
-        log = ProposalLog(lake)
-        elsewhere = {p for p, fix in log.fixes.items() if fix["place"] != memory_file.name}
-        applied = frozenset(elsewhere.union(log.events(APPLIED)["proposal_id"]))
-        decided = log.decisions.sort("happened_at").group_by("proposal_id").agg("decision").iter_rows()
-        promotions = log.events(PROMOTED)
-        promoted = dict(promotions.group_by("proposal_id").len().iter_rows())
-        lines = lines_of(memory_file.read_bytes() if memory_file.exists() else None)
-        ours = {line.proposal_id for line in lines if line.proposal_id}
-        if is_reviewed_elsewhere(lake, memory_file):
-            ours.update(promoted)  # as far as is known here
-        without_comment = set(promotions.filter("already_there")["proposal_id"])
-        loss = memory_loss(lake, memory_file)
-        if not loss and len(promoted) >= MANY and not ours:
-            loss = f"MEMORY.md has none of the {len(promoted)} lines that were promoted"
-        return cls(lake, dict(decided), promoted, frozenset(ours | without_comment), applied, loss)
-
-    def judge(self) -> Verdict:
-        """The verdict on all proposals, with each violation and its day."""
-        proposals = ProposalLog(self.lake).table("proposals").select("day", "proposal_id")
-        ids = proposals["proposal_id"].to_list()
-        offenders: list[str] = []
-        for (day,), of_day in proposals.partition_by("day", as_dict=True).items():
-            twice = of_day.filter(pl.col("proposal_id").is_duplicated())["proposal_id"].unique().sort()
-            found = [f"{p} was created twice" for p in twice]
-            found += [violation for p in of_day["proposal_id"].unique().sort() for violation in self._violations(p)]
-            offenders += [f"{day}: {violation}" for violation in found]
-        promoted = [p for p in dict.fromkeys(ids) if p in self.promoted]
-        if promoted and self.loss:
-            offenders.append(self.loss)
-        numbers: dict[str, float | int | str] = {
-            "proposals": len(ids),
-            "pending": sum(p not in self.decided for p in ids),
-            "promoted": len(promoted),
-            "removed_by_hand": sum(p not in self.there for p in promoted),
-        }
-        ended = {end: sum(self.decided.get(p) == [end] for p in ids) for end in DECISIONS}
-        judged = f"{len(ids)} proposals, {len(promoted)} of them promoted"
-        return Verdict(not offenders, numbers | {end: n for end, n in ended.items() if n}, offenders, judged)
-
-    def _violations(self, proposal_id: str) -> list[str]:
-        ends, promotions = self.decided.get(proposal_id, []), self.promoted.get(proposal_id, 0)
-        found = [f"{proposal_id} has the unknown decision {end!r}" for end in ends if end not in DECISIONS]
-        if len(ends) > 1:
-            found.append(f"{proposal_id} has {len(ends)} decisions")
-        if promotions > 1:
-            found.append(f"{proposal_id} was promoted {promotions} times")
-        if promotions and APPROVED not in ends:
-            found.append(f"{proposal_id} was promoted but never approved")
-        if ends == [APPROVED] and not promotions and proposal_id not in self.applied:
-            found.append(f"{proposal_id} was approved but not promoted")
-        return found
+def _violations(proposal_id: str, ends: Sequence[str], promotions: int, *, is_applied: bool) -> Iterator[str]:
+    for end in ends:
+        if end not in DECISIONS:
+            yield f"{proposal_id} has the unknown decision {end!r}"
+    if len(ends) > 1:
+        yield f"{proposal_id} has {len(ends)} decisions"
+    if promotions > 1:
+        yield f"{proposal_id} was promoted {promotions} times"
+    if promotions and APPROVED not in ends:
+        yield f"{proposal_id} was promoted but never approved"
+    if list(ends) == [APPROVED] and not promotions and not is_applied:
+        yield f"{proposal_id} was approved but not promoted"

@@ -7,9 +7,10 @@ struck through and readable.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from pathlib import Path
 from typing import NamedTuple
 
 from memory_pipeline.markdown.blocks import insert_lines, newline_of, one_line, split_lines
@@ -40,13 +41,9 @@ class Promotion:
 
 
 class AddedLines(NamedTuple):
-    """The new bytes, the ids that were added, and the ids whose words were already there in a line without the id.
-
-    A line that has its id counts as added: the process that wrote it died before recording it.
-    """
+    """The new bytes, and the ids whose words were already there in a line without the id."""
 
     data: bytes
-    added: list[str]
     present: list[str]
 
 
@@ -109,13 +106,23 @@ def add_lines(current: bytes | None, promotions: Sequence[Promotion], sections: 
             added.update(promotion.proposal_id for promotion in new)
     ids = [promotion.proposal_id for promotion in promotions]
     ours = added | {line.proposal_id for line in _memory_lines(lines)}
-    return AddedLines(encode("".join(lines)), [i for i in ids if i in added], [i for i in ids if i not in ours])
+    return AddedLines(encode("".join(lines)), [i for i in ids if i not in ours])
 
 
 def lines_of(current: bytes | None) -> list[MemoryLine]:
     """Every list item and paragraph in the order of the file; code, comments, front matter and headings are left
     out."""
     return list(_memory_lines(split_lines(decode(current or b""))))
+
+
+def read_lines(path: Path) -> list[MemoryLine]:
+    """The lines of the file, none if it is missing."""
+    return lines_of(path.read_bytes() if path.exists() else None)
+
+
+def read_active_lines(path: Path) -> list[MemoryLine]:
+    """The lines of the file that are not struck through."""
+    return [line for line in read_lines(path) if not line.is_struck]
 
 
 def normalised(text: str) -> str:
@@ -272,56 +279,34 @@ def _joined(number: int, section: str, parts: Sequence[str]) -> Iterator[MemoryL
 
 
 _START = re.compile(r"\s*(?:[-*+]|\d+[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
+Replaced = Mapping[str, tuple[str, date]]
+"""Replaced lines, each with the id of the new proposal and the day of its approval."""
 
 
-def strike_lines(current: bytes, replaced: Mapping[str, tuple[str, date]]) -> bytes:
-    """Strike through the lines with these ids; ``replaced`` maps each to the id of the new proposal and the day of its
-    approval.
+def strike_lines(current: bytes, replaced: Replaced) -> bytes:
+    """Strike through the lines with these ids.
 
     ``- (day) text <!-- p-old -->`` becomes ``- ~~(day) text~~ (superseded by p-new, day) <!-- p-old -->``. A line that
     a user moved is found; one that they removed or struck through is left alone. No other byte changes.
     """
-    if not replaced:
-        return current
-    lines = split_lines(decode(current))
-    hidden = hidden_lines(lines)
-    for index, line in enumerate(lines):
-        comment = re.search(r"<!--[^>]*?\b(?P<id>[pf]-\d{8}-\d{3,})(?!\d)[^>]*?-->", line)
-        if comment is None or index in hidden or comment["id"] not in replaced:
-            continue
-        first = _first_of_item(lines, index)
-        if "~~" in lines[first]:
-            continue
-        by, day = replaced[comment["id"]]
-        for part in range(first, index):
-            lines[part] = _strike_through(lines[part], len(lines[part].rstrip()), "")
-        lines[index] = _strike_through(line, comment.start(), f" (superseded by {by}, {day.isoformat()})")
-    return encode("".join(lines))
+    return _strike(current, lambda line: _superseded(replaced.get(line.proposal_id or "")))
 
 
-def strike_words(current: bytes, replaced: Mapping[str, tuple[str, date]]) -> bytes:
+def strike_words(current: bytes, replaced: Replaced) -> bytes:
     """Strike through lines that are identified by their words alone.
 
     Of several equal lines the first is struck through; if there is none, the words within a longer line. Words that are
     missing or already struck through change nothing.
     """
-    lines = split_lines(decode(current))
-    done = set(
-        re.findall(r"\((?:superseded by )?([pf]-\d{8}-\d{3,}), \d{4}-", "".join(lines))
-    )  # written before its process died
-    replaced = {text: by for text, by in replaced.items() if by[0] not in done}
-    left = {normalised(text): by for text, by in replaced.items()}
-    found = [line for line in _memory_lines(lines) if not line.is_struck] if left else []
+    text = decode(current)
+    done = re.findall(r"\((?:superseded by )?([pf]-\d{8}-\d{3,}), \d{4}-", text)  # written before its process died
+    left = {normalised(words): (words, by) for words, by in replaced.items() if by[0] not in done}
+    struck = _strike(current, lambda line: _superseded(left.pop(normalised(line.text), ("", None))[1]))
+    lines = split_lines(decode(struck))
     hidden = hidden_lines(lines)
-    starts = {heading.start for heading in _headings(lines, hidden)}
-    for line in found:
-        by, day = left.pop(normalised(line.text), ("", None))
-        if day is None:
-            continue
-        _strike_item(lines, line.line_number - 1, f" (superseded by {by}, {day.isoformat()})", starts | hidden)
-    for text, (by, day) in replaced.items():
-        if normalised(text) in left and text.strip():
-            _strike_within(lines, hidden, text, f" ({by}, {day.isoformat()})")
+    for words, (by, day) in left.values():
+        if words.strip():
+            _strike_within(lines, hidden, words, f" ({by}, {day.isoformat()})")
     return encode("".join(lines))
 
 
@@ -330,15 +315,31 @@ def strike_line(current: bytes, wanted: MemoryLine, day: date) -> bytes | None:
 
     The line is found by its id, section and words, at any position.
     """
+    own = [(wanted.proposal_id, wanted.section, wanted.text)]
+
+    def note(line: MemoryLine) -> str | None:
+        if (line.proposal_id, line.section, line.text) not in own:
+            return None
+        own.clear()  # only the first one
+        return f" (retired, {day.isoformat()})"
+
+    struck = _strike(current, note)
+    return None if own else struck
+
+
+def _superseded(by: tuple[str, date] | None) -> str | None:
+    return f" (superseded by {by[0]}, {by[1].isoformat()})" if by else None
+
+
+def _strike(current: bytes, note_for: Callable[[MemoryLine], str | None]) -> bytes:
+    """Strike through the active lines that get a note, and append it."""
     lines = split_lines(decode(current))
     hidden = hidden_lines(lines)
-    starts = {heading.start for heading in _headings(lines, hidden)}
-    own = (wanted.proposal_id, wanted.section, wanted.text)
-    for line in _memory_lines(lines):
-        if not line.is_struck and (line.proposal_id, line.section, line.text) == own:
-            _strike_item(lines, line.line_number - 1, f" (retired, {day.isoformat()})", starts | hidden)
-            return encode("".join(lines))
-    return None
+    ends = hidden | {heading.start for heading in _headings(lines, hidden)}
+    for line in list(_memory_lines(lines)):
+        if not line.is_struck and (note := note_for(line)):
+            _strike_item(lines, line.line_number - 1, note, ends)
+    return encode("".join(lines))
 
 
 def _strike_item(lines: list[str], first: int, note: str, ends: Collection[int]) -> None:
@@ -364,16 +365,6 @@ def _strike_within(lines: list[str], hidden: Collection[int], text: str, note: s
         if place and "<!--" not in line[: place.start()]:
             lines[index] = f"{line[: place.start()]}~~{place[0]}{note}~~{line[place.end() :]}"
             return
-
-
-def _first_of_item(lines: list[str], index: int) -> int:
-    """The first line of the list item that ends with this line: a user may have wrapped it."""
-    for start in range(index, -1, -1):
-        if _START.match(lines[start]):
-            return start
-        if not lines[start].strip() or not lines[start].startswith((" ", "\t")):
-            break
-    return index
 
 
 def _strike_through(line: str, end: int, note: str) -> str:

@@ -7,7 +7,7 @@
       > + Always use uv, never pip.
       > ```
 
-A user may edit the quoted change. It is read back as the approved change, or as unclear.
+A user may edit an added line. Any other edit is unclear.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from memory_pipeline.markdown.blocks import one_line
 
@@ -28,15 +27,12 @@ _FAKE = re.compile(r"\[([ xX-]?)\](?=\s*`?[pf]-\d)")
 
 @dataclass(frozen=True)
 class Change:
-    """The change of a fix; ``headline`` replaces the text of a proposal, ``lines`` follow it.
-
-    ``edits`` says what a user can edit: the words of an added `line`, `all` of a change in words or a diff, `none` of a
-    removal.
-    """
+    """The change of a fix; ``headline`` replaces the text of a proposal, ``lines`` follow it."""
 
     headline: str
     lines: tuple[str, ...]
-    edits: Literal["line", "all", "none"]
+    is_editable: bool
+    """Whether it adds one line, whose words a user can edit."""
 
 
 def unboxed(text: str) -> str:
@@ -90,19 +86,12 @@ def unquoted(lines: Sequence[str]) -> tuple[str, ...]:
 
 def text_as_edited(change: Change, offered: str, read: Sequence[str]) -> str | None:
     """The approved text given these lines; ``offered`` if they are unchanged, and None if they are unclear."""
-    shown = shown_lines(change)
-    if list(read) == shown:
+    shown, joined = _unwrapped(shown_lines(change)), _unwrapped(read)
+    if joined == shown:
         return offered
-    if change.edits == "all":
-        return "\n".join(read).strip("\n") or None
-    joined = _unwrapped(read)
-    removed = [line for line in joined if line.startswith(REMOVES)]
     added = [line.removeprefix(ADDS).strip() for line in joined if line.startswith(ADDS)]
-    if removed != _unwrapped([line for line in shown if line.startswith(REMOVES)]):
-        return None
-    if change.edits == "none":
-        return offered if joined == removed else None
-    is_clear = len(added) == 1 and len(joined) == len(removed) + 1
+    removed = [line for line in joined if not line.startswith(ADDS)]
+    is_clear = change.is_editable and len(added) == 1 and removed == [x for x in shown if x.startswith(REMOVES)]
     return (added[0] or None) if is_clear else None
 
 

@@ -17,7 +17,7 @@ import polars as pl
 from memory_pipeline.agents.files import tilde_path
 from memory_pipeline.days import day_of
 from memory_pipeline.errors import MemoryPipelineError
-from memory_pipeline.lake.rows import ProposalState, RememberedRow, typed_rows
+from memory_pipeline.lake.rows import RememberedRow
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.locks import FileLock
@@ -32,7 +32,7 @@ from memory_pipeline.proposals.events import (
     ProposalLog,
     proposal_id,
 )
-from memory_pipeline.proposals.memory_file import lines_of
+from memory_pipeline.proposals.memory_file import read_active_lines
 from memory_pipeline.proposals.score import USER, line_score
 from memory_pipeline.redaction import redactor_of
 from memory_pipeline.redaction.forgotten import MARK
@@ -95,40 +95,62 @@ def remember(
     rejected. Without ``section`` its words determine it. Raises `NotRememberedError`, and filelock.Timeout after two
     seconds.
     """
-    settings, lake = workspace.settings, workspace.lake
+    settings = workspace.settings
     line = _line(settings, text)
     kind = kind_of_user(line)
     named = section_named(settings, section) if section else section_name(settings.sections, section_of(kind))
-    day = day_of(now, settings.zone)
-    make_folder(settings.backups)
-    with FileLock(settings.backups / REMEMBERED_LOCK, timeout=WAIT_SECONDS):
-        log = ProposalLog(lake)
-        if known := _known(settings, log, line, project, is_agent=trust != USER):
+    client = clip(one_line(client or ""), MAX_CLIENT)
+    row = new_row(settings, line, now, section=named, trust=trust, project=project, cwd=cwd, client=client)
+    with remembered_lock(settings):
+        if known := _known(workspace, line, project, is_agent=trust != USER):
             return known
-        high = trust == USER and kind in NORMATIVE
-        row: RememberedRow = {
-            "day": day,
-            "proposal_id": "",
-            "section": named,
-            "text": line,
-            "priority": HIGH if high else MEDIUM,
-            "trust": trust,
-            "client": clip(one_line(client), MAX_CLIENT) if client else None,
-            "said_at": now,
-            "content_hash": content_hash(line),
-            "worth": line_score(line, kind, trust, HIGH if high else MEDIUM) + ASKED_FOR * (trust == USER),
-            "cwd": cwd,
-            "project": project,
-            "owner": settings.owner,
-            "source_file": None,
-            "source_line": None,
-        }
-        add_rows(lake, day, [row])
+        add_rows(workspace.lake, row["day"], [row])
     return Remembered(row["proposal_id"], line, named)
 
 
+def remembered_lock(settings: Settings) -> FileLock:
+    """The lock that is held while a line is added or removed."""
+    make_folder(settings.backups)
+    return FileLock(settings.backups / REMEMBERED_LOCK, timeout=WAIT_SECONDS)
+
+
+def new_row(
+    settings: Settings,
+    line: str,
+    now: datetime,
+    *,
+    section: str,
+    trust: str,
+    client: str,
+    project: str | None,
+    cwd: str | None,
+    source_file: str | None = None,
+    source_line: int | None = None,
+) -> RememberedRow:
+    """A row without an id, which `add_rows` assigns."""
+    kind = kind_of_user(line)
+    priority = HIGH if kind in NORMATIVE and trust in (USER, IMPORTED) else MEDIUM
+    return {
+        "day": day_of(now, settings.zone),
+        "proposal_id": "",
+        "section": section,
+        "text": line,
+        "priority": priority,
+        "trust": trust,
+        "client": client or None,
+        "said_at": now,
+        "content_hash": content_hash(line),
+        "worth": line_score(line, kind, trust, priority) + ASKED_FOR * (trust == USER),
+        "cwd": cwd,
+        "project": project,
+        "owner": settings.owner,
+        "source_file": source_file,
+        "source_line": source_line,
+    }
+
+
 def add_rows(lake: Lake, day: date, rows: Sequence[RememberedRow]) -> None:
-    """Store the rows of a day, and set the id of each to the next free one. The caller holds `REMEMBERED_LOCK`."""
+    """Store the rows of a day, and set the id of each to the next free one. The caller holds `remembered_lock`."""
 
     def with_them(stored: pl.DataFrame) -> pl.DataFrame:
         numbers = (int(one.rpartition("-")[2]) for one in stored["proposal_id"])
@@ -186,25 +208,18 @@ def _line(settings: Settings, text: str) -> str:
     return line
 
 
-def _known(
-    settings: Settings, log: ProposalLog, line: str, project: str | None, *, is_agent: bool
-) -> Remembered | None:
+def _known(workspace: Workspace, line: str, project: str | None, *, is_agent: bool) -> Remembered | None:
     """The known line with the same meaning that makes this one unnecessary; never one that it may be meant to end."""
-    path = settings.memory_file
-    lines = [x for x in lines_of(path.read_bytes() if path.exists() else None) if not x.is_struck]
+    log, lines = ProposalLog(workspace.lake), read_active_lines(workspace.settings.memory_file)
     there = {x.proposal_id for x in lines}
     promoted = set(log.events(PROMOTED)["proposal_id"])
     known = list[Remembered]()
-    no_lines = {p for p, fix in log.fixes.items() if fix["place"] != path.name or not fix["adds"]}
-    for row in typed_rows(log.frame, ProposalState):
-        own = row["proposal_id"]
-        waits_or_holds = row["status"] == PENDING or (
-            row["status"] == APPROVED and (own in there or own not in promoted)  # otherwise the user has removed it
-        )
-        is_over = not waits_or_holds and not (is_agent and row["status"] == REJECTED)
-        is_over |= own in no_lines
-        if not is_over and not are_apart([project] if project else [], row["projects"]):
-            known.append(Remembered(own, row["decided_text"] or row["text"], known=row["status"]))
+    for row in log.memory_lines:
+        own, status = row["proposal_id"], row["status"]
+        is_removed = own in promoted and own not in there
+        counts = status == PENDING or (status == APPROVED and not is_removed) or (is_agent and status == REJECTED)
+        if counts and not are_apart([project] if project else [], row["projects"]):
+            known.append(Remembered(own, row["decided_text"] or row["text"], known=status))
     known += [Remembered(None, x.text, known="in MEMORY.md") for x in lines]
     return next((k for k in known if says_same(line, k.text)), None)
 

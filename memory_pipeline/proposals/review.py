@@ -6,7 +6,6 @@ MEMORY.md once each.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -15,28 +14,24 @@ import polars as pl
 
 from memory_pipeline.days import day_of
 from memory_pipeline.errors import MemoryPipelineError
-from memory_pipeline.lake.rows import ProposalState, typed_rows
+from memory_pipeline.lake.rows import ProposalState
 from memory_pipeline.llm.config import observer_model
 from memory_pipeline.markdown.blocks import one_line
-from memory_pipeline.markdown.safe_write import LOCK_SECONDS, decode, encode, keep_copy, update_file, write_atomically
+from memory_pipeline.markdown.safe_write import LOCK_SECONDS, decode, encode, update_file, write_atomically
 from memory_pipeline.markdown.temporary_files import remove_temporary_files
-from memory_pipeline.proposals.applying import apply_fixes, left_to_the_user, struck_by_fixes
-from memory_pipeline.proposals.auto_fix import automatic_fixes
-from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK, OFF, automatic_promotions, recently_promoted
+from memory_pipeline.proposals.applying import apply_fixes, left_to_the_user, promote
+from memory_pipeline.proposals.automatic import HOW_TO_UNDO, OFF, automatic_approvals, recently_approved
 from memory_pipeline.proposals.events import (
     APPROVED,
     AUTO_SURFACE,
     COMMAND_SURFACE,
-    DECIDED,
     DISPLACED,
     INVALID,
     PENDING,
     PROMOTED,
     REJECTED,
-    REOFFERED,
     REVIEW_SURFACE,
     TODOIST_SURFACE,
-    WOULD_APPLY,
     WOULD_PROMOTE,
     Decision,
     OpenLog,
@@ -44,33 +39,26 @@ from memory_pipeline.proposals.events import (
     is_fix,
 )
 from memory_pipeline.proposals.evidence import evidence_lines
-from memory_pipeline.proposals.expiry import expiries, expiring_on
-from memory_pipeline.proposals.fixes import MAX_SHOWN, adds_to_memory, change_of, new_fixes
-from memory_pipeline.proposals.importing import imported_ids
-from memory_pipeline.proposals.memory_copies import MemoryCopies, is_gone
-from memory_pipeline.proposals.memory_file import PROPOSAL_ID, Promotion, add_lines, strike_lines, strike_words
+from memory_pipeline.proposals.expiry import expiries, expiring_on, supersessions, withdrawals
+from memory_pipeline.proposals.fixes import MAX_SHOWN, change_of, new_fixes
+from memory_pipeline.proposals.memory_file import PROPOSAL_ID
 from memory_pipeline.proposals.quoted_change import visible
+from memory_pipeline.proposals.remembering import IMPORTED
 from memory_pipeline.proposals.review_file import (
     Proposal,
     ReviewReading,
     last_updated_in,
-    lines_by_id,
     offered_in,
     read_decisions,
+    touched_in,
     update_review,
     with_notices,
     without_notices,
 )
 from memory_pipeline.proposals.shown_to_agents import refresh_agents
-from memory_pipeline.proposals.validity import invalid, supersessions
-from memory_pipeline.proposals.withdrawing import WHY_AGAIN, had_given_way, recently_withdrawn, withdrawals
-from memory_pipeline.reflections.types import REFLECTED
+from memory_pipeline.proposals.validity import invalid
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
-
-logger = logging.getLogger(__name__)
-_OPEN = (PENDING, APPROVED, REJECTED)
-"""States in which a late line is not reported: the user decided it themselves."""
 
 
 class UnknownProposalError(MemoryPipelineError):
@@ -86,24 +74,17 @@ class Reconciled:
     rejected: list[str] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
     damaged: str | None = None
+    """The reason why REVIEW.md was not read."""
     invalid: dict[str, str] = field(default_factory=dict)
     """Proposals that the user approved but that were not promoted, with the reason."""
     expired: list[str] = field(default_factory=list)
     superseded: list[str] = field(default_factory=list)
     withdrawn: dict[str, str] = field(default_factory=dict)
     """Withdrawn fixes, whose patterns have ended, with the reason."""
-    came_back: list[str] = field(default_factory=list)
-    """Proposals that such a fix had replaced, and that are pending again."""
-    late: dict[str, str] = field(default_factory=dict)
-    """Lines in the user's copy that were decided otherwise meanwhile, with that outcome."""
-    automatic: list[str] = field(default_factory=list)
-    """Proposals that were promoted automatically."""
-    too_late: list[str] = field(default_factory=list)
-    """Proposals that were promoted automatically before the user decided on them in a copy of REVIEW.md."""
     already: dict[str, str] = field(default_factory=dict)
-    """Lines of an older copy of REVIEW.md that the user approved or rejected before."""
-    refused: str | None = None
-    """The reason for refusing the decisions of the command line."""
+    """Lines in the user's copy that were decided otherwise before, with that outcome."""
+    automatic: list[str] = field(default_factory=list)
+    """Proposals that were approved automatically."""
     promoted: list[str] = field(default_factory=list)
     """Proposals that are new in MEMORY.md."""
     offered: list[str] = field(default_factory=list)
@@ -116,68 +97,74 @@ class Reconciled:
     """The reasons why connected agents do not see the current lines."""
     pending: int = 0
 
+    @property
+    def messages(self) -> list[str]:
+        """Sentences about fixes that are left to the user, and about decisions that nobody took now."""
+        return [
+            *map(visible, self.to_make.values()),
+            *(f"{p} is withdrawn: {reason}" for p, reason in self.withdrawn.items()),
+            *(f"{p} is {HOW_TO_UNDO}" for p in self.automatic),
+        ]
+
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences about marks without effect, and about agents that do not see the current lines."""
+        unclear = f"Nothing was decided, because the mark in REVIEW.md is unclear: {', '.join(self.ignored)}"
+        return [
+            *(f"{p} is not promoted: {reason}" for p, reason in self.invalid.items()),
+            *(f"{p} is already {state}, so its mark in REVIEW.md was not read" for p, state in self.already.items()),
+            *([unclear] if self.ignored else []),
+            *self.not_refreshed,
+        ]
+
 
 def reconcile(
-    workspace: Workspace,
-    now: datetime,
-    *,
-    decisions: Mapping[str, str] | None = None,
-    tasks_are_read: bool = False,
-    wait: float = LOCK_SECONDS,
+    workspace: Workspace, now: datetime, *, tasks_are_read: bool = False, wait: float = LOCK_SECONDS
 ) -> Reconciled:
     """Record the user's decisions in REVIEW.md and automatic ones, and update REVIEW.md and MEMORY.md.
 
-    ``decisions`` maps ids to approved or rejected, as given on the command line. They apply after the marks in
-    REVIEW.md; if one is refused, all are, `refused` says why, and everything else is done. While Todoist is used, tasks
-    expire only once they are read, as they may be completed already. Raises filelock.Timeout if another process
-    reconciles for more than ``wait`` seconds.
+    While Todoist is used, tasks expire only once they are read, as they may be completed already. Raises
+    filelock.Timeout if another process reconciles for more than ``wait`` seconds.
     """
-    settings, result, shown, named = workspace.settings, Reconciled(), dict[str, str](), set[str]()
+    settings, result, new = workspace.settings, Reconciled(), ""
     remove_temporary_files(settings.workspace, but_in=settings.dagster_home)  # once per run, like this function
     with OpenLog.open(workspace, wait=wait) as log:
         log.add_fixes(fixes := new_fixes(workspace, log, now), now)
         result.offered = [row["proposal_id"] for row in fixes]
-        left_before = left_to_the_user(log).keys()
 
         def edit(current: bytes | None) -> bytes:
+            nonlocal new
             text = decode(current) if current is not None else None
-            log.record_decisions(
-                _new_decisions(workspace, log, text, decisions or {}, now, result, tasks_are_read), now
-            )
-            result.came_back += (again := had_given_way(log, list(result.withdrawn)))
-            log.add(REOFFERED, [{"proposal_id": p, "reason": WHY_AGAIN} for p in again], now)
-            status = log.status
-            kept = None if result.damaged or text is None else without_notices(text)
-            pending, on_file = log.pending(), offered_in(kept or "")
-            waiting = _select_for_display(log, pending, _changed_by_user(log, text or ""), settings, now)
-            offered = _proposals_for_file(workspace, log, waiting, on_file, now)
-            out = status.keys() - {row["proposal_id"] for row in waiting}  # decided, or displaced by better ones
-            new = update_review(kept, offered, out, day=day_of(now, settings.zone), now=now)
-            shown.clear()
-            shown.update({p: lines for p, lines in lines_by_id(new).items() if status.get(p) == PENDING})
-            automatic: list[str] = []
-            if AUTO_SURFACE in log.events(DECIDED)["surface"]:
-                automatic = list(dict.fromkeys([*recently_promoted(workspace, log, now), *result.automatic]))
-            withdrawn = recently_withdrawn(log, now, settings.proposal_expiry_days)
-            instead = "" if log.table("proposals").height or fixes else _workspace_summary(workspace)
-            new = with_notices(new, automatic, len(pending) - len(waiting), withdrawn, instead)
+            log.record_decisions(_new_decisions(workspace, log, text, now, result, tasks_are_read), now)
+            new = _updated_review(workspace, log, None if result.damaged else text, now)
             # first the copy of what was shown, then the file, so that the file never has an unknown line
             _write_shown(settings, new)
-            named.clear()
-            named.update(PROPOSAL_ID.findall(new))
             return encode(new)
 
         if settings.review_file.exists() or log.pending() or workspace.lake.days("observations"):
             update_file(settings.review_file, edit, backups=settings.backups)
-            _record_display(log, shown, named, now)
-        else:
-            log.record_decisions(_command_decisions(workspace, log, decisions or {}, result), now)
-        result.promoted = _promote(workspace, log, now)
+            _record_display(log, new, now)
+        result.promoted = promote(workspace, log, now)
         result.applied = apply_fixes(workspace, log, now)
-        result.to_make = {p: how for p, how in left_to_the_user(log).items() if p not in left_before}
+        result.to_make = {p: how for p, how in left_to_the_user(log).items() if p in result.approved}
         result.pending = len(log.pending())
     result.not_refreshed = refresh_agents(settings)
     return result
+
+
+def _updated_review(workspace: Workspace, log: ProposalLog, text: str | None, now: datetime) -> str:
+    """The next text of REVIEW.md; without a text a new one."""
+    settings, pending = workspace.settings, log.pending()
+    kept = without_notices(text) if text is not None else None
+    there = log.rows(offered_in(kept or ""))
+    touched = touched_in(kept or "", {p: _proposal(settings, log, row, "", now) for p, row in there.items()})
+    waiting = _select_for_display(log, pending, touched, settings, now)
+    offered = _proposals_for_file(workspace, log, waiting, there, now)
+    out = log.status.keys() - {row["proposal_id"] for row in waiting}  # decided, or displaced by better ones
+    new = update_review(kept, offered, out, day=day_of(now, settings.zone), now=now)
+    automatic = recently_approved(workspace, log, now) if AUTO_SURFACE in log.frame["surface"] else []
+    nothing = "" if log.table("proposals").height else _workspace_summary(workspace)
+    return with_notices(new, automatic, len(pending) - len(waiting), nothing)
 
 
 def decide(
@@ -196,13 +183,29 @@ def decide(
     before anything is recorded. The next `reconcile` updates MEMORY.md.
     """
     with OpenLog.open(workspace) as log:
+        rows = log.rows(decisions)
+        for proposal_id, decision in decisions.items():
+            _check_open(proposal_id, decision, rows.get(proposal_id))
+        texts, sections = texts or {}, sections or {}
         taken = [
-            replace(d, section=(sections or {}).get(d.proposal_id))
-            for d in _new_user_decisions(log, decisions, surface, texts or {})
+            Decision(p, decision, surface, _visible_text(texts.get(p) or rows[p]["text"], p), sections.get(p))
+            for p, decision in decisions.items()
+            if rows[p]["status"] == PENDING
         ]
         made = _validated(workspace, log, taken)
         log.record_decisions(made, now)
     return {d.proposal_id: d.reason or "" for d in made if d.decision == INVALID}
+
+
+def _check_open(proposal_id: str, decision: str, row: ProposalState | None) -> None:
+    """Raise `UnknownProposalError` if the proposal cannot get this decision any more."""
+    if row is None:
+        raise UnknownProposalError(f"There is no proposal {proposal_id}; `memory review` lists the pending ones.")
+    if (state := row["status"]) not in (PENDING, decision):
+        how = "To keep it anyway, write the line into MEMORY.md yourself."
+        if state == APPROVED:
+            how = "To take it back, delete or strike out its line in the file."
+        raise UnknownProposalError(f"{proposal_id} is already {state}, and a decision is final. {how}")
 
 
 def not_understood(workspace: Workspace) -> list[str]:
@@ -261,40 +264,35 @@ def _select_for_display(
     Half of the places are reserved for recent lines, so that a backfill does not displace them. Imported lines count as
     old, and take at most half of the places.
     """
+    ids = [row["proposal_id"] for row in waiting]
+    stays, others = [p for p in ids if p in kept], [p for p in ids if p not in kept]
+    imported = set(log.table("remembered").filter(pl.col("trust") == IMPORTED)["proposal_id"])
     lately = now - timedelta(days=settings.lookback_days)
-    chosen: set[str] = set()
-    imported = imported_ids(log)
-    of_imports = [row["proposal_id"] for row in waiting if row["proposal_id"] in imported]
-    stay, come = ([p for p in of_imports if (p in kept) == stays] for stays in (True, False))
-    behind = set(come[max(0, settings.pending_limit // 2 - len(stay)) :])
+    recent = {row["proposal_id"] for row in waiting if row["last_seen"] and row["last_seen"] >= lately} - imported
+    places = max(0, settings.pending_limit // 2 - len(imported.intersection(stays)))
+    behind = set([p for p in others if p in imported][places:])
+    chosen = set(stays)
     for limit, fixes in ((settings.pending_limit, False), (min(MAX_SHOWN, settings.pending_limit), True)):
-        of_kind = [row for row in waiting if is_fix(row["proposal_id"]) == fixes]
-        stays = [row["proposal_id"] for row in of_kind if row["proposal_id"] in kept]
-        others = [row for row in of_kind if row["proposal_id"] not in kept and row["proposal_id"] not in behind]
-        said = [row for row in others if row["proposal_id"] not in imported]
-        places = max(0, limit - len(stays))
-        new = [row["proposal_id"] for row in said if row["last_seen"] and row["last_seen"] >= lately][: places // 2]
-        best = [row["proposal_id"] for row in others if row["proposal_id"] not in new][: places - len(new)]
-        chosen.update(stays, new, best)
+        places = max(0, limit - sum(is_fix(p) == fixes for p in stays))
+        own = [p for p in others if is_fix(p) == fixes and p not in behind]
+        new = [p for p in own if p in recent][: places // 2]
+        best = [p for p in own if p not in new][: places - len(new)]
+        chosen.update(new, best)
     return [row for row in waiting if row["proposal_id"] in chosen]
 
 
-def _changed_by_user(log: ProposalLog, text: str) -> set[str]:
-    """The proposals in REVIEW.md that differ from what was shown, because a user marked, edited, moved or commented on
-    them, or whose shown text was not recorded."""
-    shown, standing = log.standing_on(REVIEW_SURFACE), lines_by_id(text)
-    return {p for p in offered_in(text) if p not in standing or standing[p] != shown.get(p)}
+def _record_display(log: OpenLog, text: str, now: datetime) -> None:
+    """Record proposals that entered REVIEW.md, and undecided ones that left it.
 
-
-def _record_display(log: OpenLog, shown: Mapping[str, str], named: Collection[str], now: datetime) -> None:
-    """Record proposals that entered REVIEW.md, with their lines there, and undecided ones that left it. Both are
-    derived from the current file, so the next run completes an interrupted one."""
-    status = log.status
-    gone = [p for p in log.standing_on(REVIEW_SURFACE) if p not in named and status.get(p) == PENDING]
+    Both are derived from the current text, so the next run completes an interrupted one.
+    """
+    status, named = log.status, PROPOSAL_ID.findall(text)
+    shown = [p for p in offered_in(text) if status.get(p) == PENDING]
+    gone = [p for p in sorted(log.standing_on(REVIEW_SURFACE)) if p not in named and status.get(p) == PENDING]
     log.record_displaced(gone, now, surface=REVIEW_SURFACE)
-    log.record_shown(dict.fromkeys(shown), now, surface=REVIEW_SURFACE, lines=shown)
+    log.record_shown(dict.fromkeys(shown), now, surface=REVIEW_SURFACE)
     log.record_day(now, surface=REVIEW_SURFACE, there=shown)
-    tasks = [p for p in log.standing_on(TODOIST_SURFACE) if status.get(p) == PENDING]
+    tasks = [p for p in sorted(log.standing_on(TODOIST_SURFACE)) if status.get(p) == PENDING]
     log.record_day(now, surface=TODOIST_SURFACE, there=tasks)
 
 
@@ -320,95 +318,63 @@ def _undecided(status: Mapping[str, str], ids: Iterable[str]) -> list[str]:
 
 
 def _new_decisions(
-    workspace: Workspace,
-    log: OpenLog,
-    text: str | None,
-    commanded: Mapping[str, str],
-    now: datetime,
-    result: Reconciled,
-    tasks_are_read: bool,
+    workspace: Workspace, log: OpenLog, text: str | None, now: datetime, result: Reconciled, tasks_are_read: bool
 ) -> list[Decision]:
-    """The user's decisions, then the automatic ones, each step based on the decisions before it."""
+    """The user's decisions, then the automatic ones, each step based on the decisions before it.
+
+    If REVIEW.md is unreadable, the only automatic ones are replacements, as the file may hold the user's decision.
+    """
     made = _read_back(workspace, log, text, result)
-    made += _command_decisions(workspace, log.after(made, now), commanded, result)
-    made += _automatic_decisions(workspace, log.after(made, now), now, result, tasks_are_read=tasks_are_read)
+    superseded = supersessions(log.after(made, now))
+    result.superseded += _ids(superseded)
+    made += superseded
     if result.damaged:
         return made
-    unread = _possibly_decided(workspace, log, tasks_are_read)
-    if workspace.settings.auto_fix:
-        fixes = automatic_fixes(workspace, log.after(made, now), now, unread=unread)
-        log.add(WOULD_APPLY, [{"proposal_id": p} for p in fixes.qualified], now)
-        result.automatic += [d.proposal_id for d in fixes.decisions]
-        made += fixes.decisions
-    if workspace.settings.auto_promote != OFF:
-        found = automatic_promotions(workspace, log.after(made, now), now, unread=unread)
-        log.add(WOULD_PROMOTE, found.rows, now)  # before the decisions: decided proposals are not considered again
-        result.automatic += [d.proposal_id for d in found.decisions]
-        made += found.decisions
+    settings = workspace.settings
+    unread = set[str]() if tasks_are_read or not settings.todoist.enabled else log.shown_on(TODOIST_SURFACE)
+    withdrawn = [d for d in withdrawals(workspace, log.after(made, now)) if d.proposal_id not in unread]
+    result.withdrawn |= {d.proposal_id: d.reason or "" for d in withdrawn}
+    made += withdrawn
+    expired = [d for d in expiries(settings, log.after(made, now), now) if d.proposal_id not in unread]
+    result.expired += _ids(expired)
+    made += expired
+    if settings.auto_fix or settings.auto_promote != OFF:
+        noted, automatic = automatic_approvals(workspace, log.after(made, now), now, unread)
+        log.add(WOULD_PROMOTE, noted, now)  # before the decisions: decided proposals are not considered again
+        result.automatic += _ids(automatic)
+        made += automatic
     return made
+
+
+def _ids(decisions: Iterable[Decision]) -> list[str]:
+    return [d.proposal_id for d in decisions]
 
 
 def _read_back(workspace: Workspace, log: ProposalLog, text: str | None, result: Reconciled) -> list[Decision]:
     """The user's decisions in REVIEW.md; unclear and late lines are noted in the result."""
     reading, known = _read_review(workspace.settings, log, text)
     status = log.status
-    result.damaged = reading.damaged
-    waiting = {p for p in known if status[p] == PENDING}
-    over = {p: s for p in [*reading.approved, *reading.ignored] if (s := status.get(p, PENDING)) not in _OPEN}
-    result.late |= over
-    automatic = set(log.frame.filter(pl.col("surface") == AUTO_SURFACE)["proposal_id"])
-    result.too_late = [p for p in [*reading.rejected, *reading.ignored] if p in automatic]
-    result.ignored = _undecided(status, reading.ignored)
     sections = offered_in(text or "")  # a line that a user moved to another group belongs to its section
-    decided = {p: status[p] for p in reading.ignored if p in sections and p in status}
-    result.already = {p: s for p, s in decided.items() if s in (APPROVED, REJECTED) and p not in automatic}
+    if reading.damaged:
+        result.damaged = f"{reading.damaged} A new one was written; the old one is in backups/."
+    result.ignored = _undecided(status, reading.ignored)
+    automatic = set(log.frame.filter(pl.col("surface") == AUTO_SURFACE)["proposal_id"])
+    marked = dict.fromkeys(reading.approved, APPROVED) | dict.fromkeys(reading.rejected, REJECTED)
+    marked |= {p: "" for p in reading.ignored if p in sections}
+    result.already |= {
+        p: f"{state} automatically" if p in automatic else state
+        for p, mark in marked.items()
+        if (state := status.get(p, PENDING)) not in (PENDING, mark) and (mark != REJECTED or state == APPROVED)
+    }
+    waiting = {p for p in known if status[p] == PENDING}
     approvals = reading.approved.items()
     made = [Decision(p, APPROVED, REVIEW_SURFACE, t, sections[p]) for p, t in approvals if p in waiting]
     made += [Decision(p, REJECTED, REVIEW_SURFACE, known[p]["text"]) for p in reading.rejected if p in waiting]
     made = _validated(workspace, log, made)
     result.invalid |= {d.proposal_id: d.reason or "" for d in made if d.decision == INVALID}
-    result.approved += [d.proposal_id for d in made if d.decision == APPROVED]
-    result.rejected += [d.proposal_id for d in made if d.decision == REJECTED]
+    result.approved += _ids(d for d in made if d.decision == APPROVED)
+    result.rejected += _ids(d for d in made if d.decision == REJECTED)
     return made
-
-
-def _command_decisions(
-    workspace: Workspace,
-    log: ProposalLog,
-    decisions: Mapping[str, str],
-    result: Reconciled,
-) -> list[Decision]:
-    """The decisions of the command line: all of them, or none if one is refused."""
-    try:
-        taken = _new_user_decisions(log, decisions, COMMAND_SURFACE, {})
-    except UnknownProposalError as error:
-        result.refused = str(error)
-        return []
-    made = _validated(workspace, log, taken)
-    result.invalid |= {d.proposal_id: d.reason or "" for d in made if d.decision == INVALID}
-    return made
-
-
-def _new_user_decisions(
-    log: ProposalLog, decisions: Mapping[str, str], surface: str, texts: Mapping[str, str]
-) -> list[Decision]:
-    """These decisions, except those already recorded. Raises `UnknownProposalError`."""
-    rows, status = log.rows(decisions), log.status
-    for proposal_id, decision in decisions.items():
-        state = status.get(proposal_id)
-        if state is None:
-            raise UnknownProposalError(f"There is no proposal {proposal_id}; `memory review` lists the pending ones.")
-        if state == APPROVED != decision and rows[proposal_id]["surface"] == AUTO_SURFACE:
-            raise UnknownProposalError(f"{proposal_id} was {rows[proposal_id]['reason'] or HOW_TO_TAKE_BACK}.")
-        if state not in (PENDING, decision):
-            raise UnknownProposalError(
-                f"{proposal_id} is already {state}, and a decision is final. {_remaining_options(state)}"
-            )
-    return [
-        Decision(p, decision, surface, _visible_text(texts.get(p) or rows[p]["text"], p))
-        for p, decision in decisions.items()
-        if status[p] == PENDING
-    ]
 
 
 def _visible_text(text: str, proposal_id: str) -> str:
@@ -425,84 +391,6 @@ def _validated(workspace: Workspace, log: ProposalLog, decisions: Sequence[Decis
     ]
 
 
-def _automatic_decisions(
-    workspace: Workspace, log: ProposalLog, now: datetime, result: Reconciled, *, tasks_are_read: bool
-) -> list[Decision]:
-    """Decisions on pending proposals that a newer one replaces, whose pattern has ended, or that expire. If REVIEW.md
-    is unreadable, only replacements, as the file may hold the decision."""
-    superseded = supersessions(log)
-    result.superseded += [d.proposal_id for d in superseded]
-    if result.damaged:
-        return superseded
-    unread = _possibly_decided(workspace, log, tasks_are_read)
-    log = log.after(superseded, now)
-    withdrawn = [d for d in withdrawals(workspace, log) if d.proposal_id not in unread]
-    result.withdrawn |= {d.proposal_id: d.reason or "" for d in withdrawn}
-    expired = expiries(workspace.settings, log.after(withdrawn, now), now)
-    expired = [d for d in expired if d.proposal_id not in unread]
-    result.expired += [d.proposal_id for d in expired]
-    return [*superseded, *withdrawn, *expired]
-
-
-def _possibly_decided(workspace: Workspace, log: ProposalLog, tasks_are_read: bool) -> set[str]:
-    """Proposals that may have been decided in Todoist since it was last read."""
-    return set() if tasks_are_read or not workspace.settings.todoist.enabled else log.shown_on(TODOIST_SURFACE)
-
-
-def _promote(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
-    """Add approved proposals that were not promoted yet to MEMORY.md; returns their ids.
-
-    Lines that they replace are struck through. A line that a user removed does not return, as each proposal is promoted
-    once. If the file is gone, it is restored from its newest copy, together with the lines that are in no copy.
-    """
-    settings = workspace.settings
-    done = dict(log.events(PROMOTED).select("proposal_id", "already_there").iter_rows())
-    approved = typed_rows(log.frame.filter(pl.col("status") == APPROVED), ProposalState)
-    fixes = log.fixes
-    lines_of_memory = {p for p, fix in fixes.items() if adds_to_memory(fix)}
-    approved = [r for r in approved if (p := r["proposal_id"]) not in fixes or p in lines_of_memory]
-    rows = [r for r in approved if r["proposal_id"] not in done]
-    if not rows:
-        keep_copy(settings.memory_file, settings.backups)
-        return []
-    promotions = [_promotion(r) for r in rows]
-    today = day_of(now, settings.zone)
-    replaced = {old: (r["proposal_id"], today) for r in rows for old in r["supersedes"] or []}
-    by_hand = struck_by_fixes(log, rows, today)
-    present: list[str] = []
-    put_back: list[str] = []
-
-    def edit(current: bytes | None) -> bytes:
-        put_back.clear()
-        lines, struck = promotions, replaced
-        if done and is_gone(current):
-            copies = MemoryCopies.from_backups(settings.memory_file, [p for p, is_own in done.items() if not is_own])
-            current, lost = copies.data, copies.in_none
-            lines = [*(_promotion(r) for r in approved if r["proposal_id"] in lost), *promotions]
-            over = {old: (r["proposal_id"], today) for r in approved for old in r["supersedes"] or [] if old in lost}
-            struck = over | replaced
-            put_back.append(f"{copies.newest}" if copies.newest else "what is on record")
-        result = add_lines(current, lines, settings.sections)
-        present[:] = result.present
-        return strike_words(strike_lines(result.data, struck), by_hand)
-
-    update_file(settings.memory_file, edit, backups=settings.backups)
-    keep_copy(settings.memory_file, settings.backups)  # before recording: without a copy the lines would be added again
-    for source in put_back:
-        logger.warning(f"{settings.memory_file} was missing; it was restored from {source}, and new lines were added.")
-    made = [
-        {
-            "proposal_id": p.proposal_id,
-            "section": p.section,
-            "text": p.text,
-            "already_there": p.proposal_id in present,
-        }
-        for p in promotions
-    ]
-    log.add(PROMOTED, made, now)
-    return [p.proposal_id for p in promotions]
-
-
 def _workspace_summary(workspace: Workspace) -> str:
     """A sentence for an empty REVIEW.md about what the workspace has."""
     observed = workspace.lake.read("observations", columns=["session_id"])
@@ -514,21 +402,6 @@ def _workspace_summary(workspace: Workspace) -> str:
     if observer_model(workspace.settings):
         return there
     return f"{there} A model would also find implicit ones: `memory setup` lists the models that can be used."
-
-
-def _promotion(row: ProposalState) -> Promotion:
-    """The line for MEMORY.md. A line without a section goes under a heading with its day."""
-    section = row["decided_section"] or row["section"]
-    section = f"{REFLECTED} ({row['day'].isoformat()})" if section == REFLECTED else section
-    text = row["decided_text"] or row["text"]
-    return Promotion(row["proposal_id"], section, text, row["day"], tuple(row["projects"] or ()))
-
-
-def _remaining_options(state: str) -> str:
-    """The ways to reverse a decision of this state, as a sentence for the user."""
-    if state == APPROVED:
-        return "To take it back, delete or strike out its line in MEMORY.md."
-    return "To keep it anyway, write the line into MEMORY.md yourself."
 
 
 def _write_shown(settings: Settings, text: str) -> None:

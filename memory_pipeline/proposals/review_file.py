@@ -6,7 +6,7 @@ A proposal is one list item with its evidence below it::
       _2026-03-05 · session name · “quote”_
 
 Friction fixes follow under their own heading, with their change quoted between item and evidence; see `quoted_change`.
-`read_decisions` returns the user's decisions, `lines_by_id` the lines of each proposal, `update_review` the next
+`read_decisions` returns the user's decisions, `touched_in` the proposals that they edited, `update_review` the next
 version of the text, and `with_notices` adds lines that name automatic promotions and the number of waiting proposals.
 None of them touches a file. They work by lines; a line that does not have exactly our format belongs to the user.
 """
@@ -22,6 +22,7 @@ from memory_pipeline.proposals.quoted_change import (
     is_block,
     is_quoted,
     quoted,
+    shown_lines,
     text_as_edited,
     unboxed,
     unquoted,
@@ -143,13 +144,11 @@ def read_decisions(
             approved[proposal_id] = text
         elif mark == "-":
             rejected.append(proposal_id)
-    strange = [text for proposal_id, versions in items.items() if proposal_id not in shown for _, text, _ in versions]
     count = _last_count(lines)
     ours = count is not None and int(count["count"]) == len(shown) and last_updated in (None, count["stamp"])
     for proposal_id in shown:
         if proposal_id not in items:
-            renamed = any(_is_text_of(shown[proposal_id], text) for text in strange)
-            gone = ours and not renamed and not _is_malformed(lines, shown[proposal_id])
+            gone = ours and not _is_malformed(lines, shown[proposal_id], known)
             (rejected if gone else ignored).append(proposal_id)
     return ReviewReading(approved, rejected, None, ignored)
 
@@ -169,24 +168,20 @@ def offered_in(current: str) -> dict[str, str | None]:
     return {item.proposal_id: _section_of(lines, item.lines[0]) for item in _items(lines)}
 
 
-def lines_by_id(current: str) -> dict[str, str]:
-    """Each proposal's lines, including everything between the previous proposal and the next one, where a user may have
-    written, and its group. The expiry note is left out, and so are proposals that occur twice."""
-    lines = split_lines(current)
-    items = list(_items(lines))
-    ends = {index for item in items for index in (*item.lines, item.evidence)}
-    ends |= {index for index, line in enumerate(lines) if any(p.match(line) for p in (_HEADING, _COUNT, *_NOTICES))}
-    found: dict[str, list[str]] = {}
-    for item in items:
-        first, last = item.lines[0], item.evidence or item.lines[-1]
-        while first > 0 and first - 1 not in ends:
-            first -= 1
-        while last + 1 < len(lines) and last + 1 not in ends:
-            last += 1
-        kept = [line.rstrip() for line in lines[first : last + 1] if line.strip()]
-        section = _section_of(lines, item.lines[0])
-        found.setdefault(item.proposal_id, []).append("\n".join([f"## {section}", *map(_without_expiry, kept)]))
-    return {proposal_id: versions[0] for proposal_id, versions in found.items() if len(versions) == 1}
+def touched_in(current: str, proposals: Mapping[str, Proposal]) -> set[str]:
+    """The proposals whose item a user marked, edited or moved, or below which they wrote."""
+    lines, found = split_lines(current), set[str]()
+    for item in _items(lines):
+        if (proposal := proposals.get(item.proposal_id)) is None:
+            continue
+        change = tuple(shown_lines(proposal.change)) if proposal.change else ()
+        as_offered = ("", _plain(proposal.first_line), change)
+        is_moved = not proposal.change and not _are_equal(_section_of(lines, item.lines[0]), _plain(proposal.section))
+        below = (item.lines[-1] if item.evidence is None else item.evidence) + 1
+        has_note = below < len(lines) and lines[below].strip() and not any(p.match(lines[below]) for p in _OURS)
+        if (item.mark, item.text, item.quoted) != as_offered or is_moved or has_note:
+            found.add(item.proposal_id)
+    return found
 
 
 def update_review(
@@ -195,21 +190,19 @@ def update_review(
     """The next text of REVIEW.md: ``decided`` and displaced lines are removed, missing pending ones are added, and
     everything else is kept.
 
-    ``now`` is timezone-aware. None as text creates a new file. The function is idempotent. Raises ValueError for a
-    damaged text: the caller keeps a copy of it and requests a new file.
+    ``now`` is timezone-aware. None as text creates a new file, also in place of a damaged one. The function is
+    idempotent.
     """
     stamp = f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
     if current is None:
         current = _HEADER.format(day=day.isoformat(), stamp=stamp, count=0)
-    elif damaged := _damage(current):
-        raise ValueError(f"REVIEW.md cannot be updated: {damaged}")
     newline = newline_of(current)
     before = split_lines(current)
     lines = _without_decided(before, decided)
     waiting = [proposal for proposal in pending if proposal.proposal_id not in decided]
-    present = {item.proposal_id for item in _items(lines)}
+    present, known = {item.proposal_id for item in _items(lines)}, {proposal.proposal_id for proposal in waiting}
     for proposal in waiting:
-        if proposal.proposal_id not in present and not _is_malformed(lines, proposal):
+        if proposal.proposal_id not in present and not _is_malformed(lines, proposal, known):
             _add(lines, proposal, newline)
     _set_expiry(lines, {proposal.proposal_id: proposal.expires_on for proposal in waiting if proposal.expires_on})
     lines = _without_empty_groups(lines)
@@ -274,19 +267,17 @@ def _last_count(lines: Sequence[str]) -> re.Match[str] | None:
     return next((found for line in reversed(lines) if (found := _COUNT.match(line))), None)
 
 
-def _is_malformed(lines: Sequence[str], proposal: Proposal) -> bool:
-    """Whether a line that cannot be parsed as a proposal has this one's id, or is a list item with its text."""
+def _is_malformed(lines: Sequence[str], proposal: Proposal, known: Collection[str]) -> bool:
+    """Whether a line that is no known proposal has this one's id, or is a list item with its text."""
     mention = re.compile(rf"{re.escape(proposal.proposal_id)}(?!\d)")
-    ours = (_ITEM.match, _EVIDENCE.fullmatch, _GROUP.match, is_quoted)  # a quoted change may contain any id
-    unread = [line for line in lines if not any(is_one(line) for is_one in ours)]
     text = _plain(proposal.first_line)
-    return any(mention.search(line) or (_LIST.match(line) and text and line.strip().endswith(text)) for line in unread)
-
-
-def _is_text_of(proposal: Proposal, text: str) -> bool:
-    """Whether an item with another id has its words; below those of a fix its change may follow."""
-    own, read = _plain(proposal.first_line), _plain(text)
-    return read == own or (proposal.change is not None and read.startswith(own))
+    for line in lines:
+        item = _ITEM.match(line)
+        if (item and item["id"] in known) or _EVIDENCE.fullmatch(line) or _GROUP.match(line) or is_quoted(line):
+            continue  # a quoted change may contain any id
+        if mention.search(line) or (_LIST.match(line) and text and line.strip().endswith(text)):
+            return True
+    return False
 
 
 def _without_decided(lines: Sequence[str], decided: Collection[str]) -> list[str]:
@@ -340,7 +331,12 @@ def _is_group_of(line: str, proposal: Proposal, section: str) -> bool:
     if proposal.change:
         return _FIXES.match(line) is not None
     group = _GROUP.match(line)
-    return group is not None and group["section"].casefold().split() == section.casefold().split()
+    return group is not None and _are_equal(group["section"], section)
+
+
+def _are_equal(one: str | None, other: str) -> bool:
+    """Whether both are the same section, ignoring case and spaces."""
+    return (one or "").casefold().split() == other.casefold().split()
 
 
 def _set_expiry(lines: list[str], expiring: Mapping[str, date]) -> None:
@@ -386,53 +382,29 @@ def _refresh_count(lines: list[str], day: str, count_line: str) -> None:
     lines[place] = count_line + ending
 
 
-_ENDING = "Delete or strike out a line in MEMORY.md to take it back."
+_UNDO = "To take one back, undo its change in the file; `memory why ID` shows it."
 _ALL = "`memory review` goes through all, and `memory review --list` lists them."
-_ALL_OF_0_2_0 = (
-    "`memory review` goes through all, and "
-    '`memory sql "FROM proposals ANTI JOIN decisions USING (proposal_id)"` lists them.'
+_NOTICE = re.compile(
+    r"_(?:Approved automatically|Promoted automatically|Fixed automatically|Withdrawn, for it has stopped"
+    r"|Nothing is sure enough to be offered|The best \d+ of \d+ pending proposals are shown here"
+    r"|\d+ more are pending)[:;][^\r\n]*_\s*$"
 )
-_ANY_ALL = f"(?:{re.escape(_ALL)}|{re.escape(_ALL_OF_0_2_0)})"
-_FIX_ENDING = "To take one back, undo its change in the file; `memory why ID` shows it."
-_WITHDRAWN = "`memory why ID` shows what it was."
-_NOTICES = (
-    re.compile(
-        r"_Withdrawn, for it has stopped: (?:`f-\d{8}-\d{3,}` on \d{4}-\d{2}-\d{2}[,.] )+"
-        rf"{re.escape(_WITHDRAWN)}_\s*$"
-    ),
-    re.compile(rf"_Fixed automatically: (?:`f-\d{{8}}-\d{{3,}}`[,.] )+{re.escape(_FIX_ENDING)}_\s*$"),
-    re.compile(rf"_Promoted automatically: (?:`p-\d{{8}}-\d{{3,}}`[,.] )+{re.escape(_ENDING)}_\s*$"),
-    re.compile(r"_Nothing is sure enough to be offered: .*_\s*$"),
-    re.compile(rf"_The best \d+ of \d+ pending proposals are shown here; the other \d+ wait\. {_ANY_ALL}_\s*$"),
-    re.compile(rf"_\d+ more are pending: the best are shown here\. {_ANY_ALL}_\s*$"),  # the wording of 0.2.0
-)
+"""A notice of `with_notices`, or of an earlier version."""
+_OURS = (_ITEM, _HEADING, _COUNT, _NOTICE)
 
 
-def with_notices(
-    text: str,
-    automatic: Sequence[str],
-    waiting: int,
-    withdrawn: Mapping[str, str] | None = None,
-    nothing_offered: str = "",
-) -> str:
+def with_notices(text: str, automatic: Sequence[str], waiting: int, nothing_offered: str = "") -> str:
     """The text with these notices above its count line, which gives the total number of proposals; unchanged if nothing
-    was promoted, fixed or withdrawn and nothing waits. ``withdrawn``: fixes with the day on which their patterns ended;
-    ``nothing_offered``: the sentence for a workspace without any proposal."""
+    was approved automatically and nothing waits. ``nothing_offered``: the sentence for a workspace without any
+    proposal."""
     lines = split_lines(text)
     count = _last_count(lines)
     if count is None:
         return text
     place = len(lines) - 1 - lines[::-1].index(count.string)
     notices = []
-    for done, ending, names in (
-        ("Promoted", _ENDING, [p for p in automatic if p.startswith("p-")]),
-        ("Fixed", _FIX_ENDING, [p for p in automatic if p.startswith("f-")]),
-    ):
-        if names:
-            notices.append(f"_{done} automatically: {', '.join(f'`{p}`' for p in names)}. {ending}_")
-    if withdrawn:
-        fixes = ", ".join(f"`{p}` on {day}" for p, day in withdrawn.items())
-        notices.append(f"_Withdrawn, for it has stopped: {fixes}. {_WITHDRAWN}_")
+    if automatic:
+        notices.append(f"_Approved automatically: {', '.join(f'`{p}`' for p in automatic)}. {_UNDO}_")
     if nothing_offered:
         notices.append(f"_Nothing is sure enough to be offered: {nothing_offered}_")
     if waiting > 0:
@@ -447,7 +419,7 @@ def with_notices(
 
 def without_notices(text: str) -> str:
     """The text without notices and without the total number of proposals."""
-    lines = [line for line in split_lines(text) if not any(notice.match(line) for notice in _NOTICES)]
+    lines = [line for line in split_lines(text) if not _NOTICE.match(line)]
     count = _last_count(lines)
     if count is not None and count["of"]:
         place = len(lines) - 1 - lines[::-1].index(count.string)

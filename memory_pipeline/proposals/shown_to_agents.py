@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from memory_pipeline.actions.files import has_hooks, write_files
 from memory_pipeline.actions.outcomes import by_line, outcomes
 from memory_pipeline.actions.rules import ApprovedLine, Rule, rules_of
-from memory_pipeline.agents.connecting import refresh
-from memory_pipeline.agents.lines import Line
+from memory_pipeline.agents.connecting import Line, refresh
 from memory_pipeline.friction.rules import promotion_days
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.markdown.blocks import one_line

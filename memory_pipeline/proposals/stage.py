@@ -3,7 +3,6 @@ known lines."""
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
@@ -15,7 +14,6 @@ from memory_pipeline.embeddings.stage import vectors_of
 from memory_pipeline.lake.rows import (
     ObservationRow,
     ProposalRow,
-    ProposalState,
     ReflectionRow,
     SourceRow,
     SupportRow,
@@ -27,17 +25,16 @@ from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.duplicates import Known, KnownLines
 from memory_pipeline.proposals.events import APPROVED, DECIDED, PENDING, ProposalLog, last_numbers, proposal_id
-from memory_pipeline.proposals.fixes import adds_to_memory
-from memory_pipeline.proposals.memory_file import lines_of
+from memory_pipeline.proposals.memory_file import read_lines
 from memory_pipeline.proposals.offering import LASTING, MAX_OF_SESSION, is_offered, is_quoted
+from memory_pipeline.proposals.remembering import content_hash
 from memory_pipeline.proposals.score import line_score, use_score, why_left_out, with_sessions
-from memory_pipeline.proposals.summary import plain_summary
 from memory_pipeline.reflections.types import section_at
 from memory_pipeline.scope import may_end
 from memory_pipeline.stages import Built
 from memory_pipeline.text.encoder import encoder_of
 from memory_pipeline.text.relation import differs
-from memory_pipeline.text.similarity import words
+from memory_pipeline.text.sentences import clip
 from memory_pipeline.workspace.daily_log.notes import SESSION as NOTES
 from memory_pipeline.workspace.daily_log.notes import notes_in
 from memory_pipeline.workspace.daily_log.render import LogReflection, write_reflection
@@ -48,6 +45,10 @@ PASSING = "progress"
 """The kind that only matters on its day, whatever its priority."""
 STATES = (*LASTING, "state_change")
 """Kinds that can end an older line."""
+
+
+MAX_QUOTED, MAX_LINE = 2, 160
+"""Maximum number of lines that the daily log quotes without a model's summary, and characters of each."""
 
 
 class ScoredLine(ReflectionRow):
@@ -76,7 +77,7 @@ class ProposalsStage:
         self._made: dict[str, KnownProposal] = {}
         self._again: dict[str, list[tuple[date, datetime]]] = {}
         """Repetitions on other days, by proposal."""
-        self._last_number: dict[date, int] = {}
+        self._last_number = Counter[str]()
         """The highest number of each day's proposals, including those whose rows are lost."""
         self._has_vector: set[str] | None = None
 
@@ -95,7 +96,7 @@ class ProposalsStage:
         known, vectors = self._known_lines(), self._vectors([line["sources"][0] for line in lines])
         rows: list[ProposalRow] = []
         supports: list[SupportRow] = []
-        number, standing = self._last_number.get(day, 0), []
+        number, texts = self._last_number[f"{day:%Y%m%d}"], list[str]()
         # rebuilding a day includes what it offered before
         leads = (observed.get(row["sources"][1]) for row in typed_rows(of_day, ProposalRow) if row["sources"][1:])
         of_session = Counter(lead["session_id"] for lead in leads if lead)
@@ -104,7 +105,7 @@ class ProposalsStage:
             if why_left_out(line["text"], sources):
                 continue
             text, vector = one_line(line["text"]), vectors.get(line["sources"][0])
-            standing.append(text)
+            texts.append(text)
             replaced = self._replaced_proposals(known, line, text) if line["kind"] in STATES else []
             same = known.from_sources(line["sources"])
             if same and (same.proposal_id in replaced or differs(text, same.text)):
@@ -122,14 +123,14 @@ class ProposalsStage:
                 number += 1
                 row = _row(day, number, line | {"text": text, "owner": self.settings.owner}, sources, replaced)
                 rows.append(row)
-                self._last_number[day] = number
+                self._last_number[f"{day:%Y%m%d}"] = number
                 self._made[row["proposal_id"]] = {**row, "status": PENDING}
                 known.add(Known(row["proposal_id"], text, tuple(row["projects"] or ())), row["sources"], vector)
         frames = {
             "supports": pl.DataFrame(supports, schema=TABLES["supports"].columns),
             "proposals": pl.concat([of_day, pl.DataFrame(rows, schema=TABLES["proposals"].columns)]),
         }
-        self._log(day, frames, standing)
+        self._log(day, frames, texts)
         return Built(frames)
 
     def _log(self, day: date, frames: Mapping[str, pl.DataFrame], best_first: Sequence[str]) -> None:
@@ -140,9 +141,9 @@ class ProposalsStage:
         new = set(offered["proposal_id"])
         older = dict.fromkeys(p for p in frames["supports"]["proposal_id"] if p not in new)
         again = [self._made[p]["text"] for p in older if p in self._made]
-        plain = plain_summary(
-            offered.sort("worth", descending=True, nulls_last=True)["text"].to_list(), again, best_first
-        )
+        best = offered.sort("worth", descending=True, nulls_last=True)["text"].to_list()
+        groups = {"New": best, "Said again": again, "Nothing new; most important": best_first}
+        plain = next((_quoted(label, texts) for label, texts in groups.items() if texts), "Nothing was offered.")
         note = LogReflection(
             next((summary for summary in lines["summary"] if summary), plain),
             lines.height,
@@ -152,15 +153,6 @@ class ProposalsStage:
             dict(offered.select("proposal_id", "text").iter_rows()),
         )
         write_reflection(self.settings.daily_log(day), day, note, backups=self.settings.backups)
-
-    def left_out(self, day: date) -> Counter[str]:
-        """The number of the day's lines that must not be offered, by reason."""
-        observed = self._observed(day)
-        reasons = (
-            why_left_out(line["text"], [observed[s] for s in line["sources"] if s in observed])
-            for line in self._lines(day, observed)
-        )
-        return Counter(reason for reason in reasons if reason)
 
     def _lines(self, day: date, observed: Mapping[str, SourceRow]) -> list[ScoredLine]:
         """The day's lines that may matter later and contain words said on this day, best first."""
@@ -188,11 +180,8 @@ class ProposalsStage:
             self._known = KnownLines()
             log = ProposalLog(self.lake)
             first = dict(log.table("proposals").select("proposal_id", "last_seen").iter_rows())
-            fixes = {p: adds_to_memory(fix) for p, fix in log.fixes.items()}
             self._made = {
-                row["proposal_id"]: row | {"last_seen": first[row["proposal_id"]]}
-                for row in typed_rows(log.frame, ProposalState)
-                if fixes.get(row["proposal_id"], True)
+                row["proposal_id"]: row | {"last_seen": first[row["proposal_id"]]} for row in log.memory_lines
             }
             for again in log.table("supports").select("proposal_id", "day", "said_at").iter_rows():
                 self._again.setdefault(again[0], []).append(again[1:])
@@ -201,11 +190,10 @@ class ProposalsStage:
                 vector = vectors.get(row["sources"][1]) if len(row["sources"]) > 1 else None
                 projects = tuple(row["projects"] or ())
                 self._known.add(Known(proposal_id, row["text"], projects), row["sources"], vector)
-            path = self.settings.memory_file
-            decided = log.events(DECIDED, ~pl.col("proposal_id").is_in([*self._made, *fixes]))
+            decided = log.events(DECIDED, ~pl.col("proposal_id").is_in([*self._made, *log.fixes]))
             for text in decided["text"]:  # proposals whose rows are lost: a user's decision is not asked for again
                 self._known.add(Known(None, text))
-            lines = lines_of(path.read_bytes() if path.exists() else None)
+            lines = read_lines(self.settings.memory_file)
             self._last_number = last_numbers(log, [line.proposal_id for line in lines if line.proposal_id])
             for line in lines:
                 if not line.is_struck:
@@ -277,6 +265,13 @@ class ProposalsStage:
         ]
 
 
+def _quoted(label: str, lines: Sequence[str]) -> str:
+    """A sentence that quotes the first of these lines."""
+    more = f" and {len(lines) - MAX_QUOTED} more" if len(lines) > MAX_QUOTED else ""
+    quotes = ", ".join(f"“{clip(line, MAX_LINE)}”" for line in lines[:MAX_QUOTED])
+    return f"{label}: {quotes}{more}."
+
+
 def _last_repetition(row: ScoredLine | KnownProposal) -> datetime:
     """The time of the last repetition; for rows of earlier versions, their day."""
     seen = row["last_seen"]
@@ -292,7 +287,7 @@ def _row(day: date, number: int, line: ScoredLine, observed: Sequence[SourceRow]
         "priority": line["priority"],
         "sources": [line["reflection_id"], *line["sources"]],
         "support": line["support"],
-        "content_hash": hashlib.sha256(" ".join(words(line["text"])).encode()).hexdigest(),
+        "content_hash": content_hash(line["text"]),
         "evidence": [span for o in observed for span in o["evidence"]],
         "sessions": len({o["session_id"] for o in observed}),
         "session_ids": sorted({o["session_id"] for o in observed}),

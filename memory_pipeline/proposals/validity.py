@@ -1,4 +1,4 @@
-"""Replacement of proposals by newer ones, and validity of a proposal at the time of approval."""
+"""Validity of a proposal at the time of approval."""
 
 from __future__ import annotations
 
@@ -7,40 +7,16 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from memory_pipeline.days import lookback
-from memory_pipeline.lake.rows import FixRow, ProposalState, typed_rows
+from memory_pipeline.lake.rows import FixRow, ProposalState
 from memory_pipeline.markdown.blocks import one_line
-from memory_pipeline.observations.flags import ENDED
-from memory_pipeline.proposals.events import (
-    APPROVED,
-    PENDING,
-    SUPERSEDED,
-    SUPERSESSION_SURFACE,
-    WITHDRAWN,
-    Decision,
-    ProposalLog,
-    is_fix,
-)
-from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
-from memory_pipeline.scope import may_end
-from memory_pipeline.text.relation import EQUAL, is_same, replaces
+from memory_pipeline.proposals.events import ProposalLog, is_fix
+from memory_pipeline.proposals.memory_file import MemoryLine, normalised, read_active_lines
+from memory_pipeline.text.relation import EQUAL, is_same
 from memory_pipeline.workspace.workspace import Workspace
 
+SOURCE_GONE = "its source was withdrawn, made private or deleted"
 Known = Sequence[tuple[MemoryLine, str]]
 """Lines of MEMORY.md, each with its normalised text."""
-
-
-def supersessions(log: ProposalLog) -> list[Decision]:
-    """Decisions on the pending proposals that a newer one replaces."""
-    standing = log.frame.filter(pl.col("status") != WITHDRAWN)
-    newer = standing.filter(pl.col("supersedes").list.len() > 0).select("proposal_id", "supersedes", "text")
-    over = {old: (p, text) for p, olds, text in newer.iter_rows() for old in olds}
-    return [
-        Decision(
-            old, SUPERSEDED, SUPERSESSION_SURFACE, row["text"], reason="{} says what holds now: {}".format(*over[old])
-        )
-        for old, row in log.rows(over).items()
-        if row["status"] == PENDING
-    ]
 
 
 def invalid(workspace: Workspace, log: ProposalLog, approvals: Mapping[str, str]) -> dict[str, str]:
@@ -48,10 +24,8 @@ def invalid(workspace: Workspace, log: ProposalLog, approvals: Mapping[str, str]
     if not approvals:
         return {}
     rows = log.rows(approvals)
-    gone = _without_evidence(workspace, rows)
-    path = workspace.settings.memory_file
-    lines = [line for line in lines_of(path.read_bytes() if path.exists() else None) if not line.is_struck]
-    newer, known, fixes = _replacing_proposals(log, lines), [(line, normalised(line.text)) for line in lines], log.fixes
+    gone, fixes = _without_source(workspace, rows), log.fixes
+    known = [(line, normalised(line.text)) for line in read_active_lines(workspace.settings.memory_file)]
     found = {}
     for proposal_id, row in rows.items():
         text = approvals[proposal_id]
@@ -61,7 +35,7 @@ def invalid(workspace: Workspace, log: ProposalLog, approvals: Mapping[str, str]
         if fix := fixes.get(proposal_id):
             reason = _invalid_fix_reason(workspace, fix, row, text, known)
         else:
-            reason = gone.get(proposal_id) or _known_reason(row, text, known) or _contradiction_reason(row, text, newer)
+            reason = SOURCE_GONE if proposal_id in gone else _known_reason(row, text, known)
         if reason:
             found[proposal_id] = reason
     return found
@@ -93,45 +67,12 @@ def _known_reason(row: ProposalState, text: str, known: Known, over: str = "") -
     return None
 
 
-def _contradiction_reason(row: ProposalState, text: str, newer: list[ProposalState]) -> str | None:
-    for other in newer:
-        later = other["last_seen"] and row["last_seen"] and other["last_seen"] > row["last_seen"]
-        named = row["proposal_id"] in (other["supersedes"] or [])
-        reaches = may_end(other["projects"], row["projects"])
-        if named or (later and reaches and replaces(other["text"], text)):
-            return f"MEMORY.md has a later statement ({other['proposal_id']}): {other['text']}"
-    return None
-
-
-def _replacing_proposals(log: ProposalLog, lines: list[MemoryLine]) -> list[ProposalState]:
-    """The approved proposals in MEMORY.md that replace another line, with their current words there."""
-    texts = {line.proposal_id: line.text for line in lines if line.proposal_id}
-    rows = log.frame.filter(pl.col("proposal_id").is_in(list(texts)))
-    return [
-        row | {"text": texts[row["proposal_id"]]}
-        for row in typed_rows(rows, ProposalState)
-        if row["status"] == APPROVED
-    ]
-
-
-def _without_evidence(workspace: Workspace, rows: Mapping[str, ProposalState]) -> dict[str, str]:
-    """Proposals whose evidence is gone: withdrawn, made private, or ended by a later statement.
-
-    Days without tables show nothing, and neither do observations with other ids: another observer may have seen the
-    same words.
-    """
+def _without_source(workspace: Workspace, rows: Mapping[str, ProposalState]) -> set[str]:
+    """Proposals whose source was withdrawn, made private or deleted. Days without tables show nothing."""
     rows = {p: row for p, row in rows.items() if not is_fix(p)}
     days = {d for row in rows.values() for d in lookback(row["day"], workspace.settings.lookback_days)}
     kept = [d for d in workspace.lake.days("messages") if d in days]
     messages = workspace.lake.read("messages", kept, ["message_id", "voided"])
     alive = set(messages.filter(~pl.col("voided").fill_null(False))["message_id"])
-    flags = dict(workspace.lake.read("observations", days, ["observation_id", "flags"]).iter_rows())
-    found = {}
-    for proposal_id, row in rows.items():
-        said = {span["message_id"] for span in row["evidence"] or []}
-        seen = [flags[s] or [] for s in row["sources"] if s in flags]
-        if row["day"] in kept and said and not said & alive:
-            found[proposal_id] = "its source was withdrawn, made private or deleted"
-        elif seen and all(ENDED in f for f in seen):
-            found[proposal_id] = "a later statement ended it"
-    return found
+    said = {p: {span["message_id"] for span in row["evidence"] or []} for p, row in rows.items() if row["day"] in kept}
+    return {p for p, ids in said.items() if ids and not ids & alive}

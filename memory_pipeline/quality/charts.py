@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from datetime import date, timedelta
+from collections.abc import Sequence
+from datetime import date
 
 from markupsafe import Markup
 
@@ -14,8 +14,6 @@ LEFT, RIGHT, TOP, BOTTOM = 56, 10, 10, 24
 """Margins around the plot, for the labels."""
 MAX_DOTS = 45
 """Maximum number of days that are marked by dots; more would hide the line."""
-GAP = timedelta(days=14)
-"""Minimum time without a value that interrupts the line."""
 _SVG = Markup('<svg role="img" aria-label="{}" viewBox="0 0 {} {}" font-size="11" font-family="sans-serif">{}</svg>')
 _GRID = Markup('<path d="M{} {:.1f}H{}" stroke="var(--line)"/>')
 _LABEL = Markup('<text x="{}" y="{:.1f}" text-anchor="{}" fill="var(--ink-soft)">{}</text>')
@@ -39,19 +37,10 @@ def draw(figure: Figure) -> Markup:
         parts += [_GRID.format(LEFT, y, WIDTH - RIGHT), _LABEL.format(LEFT - 6, y + 4, "end", figure.shown(value))]
     for x, anchor, day in ((LEFT, "start", first), (WIDTH - RIGHT, "end", last)):
         parts.append(_LABEL.format(x, HEIGHT - 8, anchor, day))
-    for run in _unbroken(values):
-        places = [place(day, value) for day, value in run]
-        parts.append(_LINE.format(" ".join(f"{x:.1f},{y:.1f}" for x, y in places)))
-        parts += [_DOT.format(x, y) for x, y in places if len(values) <= MAX_DOTS or len(run) == 1]
+    places = [place(day, value) for day, value in values]
+    parts.append(_LINE.format(" ".join(f"{x:.1f},{y:.1f}" for x, y in places)))
+    parts += [_DOT.format(x, y) for x, y in places if len(values) <= MAX_DOTS]
     return _SVG.format(_describe(figure, values), WIDTH, HEIGHT, Markup().join(parts))
-
-
-def _unbroken(values: Sequence[tuple[date, float]]) -> Iterator[list[tuple[date, float]]]:
-    start = 0
-    for index in range(1, len(values) + 1):
-        if index == len(values) or values[index][0] - values[index - 1][0] > GAP:
-            yield list(values[start:index])
-            start = index
 
 
 def _describe(figure: Figure, values: Sequence[tuple[date, float]]) -> str:

@@ -61,7 +61,7 @@ def _shown(report: Report, linked: Callable[[str], str]) -> dict[str, Any]:
         "failing": sorted((c for c in report.checked if c.failed), key=lambda c: -len(c.failed)),
         "by_day": by_day,
         "columns": sorted(judged, reverse=True)[:COLUMNS],
-        "shown_days": {day.day for day in report.worst},
+        "shown_days": {day for day, _ in report.worst},
         "ends": [PENDING, *DECISIONS],
         "days_of": _days_of,
         "accepted": _accepted,

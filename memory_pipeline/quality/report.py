@@ -1,4 +1,4 @@
-"""The quality report: results of checks, figures by day, deteriorations, and advice."""
+"""The quality report: results of checks, figures by day, changes since last week, and advice."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ from datetime import date, datetime
 from typing import Any
 
 from memory_pipeline.actions.outcomes import stored_times
-from memory_pipeline.effect.cases import effect_on
-from memory_pipeline.quality.evidence import WorstDay, worst_days, worst_sessions
-from memory_pipeline.quality.figures import Figure, acceptance, costs, figures_of, seconds_figures
-from memory_pipeline.quality.results import Checked, Result, by_check, changes
+from memory_pipeline.quality.figures import Figure, acceptance, costs, make_figures
+from memory_pipeline.quality.results import Checked, Result, by_check, changes, worst_days
 from memory_pipeline.workspace.workspace import Workspace
 
-MOST_DAYS, MOST_SESSIONS = 10, 10
-EFFECT_DAYS = 28
-"""Number of latest days whose messages are compared with the memory before them."""
+MOST_DAYS = 10
+"""Maximum number of days whose failures are shown in full."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +26,8 @@ class Report:
     """Days with sessions, oldest first."""
     checked: tuple[Checked, ...]
     figures: tuple[Figure, ...]
-    seconds: tuple[Figure, ...]
-    worst: tuple[WorstDay, ...]
-    sessions: tuple[tuple[str, int], ...]
-    """The sessions that failed checks name most often, with the count."""
+    worst: tuple[tuple[date, list[Result]], ...]
+    """The days with the most failures."""
     changes: tuple[str, ...]
     sections: tuple[Mapping[str, str | int], ...]
     costs: tuple[Mapping[str, str | int | float], ...]
@@ -68,53 +63,23 @@ class Report:
         return f"{len(self.failed):,} of {self.judged:,} results failed {days}, {of}."
 
 
-def make_report(
-    workspace: Workspace,
-    results: Sequence[Result],
-    about: Mapping[str, str],
-    seconds: Mapping[str, Mapping[date, float]],
-    now: datetime,
-) -> Report:
-    """The report. ``about`` maps each check to its description; ``seconds`` are by stage and day."""
-    lake = workspace.lake
+def make_report(workspace: Workspace, results: Sequence[Result], about: Mapping[str, str], now: datetime) -> Report:
+    """The report; ``about`` maps each check to its description."""
+    lake, settings = workspace.lake, workspace.settings
     days = tuple(lake.read("sessions", columns=["day"])["day"].unique().sort())
-    effects = effect_on(workspace, days[-EFFECT_DAYS:], with_model=False, with_shown=False)
-    figures = figures_of(lake, results, workspace.settings.zone, effects)
-    checked = by_check(results, about, has_model=bool(workspace.settings.observer.model))
-    worst = worst_days(lake, results, MOST_DAYS)
-    changed = changes(checked, days[-1]) if days else []
+    checked = by_check(results, about)
     return Report(
         now,
-        f"{workspace.settings.workspace}",
+        f"{settings.workspace}",
         days,
         tuple(checked),
-        tuple(figures),
-        tuple(seconds_figures(seconds)),
-        tuple(worst),
-        tuple(worst_sessions(worst, MOST_SESSIONS)),
-        tuple([*changed, *_notable_changes(figures, days[-1])] if days else ()),
+        tuple(make_figures(lake, results, settings.zone)),
+        tuple(worst_days(results, MOST_DAYS)),
+        tuple(changes(checked, days[-1])) if days else (),
         tuple(acceptance(lake)),
         tuple(costs(lake)),
-        stored_times(workspace.settings),
+        stored_times(settings),
     )
-
-
-NOTABLE = 0.2
-"""Minimum change of a mean, as a share of the larger one, that is mentioned."""
-
-
-def _notable_changes(figures: Sequence[Figure], last: date) -> list[str]:
-    found = []
-    for figure in figures:
-        means = figure.change(last)
-        if means is None or means[0] == means[1] or abs(means[0] - means[1]) < NOTABLE * max(map(abs, means)):
-            continue
-        worse = figure.is_worse(last)
-        word = "" if worse is None else " (worse)" if worse else " (better)"
-        found.append(
-            f"{figure.title}: {figure.shown(means[1])} a day in the week before, now {figure.shown(means[0])}{word}"
-        )
-    return found
 
 
 def as_json(report: Report) -> dict[str, Any]:
@@ -137,18 +102,8 @@ def as_json(report: Report) -> dict[str, Any]:
             }
             for check in report.checked
         ],
-        "figures": [_figure(figure, report.last) for figure in (*report.figures, *report.seconds)],
-        "worst_days": [
-            {
-                "day": f"{day.day}",
-                "failed": [
-                    _result(result) | {"evidence": [_offender(offender) for offender in offenders]}
-                    for result, offenders in day.failed
-                ],
-            }
-            for day in report.worst
-        ],
-        "worst_sessions": dict(report.sessions),
+        "figures": [_figure(figure, report.last) for figure in report.figures],
+        "worst_days": [{"day": f"{day}", "failed": list(map(_result, failed))} for day, failed in report.worst],
         "changes": list(report.changes),
         "sections": list(report.sections),
         "costs": list(report.costs),
@@ -173,13 +128,4 @@ def _figure(figure: Figure, last: date | None) -> dict[str, Any]:
         "about": figure.about,
         "last_7_days": figure.mean(last) if last else None,
         "by_day": {f"{day}": value for day, value in sorted(figure.by_day.items())},
-    }
-
-
-def _offender(offender: Any) -> dict[str, Any]:
-    return {
-        "told": offender.sentence,
-        "session": offender.session,
-        "line": offender.text,
-        "said": [{"by": q.said_by, "at": q.place, "words": q.text} for q in offender.quotes],
     }

@@ -23,18 +23,14 @@ ADVICE: Mapping[str, str] = {
     ),
     "no_secrets": "Run the day again with redaction on (`MEMORY_REDACT=true`); what it says looks like a secret is "
     "still in the transcript.",
-    "no_silent_zero": (
-        "Check the model's answers (`memory show DAY` has the reason for each window), then run the "
-        "day again; after a spent budget it continues tomorrow."
-    ),
-    "hallucinated_timestamps": "The model invents times. They are removed; choose another model "
-    "(`memory setup`) if it persists.",
+    "no_silent_zero": "`memory show DAY` has the reason for each window; run the day again, or the next day if the "
+    "budget is spent.",
+    "hallucinated_timestamps": "Invented times are removed; another model (`memory setup`) may invent none.",
     "compression_ratio": "The day has too few or too many observations: check it with `memory show DAY`.",
-    "ungrounded_specifics": "The model uses names that do not occur in the session. Such facts are flagged and never "
-    "offered; choose "
-    "another model (`memory setup`) if it persists.",
-    "regurgitation": "The model presents the output of tools as statements: check the lines below; "
-    "choose another model (`memory setup`) if it persists.",
+    "ungrounded_specifics": "Facts with names that do not occur in the session are flagged and never offered; another "
+    "model (`memory setup`) may make none.",
+    "regurgitation": "The output of tools is presented as statements: check the lines below, or try another model "
+    "(`memory setup`).",
     "high_is_rare": (
         "Too many observations are high, so high means little: check the day with `memory show DAY --high`."
     ),
@@ -47,14 +43,6 @@ ADVICE: Mapping[str, str] = {
     "identity_files": "`memory admin identity` shows which file is missing or which link is wrong.",
 }
 """The action for a user after a failure, by check."""
-_NO_MODEL_NOTE = "No model is set: these are quotes, or lines of a model that was set before. Run the day again"
-WITHOUT_MODEL: Mapping[str, str] = {
-    "no_silent_zero": "`memory show DAY` has the reason for each window; run the day again.",
-    "hallucinated_timestamps": f"{_NO_MODEL_NOTE}.",
-    "ungrounded_specifics": f"{_NO_MODEL_NOTE}.",
-    "regurgitation": f"{_NO_MODEL_NOTE}, and check the lines below.",
-}
-"""The same without a model, for the checks whose advice is about one."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +71,6 @@ class Checked:
     name: str
     about: str
     results: Mapping[date | None, Result]
-    has_model: bool = True
-    """Whether a model is set, which affects the advice."""
 
     @property
     def failed(self) -> list[Result]:
@@ -99,8 +85,7 @@ class Checked:
 
     @property
     def advice(self) -> str:
-        name = self.name.rpartition("/")[2]
-        return ADVICE.get(name, "") if self.has_model else WITHOUT_MODEL.get(name, ADVICE.get(name, ""))
+        return ADVICE.get(self.name.rpartition("/")[2], "")
 
     def share_passed(self, days: Iterable[date]) -> float | None:
         """The share of these days that passed; None without results."""
@@ -108,13 +93,23 @@ class Checked:
         return sum(judged) / len(judged) if judged else None
 
 
-def by_check(results: Iterable[Result], about: Mapping[str, str], *, has_model: bool = True) -> list[Checked]:
+def by_check(results: Iterable[Result], about: Mapping[str, str]) -> list[Checked]:
     """The results in the order of ``about``, which maps each check to a sentence; later results override earlier
     ones."""
     found: dict[str, dict[date | None, Result]] = defaultdict(dict)
     for result in results:
         found[result.name][result.day] = result
-    return [Checked(name, about[name], found.get(name, {}), has_model) for name in about]
+    return [Checked(name, about[name], found.get(name, {})) for name in about]
+
+
+def worst_days(results: Iterable[Result], most: int) -> list[tuple[date, list[Result]]]:
+    """The days with the most failures and these failures, errors before warnings, newer before older."""
+    by_day: dict[date, list[Result]] = defaultdict(list)
+    for result in results:
+        if not result.passed and result.day is not None:
+            by_day[result.day].append(result)
+    days = sorted(by_day, key=lambda d: (sum(r.severe for r in by_day[d]), len(by_day[d]), d), reverse=True)
+    return [(day, sorted(by_day[day], key=lambda r: (not r.severe, r.name))) for day in days[:most]]
 
 
 def changes(checked: Iterable[Checked], last: date) -> list[str]:

@@ -131,10 +131,10 @@ def checked(text: str, quotes: Sequence[Quote]) -> tuple[list[str], int]:
 
 
 def _passage(number: int, quote: Quote) -> str:
-    return f"[{number}] {source_of(quote.hit)}\n{quote.hit.text}"
+    return f"[{number}] {describe_source(quote.hit)}\n{quote.hit.text}"
 
 
-def source_of(hit: Found) -> str:
+def describe_source(hit: Found) -> str:
     """The time, place and speaker of a hit on one line."""
     if hit.record == MEMORY_LINE:
         return " · ".join(filter(None, ("MEMORY.md", hit.kind, hit.day)))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
 
 from memory_pipeline.recall.fusion import Filters
 from memory_pipeline.recall.json_cache import read_json, write_json
@@ -69,7 +67,8 @@ def _cosines(
     if vector is None or encoder is None or encoder.name != BUNDLED_MODEL:
         return {}
     kept_in = settings.index_dir / "memory_lines.json"
-    known = _read(kept_in, _state(kept_in))
+    stored = read_json(kept_in)
+    known: dict[str, list[float]] = stored if isinstance(stored, dict) else {}
     wanted = {text: hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() for text in texts}
     new = [text for text, name in wanted.items() if name not in known][:MAX_NEW]
     try:
@@ -79,24 +78,10 @@ def _cosines(
     if made:
         known = {name: v for name, v in known.items() if name in set(wanted.values())} | made
         write_json(kept_in, known)
-    told = [text for text, name in wanted.items() if len(known.get(name, ())) == len(vector)]
-    if not told:
+    embedded = [text for text, name in wanted.items() if len(known.get(name, ())) == len(vector)]
+    if not embedded:
         return {}
     import numpy as np  # already loaded by the encoder
 
-    cosines = np.array([known[wanted[text]] for text in told]) @ np.array(vector)
-    return dict(zip(told, cosines.tolist(), strict=True))
-
-
-def _state(path: Path) -> tuple[int, int] | None:
-    with contextlib.suppress(OSError):
-        status = path.stat()
-        return status.st_mtime_ns, status.st_size
-    return None
-
-
-@lru_cache(maxsize=2)
-def _read(path: Path, state: tuple[int, int] | None) -> dict[str, list[float]]:
-    """The cached vectors, read once for each `state` of the file. The result must not be changed in place."""
-    found = read_json(path) if state else None
-    return found if isinstance(found, dict) else {}
+    cosines = np.array([known[wanted[text]] for text in embedded]) @ np.array(vector)
+    return dict(zip(embedded, cosines.tolist(), strict=True))

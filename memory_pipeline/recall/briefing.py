@@ -32,7 +32,9 @@ from memory_pipeline.sessions.projects import Place
 from memory_pipeline.sessions.windows import COMPLETED as NOTHING_WAITS
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.kinds import NORMATIVE, RULES
-from memory_pipeline.text.lines import is_list, points
+from memory_pipeline.text.languages.identify import is_plainly_english
+from memory_pipeline.text.lines import is_list, points, stands_alone
+from memory_pipeline.text.phrases import LANGUAGES, load
 from memory_pipeline.text.priorities import HIGH
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.tokens import estimate
@@ -40,18 +42,22 @@ from memory_pipeline.text.tokens import estimate
 _ASKED = re.compile(r"^Asked: .*?(?=(?:Done|Ended with): |$)")
 """The beginning of a narrative that was made without a model. It repeats the user's words, which the brief already
 shows."""
+_CONTINUES = re.compile(r"\W*(?:and|or|but|also|then|no|nope|yes|und|oder|aber|nein|et|ou|mais|non|y|o|pero)\b", re.I)
+"""The beginning of an answer or of an addition to earlier words."""
+_PLEASE = re.compile(r"\bplease\b", re.I)
+_ADDRESSED = re.compile(r"(?:can|could|would|will) (?:you|we)\b", re.I)
 MAX_LINE = 400
 """Maximum characters of a line. A truncated rule may say less than it did; its id leads to the whole text."""
 RECENT_DAYS = 7
 """Number of days up to the project's last day with sessions whose high observations are shown without approval."""
 LAST_DAYS = 10
 """The number of days with sessions of the project that are searched for its last task."""
-MAX_TOLD = 220
+MAX_TASK = 220
 """Maximum characters of a task and of its outcome."""
 MAX_PENDING = 12
 SPEAKERS = ("user", "assistant", "model")
 """Speakers whose words may be shown without review. Pasted text and output of tools may come from anybody."""
-OF_AGENTS = ("root_cause", "convention", "decision")
+AGENT_KINDS = ("root_cause", "convention", "decision")
 """Kinds of an agent's quoted statements that still matter when its work is done. Its changes are in the code by
 then."""
 OPENING = (
@@ -76,7 +82,7 @@ def brief_from(settings: Settings, lake: Lake, memory: bytes | None, project: st
     parts = (sources.approved, sources.last_session, sources.pending, sources.recent)
     none = Section("", [])
     sections = [_try_part(problems, part.__name__.replace("_", " "), part, none) for part in parts]
-    return replace(_assembled(sections, settings.brief.tokens, project), problems=problems)
+    return replace(_assembled(sections, settings.brief_tokens, project), problems=problems)
 
 
 def _assembled(sections: Sequence[Section], budget: int, project: str | None) -> Briefing:
@@ -141,9 +147,9 @@ class _Sources:
         states = _try_part(problems, "proposals", lambda: typed_rows(self.log.frame, ProposalState), [])
         self.rows: list[ProposalState] = states
         over = settled(self.memory, self.rows)
-        self.told = over.words
+        self.shown_texts = over.words
         """Texts that the brief already shows, or that the user decided against."""
-        self.known = over.ids
+        self.decided_ids = over.ids
 
     def _own_sessions(self) -> pl.DataFrame:
         columns = ["session_id", "project", "harness", "day"]
@@ -158,10 +164,10 @@ class _Sources:
         person = self.settings.user_name.casefold()
         lines = [line for line in lines if line.nearness != OTHER or line.section.casefold() == person]
         sections = list(dict.fromkeys(line.section for line in lines))
-        order = sorted(sections, key=lambda name: (_rank_of(name, self.settings), sections.index(name)))
-        lines.sort(key=lambda x: (x.nearness, order.index(x.section), -self._heed(x.id), -_ordinal(x.day)))
+        order = sorted(sections, key=lambda name: (_section_rank(name, self.settings), sections.index(name)))
+        lines.sort(key=lambda x: (x.nearness, order.index(x.section), -self._followed(x.id), -_ordinal(x.day)))
         shown = sorted(lines, key=lambda line: order.index(line.section))
-        told = [
+        entries = [
             _line(
                 *(x.id, x.text, x.day, "from another project" if x.nearness == OTHER else ""),
                 rank=(lines.index(x),),
@@ -169,17 +175,17 @@ class _Sources:
             )
             for x in shown
         ]
-        return Section("## What the user approved (MEMORY.md)", told, 0.5, is_reviewed=True)
+        return Section("## What the user approved (MEMORY.md)", entries, 0.5, is_reviewed=True)
 
-    def _heed(self, line_id: str) -> int:
+    def _followed(self, line_id: str) -> int:
         """1 if sessions mostly followed the line when they were shown it, -1 if mostly not, 0 otherwise."""
         times = self.outcomes.get(line_id, {})
         followed, unheeded = times.get("followed", 0), times.get("ignored", 0) + times.get("contradicted", 0)
         return (followed > unheeded) - (followed < unheeded)
 
     def last_session(self) -> Section:
-        """The task of the project's last session, with its outcome and what waits for an answer. Earlier tasks are
-        left out: in a blind reading of briefs they were over."""
+        """The task of the project's last session, with its outcome and what waits for an answer; nothing if the user's
+        words are no request by themselves. Earlier tasks are left out: in a blind reading of briefs they were over."""
         harnesses = {(r["session_id"], r["day"]): r["harness"] for r in self.sessions.to_dicts()}
         columns = ["day", "dedupe_key", "session_id", "ended_at", "user_messages", "current_task", "suggested_response"]
         windows = self.lake.read("windows", self.days[-LAST_DAYS:], columns)
@@ -190,12 +196,14 @@ class _Sources:
             return Section("", [])
         last = self._last_segment(window)
         task = safe(last.get("current_task") or window["current_task"])
+        if not last.get("current_task") and not is_request(task):
+            return Section("", [])
         then = safe(last.get("suggested_response") or window["suggested_response"] or "")
         outcome = _ASKED.sub("", safe(last.get("narrative") or ""))
-        self.told.add(normalised(outcome))
-        text = f"{harnesses[window['session_id'], window['day']]}: “{clip(task, MAX_TOLD)}”"
-        text += f" {clip(outcome, MAX_TOLD)}" if outcome else ""
-        if then not in ("", NOTHING_WAITS) and normalised(then) != normalised(task):
+        self.shown_texts.add(normalised(outcome))
+        text = f"{harnesses[window['session_id'], window['day']]}: “{clip(task, MAX_TASK)}”"
+        text += f" {clip(outcome, MAX_TASK)}" if outcome else ""
+        if then not in ("", NOTHING_WAITS) and (last.get("suggested_response") or then.endswith(("?", "？"))):
             text += f" Waits for: “{then}”"
         name = last.get("segment_id") or f"session {window['session_id']}"
         return Section("## Last task here", [_line(name, text, window["day"])], 0.2, intro=HINT)
@@ -212,7 +220,7 @@ class _Sources:
         days = [day for day in self.days if (last - day).days < RECENT_DAYS]
         found = self._of_project(self.lake.read("observations", days), "project")
         rows = typed_rows(found.filter(pl.col("priority") == HIGH), ObservationRow)
-        over = self.known.union(self._superseded())
+        over = self.decided_ids.union(self._superseded())
         judged = set(self.lake.days("proposals"))
         rows = [row for row in rows if row["observation_id"] not in over and _is_showable(row, judged)]
         rows.sort(key=lambda row: (_kind_rank(row), -row["observed_at"].timestamp(), row["observation_id"]))
@@ -221,12 +229,12 @@ class _Sources:
         first: dict[str, ObservationRow] = {}
         for row in rows:
             first.setdefault(normalised(row["text"]), row)
-        rows = [r for w, r in first.items() if w not in self.told and r["observation_id"] not in shown_there]
+        rows = [r for w, r in first.items() if w not in self.shown_texts and r["observation_id"] not in shown_there]
         lines = [_line(row["observation_id"], safe(row["text"]), row["day"], _speaker_label(row)) for row in rows]
         return Section("## Recent statements here, not reviewed", lines, 0.2)
 
     def pending(self) -> Section:
-        own = [row for row in self._pending() if normalised(row["text"]) not in self.told][:MAX_PENDING]
+        own = [row for row in self._pending() if normalised(row["text"]) not in self.shown_texts][:MAX_PENDING]
         everything = sum(row["status"] == PENDING for row in self.rows)
         if not everything:
             return Section("", [])
@@ -277,7 +285,7 @@ class _Sources:
         return frame["superseded"].explode(empty_as_null=True).drop_nulls().to_list()
 
 
-def _rank_of(section: str, settings: Settings) -> int:
+def _section_rank(section: str, settings: Settings) -> int:
     """The rank of a section of MEMORY.md: hard rules, who the user is, then the rest."""
     ranks = {"hard rules": 0, settings.user_name.casefold(): 1, "patterns": 2, "system architecture": 3}
     return ranks.get(section.casefold(), 2)
@@ -307,7 +315,15 @@ def _is_showable(row: ObservationRow, judged: Collection[date]) -> bool:
         return not names_password(words)
     if row["trust"] == "user":
         return row["kind"] in NORMATIVE and row["day"] not in judged and words_of(words) == words
-    return row["kind"] in OF_AGENTS and not (is_list(words) or points(words))
+    return row["kind"] in AGENT_KINDS and not (is_list(words) or points(words))
+
+
+def is_request(words: str) -> bool:
+    """Whether a user's words are a request that can be understood alone, not a remark or an addition to a request."""
+    is_english = is_plainly_english(words)  # other languages are not identified, for the same reason
+    cues = [load(name) for name in (("english",) if is_english else LANGUAGES)]
+    asks = any(cue.search(words) for own in cues for cue in (_PLEASE, own.request, own.momentary))
+    return asks and not _CONTINUES.match(words) and (not is_english or stands_alone(_ADDRESSED.sub("", words)))
 
 
 def _speaker_label(row: ObservationRow) -> str:

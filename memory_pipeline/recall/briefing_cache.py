@@ -34,7 +34,7 @@ TABLES = (
     *("proposals", "remembered", "supports", "events"),
 )
 """The tables that a briefing reads."""
-SETTINGS = ("timezone", "user_name", "token_estimate", "proposal_expiry_days", "brief")
+SETTINGS = ("timezone", "user_name", "token_estimate", "proposal_expiry_days", "brief_tokens")
 MAX_KEPT = 100
 """Maximum number of folders; the least recently used one is removed first."""
 MAX_REFRESHED = 10
@@ -99,10 +99,10 @@ def _render_in_child(settings: Settings, place: Place, before: Briefing | None) 
     os.close(writing)
     with os.fdopen(reading, "rb") as answer:
         is_there = before is None or bool(select.select([answer], [], [], PATIENCE)[0])
-        told = answer.read() if is_there else b""
-    if told:
+        stored = answer.read() if is_there else b""
+    if stored:
         with contextlib.suppress(ValueError, TypeError):
-            return Briefing(**json.loads(told))
+            return Briefing(**json.loads(stored))
     return before or _render(settings, place)  # the other process died
 
 

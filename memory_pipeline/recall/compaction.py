@@ -1,14 +1,13 @@
 """The summary that replaces the messages that a harness compacts: observations, the task and the next step.
 
-It is made from the session file alone, in this process and without a model, so it contains only what was said. It
-appends to the summary of the last compaction. When the time limit is reached, it contains what was found so far; if
-that is nothing, the harness makes its own summary.
+It is made from the session file alone and without a model, so it contains only what was said. It appends to the summary
+of the last compaction. When the time limit is reached, it covers the newest days; without any, the harness makes its
+own summary.
 """
 
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,8 +17,8 @@ from typing import Any
 
 import orjson
 
-from memory_pipeline.harnesses.compressed import open_session, where_it_lies
-from memory_pipeline.harnesses.model import Message, NotASessionError, ParsedSession, Source
+from memory_pipeline.harnesses.compressed import open_session
+from memory_pipeline.harnesses.model import Message, NotASessionError, ParsedSession, Source, source_of
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
 from memory_pipeline.observations.types import Context, Fact, Segment, WindowMessage, observation_id
@@ -28,7 +27,7 @@ from memory_pipeline.recall.folders import MAX_NAME
 from memory_pipeline.redaction import redactor_of
 from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.sessions.quoting import quoted_spans
-from memory_pipeline.sessions.reading import parse, source_of
+from memory_pipeline.sessions.reading import parse
 from memory_pipeline.sessions.windows import COMPLETED, Window, cut_windows
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.dates import clock_of, instead_of_clock
@@ -36,6 +35,8 @@ from memory_pipeline.text.priorities import HIGH, RANK
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.tokens import estimate
 
+SESSION_TOKENS = 10_000
+"""Maximum tokens of a session's condensed messages."""
 MAX_LINE = 400
 """Maximum characters of an observation and of a narrative."""
 MAX_FILES = 40
@@ -45,12 +46,9 @@ HEAD = (
     "The earlier part of this session, as observed by memory_pipeline: quotes of the removed messages. 🔴 matters for "
     "weeks, 🟡 for days, 🟢 for hours."
 )
-NOT_OBSERVED = "\n### The user's messages, because there was no time to observe more"
 SHARE = 2
 """Factor by which the share of tokens exceeds that of a day's observations, as the messages are gone after a
 compaction."""
-MAX_ASKED = 240
-"""Maximum characters of a message that was not observed."""
 
 
 @dataclass(frozen=True)
@@ -73,17 +71,6 @@ class CompactionSummary:
         }
 
 
-@dataclass
-class _Progress:
-    """The state of the observing thread."""
-
-    windows: list[Window] = field(default_factory=list)
-    segments: dict[str, list[Segment]] = field(default_factory=dict)
-    session: ParsedSession | None = None
-    messages: list[Message] = field(default_factory=list)
-    error: Exception | None = None
-
-
 def session_file(settings: Settings, session: str) -> Path:
     """The session file with this path or with this session id in its name. Raises `NotASessionError`."""
     return Path(session_source(settings, session).path)
@@ -98,11 +85,9 @@ def session_source(settings: Settings, session: str) -> Source:
         found = [s for s in find_sources(roots(settings)) if session == s.session or session in Path(s.path).name]
         if found:
             return max(found, key=lambda source: (source.session == session, source.modified_ns, source.path))
-        if source := _read_before(settings, session):
-            return source
     raise NotASessionError(
-        f"{clip(session, MAX_NAME)!r} is neither a file nor part of the name of a session file on this machine, and "
-        f"no session with that id was read."
+        f"{clip(session, MAX_NAME)!r} is neither a file nor part of the name of a session file in the folders of your "
+        f"agents."
     )
 
 
@@ -113,27 +98,6 @@ def _existing_file(given: str) -> Path | None:
     return None
 
 
-def _read_before(settings: Settings, session: str) -> Source | None:
-    """The source of a session from a folder that was read with `memory run --sessions`, or None. Raises
-    `NotASessionError` if the file is gone."""
-    from memory_pipeline.lake.store import Lake  # takes as long as everything else, and is seldom needed
-
-    rows = (
-        Lake.from_settings(settings).read("files", columns=["path", "member", "session_id", "modified_ns"]).iter_rows()
-    )
-    found = []
-    for key, member, session_id, modified_ns in rows:
-        path = where_it_lies(Path(key.removesuffix(f"#{member}") if member else key))
-        if session_id == session or (not member and session in path.name):
-            found.append((path.is_file(), session_id == session, modified_ns or 0, str(path), member or ""))
-    if not found:
-        return None
-    is_there, _, _, path_text, member = max(found)
-    if not is_there:
-        raise NotASessionError(f"Session {session!r} was read from {path_text}, which no longer exists.")
-    return source_of(Path(path_text))._replace(session=member)
-
-
 def compaction_summary(
     settings: Settings,
     session: Path | Source,
@@ -142,40 +106,28 @@ def compaction_summary(
     tokens_before: int | None = None,
     seconds: float = 5.0,
 ) -> CompactionSummary | None:
-    """The summary of the messages before the entry ``first_kept`` (None: of all); None if the time was over before the
-    file was read.
+    """The summary of the messages before the entry ``first_kept`` (None: of all); None if there are none, or if the
+    time was over before anything was observed.
 
     Raises `NotASessionError`.
     """
-    progress = _Progress()
-    source = source_of(session) if isinstance(session, Path) else session
-    thread = threading.Thread(target=_observe, args=(settings, source, first_kept, progress), daemon=True)
     end = time.monotonic() + seconds
-    thread.start()
-    thread.join(max(0.0, end - time.monotonic()))
-    if progress.error:
-        raise progress.error
-    if progress.session is None or not progress.messages:
+    source = source_of(session) if isinstance(session, Path) else session
+    parsed = parse(source, tool_text_limit=settings.tool_text_limit, redactor=redactor_of(settings))
+    last = _line_of_entry(Path(source.path), first_kept)
+    messages = [m for m in parsed.messages if not m.voided and (last is None or m.line < last)]
+    observer = ExtractiveObserver(min(SHARE * settings.observation_budget, 0.5))
+    windows = cut_windows(parsed, messages, settings.zone)
+    observed: list[tuple[Window, list[Segment]]] = []
+    for window in reversed(windows):  # as earlier ones were compacted before
+        if time.monotonic() >= end:
+            break
+        said = [window_message(message) for message in window.messages]
+        observed.insert(0, (window, observer.observe(said, Context(window.day, window.dedupe_key))))
+    if not observed:
         return None
-    observed = [(window, progress.segments.get(window.dedupe_key)) for window in progress.windows]
-    return _summarize(settings, progress.session, progress.messages, observed, first_kept, tokens_before)
-
-
-def _observe(settings: Settings, source: Source, first_kept: str | None, progress: _Progress) -> None:
-    """Observe the windows, newest first, as earlier ones were compacted before. Runs in a thread that is abandoned when
-    the time is over."""
-    try:
-        session = parse(source, tool_text_limit=settings.tool_text_limit, redactor=redactor_of(settings))
-        last = _line_of_entry(Path(source.path), first_kept)
-        messages = [m for m in session.messages if not m.voided and (last is None or m.line < last)]
-        windows = cut_windows(session, messages, settings.zone)
-        progress.windows, progress.messages, progress.session = windows, messages, session
-        observer = ExtractiveObserver(min(SHARE * settings.observation_budget, 0.5))
-        for window in reversed(windows):
-            said = [as_seen(message) for message in window.messages]
-            progress.segments[window.dedupe_key] = observer.observe(said, Context(window.day, window.dedupe_key))
-    except Exception as error:
-        progress.error = error
+    is_complete = len(observed) == len(windows)
+    return _summarize(settings, parsed, messages, observed, first_kept, tokens_before, is_complete=is_complete)
 
 
 def _line_of_entry(path: Path, entry: str | None) -> int | None:
@@ -195,7 +147,7 @@ def _line_of_entry(path: Path, entry: str | None) -> int | None:
     raise NotASessionError(f"{path} has no entry {entry!r}; name one that is in it, or leave out --first-kept.")
 
 
-def as_seen(message: Message) -> WindowMessage:
+def window_message(message: Message) -> WindowMessage:
     """The message as an observer sees it."""
     return WindowMessage(
         message.message_id,
@@ -215,9 +167,11 @@ def _summarize(
     settings: Settings,
     session: ParsedSession,
     messages: Sequence[Message],
-    observed: Sequence[tuple[Window, list[Segment] | None]],
+    observed: Sequence[tuple[Window, list[Segment]]],
     first_kept: str | None,
     tokens_before: int | None,
+    *,
+    is_complete: bool,
 ) -> CompactionSummary:
     whole = Window("", session.session_id, observed[-1][0].day, "", tuple(messages))
     then = whole.suggested_response
@@ -228,7 +182,7 @@ def _summarize(
         head.append(f"## Next step\n{one_line(then)}")
     tail = [*_files("Modified", whole.files_modified), *_files("Read", whole.files_read)]
     lines = list(_lines(settings, observed))
-    room = settings.pack.session_tokens - min(FRAME_TOKENS, estimate("\n".join([*head, *tail])))
+    room = SESSION_TOKENS - min(FRAME_TOKENS, estimate("\n".join([*head, *tail])))
     chosen = choose([Section("## Observed", lines)], room)
     summary = "\n\n".join([*head, *(section.rendered() for section in chosen), *tail]) + "\n"
     ids = [line.id for section in chosen for line in section.lines if line.id]
@@ -238,7 +192,7 @@ def _summarize(
         "observations": len(ids),
         "leftOut": sum(bool(line.id) for line in lines) - len(ids),
         "observationTokens": estimate(summary),
-        "isComplete": all(segments is not None for _, segments in observed),
+        "isComplete": is_complete,
         "readFiles": whole.files_read,
         "modifiedFiles": whole.files_modified,
     }
@@ -250,18 +204,13 @@ def _tokens(message: Message) -> int:
     return estimate(message.text, tool=message.role == "tool")
 
 
-def _lines(settings: Settings, observed: Sequence[tuple[Window, list[Segment] | None]]) -> Iterator[Line]:
+def _lines(settings: Settings, observed: Sequence[tuple[Window, list[Segment]]]) -> Iterator[Line]:
     """The observations below the title of their topic, and only the title of a topic without any. The least important
     ones are dropped first, and among these the oldest."""
     last = observed[-1][0].day
     newest = count(0, -1)
     for window, segments in observed:
         day = "" if window.day == last else f"{window.day} "
-        if segments is None:
-            for asked in (m for m in window.messages if m.role == "user" and m.text.strip()):
-                text = f"- {day}{clip(one_line(asked.text), MAX_ASKED)}"
-                yield Line("", text, (RANK[HIGH], next(newest)), NOT_OBSERVED)
-            continue
         for segment in segments:
             title = f"\n### {clip(one_line(segment.title or segment.narrative), MAX_LINE)}"
             for fact in segment.facts:

@@ -85,9 +85,9 @@ def project_named(lake: Lake, name: str) -> str | None:
     known: list[str] = sorted(set(lake.read("sessions", columns=["project"])["project"].drop_nulls()))
     found = next((project for project in known if project.casefold() == name.strip().casefold()), None)
     if found is None:
-        told = f"known are {', '.join(known[:MAX_NAMED])}" if known else "none is known"
+        known_names = f"known are {', '.join(known[:MAX_NAMED])}" if known else "none is known"
         more = f" and {len(known) - MAX_NAMED} more" if len(known) > MAX_NAMED else ""
-        raise UnknownProjectError(f"No session of a project {clip(name, MAX_NAME)!r} was read; {told}{more}.")
+        raise UnknownProjectError(f"No session of a project {clip(name, MAX_NAME)!r} was read; {known_names}{more}.")
     return found
 
 

@@ -10,13 +10,14 @@ from typing import Any
 
 import polars as pl
 
+from memory_pipeline.days import lookback
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.friction.active import (
     Pattern,
-    Window,
     active_patterns,
     ended,
     last_day_looked_at,
+    points_in,
     the_pattern,
     why_none,
 )
@@ -34,25 +35,20 @@ class NoSuchPatternError(MemoryPipelineError):
 
 
 @dataclass(frozen=True)
-class Asked:
+class PatternFilter:
     """A filter of friction patterns."""
 
     projects: Collection[str | None] = ()
     """Names of projects, with None for patterns of no project; empty for all."""
     kinds: Collection[str] = ()
     """Kinds as stored; empty for all."""
-    since: date | None = None
-    """The first day on which a pattern must have occurred."""
     ended: bool = False
     """Whether to list ended patterns instead of active ones."""
 
-    def takes(self, pattern: Pattern) -> bool:
+    def matches(self, pattern: Pattern) -> bool:
         own: set[str | None] = {*(pattern.row["projects"] or ())} or {None}
-        return (
-            (not self.projects or bool(own & set(self.projects)))
-            and (not self.kinds or pattern.row["kind"] in self.kinds)
-            and (self.since is None or pattern.last_day >= self.since)
-        )
+        is_of_kind = not self.kinds or pattern.row["kind"] in self.kinds
+        return is_of_kind and (not self.projects or bool(own & set(self.projects)))
 
 
 def is_pattern(identifier: str) -> bool:
@@ -60,32 +56,30 @@ def is_pattern(identifier: str) -> bool:
     return bool(_ID.fullmatch(identifier))
 
 
-def listed(settings: Settings, asked: Asked) -> dict[str, Any]:
+def list_patterns(settings: Settings, asked: PatternFilter) -> dict[str, Any]:
     """The matching patterns, most severe first (ended ones by their end, latest first), with the last day that was
-    searched, `points` of the search, `remarks` on it and, if there is no pattern, the reason `why`."""
+    searched, `points` of the search and, if there is no pattern, the reason `why`."""
     workspace = Workspace(settings, Lake.from_settings(settings))
     lake, days = workspace.lake, settings.lookback_days
     day = last_day_looked_at(lake)
-    window = Window.of(workspace, day) if day else None
     every = (ended if asked.ended else active_patterns)(lake, day, days) if day else []
-    found = [pattern for pattern in every if asked.takes(pattern)]
+    found = [pattern for pattern in every if asked.matches(pattern)]
     status = ProposalLog(lake).status if found else {}
     return {
         "day": day,
         "lookback_days": days,
-        "points": window.points if window else None,
+        "points": points_in(lake, lookback(day, days)) if day else None,
         "points_needed": settings.friction_min_points,
-        "remarks": window.remarks if window else [],
         "patterns": [_pattern_view(pattern, day, status) for pattern in found if day],
         "why": None if found else _explanation(workspace, asked, every),
     }
 
 
-def explained(settings: Settings, identifier: str) -> dict[str, Any]:
-    """A pattern as in `listed`, with its state on each of its days, the `history` of its fix, and the quotes of every
-    occurrence (`said`), oldest first. Raises `NoSuchPatternError`."""
+def explain_pattern(settings: Settings, identifier: str) -> dict[str, Any]:
+    """A pattern as in `list_patterns`, with its state on each of its days, the `history` of its fix, and the quotes of
+    every occurrence (`said`), oldest first. Raises `NoSuchPatternError`."""
     from memory_pipeline.proposals.history import history
-    from memory_pipeline.recall.origin import words_of
+    from memory_pipeline.recall.origin import quoted_messages
 
     lake = Lake.from_settings(settings)
     frame = lake.read("friction_clusters").filter(pl.col("pattern_id") == identifier).sort("day")
@@ -98,7 +92,7 @@ def explained(settings: Settings, identifier: str) -> dict[str, Any]:
     pattern = the_pattern(typed_rows(frame, FrictionRow), day, settings.lookback_days)
     days = frame.select("day", "sessions", "occurrences", "minutes", "severity", "ended_on").to_dicts()
     spans = {tuple(span.values()): span for evidence in frame["evidence"].to_list() for span in evidence or ()}
-    said = words_of(settings, list(spans.values()))
+    said = quoted_messages(settings, list(spans.values()))
     log = ProposalLog(lake)
     return {
         **_pattern_view(pattern, day, log.status),
@@ -108,7 +102,7 @@ def explained(settings: Settings, identifier: str) -> dict[str, Any]:
     }
 
 
-def summed_up(settings: Settings, day: date | None = None) -> dict[str, Any]:
+def summarize_patterns(settings: Settings, day: date | None = None) -> dict[str, Any]:
     """A summary of the patterns that were active on the day, by default the last one searched (`friction`), or the
     reason why there is none (`no_friction`)."""
     lake = Lake.from_settings(settings)
@@ -125,7 +119,7 @@ def summed_up(settings: Settings, day: date | None = None) -> dict[str, Any]:
     }
 
 
-def _explanation(workspace: Workspace, asked: Asked, every: list[Pattern]) -> str:
+def _explanation(workspace: Workspace, asked: PatternFilter, every: list[Pattern]) -> str:
     if every:
         number = len(every)
         if number == 1:

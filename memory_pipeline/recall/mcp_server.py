@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import traceback
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from datetime import date
 from pathlib import Path
 from types import ModuleType
@@ -35,8 +35,6 @@ INSTRUCTIONS = (
 )
 MAX_SENTENCE = 500
 """Maximum characters of an error message."""
-AT_ONCE = 4
-"""Maximum concurrent calls; further ones wait within their time limit."""
 
 Query = Annotated[str, Field(description="What to look for: a question or keywords.", min_length=1)]
 Project = Annotated[str | None, Field(description="Only the project (repository or folder) with this name.")]
@@ -116,16 +114,10 @@ def server(answers: _Answers) -> MCPServer:
 
 def serve(folder: Path) -> None:
     """Answer until stdin ends, and exit then even if a call hangs: all writes are atomic."""
-    threading.Thread(target=_warm_up, daemon=True).start()  # during the handshake
     made = _Answers(folder)
     anyio.run(server(made).run_stdio_async)
     if made.working:
         os._exit(0)
-
-
-def _warm_up() -> None:
-    with suppress(Exception):
-        _tools().warm_up(load_settings())
 
 
 def _tools() -> ModuleType:
@@ -140,7 +132,6 @@ class _Answers:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._limiter: anyio.CapacityLimiter | None = None
         self._index = threading.Lock()
         """The lock of the index, for one question at a time: a second one would find the index locked by this
         process."""
@@ -153,20 +144,19 @@ class _Answers:
             settings = load_settings()
         except Exception as error:
             return _error_sentence(error)
-        self._limiter = self._limiter or anyio.CapacityLimiter(AT_ONCE)  # it belongs to the event loop
-        with anyio.move_on_after(settings.mcp.seconds):
+        with anyio.move_on_after(settings.mcp_seconds):
             return await anyio.to_thread.run_sync(
-                lambda: self._answer(name, settings, given, client), abandon_on_cancel=True, limiter=self._limiter
+                lambda: self._answer(name, settings, given, client), abandon_on_cancel=True
             )
-        return f"The memory did not answer within {settings.mcp.seconds:g} s. Continue without it or ask again."
+        return f"The memory did not answer within {settings.mcp_seconds:g} s. Continue without it or ask again."
 
     def _answer(self, name: str, settings: Settings, given: tuple[object, ...], client: str | None) -> str:
         self.working += 1
         try:
             tools = _tools()
-            asked = tools.Asked(settings, self._folder, client)
+            caller = tools.Caller(settings, self._folder, client)
             with self._index if name in ("recall", "search") else nullcontext():
-                text: str = getattr(tools, name)(asked, *given)
+                text: str = getattr(tools, name)(caller, *given)
                 return text
         except Exception as error:
             return _error_sentence(error)

@@ -9,7 +9,8 @@ from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.queries import mended
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.proposals.context import contexts, text_before
+from memory_pipeline.markdown.blocks import one_line
+from memory_pipeline.proposals.context import NOT_KEPT, contexts, text_before
 from memory_pipeline.proposals.history import history
 from memory_pipeline.proposals.remembering import IMPORTED
 from memory_pipeline.settings import Settings
@@ -31,6 +32,8 @@ TABLE_OF = {
 }
 """The table and the id column, by the first letter of an id."""
 _ID = re.compile(rf"[{''.join(TABLE_OF)}]-[\w-]+")
+MAX_QUOTE = 600
+"""Maximum characters of a quote in a text; JSON has all of it."""
 MAX_CONTEXT = 200
 """Maximum characters of the text before and after a quote."""
 
@@ -51,7 +54,7 @@ def origin(settings: Settings, identifier: str) -> dict[str, Any]:
     return mended(lake, lambda: _found(settings, lake, identifier))
 
 
-def words_of(settings: Settings, spans: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def quoted_messages(settings: Settings, spans: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The text of these spans of messages, each with its speaker, time and source."""
     lake = Lake.from_settings(settings)
 
@@ -61,6 +64,20 @@ def words_of(settings: Settings, spans: list[dict[str, Any]]) -> list[dict[str, 
         return _quoted_messages(connection, settings, spans)
 
     return mended(lake, read)
+
+
+def describe_said(said: dict[str, Any]) -> list[str]:
+    """A message behind a line in lines of text: who said it and when, its context, the quote, and its place."""
+    if said.get("missing"):
+        return [f"message {said['message_id']} is no longer in the tables"]
+    when = " ".join(filter(None, (str(said["said_at"])[:16], said["untimed"])))
+    session = f" session “{one_line(said['session'])}”" if said["session"] is not None else ""
+    quote = f"({NOT_KEPT})" if said.get("not_kept") else f"“{clip(one_line(said['quote']), MAX_QUOTE)}”"
+    lines = [f"{when}  {said['role']} in {said['harness']}{session}"]
+    lines += [f"before: {said['before']}"] if said.get("before") else []
+    lines += [quote]
+    lines += [f"after: {said['after']}"] if said.get("after") else []
+    return [*lines, one_line(said["source"])]
 
 
 def _found(settings: Settings, lake: Lake, identifier: str) -> dict[str, Any]:
@@ -82,23 +99,12 @@ def _found(settings: Settings, lake: Lake, identifier: str) -> dict[str, Any]:
     again = _supporting_observations(connection, identifier)
     spans = [*_spans(connection, row), *_spans(connection, {"sources": again})]
     found = {"id": identifier, "table": table, "row": row, "history": history(Workspace(settings, lake), identifier)}
-    ids = [identifier, *(row.get("observations") or row.get("sources") or []), *again]
+    ids = [identifier, *_sources(row), *again]
     asked = [_request(settings, row)] if table == "remembered" else []
     found["said"] = [*asked, *_quoted_messages(connection, settings, _unique(spans)), *_notes(settings, ids)]
-    found["traces"] = _traces(connection, ids)
+    traces = [each["trace"] for each in _rows_below(connection, ids) if each.get("trace")]
+    found["traces"] = list(dict.fromkeys(traces))
     return found
-
-
-def _traces(connection: duckdb.DuckDBPyConnection, ids: list[str]) -> list[str]:
-    """Decision traces of the observations among these ids, and of those from which the other rows were made."""
-    found: dict[str, None] = {}
-    left, seen = ids, set[str]()
-    while left:
-        seen.update(left)
-        below = [row for kind in TABLE_OF for row in _rows(connection, kind, left)]
-        found |= {row["trace"]: None for row in below if row.get("trace")}
-        left = [i for row in below for i in row.get("observations") or row.get("sources") or () if i not in seen]
-    return list(found)
 
 
 def _fetch_one(connection: duckdb.DuckDBPyConnection, query: str, *values: Any) -> dict[str, Any] | None:
@@ -124,19 +130,26 @@ def _spans(connection: duckdb.DuckDBPyConnection, row: dict[str, Any]) -> list[d
         return list(row["evidence"])
     if "narrative" in row:
         return _spans_of_segment(connection, row)
+    below = _rows_below(connection, _sources(row))
+    own = (each for each in below if each.get("evidence") or "narrative" in each)
+    return [span for each in own for span in _spans(connection, each)]
+
+
+def _rows_below(connection: duckdb.DuckDBPyConnection, ids: list[str]) -> list[dict[str, Any]]:
+    """The rows with these ids, and all from which they were made, through all levels."""
     found: list[dict[str, Any]] = []
-    seen: set[str] = set()
-    left = list(row.get("observations") or row.get("sources") or [])  # observations of a pool outlive its reflections
+    left, seen = ids, set[str]()
     while left:
         seen.update(left)
         below = [row for kind in TABLE_OF for row in _rows(connection, kind, left)]
-        left = []
-        for each in below:
-            if each.get("evidence") or "narrative" in each:
-                found += _spans(connection, each)
-            else:
-                left += [i for i in each.get("sources") or () if i not in seen]
-    return _unique(found)
+        found += below
+        left = list(dict.fromkeys(i for row in below for i in _sources(row) if i not in seen))
+    return found
+
+
+def _sources(row: dict[str, Any]) -> list[str]:
+    """The ids from which a row was made; the observations of a pool reflection outlive its reflections."""
+    return list(row.get("observations") or row.get("sources") or ())
 
 
 def _unique(spans: list[dict[str, Any]]) -> list[dict[str, Any]]:

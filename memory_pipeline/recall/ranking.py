@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
@@ -68,8 +68,7 @@ def ranked_rows(settings: Settings, lake: Lake, project: str | None, without_ses
     superseded = {one for row in reflections for one in row["superseded"] or ()}
     superseded.update(one for row in proposals if row["status"] == SUPERSEDED for one in row["sources"])
     found = [
-        *_reflection_rows(reflections, project, superseded),
-        *_pool_rows(lake, project, superseded),
+        *_condensed_rows(lake, reflections, project, superseded),
         *_observation_rows(lake, project, over.ids | superseded, without_session),
     ]
     cited = last_cited(settings)
@@ -82,28 +81,20 @@ def ranked_rows(settings: Settings, lake: Lake, project: str | None, without_ses
     return list(best.values())
 
 
-def _reflection_rows(rows: list[ReflectionRow], project: str | None, superseded: set[str]) -> Iterator[Row]:
-    for row in rows:
-        if row["trust"] in SPEAKERS and row["kind"] != "question":
-            yield from _condensed(row, row["reflection_id"], row["sources"], project, superseded)
-
-
-def _pool_rows(lake: Lake, project: str | None, superseded: set[str]) -> Iterator[Row]:
-    for row in typed_rows(lake.read("pool_reflections"), PoolReflectionRow):
-        yield from _condensed(row, row["pool_id"], row["observations"], project, superseded)
-
-
-def _condensed(
-    row: ReflectionRow | PoolReflectionRow,
-    name: str,
-    sources: Collection[str] | None,
-    project: str | None,
-    superseded: set[str],
+def _condensed_rows(
+    lake: Lake, reflections: Sequence[ReflectionRow], project: str | None, superseded: set[str]
 ) -> Iterator[Row]:
-    """The row, unless it belongs to another project or newer observations replaced all of its sources."""
-    is_over = bool(sources) and superseded.issuperset(sources or ())
-    if nearness(row["projects"], project) != OTHER and not is_over:
-        yield Row(name, safe(row["text"]), row["priority"], row["last_seen"].date(), REFLECTION_BIAS)
+    """Reflections and pool reflections, without those of other projects and those whose sources all have been
+    replaced."""
+    own = [r for r in reflections if r["trust"] in SPEAKERS and r["kind"] != "question"]
+    rows: list[tuple[str, Collection[str] | None, ReflectionRow | PoolReflectionRow]]
+    rows = [(row["reflection_id"], row["sources"], row) for row in own]
+    pool = typed_rows(lake.read("pool_reflections"), PoolReflectionRow)
+    rows += [(row["pool_id"], row["observations"], row) for row in pool]
+    for name, sources, row in rows:
+        is_over = bool(sources) and superseded.issuperset(sources or ())
+        if nearness(row["projects"], project) != OTHER and not is_over:
+            yield Row(name, safe(row["text"]), row["priority"], row["last_seen"].date(), REFLECTION_BIAS)
 
 
 def _observation_rows(lake: Lake, project: str | None, over: set[str], without_session: str | None) -> list[Row]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,9 +19,6 @@ from memory_pipeline.text.similarity import CJK
 
 MAX_SHOWN = 1_000
 """Maximum characters of a message in a hit, around its first matching word."""
-_FOLDED = {"a": "[aàáâä]", "e": "[eèéêë]", "i": "[iìíîï]", "o": "[oòóôö]", "u": "[uùúûü]", "ss": "(?:ss|ß)"}
-"""Letters that only some stemmers fold; here the folded and the original stem match."""
-_FOLD = re.compile("|".join(("ß", *_FOLDED, *(v for v in _FOLDED.values() if v[0] == "["))))
 
 
 def scan(settings: Settings, wanted: Sequence[str], filters: Filters, limit: int) -> list[dict[str, Any]]:
@@ -66,8 +64,13 @@ def _best(
         frame = frame.filter(pl.col(name).is_in(list(values)))
     if frame.is_empty() or not wanted:
         return []
-    patterns = dict.fromkeys(_pattern(term) for term in wanted)
-    has = frame.select(pl.col("text").str.contains(pattern).alias(f"{i}") for i, pattern in enumerate(patterns))
+    text = (
+        pl.col("text").str.to_lowercase().str.replace_all("ß", "ss").str.normalize("NFKD").str.replace_all(r"\pM", "")
+    )
+    patterns = dict.fromkeys(map(_pattern, wanted))
+    has = frame.select(text.alias("text")).select(
+        pl.col("text").str.contains(pattern).alias(f"{i}") for i, pattern in enumerate(patterns)
+    )
     rarity = [math.log(1 + frame.height / (1 + n)) for n in has.sum().row(0)]
     score = sum((pl.col(f"{i}") * weight for i, weight in enumerate(rarity)), pl.lit(0.0)) / sum(rarity)
     best = (
@@ -80,26 +83,19 @@ def _best(
 
 
 def _pattern(term: str) -> str:
-    """A pattern for the beginning of words with this stem. In Chinese and similar scripts it matches anywhere."""
-    return _stem(term) if CJK.search(term) else rf"(?i)(?:^|[^\p{{L}}\d]){_stem(term)}"
+    """A pattern for the beginning of words with this stem, without accents, as only some stemmers remove them. In
+    Chinese and similar scripts it matches anywhere."""
+    return _stem(term) if CJK.search(term) else rf"(?:^|[^\p{{L}}\d]){_stem(term)}"
 
 
 def _stem(term: str) -> str:
-    """A pattern for the spellings of a stem: `empti` for `empty`, `pruf` for `Prüfung`."""
-    head, tail = (term[:-1], "[iyíï]") if len(term) > 3 and term.endswith("i") else (term, "")
-    parts, at = [], 0
-    for found in _FOLD.finditer(head):
-        parts += [re.escape(head[at : found.start()]), _letter_pattern(found[0])]
-        at = found.end()
-    return "".join([*parts, re.escape(head[at:]), tail])
-
-
-def _letter_pattern(written: str) -> str:
-    return _FOLDED.get(written) or next(letters for letters in _FOLDED.values() if written in letters)
+    """A pattern for the spellings of a stem: `empti` also for `empty`."""
+    plain = "".join(c for c in unicodedata.normalize("NFKD", term.replace("ß", "ss")) if not unicodedata.combining(c))
+    return f"{re.escape(plain[:-1])}[iy]" if len(plain) > 3 and plain.endswith("i") else re.escape(plain)
 
 
 def _message(row: dict[str, Any], wanted: Sequence[str]) -> dict[str, Any]:
-    found = [m.start() for term in wanted if (m := re.search(_stem(term), row["text"], re.IGNORECASE))]
+    found = [m.start() for term in wanted if (m := re.search(re.escape(term), row["text"], re.IGNORECASE))]
     first = min(found, default=0)
     start = max(0, first - MAX_SHOWN // 4) if len(row["text"]) > MAX_SHOWN else 0
     end = min(len(row["text"]), start + MAX_SHOWN)

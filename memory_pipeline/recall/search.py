@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import time
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -19,9 +18,11 @@ from memory_pipeline.embeddings.index import (
     DENSE,
     MESSAGES,
     OBSERVATION,
+    PASSAGE,
     WORDS,
     IndexBusyError,
     IndexUnavailableError,
+    Sparse,
     VectorIndex,
 )
 from memory_pipeline.embeddings.opening import (
@@ -46,10 +47,9 @@ from memory_pipeline.text.terms import query_terms
 WAIT_SECONDS = 1.5
 """Seconds to wait for the index while a run has it open. The rest of two seconds is for opening it, or for reading the
 tables."""
+BUSY = "the index is in use by another process; ask again in a moment."
 MAX_QUERY = 2_000
 """Maximum characters of a query; the model reads fewer."""
-MAX_ODD = 0.25
-"""Maximum share of a query's characters that do not occur in text: invalid UTF-8 and control characters."""
 MEMORY_LINE = "memory_line"
 """The record of a hit that is a line of MEMORY.md, not a point of the index."""
 OBSERVATION_FACTOR = 0.8
@@ -59,10 +59,10 @@ MIN_LIKENESS = 0.45
 """Minimum cosine of the bundled model for a hit that is about the question. On half of the questions of
 `benchmarks/recall.py` nothing reaches it for 5 of 10 without an answer and for 3 of 34 with one; on the other half, not
 used for choosing it, for 3 of 4 and 2 of 34."""
-MIN_COVERAGE, ALL_BUT_SAID = 0.45, 0.8
+MIN_COVERAGE, HIGH_COVERAGE = 0.45, 0.8
 """Minimum share of the query in the words of a hit: without a cosine, and with a low one."""
-AMONG_THE_BEST = 5
-NEVER = "~"
+BEST_PASSAGES = 5
+NO_TIME = "~"
 """A time that sorts after all others, for a session without a passage among the best."""
 FIELDS_SHOWN = (
     *("record", "source_id", "text", "timestamp", "session_id", "session_name", "project", "harness", "role"),
@@ -115,17 +115,16 @@ class Results:
     """The weight of each term of the query."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Open:
-    messages: VectorIndex | None = None
+    """Open collections; the one of observations may not exist yet."""
+
+    messages: VectorIndex
     observations: VectorIndex | None = None
     model: str = ""
     dimension: int = 0
-    notes: list[str] = field(default_factory=list)
-    partly: str = ""
-    """A note if this collection is used while a better one is being filled."""
-    without_observations: str = ""
-    """The reason why the collection of observations is unavailable."""
+    note: str = ""
+    """A note if these collections are used while better ones are being filled."""
 
 
 def search(
@@ -142,9 +141,9 @@ def search(
 
 
 @contextmanager
-def searcher(settings: Settings, *, wait: float = WAIT_SECONDS) -> Iterator[Searcher]:
+def searcher(settings: Settings) -> Iterator[Searcher]:
     """A searcher that keeps the index open for many queries. Others wait meanwhile, so it should be closed soon."""
-    opened = Searcher(settings, wait)
+    opened = Searcher(settings)
     try:
         yield opened
     finally:
@@ -154,10 +153,11 @@ def searcher(settings: Settings, *, wait: float = WAIT_SECONDS) -> Iterator[Sear
 class Searcher:
     """A searcher that holds the collections open from the first query until `close`."""
 
-    def __init__(self, settings: Settings, wait: float = WAIT_SECONDS) -> None:
+    def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._wait = wait
         self._open: _Open | None = None
+        self._missing = ""
+        """The reason why the index cannot be used."""
 
     @classmethod
     def over(cls, settings: Settings, messages: VectorIndex, model: str) -> Self:
@@ -168,29 +168,21 @@ class Searcher:
 
     def search(self, query: str, filters: Filters = EVERYTHING, *, limit: int = 8) -> Results:
         """See `search`."""
-        text, cut = _parse_query(query)
+        text, notes = _parse_query(query)
         wanted = query_terms(text)
-        opened = self._collections()
-        found: Results | None = None
-        if opened.messages is not None:
+        if not self._missing:
             try:
-                found = self._by_index(opened.messages, opened, text, wanted, filters, limit)
-            except IndexUnavailableError as error:  # damage that only shows in a query
-                opened.messages.close()
-                opened.messages = None
-                opened.notes.append(f"Answered by keywords from the tables: {_error_note(error)}")
-        found = found or self._by_words(opened, text, wanted, filters, limit)
-        return replace(found, notes=(*cut, *found.notes))
+                self._open = self._open or self._opened()
+                found = self._by_index(self._open, text, wanted, filters, limit)
+                return replace(found, notes=(*notes, *found.notes))
+            except IndexUnavailableError as error:  # also damage that only shows in a query
+                self.close()
+                reason = BUSY if isinstance(error, IndexBusyError) else f"{error}"
+                self._missing = f"Answered by keywords from the tables: {reason}"
+        return replace(self._by_words(text, wanted, filters, limit), notes=(*notes, self._missing))
 
-    def _by_index(
-        self,
-        messages: VectorIndex,
-        opened: _Open,
-        text: str,
-        wanted: Sequence[str],
-        filters: Filters,
-        limit: int,
-    ) -> Results:
+    def _by_index(self, opened: _Open, text: str, wanted: Sequence[str], filters: Filters, limit: int) -> Results:
+        messages = opened.messages
         vector, note = self._vector(text, opened)
         ranked = rank(messages, wanted, vector, filters)
         weight = _weights_of_terms(messages, wanted)
@@ -201,47 +193,44 @@ class Searcher:
             for name, score in best_passages
             if name in payloads
         ]
-        observed, without = self._observations(opened, wanted, vector, filters, limit)
+        nearby = opened.observations
+        observed = _near_observations(nearby, wanted, vector, filters, limit) if nearby else []
         lines = self._memory_lines(weight, vector, opened.model, filters)
         coverage = _coverage(messages, ranked, weight)
-        cosines = [ranked.meaning.get(name, 0.0) for name, _ in ranked.passages[:AMONG_THE_BEST]]
+        cosines = [ranked.meaning.get(name, 0.0) for name, _ in ranked.passages[:BEST_PASSAGES]]
         likeness = max(cosines, default=0.0) if vector is not None and opened.model == BUNDLED_MODEL else None
         amended_at = amending(map(_place, said), wanted)
         merged = _merged([*said, *observed, *lines])
         hits = [merged[number] for number in amended_order([*map(_place, merged)], amended_at)][:limit]
         times = {hit.session_id: hit.timestamp for hit in reversed(said)}
         best = ranked.sessions[: max(limit, 10)]
-        places = [Place(session, score, times.get(session, NEVER)) for session, score in best]
+        places = [Place(session, score, times.get(session, NO_TIME)) for session, score in best]
         sessions = [places[number].session_id for number in amended_order(places, amended_at)]
         return Results(
             text,
             tuple(hits),
             tuple(sessions),
             bool(lines) or (bool(hits) and is_likely(coverage, likeness)),
-            tuple(filter(None, (*opened.notes, note or opened.partly, without))),
+            tuple(filter(None, (note or opened.note,))),
             coverage,
             likeness,
             weight,
         )
 
-    def _by_words(self, opened: _Open, text: str, wanted: Sequence[str], filters: Filters, limit: int) -> Results:
+    def _by_words(self, text: str, wanted: Sequence[str], filters: Filters, limit: int) -> Results:
         """The results of a word search over the tables, which needs no index."""
-        from memory_pipeline.recall.scan import scan  # with it polars, which the index does not need
+        from memory_pipeline.recall.scan import scan, scan_observations  # with it polars, which the index does not need
 
         said = [Found(**fields) for fields in scan(self.settings, wanted, filters, limit)]
-        observed = self._observed_by_words(wanted, filters, limit)
+        observed = [Found(**fields) for fields in scan_observations(self.settings, wanted, filters, limit)]
+        observed = [replace(hit, score=hit.score * OBSERVATION_FACTOR) for hit in observed]
         weights = dict.fromkeys(wanted, 1.0)
         lines = self._memory_lines(weights, None, "", filters)
         best = _merged([*said, *observed, *lines])[:limit]
         coverage = max((hit.score for hit in best), default=0.0)
         likely = bool(lines) or (bool(best) and is_likely(coverage, None))
-        return Results(text, tuple(best), _sessions_of(best), likely, tuple(opened.notes), coverage, weights=weights)
-
-    def _observed_by_words(self, wanted: Sequence[str], filters: Filters, limit: int) -> list[Found]:
-        from memory_pipeline.recall.scan import scan_observations
-
-        found = [Found(**fields) for fields in scan_observations(self.settings, wanted, filters, limit)]
-        return [replace(hit, score=hit.score * OBSERVATION_FACTOR) for hit in found]
+        sessions = tuple(dict.fromkeys(hit.session_id for hit in best if hit.session_id))
+        return Results(text, tuple(best), sessions, likely, (), coverage, weights=weights)
 
     def close(self) -> None:
         """Release the index."""
@@ -250,34 +239,26 @@ class Searcher:
             if index:
                 index.close()
 
-    def _collections(self) -> _Open:
-        if self._open is None:
-            self._open = self._opened()
-        return self._open
-
     def _opened(self) -> _Open:
-        opened = _Open()
-        deadline = time.monotonic() + self._wait  # for both collections
+        deadline = time.monotonic() + WAIT_SECONDS  # for both collections
+        known = searched_collection(self.settings, MESSAGES) or self._unknown(deadline)
+        messages = self._open_collection(known, MESSAGES, deadline)
+        observations = None
         try:
-            known = searched_collection(self.settings, MESSAGES) or self._unknown(deadline)
-            opened.messages = self._open_collection(known, MESSAGES, deadline)
-        except IndexUnavailableError as error:
-            opened.notes.append(f"Answered by keywords from the tables: {_error_note(error)}")
-            return opened
-        opened.model, opened.dimension = known.model, known.dimension
+            if of_observations := searched_collection(self.settings, COLLECTION):
+                observations = self._open_collection(of_observations, COLLECTION, deadline)
+        except IndexUnavailableError:
+            messages.close()
+            raise
+        note = ""
         if not known.is_complete:
-            opened.partly = "Only some messages are indexed yet; `memory run --all` indexes the rest."
+            note = "Only some messages are indexed yet; `memory run --all` indexes the rest."
         elif known.model != self.settings.embedding_model:
-            opened.partly = (
+            note = (
                 f"Searched with the vectors of {known.model}, because those of {self.settings.embedding_model} are "
                 f"incomplete; `memory run --all` completes them."
             )
-        try:
-            if observations := searched_collection(self.settings, COLLECTION):
-                opened.observations = self._open_collection(observations, COLLECTION, deadline)
-        except IndexUnavailableError as error:
-            opened.without_observations = _error_note(error)
-        return opened
+        return _Open(messages, observations, known.model, known.dimension, note)
 
     def _unknown(self, deadline: float) -> Collection:
         """Raise the reason why nothing is indexed: a server may be unreachable or have refused the key."""
@@ -324,53 +305,36 @@ class Searcher:
             return None, "By words only: messages have no vectors yet; `memory run --all` computes them."
         return vector, ""
 
-    def _observations(
-        self, opened: _Open, wanted: Sequence[str], vector: Sequence[float] | None, filters: Filters, limit: int
-    ) -> tuple[list[Found], str]:
-        """The matching observations, and the reason if the index could not be used for them."""
-        if opened.observations is not None:
-            try:
-                return self._near_observations(opened.observations, wanted, vector, filters, limit), ""
-            except IndexUnavailableError as error:
-                opened.observations.close()
-                opened.observations, opened.without_observations = None, _error_note(error)
-        if not opened.without_observations:
-            return [], ""
-        note = f"Observations by keywords from the tables: {opened.without_observations}"
-        return self._observed_by_words(wanted, filters, limit), note
-
-    def _near_observations(
-        self,
-        index: VectorIndex,
-        wanted: Sequence[str],
-        vector: Sequence[float] | None,
-        filters: Filters,
-        limit: int,
-    ) -> list[Found]:
-        days = {"first_day": filters.first_day, "last_day": filters.last_day}
-        scores: dict[str, float] = {}
-        queries = [(WORDS, weigh_query(wanted), 0.6)] if wanted else []
-        for using, asked, share in [*queries, *([(DENSE, vector, 0.4)] if vector is not None else [])]:
-            hits = index.search(
-                asked,  # type: ignore[arg-type]
-                CANDIDATES,
-                using=using,
-                equals=filters.equals,
-                fields=(),
-                **days,
-            )
-            highest = max((hit.score for hit in hits), default=0.0)
-            for hit in hits:
-                scores[hit.point_id] = scores.get(hit.point_id, 0.0) + share * max(hit.score, 0.0) / (highest or 1.0)
-        best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:limit]
-        payloads = index.payloads([name for name, _ in best])
-        return [_hit(name, score * OBSERVATION_FACTOR, payloads[name]) for name, score in best if name in payloads]
-
     def _memory_lines(
         self, weights: Mapping[str, float], vector: Sequence[float] | None, model: str, filters: Filters
     ) -> list[Found]:
         found = approved_lines(self.settings, weights, vector, encoder_of(model) if model else None, filters)
         return [_line(line, score) for line, score in found]
+
+
+def _near_observations(
+    index: VectorIndex, wanted: Sequence[str], vector: Sequence[float] | None, filters: Filters, limit: int
+) -> list[Found]:
+    scores: dict[str, float] = {}
+    queries: list[tuple[str, Sequence[float] | Sparse, float]] = []
+    queries += [(WORDS, weigh_query(wanted), 0.6)] if wanted else []
+    queries += [(DENSE, vector, 0.4)] if vector is not None else []
+    for using, asked, share in queries:
+        hits = index.search(
+            asked,
+            CANDIDATES,
+            using=using,
+            first_day=filters.first_day,
+            last_day=filters.last_day,
+            equals=filters.equals,
+            fields=(),
+        )
+        highest = max((hit.score for hit in hits), default=0.0)
+        for hit in hits:
+            scores[hit.point_id] = scores.get(hit.point_id, 0.0) + share * max(hit.score, 0.0) / (highest or 1.0)
+    best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:limit]
+    payloads = index.payloads([name for name, _ in best])
+    return [_hit(name, score * OBSERVATION_FACTOR, payloads[name]) for name, score in best if name in payloads]
 
 
 def _parse_query(query: str) -> tuple[str, list[str]]:
@@ -380,24 +344,14 @@ def _parse_query(query: str) -> tuple[str, list[str]]:
     text = text[:MAX_QUERY]
     if not any(character.isalnum() for character in text):
         raise QueryError("The query is empty: give at least one word.")
-    odd = sum(unicodedata.category(c) in ("Cc", "Cs", "Cn", "Co") and not c.isspace() for c in text)
-    if odd > MAX_ODD * len(text):
-        raise QueryError("The query is not text: use words.")
     return text, cut
-
-
-def _error_note(error: IndexUnavailableError) -> str:
-    """The message of the error; for a busy index it says to ask again."""
-    if isinstance(error, IndexBusyError):
-        return "the index is in use by another process; ask again in a moment."
-    return f"{error}"
 
 
 def is_likely(coverage: float, likeness: float | None) -> bool:
     """Whether the hits are about the question; `likeness` is None if no cosine is available."""
     if likeness is None:
         return coverage >= MIN_COVERAGE
-    return likeness >= MIN_LIKENESS or coverage >= ALL_BUT_SAID
+    return likeness >= MIN_LIKENESS or coverage >= HIGH_COVERAGE
 
 
 def _weights_of_terms(index: VectorIndex, wanted: Sequence[str]) -> dict[str, float]:
@@ -417,7 +371,7 @@ def _coverage(index: VectorIndex, ranked: Ranked, weight: dict[str, float]) -> f
         return 0.0
     around = {
         name: [name, *(n for side in ("before", "after") if (n := ranked.payloads[name][side]) in ranked.payloads)]
-        for name, _ in ranked.passages[:AMONG_THE_BEST]
+        for name, _ in ranked.passages[:BEST_PASSAGES]
     }
     has = index.term_numbers({name for names in around.values() for name in names}, WORDS)
     numbers = {term: numbers_of(term) for term in weight}
@@ -429,29 +383,39 @@ def _coverage(index: VectorIndex, ranked: Ranked, weight: dict[str, float]) -> f
 
 
 def _merged(hits: Sequence[Found]) -> list[Found]:
-    """The hits, best first; of an observation and the passage that it quotes only the better one."""
+    """The hits, best first; of those with the same words only the one with the best source, at the highest score."""
     kept: list[Found] = []
     for hit in sorted(hits, key=lambda hit: (-hit.score, hit.source_id)):
-        if not any(_is_same_text(hit, other) for other in kept):
+        same = next((n for n, other in enumerate(kept) if _is_same_text(hit, other)), None)
+        if same is None:
             kept.append(hit)
+        elif _source_rank(hit) < _source_rank(kept[same]):
+            kept[same] = replace(hit, score=kept[same].score)
     return kept
 
 
 def _is_same_text(hit: Found, other: Found) -> bool:
-    if hit.text == other.text:
+    """Whether both have the same words, or one is derived from the other and repeats its words."""
+    short, long = sorted((_words(hit.text), _words(other.text)), key=len)
+    if short == long:
         return True
-    if hit.session_id != other.session_id or (hit.record, other.record).count(OBSERVATION) != 1:
+    if hit.record == other.record or MEMORY_LINE in (hit.record, other.record):
         return False
-    short, long = sorted((" ".join(hit.text.split()), " ".join(other.text.split())), key=len)
-    return short in long
+    is_elsewhere = hit.session_id and other.session_id and hit.session_id != other.session_id
+    return short in long and not is_elsewhere
+
+
+def _source_rank(hit: Found) -> int:
+    """A line that the user approved, then the message itself, then what was derived from messages."""
+    return {MEMORY_LINE: 0, PASSAGE: 1, OBSERVATION: 2}.get(hit.record, 3)
+
+
+def _words(text: str) -> str:
+    return " ".join(text.casefold().split()).rstrip(".!?…")
 
 
 def _place(hit: Found) -> Place:
     return Place(hit.session_id, hit.score, hit.timestamp, hit.role, hit.text)
-
-
-def _sessions_of(hits: Sequence[Found]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(hit.session_id for hit in hits if hit.session_id))
 
 
 def _line(line: Remembered, score: float) -> Found:

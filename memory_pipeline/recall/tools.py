@@ -6,7 +6,6 @@ surrounding block: it may contain whatever a tool or a web page has printed.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -15,8 +14,6 @@ from typing import Any
 
 import polars  # noqa: F401 - before a briefing: with its threads there, none is rendered by a fork of a server
 
-from memory_pipeline.embeddings.index import MESSAGES
-from memory_pipeline.embeddings.opening import searched_collection
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.lake.store import Lake
@@ -25,18 +22,16 @@ from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.remembering import AGENT, remember
 from memory_pipeline.proposals.review import as_offered
 from memory_pipeline.proposals.review_file import Proposal
-from memory_pipeline.recall.answer import extractive_answer, source_of
+from memory_pipeline.recall.answer import describe_source, extractive_answer
 from memory_pipeline.recall.around import day_not_kept, messages_around
 from memory_pipeline.recall.briefing_cache import briefing_for
 from memory_pipeline.recall.folders import MAX_NAME, place_of_folder, project_named, project_of_place
 from memory_pipeline.recall.fusion import Filters
-from memory_pipeline.recall.origin import is_line, origin
+from memory_pipeline.recall.origin import describe_said, is_line, origin
 from memory_pipeline.recall.remembered import safe
 from memory_pipeline.recall.search import search as find
 from memory_pipeline.recall.usage import log_use
-from memory_pipeline.redaction import redactor_of
 from memory_pipeline.settings import Settings
-from memory_pipeline.text.encoder import encoder_of
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline.workspace.workspace import Workspace
@@ -52,17 +47,16 @@ MAX_HIT = 300
 """Maximum characters of a hit; `show` prints all of it."""
 MAX_MESSAGE, MAX_NEIGHBOUR = 4_000, 600
 """Maximum characters of the requested message, and of those around it."""
-MAX_QUOTE = 600
 MAX_PATH = 4_096
 """Characters of a folder's path; no system has longer ones."""
 
 
-class NothingToTellError(MemoryPipelineError):
+class NoAnswerError(MemoryPipelineError):
     """There is no memory yet, or the id is unknown; the message says what to do."""
 
 
 @dataclass(frozen=True)
-class Asked:
+class Caller:
     """The caller: the workspace's settings, the folder that the agent works in, and the agent's name."""
 
     settings: Settings
@@ -70,35 +64,25 @@ class Asked:
     client: str | None = None
 
 
-def warm_up(settings: Settings) -> None:
-    """Load what the first question needs: the model's weights and the redactor. Never raises."""
-    if not storage_of(settings).is_begun():
-        return  # the redactor would create a workspace
-    with contextlib.suppress(Exception):  # the question itself reports the problem
-        redactor_of(settings).redact("")
-        if (known := searched_collection(settings, MESSAGES)) and known.model:
-            encoder_of(known.model).encode_query("warm")
-
-
 def recall(
-    asked: Asked, query: str, project: str | None = None, first: date | None = None, last: date | None = None
+    caller: Caller, query: str, project: str | None = None, first: date | None = None, last: date | None = None
 ) -> str:
     """Quotes that answer the question, newest first. No model rewrites them, since the caller is one."""
-    settings = _with_memory(asked)
+    settings = _with_memory(caller)
     answer = extractive_answer(find(settings, query, _filters(settings, project, first, last)))
     shown = [quote.hit.source_id for quote in answer.quotes]
     log_use(settings, "mcp", query=answer.query, project=project, shown=shown, cited=answer.cited)
     if not answer.quotes:
         return _with_notes("Nothing found. `search` lists the nearest hits.", answer.notes)
     quotes = [
-        f"[{number}] {safe(q.text)}\n    {safe(source_of(q.hit))} · {safe(q.hit.source_id)}"
+        f"[{number}] {safe(q.text)}\n    {safe(describe_source(q.hit))} · {safe(q.hit.source_id)}"
         for number, q in enumerate(answer.quotes, 1)
     ]
     return _with_notes(within(MAX_TOKENS, quotes, AROUND), answer.notes)
 
 
 def search(
-    asked: Asked,
+    caller: Caller,
     query: str,
     project: str | None = None,
     first: date | None = None,
@@ -106,29 +90,29 @@ def search(
     limit: int = 10,
 ) -> str:
     """The hits, best first, with their scores."""
-    settings = _with_memory(asked)
+    settings = _with_memory(caller)
     found = find(settings, query, _filters(settings, project, first, last), limit=limit)
     log_use(settings, "mcp", query=found.query, project=project, shown=[hit.source_id for hit in found.hits])
     if not found.hits:
         return _with_notes("Nothing found.", found.notes)
     hits = [
-        f"{hit.score:.2f}  {safe(source_of(hit))} · {safe(hit.source_id)}\n      {safe(clip(hit.text, MAX_HIT))}"
+        f"{hit.score:.2f}  {safe(describe_source(hit))} · {safe(hit.source_id)}\n      {safe(clip(hit.text, MAX_HIT))}"
         for hit in found.hits
     ]
     return _with_notes(within(MAX_TOKENS, hits, AROUND), found.notes)
 
 
-def show(asked: Asked, identifier: str, around: int = 3) -> str:
+def show(caller: Caller, identifier: str, around: int = 3) -> str:
     """The messages around a message, which has priority if there is no room for all; for a line its origin."""
     if is_line(identifier):
-        return why(asked, identifier)
-    settings = _with_memory(asked)
+        return why(caller, identifier)
+    settings = _with_memory(caller)
     lake = Lake.from_settings(settings)
     rows = messages_around(lake, identifier, around)
     if not rows and (day := day_not_kept(lake, identifier)):
-        raise NothingToTellError(f"It is from {day}, and {NOT_KEPT}.")
+        raise NoAnswerError(f"It is from {day}, and {NOT_KEPT}.")
     if not rows:
-        raise NothingToTellError(f"There is no message or session {clip(identifier, 80)!r}; `search` has their ids.")
+        raise NoAnswerError(f"There is no message or session {clip(identifier, 80)!r}; `search` has their ids.")
     log_use(settings, "mcp", shown=[row["message_id"] for row in rows])
     said = [_message(row, row["message_id"] == identifier) for row in rows]
     place = f"{safe(rows[0]['source_file'])}, lines {rows[0]['source_line']} to {rows[-1]['source_line']}"
@@ -137,11 +121,11 @@ def show(asked: Asked, identifier: str, around: int = 3) -> str:
     return within(MAX_TOKENS, said, place, nearest)
 
 
-def why(asked: Asked, identifier: str) -> str:
+def why(caller: Caller, identifier: str) -> str:
     """A line with its history and its quotes."""
-    settings = _with_memory(asked)
+    settings = _with_memory(caller)
     if not is_line(identifier):
-        raise NothingToTellError(
+        raise NoAnswerError(
             f"{clip(identifier, 80)!r} is not the id of a line; such ids look like p-20260305-001 or o-…."
         )
     found = origin(settings, identifier)
@@ -149,24 +133,24 @@ def why(asked: Asked, identifier: str) -> str:
     row = found["row"]
     head = f"{identifier}  {safe(str(row.get('text') or row.get('narrative') or row.get('title')))}"
     events = [f"{str(e['moment'] or 'now')[:16]}  {e['event']} ({safe(e['detail'])})" for e in found["history"]]
-    said = [_quote_line(one) for one in found["said"]] or ["No message supports it."]
+    said = ["\n  ".join(map(safe, describe_said(each))) for each in found["said"]] or ["No message supports it."]
     return within(MAX_TOKENS, ["\n".join([head, *events]), *said], "")
 
 
-def brief(asked: Asked, folder: str | None = None) -> str:
+def brief(caller: Caller, folder: str | None = None) -> str:
     """The brief for a session in the folder, within the budget of `memory context`."""
-    settings = _with_memory(asked)
+    settings = _with_memory(caller)
     if folder and len(folder) > MAX_PATH:
-        raise NothingToTellError(f"There is no folder {clip(folder, MAX_NAME)!r}.")
-    found = briefing_for(settings, Path(folder).expanduser() if folder else asked.folder)
+        raise NoAnswerError(f"There is no folder {clip(folder, MAX_NAME)!r}.")
+    found = briefing_for(settings, Path(folder).expanduser() if folder else caller.folder)
     log_use(settings, "mcp", project=found.project, shown=found.shown)
     of = f" of {found.project}" if found.project else ""
     return _with_notes(found.text or f"Nothing is remembered{of} yet.", found.problems)
 
 
-def pending(asked: Asked) -> str:
+def pending(caller: Caller) -> str:
     """The proposals that are pending, best first."""
-    settings = _with_memory(asked)
+    settings = _with_memory(caller)
     workspace = Workspace(settings, Lake.from_settings(settings))
     log = ProposalLog(workspace.lake)
     rows = log.pending()
@@ -186,10 +170,10 @@ def _proposal_text(proposal: Proposal) -> str:
     return f"{change.headline} {' / '.join(change.lines)}" if change else proposal.text
 
 
-def note(asked: Asked, text: str, section: str | None = None, project: str | None = None) -> str:
+def note(caller: Caller, text: str, section: str | None = None, project: str | None = None) -> str:
     """Offer the line to the user. This writes no file of theirs; a run or `memory review` does."""
-    settings = _with_memory(asked)
-    workspace, place = Workspace.open(settings), place_of_folder(asked.folder)
+    settings = _with_memory(caller)
+    workspace, place = Workspace.open(settings), place_of_folder(caller.folder)
     lake = workspace.lake
     name = project_of_place(lake, place) if project is None else project_named(lake, project)
     made = remember(
@@ -200,7 +184,7 @@ def note(asked: Asked, text: str, section: str | None = None, project: str | Non
         project=name,
         cwd=place.cwd,
         trust=AGENT,
-        client=asked.client,
+        client=caller.client,
     )
     if made.known:
         own = f" ({made.proposal_id})" if made.proposal_id else ""
@@ -238,16 +222,16 @@ def _cut(text: str, budget: int) -> str:
     return f"{text[:low]}…"
 
 
-def _with_memory(asked: Asked) -> Settings:
-    if not storage_of(asked.settings).is_begun():
-        raise NothingToTellError("Nothing is remembered yet: `memory run` reads the user's sessions.")
-    return asked.settings
+def _with_memory(caller: Caller) -> Settings:
+    if not storage_of(caller.settings).is_begun():
+        raise NoAnswerError("Nothing is remembered yet: `memory run` reads the user's sessions.")
+    return caller.settings
 
 
 def _filters(settings: Settings, project: str | None, first: date | None, last: date | None) -> Filters:
     name = project_named(Lake.from_settings(settings), project) if project else None
     if first and last and last < first:
-        raise NothingToTellError(f"{first} is after {last}; no day lies between them.")
+        raise NoAnswerError(f"{first} is after {last}; no day lies between them.")
     return Filters(first, last, {"project": [name]} if name else {})
 
 
@@ -260,15 +244,3 @@ def _message(row: dict[str, Any], is_it: bool) -> str:
     text = clip(row["text"], MAX_MESSAGE if is_it else MAX_NEIGHBOUR) or f"({NOT_KEPT})"
     lines = [line[: len(line) - len(line.lstrip())] + safe(line) for line in text.splitlines()]
     return "\n".join([f"{'▶ ' if is_it else ''}{moment} · {row['role']} · {safe(row['message_id'])}", *lines])
-
-
-def _quote_line(said: dict[str, Any]) -> str:
-    if said.get("missing"):
-        return f"message {safe(said['message_id'])} is no longer in the tables"
-    session = f" session “{safe(said['session'])}”" if said["session"] is not None else ""
-    when = " ".join(filter(None, (str(said["said_at"])[:16], said["untimed"])))
-    parts = [f"{when}  {said['role']} in {safe(said['harness'])}{session}"]
-    parts += [f"  before: {safe(said['before'])}"] if said.get("before") else []
-    parts += [f"  ({NOT_KEPT})" if said.get("not_kept") else f"  “{safe(clip(said['quote'], MAX_QUOTE))}”"]
-    parts += [f"  after: {safe(said['after'])}"] if said.get("after") else []
-    return "\n".join([*parts, f"  {safe(said['source'])}"])

@@ -93,14 +93,6 @@ def uses(settings: Settings) -> Iterator[tuple[date, Use]]:
                     yield day, Use(**{key: found[key] for key in Use.__annotations__})  # type: ignore[typeddict-item]
 
 
-def approved_lines(settings: Settings) -> list[MemoryLine]:
-    """The promoted lines that are still active in MEMORY.md."""
-    from memory_pipeline.proposals.memory_file import lines_of  # a hook that logs its use does not need it
-    from memory_pipeline.recall.remembered import memory_bytes
-
-    return [line for line in lines_of(memory_bytes(settings)) if line.proposal_id and not line.is_struck]
-
-
 def unused_lines(settings: Settings, lake: Lake, today: date) -> list[MemoryLine]:
     """The approved lines that were not shown or cited for `UNUSED_DAYS` days, also not at a tool call.
 
@@ -108,6 +100,8 @@ def unused_lines(settings: Settings, lake: Lake, today: date) -> list[MemoryLine
     """
     from memory_pipeline.friction.shown import shown_lines
     from memory_pipeline.proposals.events import PROMOTED, ProposalLog
+    from memory_pipeline.proposals.memory_file import lines_of  # a hook that logs its use does not need these
+    from memory_pipeline.recall.remembered import memory_bytes
 
     first = next((day for day, _ in uses(settings)), None)
     if first is None:
@@ -116,7 +110,7 @@ def unused_lines(settings: Settings, lake: Lake, today: date) -> list[MemoryLine
     seen, limit = last_seen(settings), today - timedelta(days=UNUSED_DAYS)
     for shown in shown_lines(settings):
         seen[shown.line_id] = max(seen.get(shown.line_id, date.min), day_of(shown.at, settings.zone))
-    lines = approved_lines(settings)
+    lines = [line for line in lines_of(memory_bytes(settings)) if line.proposal_id and not line.is_struck]
     return [line for line in lines if max(first, *_day_of(line, promoted), *_day_of(line, seen)) < limit]
 
 
@@ -132,13 +126,9 @@ def _last_days(settings: Settings) -> tuple[dict[str, date], dict[str, date]]:
     """The newest days on which each line was shown, and cited, by id."""
     shown, cited = dict[str, date](), dict[str, date]()
     for day, use in uses(settings):  # a later day overwrites an earlier one
-        shown |= dict.fromkeys(_texts(use["shown"]), day)
-        cited |= dict.fromkeys(_texts(use["cited"]), day)
+        shown |= dict.fromkeys(use["shown"], day)
+        cited |= dict.fromkeys(use["cited"], day)
     return shown, cited
-
-
-def _texts(ids: object) -> list[str]:
-    return [one for one in ids if isinstance(one, str)] if isinstance(ids, list) else []
 
 
 def _redacted(settings: Settings, query: str) -> str:

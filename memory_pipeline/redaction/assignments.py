@@ -19,6 +19,7 @@ _KINDS = {"pass": "password", "pwd": "password", "token": "token", "key": "api-k
 _KEYS = (
     *("api", "access", "private", "encryption", "signing", "auth", "account", "master", "service", "storage"),
     *("role", "client", "webhook", "deploy", "license", "subscription", "hmac", "jwt", "app", "admin", "shared"),
+    *("iam", "ibm", "cloudant", "softlayer"),
 )
 _KEY_PREFIXES = tuple(kind + joint for kind in _KEYS for joint in ("", "_", "-"))
 _NAMED = (

@@ -16,9 +16,8 @@ from memory_pipeline.redaction.contexts import (
     cookies,
     secret_objects,
 )
-from memory_pipeline.redaction.detectors import LEFT_OUT, PRIVATE, Detector, Span
+from memory_pipeline.redaction.detectors import LEFT_OUT, PRIVATE, Span
 from memory_pipeline.redaction.encoded import ENCODED
-from memory_pipeline.redaction.library import FOLDED_LIBRARY, LIBRARY, LibraryDetector
 from memory_pipeline.redaction.spoken import CREDENTIAL_LITERALS, KEYS, SPOKEN, credentials, keys, spoken
 from memory_pipeline.redaction.tokens import TOKENS
 from memory_pipeline.redaction.views import CODES
@@ -33,12 +32,10 @@ def all_finders() -> Iterator[tuple[list[str], Finder]]:
     yield list(CODES), _nothing
     yield list(ENCODED), _nothing
     yield [PRIVATE], _private
-    detectors: tuple[Detector | LibraryDetector, ...] = (*TOKENS, *LIBRARY, *CONTEXTS, *COMMANDS)
-    folded_detectors: tuple[Detector | LibraryDetector, ...] = (*FOLDED_LIBRARY, *FOLDED_CONTEXTS)
-    for detector in detectors:
+    for detector in (*TOKENS, *CONTEXTS, *COMMANDS):
         yield list(detector.triggers), partial(_unfolded, detector.spans)
-    for folded_detector in folded_detectors:
-        yield _in_any_case(folded_detector.triggers), folded_detector.spans
+    for detector in FOLDED_CONTEXTS:
+        yield _in_any_case(detector.triggers), detector.spans
     yield _in_any_case(ASSIGNED), assignments
     yield _in_any_case(COLUMNS), columns
     yield _in_any_case(INSERTED), inserted

@@ -308,10 +308,10 @@ _NAMED = deferred(
 
 def names_password(line: str) -> bool:
     """Whether the line gives a password, passphrase, secret or token, even if its value is redacted."""
-    told_so = "[redacted:" in line or any(
+    is_given = "[redacted:" in line or any(
         _gives_value(found["what"], not found["other"]) for found in _NAMED.finditer(line)
     )
-    return told_so or any(spoken(line, fold(line))) or any(credentials(line, fold(line)))
+    return is_given or any(spoken(line, fold(line))) or any(credentials(line, fold(line)))
 
 
 def _gives_value(what: str, password: bool) -> bool:

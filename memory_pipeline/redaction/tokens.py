@@ -83,7 +83,7 @@ TOKENS: tuple[Detector, ...] = (
     _token("docker-token", r"[A-Za-z0-9_-]{20,}", "dckr_pat_", "dckr_oat_"),
     _token("circleci-token", r"[A-Za-z0-9]{10,}_[0-9a-f]{40}", "CCIPAT_"),
     # clouds and infrastructure
-    _token("aws-access-key-id", r"[A-Z0-9]{16}(?![A-Za-z0-9])", "AKIA", "ASIA", start=_START),
+    _token("aws-access-key-id", r"[A-Z0-9]{16}(?![A-Za-z0-9])", "AKIA", "ASIA", "ABIA", "ACCA", start=_START),
     _token("aws-bedrock-key", r"[A-Za-z0-9+/=]{100,}", "ABSK", start=_START),
     _token("google-key", r"[A-Za-z0-9_-]{30,}", "AIza", start=_START),
     _token("google-key", r"[A-Za-z0-9_-]{20,}", "GOCSPX-"),
@@ -135,6 +135,17 @@ TOKENS: tuple[Detector, ...] = (
     _token("brevo-key", r"[0-9a-f]{64}-[A-Za-z0-9]{10,}", "xkeysib-"),
     _token("slack-token", r"[a-z]-[A-Za-z0-9-]{10,}", "xox", start=_START),
     _token("slack-token", r"\d-[A-Za-z0-9-]{10,}", "xapp-", start=_START),
+    Detector(
+        "twilio-key", ("AC", "SK"), deferred(r"(?:AC|SK)[a-z0-9]{32}[\w-]{0,64}"), hints=("(?:AC|SK)[a-z0-9]{32}",)
+    ),
+    # the first part of a bot token is a number in base64
+    Detector(
+        "discord-token",
+        ("MT", "MD", "Mj", "Mz", "NT", "ND", "Nj", "Nz", "OT", "OD"),
+        deferred(r"[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,90}"),
+        hints=(r"[MNO][DTjz][A-Za-z0-9_-]{22,24}\.[A-Za-z0-9_-]{6}\.",),
+    ),
+    Detector("mailchimp-key", ("-us",), deferred(r"[0-9a-z]{32}-us\d{1,2}"), back=32, hints=("-us[0-9]",)),
     Detector("slack-webhook", ("hooks.slack.com/",), deferred(r"hooks.slack.com/\w+/(?P<secret>[A-Za-z0-9/]{20,})")),
     Detector("discord-webhook", ("/api/webhooks/",), deferred(r"/api/webhooks/\d+/(?P<secret>[A-Za-z0-9_-]{40,})")),
     Detector("telegram-token", (":AA",), deferred(r"(?<=\d{8}):(?P<secret>AA[A-Za-z0-9_-]{31,40})(?![A-Za-z0-9_-])")),

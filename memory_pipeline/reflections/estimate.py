@@ -1,20 +1,17 @@
 """Estimate of the cost of reflecting: the requests to the model of `REFLECTOR_MODEL`.
 
 For an observed day, batches are counted as in a run. For others the tokens of observations are estimated from the
-windows: the tokens of users and models, times the share that observations have kept so far.
+windows, as the share of the tokens said that observations may take.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Self
 
 import polars as pl
 
-from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.client import tokens_of
 from memory_pipeline.llm.ledger import cost_of
 from memory_pipeline.llm.request import Request
@@ -27,12 +24,8 @@ from memory_pipeline.reflections.pool import STAY_DAYS, eligible_rows, observed_
 from memory_pipeline.reflections.stage import ReflectionsStage, observed_in
 from memory_pipeline.stages import is_current
 
-MIN_PAST_TOKENS = 2_000
-"""Minimum tokens said in observed windows for measuring that share."""
-OF_ONE = 25
-"""Default tokens of an observation."""
-AROUND_ONE = 8
-"""Tokens added to an observation when it is shown: number, priority, kind, speaker."""
+OBSERVATION_TOKENS, AROUND_OBSERVATION = 25, 8
+"""Tokens of an observation, and those added when it is shown: number, priority, kind, speaker."""
 ANSWERED = 0.5
 """Tokens of an answer per token of the observations shown, including marks and sources, as the reflector's prompt leads
 to."""
@@ -40,30 +33,10 @@ ANSWERED_IN_JSON = 0.85
 """The same for JSON, whose field names add about 30 tokens to a line of 45."""
 
 
-@dataclass(frozen=True)
-class Past:
-    """The share of the conversation that observations have kept so far."""
-
-    ratio: float | None
-    """Tokens of the observations per token said; None if there is too little history."""
-    of_one: float = OF_ONE
-
-    @classmethod
-    def from_lake(cls, lake: Lake, observer: str) -> Self:
-        """The measurement for this observer, else for any."""
-        windows = lake.read("windows", columns=["dedupe_key", "tokens_said", "observed"]).filter(pl.col("observed"))
-        everything = lake.read("observations", columns=["dedupe_key", "tokens", "observer"])
-        for made in (everything.filter(pl.col("observer") == observer), everything):
-            said = int(windows.join(made, on="dedupe_key", how="semi")["tokens_said"].sum())
-            if said >= MIN_PAST_TOKENS:
-                tokens = float(made["tokens"].sum())
-                return cls(tokens / said, max(1.0, tokens / made.height))
-        return cls(None)
-
-    def shown(self, said: Sequence[int], budget: float) -> int:
-        """Estimated tokens of the observations, as shown to the model, for windows with these numbers of tokens."""
-        tokens = sum(token_budget_for(n, budget) if self.ratio is None else self.ratio * n for n in said)
-        return int(tokens * (1 + AROUND_ONE / self.of_one))
+def expected_tokens(said: Iterable[int], budget: float) -> int:
+    """Estimated tokens of the observations, as shown to the model, of windows with these numbers of tokens said."""
+    tokens = sum(token_budget_for(n, budget) for n in said)
+    return int(tokens * (1 + AROUND_OBSERVATION / OBSERVATION_TOKENS))
 
 
 def estimate_reflections(
@@ -75,15 +48,16 @@ def estimate_reflections(
         return {}
     days = sorted(days)
     coming = {day for day in days if not is_current(observations, lake, day)}
-    past = Past.from_lake(lake, observations.observer.name)
     found = {}
     for day in days:
         if not coming.isdisjoint(reflections.days_before(day)):
-            found[day] = _expected_estimate(reflections, reflector, day, coming, past)
+            found[day] = _expected_estimate(reflections, reflector, day, coming)
         elif is_current(reflections, lake, day):
             found[day] = Estimate()
         else:
-            found[day] = _known_estimate(reflections, reflector, day)
+            observed = observed_in(reflections.workspace, reflections.days_before(day))
+            has_new = any(o.day == day for o in observed)
+            found[day] = _requests_estimate(reflector, reflector.requests(day, observed) if has_new else ())
     return found
 
 
@@ -93,18 +67,11 @@ def estimate_pool(reflections: ReflectionsStage, today: date) -> Estimate:
     if not isinstance(reflector, LanguageModelReflector):
         return Estimate()
     rows = eligible_rows(lake, lake.read("pool_reflections"), today - timedelta(days=STAY_DAYS))
-    return _requests_estimate(reflector, reflector.pool_requests([observed_of(row, settings) for row in rows]))
-
-
-def _known_estimate(stage: ReflectionsStage, reflector: LanguageModelReflector, day: date) -> Estimate:
-    observed = observed_in(stage.workspace, stage.days_before(day))
-    if not any(o.day == day for o in observed):
-        return Estimate()
-    return _requests_estimate(reflector, reflector.requests(day, observed))
+    return _requests_estimate(reflector, reflector.requests(None, [observed_of(row, settings) for row in rows]))
 
 
 def _expected_estimate(
-    stage: ReflectionsStage, reflector: LanguageModelReflector, day: date, coming: set[date], past: Past
+    stage: ReflectionsStage, reflector: LanguageModelReflector, day: date, coming: set[date]
 ) -> Estimate:
     days = stage.days_before(day)
     observed = observed_in(stage.workspace, [d for d in days if d not in coming])
@@ -112,7 +79,7 @@ def _expected_estimate(
     windows = windows.filter(pl.col("observed"))
     if day not in {*windows["day"], *(o.day for o in observed)}:
         return Estimate()
-    shown = shown_tokens(observed) + past.shown(windows["tokens_said"].to_list(), stage.settings.observation_budget)
+    shown = shown_tokens(observed) + expected_tokens(windows["tokens_said"], stage.settings.observation_budget)
     calls = max(1, math.ceil(shown / reflector.batch_tokens))
     empty = reflector.empty_request(day)
     return sum((_request_estimate(reflector, empty, shown // calls, shown // calls) for _ in range(calls)), Estimate())

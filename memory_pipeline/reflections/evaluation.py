@@ -72,9 +72,8 @@ def judge_silent_zero(workspace: Workspace, day: date) -> Verdict:
     offenders = [] if reflectors or not highs else [f"{highs} high observations led to no line"]
     stand_in = sum(name.startswith(EXTRACTIVE) for name in reflectors)
     if is_waiting(workspace.lake, day):
-        offenders.append(
-            f"The lines of the model are missing. {why_waiting(workspace.lake, day)} {_fallback_note(len(reflectors))}"
-        )
+        instead = f"{len(reflectors)} earlier or extractive lines are used instead."
+        offenders.append(f"The lines of the model are missing. {why_waiting(workspace.lake, day)} {instead}")
     elif workspace.settings.reflector.model and stand_in:
         offenders.append(
             f"{stand_in} lines are the extractive reflector's: the model's answer could not be used, or was never "
@@ -101,12 +100,4 @@ def why_waiting(lake: Lake, day: date) -> str:
         "MEMORY_DAILY_BUDGET_USD or MEMORY_DAILY_BUDGET_TOKENS did not allow the next call, or the model could not be "
         f"asked at all. `memory run --from {day} --to {day}` asks again with tomorrow's budget or a higher one, and "
         f"names other obstacles."
-    )
-
-
-def _fallback_note(lines: int) -> str:
-    return (
-        f"{lines} earlier lines, or lines of the extractive reflector, are used instead."
-        if lines
-        else ("There are no lines instead.")
     )

@@ -42,7 +42,11 @@ class ExtractiveReflector:
         return self.name
 
     def reflect(self, day: date, observations: Sequence[Observation], vectors: Vectors) -> Reflection:
-        usable = [o for o in observations if o.kind != "question" and not _passes(o)]
+        usable = [
+            o
+            for o in observations
+            if o.kind != "question" and (o.trust == "user" or o.kind not in PASSING or o.weight == HIGH)
+        ]
         return Reflection(tuple(_lines(usable, vectors, _lead_order, lambda members: _is_kept(day, members))))
 
     def pool(self, day: date, lines: Sequence[Observation], vectors: Vectors) -> Reflection:
@@ -52,10 +56,6 @@ class ExtractiveReflector:
                 by_section[line.section].append(line)
         merged = (_lines(by_section[section], vectors, _newest, bool) for section in sorted(by_section, key=str))
         return Reflection(tuple(line for found in merged for line in found))
-
-
-def _passes(observed: Observation) -> bool:
-    return observed.trust != "user" and observed.kind in PASSING and observed.weight != HIGH
 
 
 def _lead_order(observed: Observation) -> tuple[bool, bool, int, float, str]:
@@ -86,12 +86,11 @@ def _lines(
     by_id = {o.observation_id: o for o in sorted(observed, key=order) if o.observation_id not in replaced}
     texts = {i: o.text for i, o in by_id.items()}
 
-    def is_of_another_project(i: str, leader: str) -> bool:
-        """Whether the two belong to different projects: a rule that one project rejects and another follows are two
-        lines, however similar."""
-        return are_apart(by_id[i].projects, by_id[leader].projects)
+    def are_of_different_projects(one: str, other: str) -> bool:
+        return are_apart(by_id[one].projects, by_id[other].projects)
 
-    for ids in groups(list(by_id), texts, vectors, OBSERVED, is_of_another_project):
+    # a rule that one project rejects and another follows are two lines, however similar
+    for ids in groups(list(by_id), texts, vectors, OBSERVED, are_of_different_projects):
         members = [by_id[i] for i in ids]
         if members[0].may_lead and keep(members):
             yield _line(members, tuple(sorted(older for older, newer in replaced.items() if newer in ids)))

@@ -63,7 +63,7 @@ def reflect_pool(workspace: Workspace, reflector: Reflector, encoder: Encoder, n
         with lock:
             return _reflect(workspace, reflector, encoder, now)
     except Timeout:
-        raise TryAgainLaterError("Another pool-wide reflection is under way; wait for it to end.") from None
+        raise TryAgainLaterError("Another pool-wide reflection is running; wait for it to end.") from None
 
 
 def _reflect(workspace: Workspace, reflector: Reflector, encoder: Encoder, now: datetime) -> Pooled:
@@ -107,36 +107,15 @@ def pack(lines: Sequence[ReflectionLine]) -> tuple[list[list[ReflectionLine]], l
     packed: list[list[ReflectionLine]] = []
     waiting: list[ReflectionLine] = []
     for section in sorted(by_section):
-        rows = _fill_rows(by_section[section])
+        rows: list[list[ReflectionLine]] = [[]]
+        for line in by_section[section]:
+            if rows[-1] and _tokens([*rows[-1], line]) > MAX_TOKENS:
+                rows.append([])
+            rows[-1].append(line)
         if _tokens(rows[-1]) < MIN_TOKENS:
-            last = rows.pop()
-            rows, left = _with_last(rows, last)
-            waiting += left
+            waiting += rows.pop()
         packed += rows
     return packed, waiting
-
-
-def _fill_rows(lines: Sequence[ReflectionLine]) -> list[list[ReflectionLine]]:
-    rows: list[list[ReflectionLine]] = [[]]
-    for line in lines:
-        if rows[-1] and _tokens([*rows[-1], line]) > MAX_TOKENS:
-            rows.append([])
-        rows[-1].append(line)
-    return rows
-
-
-def _with_last(
-    rows: list[list[ReflectionLine]], last: list[ReflectionLine]
-) -> tuple[list[list[ReflectionLine]], list[ReflectionLine]]:
-    """The rows with a short last one, which is filled from the end of the row before it."""
-    if not rows:
-        return [], last
-    before, short = list(rows[-1]), list(last)
-    while _tokens(short) < MIN_TOKENS and len(before) > 1:
-        short.insert(0, before.pop())
-    if _tokens(before) >= MIN_TOKENS and MIN_TOKENS <= _tokens(short) <= MAX_TOKENS:
-        return [*rows[:-1], before, short], []
-    return rows, last
 
 
 def _tokens(lines: Sequence[ReflectionLine]) -> int:

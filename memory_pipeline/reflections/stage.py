@@ -140,44 +140,33 @@ class ReflectionsStage:
             if name in rows:  # a model may make two lines from one observation
                 name = row_id("r", day, *line.sources, line.text)
             sources = [by_id[source] for source in line.sources]
-            rows[name] = self._row(day, name, line, spent, line.reflector or reflector, sources) | {"summary": summary}
+            rows[name] = {
+                "day": day,
+                "reflection_id": name,
+                "level": 1,
+                "section": section_name(self.settings.sections, line.section),
+                "text": line.text,
+                "priority": line.priority,
+                "kind": line.kind,
+                "support": len(line.sources),
+                "sessions": line.sessions,
+                "sources": list(line.sources),
+                "first_seen": line.first_seen,
+                "last_seen": line.last_seen,
+                "input_tokens": spent,
+                "tokens": estimate(line.text),
+                "reflector": line.reflector or reflector,
+                "item_type": ITEM_TYPES.get(line.kind),
+                "trust": line.trust,
+                "superseded": list(line.superseded),
+                "tags": list(line.tags),
+                "contradicts": list(line.contradicts),
+                "summary": summary,
+                "cwds": distinct(cwd for o in sources for cwd in o.cwds),
+                "projects": distinct(project for o in sources for project in o.projects),
+                "owner": self.settings.owner,
+            }
         return list(rows.values())
-
-    def _row(
-        self,
-        day: date,
-        name: str,
-        line: ReflectionLine,
-        input_tokens: int,
-        reflector: str,
-        sources: Sequence[Observation],
-    ) -> ReflectionRow:
-        return {
-            "day": day,
-            "reflection_id": name,
-            "level": 1,
-            "section": section_name(self.settings.sections, line.section),
-            "text": line.text,
-            "priority": line.priority,
-            "kind": line.kind,
-            "support": len(line.sources),
-            "sessions": line.sessions,
-            "sources": list(line.sources),
-            "first_seen": line.first_seen,
-            "last_seen": line.last_seen,
-            "input_tokens": input_tokens,
-            "tokens": estimate(line.text),
-            "reflector": reflector,
-            "item_type": ITEM_TYPES.get(line.kind),
-            "trust": line.trust,
-            "superseded": list(line.superseded),
-            "tags": list(line.tags),
-            "contradicts": list(line.contradicts),
-            "summary": None,
-            "cwds": distinct(cwd for o in sources for cwd in o.cwds),
-            "projects": distinct(project for o in sources for project in o.projects),
-            "owner": self.settings.owner,
-        }
 
 
 def reflector_of(workspace: Workspace) -> Reflector:

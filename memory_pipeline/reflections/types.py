@@ -75,15 +75,14 @@ class Observation:
     topic: Topic | None = None
     trace: str | None = None
     """The steps that led to it."""
+    cwds: tuple[str, ...] = ()
+    projects: tuple[str, ...] = ()
+    """The projects: several are possible for a reflection; none for a note, or outside any project."""
 
     @property
     def said(self) -> str:
         """Its text and that of its trace."""
         return f"{self.text} {self.trace or ''}".rstrip()
-
-    cwds: tuple[str, ...] = ()
-    projects: tuple[str, ...] = ()
-    """The projects: several are possible for a reflection; none for a note, or outside any project."""
 
     @property
     def may_lead(self) -> bool:

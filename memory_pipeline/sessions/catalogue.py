@@ -12,26 +12,26 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from pathlib import Path, PurePath
+from typing import cast
 
 import polars as pl
 
+from memory_pipeline.days import day_of, today
 from memory_pipeline.harnesses.compressed import where_it_lies
-from memory_pipeline.harnesses.model import NotASessionError, NotReadableNowError, ParsedSession, Source
-from memory_pipeline.lake.rows import FileRow
+from memory_pipeline.harnesses.model import NotASessionError, NotReadableNowError, ParsedSession, Source, source_of
+from memory_pipeline.lake.rows import FileDayRow, FileRow
 from memory_pipeline.lake.store import Lake, fingerprint_of
 from memory_pipeline.markdown.safe_write import make_folder
 from memory_pipeline.redaction import Redactor, redactor_of
-from memory_pipeline.sessions.catalogue_row import new_row, read_row, unread_row
 from memory_pipeline.sessions.discovery import roots
-from memory_pipeline.sessions.forks import repeats
-from memory_pipeline.sessions.known_sessions import KnownSessions
+from memory_pipeline.sessions.file_rows import new_row, read_row, stored, unread_row, write_rows
+from memory_pipeline.sessions.forks import left_out, repeats, typed_in_all, withdrawn, without_withdrawn
 from memory_pipeline.sessions.not_read import owner_of_side_file
-from memory_pipeline.sessions.parts import withdrawn, without_withdrawn
-from memory_pipeline.sessions.reading import Readings, source_of
-from memory_pipeline.sessions.stored_rows import stored, write_rows
+from memory_pipeline.sessions.projects import Place, Projects
+from memory_pipeline.sessions.reading import Readings
 from memory_pipeline.sessions.worktrees import repository_of_folder
 from memory_pipeline.settings import Settings, keep_first_day, keep_timezone
 
@@ -64,7 +64,7 @@ def _is_same_file(path: str, other: str) -> bool:
 
 
 @dataclass
-class Catalogue(KnownSessions):
+class Catalogue:
     """The `files` table, and its refresh."""
 
     lake: Lake
@@ -121,7 +121,7 @@ class Catalogue(KnownSessions):
         for key in gone:
             del self.rows[key]
         filled = self._find_repositories()
-        self.forget_answers()
+        self._clear_cache()
         if not is_stored:
             self.unsent.update(changed, filled)
         elif changed or filled or gone:
@@ -205,7 +205,7 @@ class Catalogue(KnownSessions):
     def is_readable(self, key: str) -> bool:
         """Whether the session exists, regardless of what the last refresh scanned, is readable, and may be stored."""
         there = key in self.present or self._known_source(key) is not None
-        return there and not self.is_unreadable(key) and not self.is_excluded(key)
+        return there and self.rows[key]["reason"] is None and not self.is_excluded(key)
 
     def repeated(self, session: ParsedSession) -> frozenset[str] | None:
         """Ids of the messages that repeat another known session, to which they belong. None while that one cannot be
@@ -288,8 +288,8 @@ class Catalogue(KnownSessions):
         if not new:
             return []
         found = {cwd: repository_of_folder(cwd) for cwd in {row["cwd"] or "" for _, row in new}}
-        told = (row for key, row in self.rows.items() if row["repository_dir"] and self.is_of_this_machine(key))
-        known = found | {row["cwd"]: row["repository_dir"] for row in told}
+        looked_up = (row for key, row in self.rows.items() if row["repository_dir"] and self.is_of_this_machine(key))
+        known = found | {row["cwd"]: row["repository_dir"] for row in looked_up}
         for key, row in new:
             folder = PurePath(row["cwd"] or "")
             above = (known.get(str(parent)) for parent in (folder, *folder.parents))
@@ -345,3 +345,122 @@ class Catalogue(KnownSessions):
             row["repository_dir"] = known["repository_dir"]
         row["withdrawn_from"] = known["withdrawn_from"]
         return read_row(row, session, self.settings.zone, known["days"] or [])
+
+    def _clear_cache(self) -> None:
+        """Clear all derived data, as the rows have changed."""
+        for name in ("_by_day", "_by_session", "_left_out", "_typed", "_with_plan", "projects"):
+            self.__dict__.pop(name, None)
+
+    def is_excluded(self, key: str) -> bool:
+        """Whether the session must not be stored."""
+        return self.is_left_out(self.rows[key]["session_id"])
+
+    def is_left_out(self, session_id: str | None) -> bool:
+        """Whether the session must not be stored because of one of its files, or of a session to which it belongs."""
+        return session_id in self._left_out or (bool(session_id) and str(session_id).split("/")[0] in self._left_out)
+
+    @cached_property
+    def _left_out(self) -> set[str]:
+        return left_out(self.rows.values())
+
+    def typed(self, session_id: str) -> int:
+        """The number of messages that the user typed in the session on all days; see `typed_in_all`."""
+        return self._typed.get(session_id, 0)
+
+    def begins_with_plan(self, session_id: str) -> bool:
+        """Whether the session begins with a plan that the user approved."""
+        return session_id in self._with_plan
+
+    def is_long(self, session_id: str) -> bool:
+        """Whether the user typed, or approved at the beginning, enough for the session to be observed as a whole."""
+        return self.typed(session_id) >= self.settings.min_user_messages or self.begins_with_plan(session_id)
+
+    @cached_property
+    def _with_plan(self) -> set[str]:
+        return {str(row["session_id"]) for row in self.rows.values() if row["begins_with_plan"]}
+
+    @cached_property
+    def _typed(self) -> dict[str, int]:
+        return typed_in_all(self.rows.values())
+
+    def has_voided(self, key: str, day: date) -> bool:
+        """Whether messages of the day were withdrawn in this session."""
+        return bool(self._by_day[day][key]["voided"])
+
+    @property
+    def has_sessions(self) -> bool:
+        """Whether any file was read."""
+        return any(row["session_id"] for row in self.rows.values())
+
+    def days(self) -> list[date]:
+        """Days with messages, from the start date on and not in the future, oldest first."""
+        last = today(self.settings.zone)
+        return [day for day in self._all_days() if self.settings.start_date <= day <= last]
+
+    def days_outside(self) -> list[date]:
+        """Days with messages that are not a partition: before the start date, or from a clock that was ahead."""
+        inside = set(self.days())
+        return [day for day in self._all_days() if day not in inside]
+
+    def _all_days(self) -> list[date]:
+        return sorted(self._by_day)
+
+    @cached_property
+    def _by_day(self) -> dict[date, dict[str, FileDayRow]]:
+        """Digest and number of messages by day and source, computed once per refresh, as a plan asks for every day
+        several times.
+        """
+        found: dict[date, dict[str, FileDayRow]] = {}
+        for key in sorted(self.rows):
+            for entry in self.rows[key]["days"] or []:
+                found.setdefault(entry["day"], {})[key] = entry
+        return found
+
+    def days_no_longer_short(self) -> list[date]:
+        """Days with stored windows of a session that was too short to be observed and has grown since, on any day."""
+        windows = self.lake.read("windows", columns=["day", "session_id", "rules_only"])
+        short = windows.filter(pl.col("rules_only").fill_null(False)).select("day", "session_id").unique()
+        return sorted({day for day, session in short.iter_rows() if self.is_long(session)} & set(self.days()))
+
+    @cached_property
+    def _by_session(self) -> dict[tuple[str | None, str | None], str]:
+        return {(row["harness"], row["session_id"]): key for key, row in self.rows.items() if not row["reason"]}
+
+    @cached_property
+    def projects(self) -> Projects:
+        """The projects of all sessions, including those whose files are gone."""
+        return Projects(map(_place, self.rows.values()))
+
+    def files_of(self, day: date) -> dict[str, str]:
+        """The files with messages of the day, each with a digest of them."""
+        return {key: entry["digest"] for key, entry in self._by_day.get(day, {}).items()}
+
+    def messages_of(self, key: str, day: date) -> int:
+        """The number of messages of the day in the source."""
+        return self._by_day[day][key]["messages"]
+
+    def is_idle(self, key: str, day: date, now: datetime) -> bool:
+        """Whether the session's part on this day is over: the day is over, or nothing was written for the configured
+        time. So a session that is resumed days later does not undo earlier observations."""
+        if day < day_of(now, self.settings.zone):
+            return True
+        row = self.rows[key]
+        last = cast("datetime", row["last_said_at"])  # a session with a day has a last message
+        if last > now:  # a clock that was ahead: the file's time decides
+            last = datetime.fromtimestamp((row["modified_ns"] or 0) / 1e9, UTC)
+        return now - last >= timedelta(minutes=self.settings.idle_minutes)
+
+    def _repeated(self, key: str, entry: FileDayRow) -> bool:
+        """Whether the file repeats messages of the day from a known session."""
+        row = self.rows[key]
+        return bool(entry["inherited"]) and (row["harness"], row["parent_id"]) in self._by_session
+
+    def place(self, key: str) -> Place:
+        """The place of work of the file's session."""
+        return _place(self.rows[key])
+
+
+def _place(row: FileRow) -> Place:
+    return Place(
+        row["cwd"] or "", row["branch"] or "", row["repository"] or "", row["began_at"], row["repository_dir"] or ""
+    )

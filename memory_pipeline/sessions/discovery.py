@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -151,6 +152,8 @@ def _claimed_sessions(
     first.
     """
     for harness in sorted(claiming, key=lambda harness: harness.name != agent):
+        if harness.name != agent and not any(fnmatch.filter(names, mark) for mark in harness.marks):
+            continue
         if (claimed := harness.claims(folder, names)) is not None:
             sources, names_left = claimed
             return [source._replace(agent=harness.name) for source in sources], names_left

@@ -13,10 +13,10 @@ import orjson
 
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.harnesses.compressed import open_session, where_it_lies
-from memory_pipeline.harnesses.model import NotASessionError
+from memory_pipeline.harnesses.model import NotASessionError, source_of
 from memory_pipeline.harnesses.protocol import HarnessWithRecords
-from memory_pipeline.harnesses.records import decode_damaged
-from memory_pipeline.sessions.reading import harness_of, source_of
+from memory_pipeline.harnesses.records import decode_damaged, object_of
+from memory_pipeline.sessions.reading import harness_of
 
 # Fields of a record that contain images, in the order in which the readers number them.
 _PLACES = ("message", "attachment", "payload", "item", "prompt", "content", "output", "images", "local_images")
@@ -81,16 +81,9 @@ def _image_parts(value: Any) -> Iterator[Any]:
             if place.endswith("images"):
                 yield from part if isinstance(part, list) else ()
             elif isinstance(part, str) and place == "output" and part.startswith('{"'):
-                yield from _image_parts(_decoded(part))
+                yield from _image_parts(object_of(part))
             else:
                 yield from _image_parts(part)
-
-
-def _decoded(text: str) -> Any:
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return None
 
 
 def _image_data(part: Any, where: str) -> ImageData:

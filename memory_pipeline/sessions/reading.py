@@ -18,8 +18,15 @@ import orjson
 
 from memory_pipeline import harnesses
 from memory_pipeline.harnesses.compressed import damage_of, open_session
-from memory_pipeline.harnesses.model import NotASessionError, NotReadableNowError, ParsedSession, Problem, Source
-from memory_pipeline.harnesses.protocol import Harness, HarnessWithFolders, HarnessWithRecords, SessionReader
+from memory_pipeline.harnesses.model import (
+    NotASessionError,
+    NotReadableNowError,
+    ParsedSession,
+    Problem,
+    Source,
+    source_of,
+)
+from memory_pipeline.harnesses.protocol import Harness, HarnessWithFolders, HarnessWithRecords
 from memory_pipeline.harnesses.records import JsonLines, JsonObject, decode_damaged
 from memory_pipeline.harnesses.transcript import Transcript
 from memory_pipeline.redaction import Redactor
@@ -48,7 +55,7 @@ class Reading:
         known_as = source._replace(path=source.plain_path)
         self.transcript = Transcript(self.harness.name, known_as, tool_text_limit, redactor, self.harness.format)
         with _as_read_error(self.harness.name):
-            self.reader: SessionReader[Any] = self.harness.reader(self.transcript)
+            self.reader = self.harness.reader(self.transcript)
         self.lines: JsonLines[Any] | None = None
         self.records: Callable[[], Iterator[tuple[int, Any]]]
         if isinstance(self.harness, HarnessWithRecords):
@@ -85,15 +92,6 @@ def parse(source: Source, *, tool_text_limit: int = 1500, redactor: Redactor | N
 def parse_file(path: Path, *, tool_text_limit: int = 1500, redactor: Redactor | None = None) -> ParsedSession:
     """Read a file that is one session. Raises `NotASessionError`."""
     return parse(source_of(path), tool_text_limit=tool_text_limit, redactor=redactor)
-
-
-def source_of(path: Path) -> Source:
-    """The file as a source of one session, without a state if it cannot be examined."""
-    try:
-        state = path.stat()
-    except OSError:
-        return Source(str(path))
-    return Source(str(path), "", state.st_size, state.st_mtime_ns)
 
 
 class Readings:

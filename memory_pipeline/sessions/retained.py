@@ -155,20 +155,8 @@ class RetainedRows:
         waited = (pl.col("reason") == STILL_ACTIVE) & pl.col("dedupe_key").is_in(ended)
         was_short = pl.col("reason").str.contains(TOO_FEW.pattern).fill_null(False)
         open_ones = windows.filter(waited | was_short)["session_id"].unique()
-        is_short = pl.col("session_id").is_in([s for s in open_ones if not self._is_long(s)])
+        is_short = pl.col("session_id").is_in([s for s in open_ones if not self.catalogue.is_long(s)])
         decided = pl.when(is_short & (pl.col("user_messages") < least)).then(pl.lit(too_few(least)))
         reason = pl.when(waited | was_short).then(decided).otherwise(pl.col("reason"))
         rules_only = reason.str.contains(TOO_FEW.pattern).fill_null(False)
         return windows.with_columns(reason=reason, observed=reason.is_null(), rules_only=rules_only)
-
-    def _is_long(self, session_id: str) -> bool:
-        return self.catalogue.is_long(session_id) or self._typed(session_id) >= self.settings.min_user_messages
-
-    def _typed(self, session_id: str) -> int:
-        """The number of typed messages in the catalogue; facts of an earlier version about missing files are lost."""
-        return max(self.catalogue.typed(session_id), self._typed_in_tables.get(session_id, 0))
-
-    @cached_property
-    def _typed_in_tables(self) -> dict[str, int]:
-        stored = self.lake.read("sessions", columns=["session_id", "user_messages"])
-        return dict(stored.group_by("session_id").agg(pl.col("user_messages").sum()).iter_rows())

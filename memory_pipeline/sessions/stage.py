@@ -79,14 +79,14 @@ class SessionsStage:
         kept = RetainedRows(self.lake, day, known, self.settings, self.now)
         seen = set(kept.ids_without(files)) | self._excluded_ids(day)
         frames: Frames = {name: [frame] for name, frame in kept.without(files).items()}
-        standing = self._active_ids(files) if self._has_voided(files, day) else set()
+        active = self._active_ids(files) if self._has_voided(files, day) else set()
         has_all = not lost
         for _, keys in groupby(files, key=lambda key: str(known.rows[key]["session_id"])):
             read = {key: known.session(key) for key in keys}
             if gone := {key for key, session in read.items() if session is None}:
                 return self._build(day, lost | gone)  # deleted or blocked meanwhile
             present = [(key, s) for key, s in read.items() if s]
-            has_all = self._add_session(frames, kept, day, present, seen, standing) and has_all
+            has_all = self._add_session(frames, kept, day, present, seen, active) and has_all
         made = {name: pl.concat(frames[name]) for name in NAMES}
         has_all = has_all and known.waiting(day) <= set(made["messages"]["session_id"])
         return Built(made, is_complete=has_all, replaces=stored)
@@ -98,7 +98,7 @@ class SessionsStage:
         day: date,
         read: list[tuple[str, ParsedSession]],
         seen: set[str],
-        standing: set[str],
+        active: set[str],
     ) -> bool:
         """Append a session with the contents of all its files, longest first, and its retained rows. False if it is
         unknown what the session repeats of others."""
@@ -110,7 +110,7 @@ class SessionsStage:
             repeated = self.catalogue.repeated(session)
             has_all = has_all and repeated is not None
             repeats = session.inherited if repeated is None else repeated
-            for message in self._new_messages(session, day, seen | repeats, standing):
+            for message in self._new_messages(session, day, seen | repeats, active):
                 other = said.get(message.message_id)
                 if other is None or (other.message.voided and not message.voided):
                     said[message.message_id] = _MessageOfFile(message, key)
@@ -124,13 +124,13 @@ class SessionsStage:
                 frames[name].append(frame)
         return has_all
 
-    def _new_messages(self, session: ParsedSession, day: date, seen: set[str], standing: set[str]) -> Iterator[Message]:
+    def _new_messages(self, session: ParsedSession, day: date, seen: set[str], active: set[str]) -> Iterator[Message]:
         """The messages of the session on the day that no earlier session has."""
         for message in session.messages:
             if (
                 message.message_id not in seen
                 and day_of(message.said_at, self.settings.zone) == day
-                and not (message.voided and message.message_id in standing)
+                and not (message.voided and message.message_id in active)
             ):
                 yield message
 

@@ -11,7 +11,6 @@ from memory_pipeline.settings.fields import BUNDLED_MODEL, Settings
 EXTRAS = {
     "encoders": ("sentence_transformers", "torch"),
     "models": ("pydantic_ai", "openai", "genai_prices"),
-    "todoist": ("todoist_api_python",),
     "server": ("qdrant_client",),
     "mcp": ("mcp",),
     "postgres": ("dagster_postgres", "psycopg2"),
@@ -42,8 +41,6 @@ def _needed(settings: Settings) -> Iterator[tuple[str, str]]:
                 yield "models", f"{name} names the model of a provider"
     if settings.embedding_model != BUNDLED_MODEL:
         yield "encoders", f"EMBEDDING_MODEL={settings.embedding_model} is a model of sentence-transformers"
-    if settings.todoist.enabled:
-        yield "todoist", "MEMORY_TODOIST offers proposals in Todoist"
     if settings.qdrant.url:
         yield "server", "QDRANT_URL names a Qdrant server"
     if names_postgres(settings):

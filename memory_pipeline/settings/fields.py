@@ -16,17 +16,15 @@ from memory_pipeline.days import today
 from memory_pipeline.settings import marks as workspace_marks
 from memory_pipeline.settings import memory_json
 from memory_pipeline.settings.groups import (
-    BriefSettings,
     IdentitySettings,
-    McpSettings,
     ModelSettings,
     ObserverSettings,
-    PackSettings,
     QdrantSettings,
     RetentionSettings,
     TodoistSettings,
+    is_list_of_paths,
+    normalize,
 )
-from memory_pipeline.settings.paths import is_list_of_paths, normalize
 from memory_pipeline.settings.sources import (
     ADVANCED,
     FILE_NAME,
@@ -94,7 +92,7 @@ class Settings(BaseModel):
         ),
     )
     auto_fix: bool = Field(
-        False, description="Apply low-risk friction fixes in the workspace without asking, after a dry run of a day."
+        False, description="Apply low-risk friction fixes in the workspace without asking, once shown for a day."
     )
     lake: str | None = Field(
         None,
@@ -160,14 +158,6 @@ class Settings(BaseModel):
     chunk_tokens: Annotated[int, ADVANCED] = Field(
         35_000, ge=500, description="Maximum tokens of a window in one call."
     )
-    prior_tokens: Annotated[int, ADVANCED] = Field(
-        4_000, ge=0, description="Maximum tokens of earlier observations in one call."
-    )
-    context_file_tokens: Annotated[int, ADVANCED] = Field(
-        4_000,
-        ge=0,
-        description="Maximum tokens of MEMORY.md and of each identity file that the reflector is shown; 0: none.",
-    )
     daily_budget_tokens: Annotated[int, ADVANCED] = Field(
         2_000_000, ge=0, description="Maximum input and output tokens of models per day."
     )
@@ -181,9 +171,11 @@ class Settings(BaseModel):
     proposal_expiry_days: Annotated[int, ADVANCED] = Field(
         7, ge=1, description="Days on which a proposal is shown before it expires."
     )
-    brief: Annotated[BriefSettings, Variable("MEMORY_BRIEF_")] = BriefSettings()
-    mcp: Annotated[McpSettings, Variable("MEMORY_MCP_")] = McpSettings()
-    pack: Annotated[PackSettings, Variable("MEMORY_PACK_")] = PackSettings()
+    brief_tokens: Annotated[int, ADVANCED] = Field(2_000, ge=200, description="Maximum tokens of `memory context`.")
+    pack_tokens: Annotated[int, ADVANCED] = Field(
+        15_000, ge=500, description="Maximum tokens of other sessions' lines in a context pack."
+    )
+    mcp_seconds: Annotated[float, HIDDEN] = Field(5, gt=0, description="Seconds after which an MCP tool gives up.")
 
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**self.with_sources(arguments))

@@ -9,11 +9,28 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from memory_pipeline.settings.model_names import model_name
-from memory_pipeline.settings.paths import expand_user, is_list_of_paths
-from memory_pipeline.settings.sources import ADVANCED, FRONT, HIDDEN, Variable
+from memory_pipeline.settings.sources import ADVANCED, FRONT, Variable
 
 MIN_KEEP_DAYS = 91
 """Minimum retention of rows in days, as reflections and friction look back up to 90 days."""
+
+
+def expand_user(path: Path) -> Path:
+    """The path with `~` expanded. Raises `ValueError` if there is no such user."""
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        raise ValueError("expected a directory; there is no such user") from None
+
+
+def normalize(path: Path) -> Path:
+    """The absolute path without `..`, so that a directory has one spelling; links are not followed."""
+    return Path(os.path.abspath(expand_user(path)))  # noqa: PTH100 - resolve() would follow links
+
+
+def is_list_of_paths(parts: Any) -> bool:
+    """Whether the value is a list or tuple of strings and paths."""
+    return isinstance(parts, list | tuple) and all(isinstance(part, str | Path) for part in parts)
 
 
 class _Group(BaseModel):
@@ -144,35 +161,3 @@ class RetentionSettings(_Group):
         if 0 < value < MIN_KEEP_DAYS:
             raise ValueError(f"expected 0 (never) or at least {MIN_KEEP_DAYS} days")
         return value
-
-
-class BriefSettings(_Group):
-    """The briefing at the start of a session."""
-
-    tokens: Annotated[int, ADVANCED] = Field(2_000, ge=200, description="Maximum tokens of `memory context`.")
-
-
-class McpSettings(_Group):
-    """The MCP server."""
-
-    seconds: Annotated[float, HIDDEN] = Field(5, gt=0, description="Seconds after which a tool gives up.")
-
-
-class PackSettings(_Group):
-    """The context pack, which precedes the messages of a session until it is rebuilt."""
-
-    tokens: Annotated[int, ADVANCED] = Field(
-        15_000, ge=500, description="Maximum tokens of other sessions' lines in a context pack."
-    )
-    working_tokens: Annotated[int, ADVANCED] = Field(
-        30_000,
-        ge=1_000,
-        description="Maximum tokens of the newest messages, which stay as they are; older ones must be condensed when "
-        "there are twice as many.",
-    )
-    session_tokens: Annotated[int, ADVANCED] = Field(
-        10_000, ge=500, description="Maximum tokens of the session's condensed messages."
-    )
-    cross_session_tokens: Annotated[int, ADVANCED] = Field(
-        5_000, ge=500, description="Maximum tokens of other sessions' lines in the pack of a session."
-    )

@@ -31,14 +31,9 @@ def keep_private(workspace: Path) -> None:
     Files whose permissions cannot be changed stay as they are.
     """
     with contextlib.suppress(FileNotFoundError, PermissionError):
-        if not workspace.stat().st_mode & 0o077:
-            return
-        for folder, _, names in os.walk(workspace):
-            for path in (Path(folder), *(Path(folder, name) for name in names)):
-                if not path.is_symlink():
-                    with contextlib.suppress(FileNotFoundError):
-                        path.chmod(path.stat().st_mode & 0o700)
-        workspace.chmod(0o700)
+        if workspace.stat().st_mode & 0o077:
+            make_private(open_to_others(workspace))
+            workspace.chmod(0o700)
 
 
 def open_to_others(workspace: Path) -> Iterator[Path]:
@@ -48,6 +43,13 @@ def open_to_others(workspace: Path) -> Iterator[Path]:
             with contextlib.suppress(OSError):
                 if not path.is_symlink() and path.stat().st_mode & 0o077:
                     yield path
+
+
+def make_private(paths: Iterable[Path]) -> None:
+    """Remove the permissions of others from these files and folders."""
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):
+            path.chmod(path.stat().st_mode & 0o700)
 
 
 def content(workspace: Path, name: str) -> bytes | None:

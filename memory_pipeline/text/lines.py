@@ -102,12 +102,9 @@ def is_list(text: str) -> bool:
 
 def is_self_contained(text: str, kind: str) -> bool:
     """Whether a user's words of this kind are understandable on their own and outlast the moment."""
-    said = _REACTION.sub("", text)
-    if not said or estimate(text) > LONG or len(content_words(said)) < MIN_WORDS:
+    if estimate(text) > LONG or not stands_alone(text) or is_question(text) or guesses(text) or supposes(text):
         return False
-    if is_question(text) or guesses(text) or supposes(text) or _ABOVE.search(said):
-        return False
-    cues = cues_of(text)
+    said, cues = _REACTION.sub("", text), cues_of(text)
     if any(cue.search(text) for cue in (cues.for_now, cues.later, cues.open, cues.complaint, cues.offer)):
         return False
     is_rule = bool(cues.rule.search(said))
@@ -115,21 +112,21 @@ def is_self_contained(text: str, kind: str) -> bool:
         return False
     if cues is not english():
         return tells_what(text)
-    named = _HERE.sub("", said)
-    if _POINTS_FIRST.match(named) or _NO_SUBJECT.match(named) or _is_pointing(named):
-        return False
-    return kind != "correction" or tells_what(said) or len(content_words(named)) >= SAYS_WHAT
+    return kind != "correction" or tells_what(said) or len(content_words(_HERE.sub("", said))) >= SAYS_WHAT
 
 
 def stands_alone(text: str) -> bool:
-    """Whether an explicit statement names its object and refers to nothing that was said before it."""
+    """Whether a statement names its object and refers to nothing that was said before it."""
     said = _REACTION.sub("", text)
     if estimate(text) > MAX_STATEMENT or len(content_words(said)) < MIN_WORDS or _ABOVE.search(said):
         return False
+    if cues_of(text) is not english():
+        return True
     named = _HERE.sub("", said)
-    return cues_of(text) is not english() or not (
-        _POINTS_FIRST.match(named) or _NO_SUBJECT.match(named) or _is_pointing(named)
-    )
+    if _POINTS_FIRST.match(named) or _NO_SUBJECT.match(named):
+        return False
+    # a pronoun must refer to something that was named before it
+    return all(len(content_words(named[: found.start()])) >= ANTECEDENT for found in _REFERS.finditer(named))
 
 
 def tells_what(text: str) -> bool:
@@ -139,8 +136,3 @@ def tells_what(text: str) -> bool:
     return any(cue.search(text) for cue in told) or (
         cues is english() and bool(_DO.match(text) or cues.reason.search(text))
     )
-
-
-def _is_pointing(text: str) -> bool:
-    """Whether it refers to something that it has not named before."""
-    return any(len(content_words(text[: found.start()])) < ANTECEDENT for found in _REFERS.finditer(text))

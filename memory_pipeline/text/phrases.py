@@ -146,6 +146,8 @@ class Cues:
     """A user's request to remember something."""
     unsettled: re.Pattern[str]
     """Words that keep a sentence from being an explicit statement: about one case, a past one or a possible one."""
+    subordinate: re.Pattern[str]
+    """The end of the words before a subordinate clause: "what", "the files that"."""
     premise: re.Pattern[str]
     """The beginning of a supposition; a question after it is about that case."""
     tag: re.Pattern[str]

@@ -212,7 +212,7 @@ class Statement:
         return frozenset(map(stem, found)).union(*self.given_up)
 
     @cached_property
-    def held(self) -> frozenset[str]:
+    def kept(self) -> frozenset[str]:
         """The stems of the things that it does not give up or refuse."""
         return self.stems - self.denied - _VERB_STEMS
 
@@ -241,7 +241,7 @@ class Statement:
         return bool(self.cues.lasting.search(self.text))
 
     @cached_property
-    def turns(self) -> bool:
+    def states_will(self) -> bool:
         """Whether it states the speaker's present will, which ends even a lasting rule."""
         is_will = self.cues.turns.search(self.text) or self.cues.wishes.search(self.text)
         return bool(is_will) or kind_of_user(self.text) in ("preference", "decision")
@@ -269,7 +269,7 @@ def _are_alike(new: Statement, old: Statement, like: Likeness, cosine: float | N
 def _replaces(new: Statement, old: Statement) -> bool:
     if not (new.given_up or any(clause.wants for clause in new.clauses)) or new.is_open or new.doubts:
         return False
-    return _drops(new, old) or _takes_back(new, old)
+    return _drops(new, old) or _retracts(new, old)
 
 
 def _drops(new: Statement, old: Statement) -> bool:
@@ -283,7 +283,7 @@ def _drops(new: Statement, old: Statement) -> bool:
     return False
 
 
-def _takes_back(new: Statement, old: Statement) -> bool:
+def _retracts(new: Statement, old: Statement) -> bool:
     """Whether the newer sentence states the same wish as the older one with the opposite sign.
 
     Every word of the later clause occurs in the earlier one, in the same order and up to the end of a phrase, exactly
@@ -292,7 +292,7 @@ def _takes_back(new: Statement, old: Statement) -> bool:
     """
     if new.subject.isdisjoint(old.subject) or new.cues is not old.cues:
         return False
-    if old.is_open or (old.is_lasting and not (new.is_lasting or new.turns)):
+    if old.is_open or (old.is_lasting and not (new.is_lasting or new.states_will)):
         return False
     size = len(old.about)
     return any(
@@ -315,11 +315,11 @@ def _is_within(later: Clause, earlier: Clause, size: int) -> bool:
 
 def _drops_kept_thing(one: Statement, other: Statement) -> bool:
     """Whether one sentence gives up something that the other keeps."""
-    return any(not named.isdisjoint(other.held) for named in one.given_up)
+    return any(not named.isdisjoint(other.kept) for named in one.given_up)
 
 
 def _refuses(one: Statement, other: Statement) -> bool:
-    return not one.denied.isdisjoint(other.held)
+    return not one.denied.isdisjoint(other.kept)
 
 
 def _dropped_things(text: str, cues: Cues) -> Iterator[frozenset[str]]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from filelock import Timeout
+from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
@@ -17,14 +20,13 @@ from memory_pipeline import quality
 from memory_pipeline.days import parse_day
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.opening import storage_of
+from memory_pipeline.quality.page import embedded
 from memory_pipeline.quality.report import Report
 from memory_pipeline.recall.day_log import day_log, days_with_logs, without_fences
 from memory_pipeline.recall.origin import is_line, origin
-from memory_pipeline.web.asking import OpenSearch
 from memory_pipeline.web.memory import memory_sections, retirement
-from memory_pipeline.web.quality import Reports
 from memory_pipeline.web.reading import PageNotFoundError, search_screen, session_screen
-from memory_pipeline.web.rendering import render
+from memory_pipeline.web.rendering import linked, render
 from memory_pipeline.web.review import requested_step, review_screen
 from memory_pipeline.web.review_session import ReviewSession
 
@@ -39,14 +41,14 @@ STATIC = {
     "report.css": (Path(quality.__file__).parent, "text/css"),
 }
 """All static files by name, with path and media type."""
+KEPT_SECONDS = 300.0
+"""Seconds for which a quality report, which takes seconds to build, is shown again."""
 Lifespan = Callable[[Any], AbstractAsyncContextManager[None]]
 
 
-def page_app(
-    review_session: ReviewSession, index: OpenSearch, report: Callable[[], Report], lifespan: Lifespan
-) -> ASGIApp:
+def page_app(review_session: ReviewSession, report: Callable[[], Report], lifespan: Lifespan) -> ASGIApp:
     """The application behind the guard. Each handler runs in a thread, as it reads tables."""
-    page = Page(review_session, index, report)
+    page = Page(review_session, report)
     routes = [
         Route("/", page.home),
         Route("/review", page.review),
@@ -68,9 +70,12 @@ def page_app(
 class Page:
     """The handlers of one review session."""
 
-    def __init__(self, review_session: ReviewSession, index: OpenSearch, report: Callable[[], Report]) -> None:
-        self.review_session, self.index, self.settings = review_session, index, review_session.settings
-        self.reports = Reports(report)
+    def __init__(self, review_session: ReviewSession, report: Callable[[], Report]) -> None:
+        self.review_session, self.settings = review_session, review_session.settings
+        self._make_report = report
+        self._report: tuple[Report, Markup] | None = None
+        self._report_expires = 0.0
+        self._one_report, self._one_search = threading.Lock(), threading.Lock()
 
     def home(self, request: Request) -> Response:
         return RedirectResponse("/review", 303)
@@ -110,7 +115,9 @@ class Page:
         return RedirectResponse("/memory", 303)
 
     def search(self, request: Request) -> Response:
-        return self.shown(request, "search", search=search_screen(self.settings, self.index, request.query_params))
+        with self._one_search:  # a second one would find the index locked by this process
+            screen = search_screen(self.settings, request.query_params)
+        return self.shown(request, "search", search=screen)
 
     def session(self, request: Request) -> Response:
         return self.shown(request, "session", session=session_screen(self.settings, request.query_params))
@@ -133,8 +140,11 @@ class Page:
         return self.shown(request, "day", asked=asked, log=log, text=text, days=days_with_logs(self.settings))
 
     def quality(self, request: Request) -> Response:
-        made = self.reports.last(anew="anew" in request.query_params)
-        return self.shown(request, "quality", made=made)
+        with self._one_report:
+            if self._report is None or "rebuild" in request.query_params or time.monotonic() > self._report_expires:
+                report = self._make_report()
+                self._report, self._report_expires = (report, embedded(report, linked)), time.monotonic() + KEPT_SECONDS
+        return self.shown(request, "quality", made=self._report)
 
     def not_shown(self, request: Request, error: Exception) -> Response:
         """Answer a known error with its message."""

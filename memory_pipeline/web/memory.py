@@ -44,9 +44,9 @@ def memory_sections(session: ReviewSession) -> list[Section]:
     gone = [step.line for step in session.under_way() if step.line]
     found = []
     for name, group in groupby(lines, key=lambda line: line.section):
-        told = [Remembered(line, _trace(session, line, rows, newer), line.text.replace("~~", "")) for line in group]
-        ended = [each for each in told if each.line.is_struck or each.line in gone]
-        found.append(Section(name, [each for each in told if each not in ended], ended))
+        entries = [Remembered(line, _trace(session, line, rows, newer), line.text.replace("~~", "")) for line in group]
+        ended = [each for each in entries if each.line.is_struck or each.line in gone]
+        found.append(Section(name, [each for each in entries if each not in ended], ended))
     return found
 
 
@@ -79,12 +79,12 @@ def _trace(
         return ["written by hand" if line.proposal_id is None else "its proposal is not in this workspace"]
     zone = session.settings.zone
     said = f"said {row['support']} times, last on" if row["support"] > 1 else "said on"
-    told = [f"{said} {day_of(row['last_seen'], zone)}"] if row["last_seen"] else []
-    told.append(f"offered for {row['day']}")
+    entries = [f"{said} {day_of(row['last_seen'], zone)}"] if row["last_seen"] else []
+    entries.append(f"offered for {row['day']}")
     if row["decided_at"]:
         surface = SURFACES.get(row["surface"] or "", row["surface"] or "")
         edited = ", with your edits" if one_line(row["decided_text"] or "") != one_line(row["text"]) else ""
-        told.append(f"{row['status']} {row['decided_at'].astimezone(zone):%Y-%m-%d %H:%M} on {surface}{edited}")
+        entries.append(f"{row['status']} {row['decided_at'].astimezone(zone):%Y-%m-%d %H:%M} on {surface}{edited}")
     if by := newer.get(row["proposal_id"]):
-        told.append(f"superseded by {by}")
-    return told
+        entries.append(f"superseded by {by}")
+    return entries

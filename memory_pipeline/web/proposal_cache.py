@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import polars as pl
 
@@ -20,12 +20,11 @@ from memory_pipeline.proposals.context import Turn, conversations
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.workspace.workspace import Workspace
 
-SAID = (
+TABLES = (
     *("sessions", "messages", "observations", "reflections"),
-    *("remembered", "supports", "friction_fixes", "events"),
+    *("proposals", "remembered", "supports", "friction_fixes", "events"),
 )
-"""Tables that a card reads, in addition to the proposals, which never change."""
-EVENTS = ("proposals", "remembered", "supports", "events", "friction_fixes")
+"""Tables that proposals and their cards are read from."""
 SETTLED_NS = 50_000_000
 """Age in nanoseconds from which a modification time is trusted: a second write may fall into the same tick of the file
 system's clock."""
@@ -47,22 +46,16 @@ class Shown:
     """Lines of later days that were merged into the proposal."""
 
 
-@dataclass
-class _Read:
-    state: tuple[int, ...] = ()
-    log: ProposalLog | None = None
-    pending: list[ProposalState] = field(default_factory=list)
-    said: tuple[int, ...] = ()
-    cards: dict[str, Shown] = field(default_factory=dict)
-
-
 class ProposalCache:
     """The cache of one workspace; it may be used by several threads."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
         self._lock = threading.Lock()
-        self._read = _Read()
+        self._state: tuple[int, ...] = ()
+        self._log: ProposalLog | None = None
+        self._pending: list[ProposalState] = []
+        self._cards: dict[str, Shown] = {}
 
     def log(self) -> ProposalLog:
         """All proposals and their events, up to date."""
@@ -73,30 +66,28 @@ class ProposalCache:
         """The pending proposals, best first."""
         with self._lock:
             self._current()
-            return self._read.pending
+            return self._pending
 
     def shown(self, rows: Sequence[ProposalState]) -> list[Shown]:
         """The cards of these pending proposals, in their order."""
         with self._lock:
-            said = self._state(SAID)
-            if said != self._read.said or not _is_settled(said):
-                self._read.cards.clear()
-                self._read.said = said
-            if missing := [row for row in rows if row["proposal_id"] not in self._read.cards]:
-                self._read.cards |= self._build_cards(missing)
-            return [self._read.cards[row["proposal_id"]] for row in rows]
+            self._current()
+            if missing := [row for row in rows if row["proposal_id"] not in self._cards]:
+                self._cards |= self._build_cards(missing)
+            return [self._cards[row["proposal_id"]] for row in rows]
 
     def _current(self) -> ProposalLog:
-        state = self._state(EVENTS)
-        if self._read.log is None or state != self._read.state or not _is_settled(state):
-            log = ProposalLog(self.workspace.lake)
-            self._read.log, self._read.pending, self._read.state = log, log.pending(), state
-        return self._read.log
+        state = tuple(self.workspace.lake.storage.changed_at(table) for table in TABLES)
+        if self._log is None or state != self._state or max(state) >= time.time_ns() - SETTLED_NS:
+            self._log, self._state = ProposalLog(self.workspace.lake), state
+            self._pending = self._log.pending()
+            self._cards.clear()
+        return self._log
 
     def _build_cards(self, rows: Sequence[ProposalState]) -> dict[str, Shown]:
         cards = cards_of(self.workspace, rows)
         firsts = {row["proposal_id"]: spans[0] for row in rows if (spans := row["evidence"])}
-        days = days_of(self.workspace, self._current(), rows)
+        days = days_of(self.workspace, self._log or ProposalLog(self.workspace.lake), rows)
         said = conversations(self.workspace.lake, days, {span["message_id"] for span in firsts.values()}, AROUND)
         again = self._said_again([row["proposal_id"] for row in rows])
         found = {}
@@ -121,14 +112,3 @@ class ProposalCache:
             if reflection in known:
                 found.setdefault(proposal_id, []).append(one_line(known[reflection]))
         return {p: list(dict.fromkeys(lines)) for p, lines in found.items()}
-
-    def _state(self, tables: Collection[str]) -> tuple[int, ...]:
-        return tuple(_changed(self.workspace, table) for table in tables)
-
-
-def _changed(workspace: Workspace, table: str) -> int:
-    return workspace.lake.storage.changed_at(table)
-
-
-def _is_settled(state: Sequence[int]) -> bool:
-    return max(state, default=0) < time.time_ns() - SETTLED_NS

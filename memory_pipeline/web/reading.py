@@ -13,12 +13,11 @@ from memory_pipeline.embeddings.passages import spoken
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.context import Context, contexts
-from memory_pipeline.recall.filters import filters_of, what_matches
+from memory_pipeline.recall.filters import describe_filters, parse_filters
 from memory_pipeline.recall.origin import is_line
-from memory_pipeline.recall.search import MEMORY_LINE, Found, Results
+from memory_pipeline.recall.search import MEMORY_LINE, Found, Results, search
 from memory_pipeline.recall.usage import log_use
 from memory_pipeline.settings import Settings
-from memory_pipeline.web.asking import OpenSearch
 
 HITS = 10
 MESSAGES_SHOWN = 200
@@ -64,7 +63,7 @@ class SearchScreen:
     harnesses: Sequence[str] = ()
 
 
-def search_screen(settings: Settings, index: OpenSearch, asked: Mapping[str, str]) -> SearchScreen:
+def search_screen(settings: Settings, asked: Mapping[str, str]) -> SearchScreen:
     """The search screen; without a query nothing is searched. An invalid query is reported on the page."""
     lake = Lake.from_settings(settings)
     known = lake.read("sessions", columns=["project", "harness"])
@@ -74,12 +73,12 @@ def search_screen(settings: Settings, index: OpenSearch, asked: Mapping[str, str
         return empty
     given = {name: [value] for name in ("project", "harness", "priority", "kind") if (value := asked.get(name))}
     try:
-        filters = filters_of(settings, asked.get("from") or None, asked.get("to") or None, **given)
-        results = index.search(asked["q"], filters, limit=HITS)
+        filters = parse_filters(settings, asked.get("from") or None, asked.get("to") or None, **given)
+        results = search(settings, asked["q"], filters, limit=HITS)
     except MemoryPipelineError as error:
         return SearchScreen(asked, notes=[f"{error}"], projects=projects, harnesses=harnesses)
     log_use(settings, "search", query=results.query, shown=[hit.source_id for hit in results.hits])
-    nothing = "" if results.hits else f"Nothing found{what_matches(settings, filters)}."
+    nothing = "" if results.hits else f"Nothing found{describe_filters(settings, filters)}."
     hits = _with_context(lake, results)
     return SearchScreen(asked, hits, results.notes, results.is_likely, nothing, projects, harnesses)
 

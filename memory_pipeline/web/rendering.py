@@ -54,12 +54,6 @@ def render(request: Request, screen: str, status: int = 200, **values: Any) -> H
     return HTMLResponse(shown.render(screen=screen, form_token=request.scope["form_token"], **values), status)
 
 
-def compile_screens() -> None:
-    """Compile the templates beforehand, so that the first screen does not wait for it."""
-    for name in _environment().list_templates():
-        _environment().get_template(name)
-
-
 def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit].rstrip()}…"
 

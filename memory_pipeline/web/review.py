@@ -3,37 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 
-from memory_pipeline.days import today
 from memory_pipeline.lake.rows import ProposalState
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.markdown.safe_write import decode
-from memory_pipeline.proposals.events import APPROVED, PROMOTED, REJECTED, is_fix
+from memory_pipeline.proposals.events import APPROVED, PROMOTED, REJECTED
 from memory_pipeline.proposals.expiry import expiring_on
-from memory_pipeline.proposals.quoted_change import Change, shown_lines, text_as_edited
+from memory_pipeline.proposals.quoted_change import Change, shown_lines
 from memory_pipeline.proposals.review import now_utc
 from memory_pipeline.proposals.review_file import offered_in
 from memory_pipeline.web.proposal_cache import Shown
 from memory_pipeline.web.review_session import LATER, ReviewSession, Step
 
-AGES = {"week": 7, "month": 30}
-"""Maximum ages of a line in days, by name; `older` contains the rest."""
-FIXES = "Friction fixes"
-"""Filtered like a section."""
 NO_PROJECT = "no project"
 STEPS = {"approve": APPROVED, "edit": APPROVED, "reject": REJECTED, "later": LATER}
 
 
 @dataclass(frozen=True)
 class Choice:
-    """An option of a filter: a value and the number of pending proposals with it."""
+    """A project and the number of its pending proposals."""
 
     value: str
     count: int
-    is_chosen: bool
 
 
 @dataclass(frozen=True)
@@ -65,21 +59,19 @@ class ReviewScreen:
     more: int | None
     """The offset of the next page."""
     projects: Sequence[Choice]
-    sections: Sequence[Choice]
-    ages: Sequence[Choice]
-    is_filtered: bool
+    project: str
+    """The project that is chosen; empty for all."""
 
 
 def review_screen(session: ReviewSession, asked: Mapping[str, str]) -> ReviewScreen:
     """The pending proposals, as many as REVIEW.md shows at once: those that expire soon, then those already in the
     file, then the others, each best first; postponed ones come last."""
-    settings, now = session.settings, now_utc()
-    day = today(settings.zone)
+    settings, now, project = session.settings, now_utc(), asked.get("project", "")
     gone = {step.proposal_id for step in session.under_way()}
     later = {p: n for n, p in enumerate(session.later)}
     every = [row for row in session.cache.pending() if row["proposal_id"] not in gone or row["proposal_id"] in later]
     expires = {row["proposal_id"]: expiring_on(settings, row, now) for row in every}
-    rows = [row for row in every if _fits(row, asked, day)]
+    rows = [row for row in every if not project or project in _projects(row)]
     there = _in_review_md(session)
     rows.sort(key=lambda row: (later.get(p := row["proposal_id"], -1), expires[p] or date.max, p not in there))
     start = int(asked.get("from", "0")) if asked.get("from", "0").isdecimal() else 0
@@ -93,10 +85,8 @@ def review_screen(session: ReviewSession, asked: Mapping[str, str]) -> ReviewScr
         sum(expires[row["proposal_id"]] is not None for row in rows),
         start,
         end if end < len(rows) else None,
-        _choices((p for row in every for p in _projects(row)), asked.get("project", "")),
-        _choices((_section(row) for row in every), asked.get("section", "")),
-        _choices((_age(row, day) for row in every), asked.get("age", "")),
-        any(asked.get(name) for name in ("project", "section", "age")),
+        [Choice(*found) for found in sorted(Counter(p for row in every for p in _projects(row)).items())],
+        project,
     )
 
 
@@ -120,13 +110,12 @@ def _in_review_md(session: ReviewSession) -> set[str]:
 
 def _edited(shown: Shown, text: str) -> str | None:
     """The text as edited by the user; None if it is empty or unchanged."""
-    change, offered = shown.card.change, shown.card.text
-    lines = text.replace("\r\n", "\n").strip("\n")
-    if change is None or change.edits == "line":
-        line = one_line(lines)
-        return line if line and line != one_line(offered) else None
-    edited = text_as_edited(change, offered, lines.split("\n"))
-    return None if edited == offered else edited
+    line = one_line(text.replace("\r\n", "\n"))
+    return line if _is_editable(shown.card.change) and line and line != one_line(shown.card.text) else None
+
+
+def _is_editable(change: Change | None) -> bool:
+    return change is None or change.is_editable
 
 
 def _card(
@@ -137,46 +126,19 @@ def _card(
     later: Mapping[str, int],
 ) -> CardShown:
     row, card = shown.row, shown.card
-    goes_to_memory = card.change is None or card.change.edits == "line"
-    sections = list(dict.fromkeys([card.section, *session.settings.sections])) if goes_to_memory else []
+    is_editable = _is_editable(card.change)
+    sections = list(dict.fromkeys([card.section, *session.settings.sections])) if is_editable else []
     return CardShown(
         shown,
         expires[card.proposal_id],
         [promoted[old] for old in row["supersedes"] or [] if old in promoted],
         shown.said_again,
         sections,
-        _box(card.text, card.change),
+        card.text if is_editable else None,
         shown_lines(card.change) if card.change else [],
         card.proposal_id in later,
     )
 
 
-def _box(text: str, change: Change | None) -> str | None:
-    if change is None or change.edits == "line":
-        return text
-    return "\n".join(shown_lines(change)) if change.edits == "all" else None
-
-
-def _fits(row: ProposalState, asked: Mapping[str, str], now: date) -> bool:
-    project, section, age = (asked.get(name, "") for name in ("project", "section", "age"))
-    return (
-        (not project or project in _projects(row))
-        and (not section or section == _section(row))
-        and (not age or age == _age(row, now))
-    )
-
-
 def _projects(row: ProposalState) -> list[str]:
     return row["projects"] or [NO_PROJECT]
-
-
-def _section(row: ProposalState) -> str:
-    return FIXES if is_fix(row["proposal_id"]) else row["section"]
-
-
-def _age(row: ProposalState, now: date) -> str:
-    return next((name for name, days in AGES.items() if row["day"] > now - timedelta(days=days)), "older")
-
-
-def _choices(values: Iterable[str], chosen: str) -> list[Choice]:
-    return [Choice(value, count, value == chosen) for value, count in sorted(Counter(values).items())]

@@ -23,10 +23,11 @@ from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.markdown.safe_write import update_file
 from memory_pipeline.proposals.applying import left_to_the_user
-from memory_pipeline.proposals.events import APPROVED, PAGE_SURFACE, REJECTED, OpenLog, ProposalLog, is_fix
+from memory_pipeline.proposals.events import PAGE_SURFACE, OpenLog, ProposalLog, is_fix
 from memory_pipeline.proposals.memory_file import MemoryLine, strike_line
+from memory_pipeline.proposals.outcomes import describe
 from memory_pipeline.proposals.quoted_change import visible
-from memory_pipeline.proposals.review import Reconciled, decide, now_utc, reconcile
+from memory_pipeline.proposals.review import decide, now_utc, reconcile
 from memory_pipeline.proposals.shown_to_agents import refresh_agents
 from memory_pipeline.recall.briefing_cache import refresh_kept
 from memory_pipeline.settings import Settings
@@ -36,7 +37,7 @@ from memory_pipeline.workspace.workspace import Workspace
 logger = logging.getLogger(__name__)
 HELD_SECONDS = 8.0
 LATER, RETIRED = "later", "retired"
-NEWS = 20
+MAX_NEWS = 20
 """Maximum number of unread sentences; older ones are dropped."""
 
 
@@ -67,8 +68,8 @@ class ReviewSession:
         self._timer: threading.Timer | None = None
         self._being_recorded: list[Step] = []
         self._later: dict[str, None] = {}
-        self._news: deque[str] = deque(maxlen=NEWS)
-        self._hand = ThreadPoolExecutor(1, "review")
+        self._news: deque[str] = deque(maxlen=MAX_NEWS)
+        self._executor = ThreadPoolExecutor(1, "review")
         self._seen: set[str] = set()
         self._read_at: tuple[int, int] | None = (0, 0)  # nothing read yet
 
@@ -77,7 +78,7 @@ class ReviewSession:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.record_held()
-        self._hand.shutdown()
+        self._executor.shutdown()
         refresh_kept(self.settings)
 
     @property
@@ -98,9 +99,9 @@ class ReviewSession:
     def news(self) -> list[str]:
         """Results of earlier actions that were not shown yet, a sentence each."""
         with self._lock:
-            told = list(self._news)
+            news = list(self._news)
             self._news.clear()
-        return told
+        return news
 
     def take(self, step: Step) -> None:
         """Hold this action, which can be undone, and record the previous one."""
@@ -132,16 +133,16 @@ class ReviewSession:
             new = [p for p in proposal_ids if p not in self._seen]
             self._seen.update(new)
         if new:
-            self._hand.submit(self._guarded, lambda: self._record_shown(new))
+            self._executor.submit(self._guarded, lambda: self._record_shown(new))
 
     def look(self) -> None:
         """Read new marks in REVIEW.md and wait until they are recorded, so that the page shows them."""
         if self._state_of_review() != self._read_at:
-            self._hand.submit(self._guarded, self._reconcile).result()
+            self._executor.submit(self._guarded, self._reconcile).result()
 
     def wait(self) -> None:
         """Wait until all queued actions are recorded."""
-        self._hand.submit(lambda: None).result()
+        self._executor.submit(lambda: None).result()
 
     def _record_if_held(self, step: Step) -> None:
         with self._lock:
@@ -154,7 +155,7 @@ class ReviewSession:
             self._timer.cancel()
         if step and step.done != LATER:
             self._being_recorded.append(step)
-            self._hand.submit(self._guarded, lambda: self._record(step))
+            self._executor.submit(self._guarded, lambda: self._record(step))
 
     def _guarded(self, work: Callable[[], object]) -> None:
         """Run the work and show its failure on the page; the decision is then still pending."""
@@ -227,20 +228,3 @@ class ReviewSession:
         except OSError:
             return None
         return found.st_mtime_ns, found.st_size
-
-
-def describe(made: Reconciled) -> list[str]:
-    """The results of a reconciliation, a sentence each."""
-    found = [f"REVIEW.md was not read: {made.damaged} A new one was written."] if made.damaged else []
-    found += [visible(how) for how in made.to_make.values()]  # fixes approved in REVIEW.md
-    for state, ids in ((APPROVED, made.approved), (REJECTED, made.rejected)):
-        found += [f"{p} was {state} in REVIEW.md." for p in ids]
-    found += [f"{p} is not promoted: {reason}" for p, reason in made.invalid.items()]
-    found += [f"{p} was superseded by a newer line." for p in made.superseded]
-    found += [f"{p} is withdrawn: {reason}" for p, reason in made.withdrawn.items()]
-    found += [f"{p} was promoted automatically." for p in made.automatic if not is_fix(p)]
-    found += [f"The decision on {p} came too late: it was promoted automatically." for p in made.too_late]
-    found += [f"{p} was {state} before it was approved in REVIEW.md." for p, state in made.late.items()]
-    if made.ignored:
-        found.append(f"Nothing was decided, because the mark in REVIEW.md is unclear: {', '.join(made.ignored)}")
-    return [*found, *made.not_refreshed]

@@ -16,10 +16,7 @@ from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.quality.report import Report
 from memory_pipeline.settings import Settings
 from memory_pipeline.web.app import page_app
-from memory_pipeline.web.asking import OpenSearch
 from memory_pipeline.web.guard import HOST, Guard
-from memory_pipeline.web.rendering import compile_screens
-from memory_pipeline.web.review import review_screen
 from memory_pipeline.web.review_session import HELD_SECONDS, ReviewSession
 
 SILENCE_SECONDS = 3600.0
@@ -52,10 +49,7 @@ class PageServer:
         with ExitStack() as opened:
             self._socket = opened.enter_context(_listening(port))
             self.review_session = opened.enter_context(ReviewSession(settings, held_seconds=held_seconds))
-            index = opened.enter_context(OpenSearch(settings))
-            self._guard = Guard(
-                page_app(self.review_session, index, report, self._watched), self._socket.getsockname()[1]
-            )
+            self._guard = Guard(page_app(self.review_session, report, self._watched), self._socket.getsockname()[1])
             self._ends = opened.pop_all()
         config = uvicorn.Config(
             self._guard,
@@ -76,12 +70,6 @@ class PageServer:
     def first_address(self) -> str:
         """The address with a token that one browser can use once."""
         return self._guard.first_address
-
-    def prepare(self) -> None:
-        """Read REVIEW.md and the tables for the first screen, so that the browser need not wait for them."""
-        self.review_session.look()
-        review_screen(self.review_session, {})
-        compile_screens()
 
     def run(self) -> bool:
         """Serve until Ctrl-C or `stop`; True if it ended because of inactivity."""

@@ -79,6 +79,40 @@ def test_what_became_of_a_line(settings: Settings, line_id: str, turns: tuple[st
 @pytest.mark.parametrize(
     ("turns", "outcome"),
     [
+        ((PUSH, DONE, "user: git push --force is fine on this branch."), "contradicted"),
+        ((PUSH, DONE, "user: No, git push --force is right here."), "contradicted"),
+        ((PUSH, DONE, "user: Is git push --force fine?"), "followed"),
+        ((PUSH, DONE, "user: Never run `git push --force`, I said!"), "followed"),
+        ((PUSH, DONE, "user: Now add the tests.", "user: git push --force is fine."), "followed"),
+    ],
+)
+def test_an_objection_of_the_user_to_a_rule_contradicts_it(
+    turns: tuple[str, ...], outcome: str, settings: Settings
+) -> None:
+    show(settings, RULE, 1)
+    assert outcomes_of(settings, *turns) == [outcome]
+
+
+@pytest.mark.parametrize(
+    ("turns", "outcome"),
+    [
+        ((PUSH, DONE), "contradicted"),
+        ((PUSH, FAILED, PUSH, DONE), "contradicted"),
+        ((PUSH, FAILED, OTHER, DONE), "followed"),
+        ((PUSH,), "followed"),
+    ],
+)
+def test_a_call_that_the_user_allowed_when_asked_contradicts_the_rule(
+    turns: tuple[str, ...], outcome: str, settings: Settings
+) -> None:
+    for minute in (1, 3):
+        show(settings, RULE, minute, "ask")
+    assert outcomes_of(settings, *turns) == [outcome]
+
+
+@pytest.mark.parametrize(
+    ("turns", "outcome"),
+    [
         ((TEST, FAILED, TEST, DONE), "followed"),
         ((TEST, FAILED, TEST, FAILED), "ignored"),
         ((TEST, FAILED, OTHER, DONE), "followed"),
@@ -135,7 +169,7 @@ def test_outcomes_are_stored_for_the_brief_the_status_and_the_report(settings: S
     assert stored_times(settings) == {}
     write_hints(settings, lake)
     assert stored_times(settings) == {"followed": 1}
-    report = make_report(Workspace(settings, lake), [], {}, {}, at())
+    report = make_report(Workspace(settings, lake), [], {}, at())
     assert "Hints on tool calls: 1 shown: 1 followed." in rendered(report) and as_json(report)["hints"] == {
         "followed": 1
     }

@@ -17,6 +17,7 @@ from memory_pipeline.agents.connecting import (
     IMPORT,
     LINES,
     Connection,
+    Line,
     connect,
     connections,
     describe,
@@ -24,7 +25,6 @@ from memory_pipeline.agents.connecting import (
     imported_file,
     refresh,
 )
-from memory_pipeline.agents.lines import Line
 from memory_pipeline.settings import Settings, load_settings
 
 RULES = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,7 +18,6 @@ from memory_pipeline.settings import Settings, load_settings
 HOOKED = [agent for agent in AGENTS if agent.hooks]
 NAMING = [agent for agent in HOOKED if hooks_file(agent).suffix == ".json"]
 MINE = """{
-    // mine
     "model": "opus",
     "hooks": {
         "PreCompact": [],
@@ -25,6 +25,12 @@ MINE = """{
     }
 }"""
 CONFIGS = st.sampled_from([None, "{}", "{ }\n", '{"a":1}', MINE, MINE.replace("\n", "\r\n"), '\ufeff{"hooks": {}}\n'])
+
+
+def parsed(text: str) -> dict[str, Any]:
+    found = json.loads(text.removeprefix("\ufeff"))
+    assert isinstance(found, dict)
+    return found
 
 
 @pytest.fixture
@@ -70,14 +76,14 @@ def test_settings_come_back_by_the_byte(
             path.write_bytes(text.encode())
         for _ in range(1 + twice):
             install(own, agent)
-        before_events = set(hooks.parse(text or "{}").data.get("hooks", {}))
-        there = hooks.parse(path.read_bytes().decode()).data["hooks"]
+        before_events = {event for event, groups in parsed(text or "{}").get("hooks", {}).items() if groups}
+        there = parsed(path.read_bytes().decode())["hooks"]
         assert set(there) >= {"SessionStart", *before_events}
         if lost:  # without what was kept it is the same settings, if not the same bytes
             (own.workspace / "connections/hooks.json").unlink()
             remove(own, agent)
-            left = hooks.parse(path.read_bytes().decode()).data
-            wanted = hooks.parse(text or "{}").data
+            left = parsed(path.read_bytes().decode())
+            wanted = parsed(text or "{}")
             assert {k: v for k, v in left.items() if k != "hooks"} == {k: v for k, v in wanted.items() if k != "hooks"}
             assert {k: v for k, v in left.get("hooks", {}).items() if v} == {
                 k: v for k, v in wanted.get("hooks", {}).items() if v
@@ -92,11 +98,12 @@ def test_what_the_user_changes_meanwhile_stays(agent: Agent, settings: Settings)
     path = hooks_file(agent)
     path.write_text(MINE)
     install(settings, agent)
-    path.write_text(path.read_text().replace("opus", "sonnet").replace("// mine", "// still mine"))
+    path.write_text(path.read_text().replace("opus", "sonnet"))
     assert state(settings, agent) == "hooks (the file was changed since)"
     remove(settings, agent)
-    assert hooks.parse(path.read_text()).data == hooks.parse(MINE.replace("opus", "sonnet")).data
-    assert "// still mine" in path.read_text() and "memory_pipeline" not in path.read_text()
+    wanted = parsed(MINE.replace("opus", "sonnet"))
+    del wanted["hooks"]["PreCompact"]  # an empty list
+    assert path.read_text() == json.dumps(wanted, indent=4) + "\n"
 
 
 def test_settings_that_the_agent_wrote_anew_lose_only_ours(settings: Settings) -> None:
@@ -117,7 +124,8 @@ def test_settings_that_the_agent_wrote_anew_lose_only_ours(settings: Settings) -
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ('{\n "hooks": }', r"line 2, column 11: a value was expected"),
+        ('{\n "hooks": }', "line 2, column 11: Expecting value"),
+        ("{// mine\n}", "line 1, column 2: .* Only JSON without comments can be edited"),
         ("[]", "expected an object in braces"),
         ('{"hooks": []}', "hooks: expected an object in braces"),
         ('{"hooks": {"SessionStart": {}}}', r"hooks.SessionStart: expected a list in brackets"),

@@ -29,7 +29,7 @@ from unittest.mock import patch
 
 SECONDS = 500.0
 IN_PROCESS = {
-    *("admin audit", "admin push", "admin team", "agents", "context --pack", "friction", "import", "recall"),
+    *("admin audit", "admin push", "agents", "context --pack", "friction", "import", "recall"),
     *("remember", "review", "run --estimate", "search", "settings", "show", "sql", "status", "why"),
 }
 """Commands that `memory` calls as a function."""

@@ -82,10 +82,6 @@ class Terminal:
         assert self._slave is not None
         return termios.tcgetattr(self._slave)
 
-    def set_modes(self, modes: list[Any]) -> None:
-        assert self._slave is not None
-        termios.tcsetattr(self._slave, termios.TCSANOW, modes)
-
     def hang_up(self) -> None:
         """Close the terminal's window, as a lost connection does."""
         for end in (self._slave, self._master):

@@ -59,7 +59,7 @@ def test_the_answer_is_stored_until_a_database_changes_but_not_while_the_daemon_
     assert record.asked == (2 if record.is_on else 1)
     assert first["failing_checks"] == {"messages/typed": [f"{DAY}"]}
     assert first["last_success"] == {"messages": "2025-03-05T09:00Z"}
-    assert first["automation"]["stopped_since"] == (None if record.is_on else BEAT)
+    assert first["automation"] == {"daemon": record.is_on, "switches": {"sensor": True}}
     asked = record.asked
     assert dagster_state(settings, [])["failing_checks"] == {}  # of other days
     record.database.write_bytes(b"more events")

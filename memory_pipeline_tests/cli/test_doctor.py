@@ -72,7 +72,11 @@ def _elsewhere(home: Path, _: pytest.MonkeyPatch) -> None:
     ("broken", "cause", "cure"),
     [
         (lambda *_: None, "no folder of a coding agent was found", "memory settings set session_dirs DIR"),
-        (_moved, ".claude/projects is gone, from which 1 file was read", "memory settings set session_dirs DIR"),
+        (
+            _moved,
+            ".claude/projects is gone; what was read from it stays in the memory",
+            "memory settings set session_dirs DIR",
+        ),
         (_full, "0.0 GB are free", "free some space; du -xh "),
         (_elsewhere, "days are those of Pacific/Kiritimati", "MEMORY_WORKSPACE=DIR memory run"),
         (

@@ -5,11 +5,9 @@ One run in a process of its own; every test looks at what it left.
 
 import re
 import shlex
-import shutil
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 
 from memory_pipeline.cli.workspace import EXAMPLES
@@ -65,12 +63,9 @@ def test_the_summary_says_what_came_of_it(demo: tuple[Path, str, str]) -> None:
     assert re.search(r"^sessions +11$", out, re.M)
     assert re.search(r"^messages +\d+, 95 of them typed by a person$", out, re.M)
     assert re.search(r"^observations +🔴 [1-9]\d* high", out, re.M)
-    assert re.search(r"^distilled +[1-9]\d* lines of days, [1-9]\d* of weeks, [1-9]\d* of months$", out, re.M)
     assert re.search(r"^checks +76 passed, 0 failed$", out, re.M)
     assert re.search(r"^model +none: finds 58 % of .*`memory setup`$", out, re.M)
     assert re.search(r"^money spent +\$0\.00$", out, re.M)
-    for place in ("MEMORY.md", "REVIEW.md", "daily logs", "tables", "vector index"):
-        assert re.search(rf"^{place} +/", out, re.M)
     assert "`memory ui`" in out
 
 
@@ -132,27 +127,6 @@ def test_the_planted_secrets_reach_no_file(demo: tuple[Path, str, str]) -> None:
         holding = [p for p in demo[0].rglob("*") if p.is_file() and secret.encode() in p.read_bytes()]
         assert [p for p in holding if not p.is_relative_to(read)] == []
     assert rows(demo[0], "select count(*) n from messages where text like '%[redacted:%'")[0]["n"] >= 2
-
-
-@pytest.mark.slow
-def test_a_workspace_that_has_read_the_installed_examples_goes_on(home: Path) -> None:
-    """As an earlier version left it: no row is there twice, and the tables name the copies."""
-    counted = (
-        "select (select count(*) from messages) m, (select count(*) from files) f, (select count(*) from sessions) s"
-    )
-    before = rows(home, counted)
-    lake, installed = workspace(home) / "lake", home / "site-packages" / "examples"
-    shutil.copytree(EXAMPLES, installed)
-    for path in [lake / "files" / "all.parquet", *lake.glob("messages/*.parquet"), *lake.glob("sessions/*.parquet")]:
-        column = "path" if path.name == "all.parquet" else "source_file"
-        frame = pl.read_parquet(path)
-        renamed = pl.col(column).str.replace(f"{workspace(home) / 'sessions'}", f"{installed}", literal=True)
-        frame.with_columns(renamed).write_parquet(path, metadata=dict(pl.read_parquet_metadata(path)))
-    shutil.rmtree(workspace(home) / "sessions")
-    assert memory(home, "run").returncode == 0
-    assert rows(home, counted) == before
-    assert rows(home, f"select path from files where not starts_with(path, '{workspace(home)}')") == []
-    assert rows(home, f"select source_file from messages where starts_with(source_file, '{installed}')") == []
 
 
 @pytest.mark.parametrize(
@@ -265,7 +239,7 @@ def test_a_review_by_hand_and_by_command_ends_in_memory_md_once(home: Path) -> N
 
     run = memory(home, "run")
     assert run.returncode == 0
-    assert "REVIEW.md: 2 approved, 1 of them edited (in MEMORY.md), 2 rejected\n" in run.stdout
+    assert "REVIEW.md: 2 approved, 2 rejected\n" in run.stdout
     decided = memory(home, "review", "--approve", by_command, "--reject", against, "--list")
     assert decided.returncode == 0, decided.stderr
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +16,12 @@ from memory_pipeline.cli.main import app
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.quality import NO_MODEL_FOR_FRICTION
 from memory_pipeline.proposals.review import decide, reconcile
-from memory_pipeline.recall.friction import summed_up
+from memory_pipeline.recall.friction import summarize_patterns
 from memory_pipeline.settings import load_settings
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import DAY, Row, at, day_after, observation, pattern, put, say
 
 UV, NPM = "No, use uv, not pip.", "Never use npm in the shop."
-FIVE = "5 of these 7 days have no session."
 EVIL = "use uv\x1b]52;c;ZXZpbA==\x07\x1b[2J not pip \u202egnp.exe\r\nf-20990101-001  a line of nobody"
 
 
@@ -97,7 +95,6 @@ def test_the_patterns_that_live_are_told_with_all_that_says_how_bad_they_are(pat
         f"f-20250305-001  {NPM}",
         "rule exists, still violated · project: shop · 2 times in 2 sessions · less than a minute lost · fix pending",
         f"MEMORY.md: Add under Hard Rules: “{NPM}”",
-        FIVE,
         "2 patterns in 3 indexed texts of the 7 days to 2025-03-05; `memory friction ID` explains one.",
     ]
 
@@ -121,12 +118,7 @@ U, N, OLD = "f-20250304-001", "f-20250305-001", "f-20250224-001"
         (("--kind", "Rule exists"), [N]),
         (("--kind", "repeated correction", "--kind", "rule_violated"), [U, N]),
         (("--kind", "missing_skill"), []),
-        (("--since", "2025-03-05"), [U, N]),
-        (("--since", "2025-03-06"), []),
-        (("--days", "1"), []),
-        (("--days", "36500"), [U, N]),
         (("--ended",), [OLD]),
-        (("--ended", "--since", "2025-02-25"), []),
     ],
 )
 def test_the_list_can_be_narrowed(patterns: Lake, tmp_path: Path, args: tuple[str, ...], ids: list[str]) -> None:
@@ -141,25 +133,25 @@ def test_one_is_explained_with_its_change_its_days_and_every_word(patterns: Lake
     assert lines[lines.index("Change in MEMORY.md, section Hard Rules:") + 1] == f"+ {UV}"
     assert f"Add under Hard Rules: “{UV}”" not in lines  # the same once more
     assert "2025-03-03  2" in lines  # the week
-    assert "2025-03-04  2 times in 2 sessions, 1 h 04 min lost" in lines
-    assert "2025-03-05  3 times in 3 sessions, 1 h 04 min lost" in lines
     assert any(line.endswith("fix approved (command)") for line in lines)
     told = lines[lines.index("Evidence:") + 1 :]
     assert told == [
-        "2025-03-04 09:00  user in pi “session s1”",
+        "2025-03-04 09:00  user in pi session “session s1”",
         f"“{UV}”",
-        "s1 · /sessions/s1.jsonl:1",
-        "2025-03-05 09:00  user in pi “session s2”",
+        "after: I ran pip install.",
+        "/sessions/s1.jsonl:1",
+        "2025-03-05 09:00  user in pi session “session s2”",
         f"“{UV}”",
-        "s2 · /sessions/s2.jsonl:1",
+        f"after: {NPM}",
+        "/sessions/s2.jsonl:1",
     ]
 
 
 def test_one_that_ended_says_when_and_a_message_that_is_gone_is_told(patterns: Lake) -> None:
     put(patterns, "friction_clusters", pattern(7, "Gone.", evidence=[{"message_id": "m-0", "start": 0, "end": 4}]))
     assert "message m-0 is no longer in the tables" in shown("f-20250305-007")
-    assert "2025-03-03  ended" in shown(OLD)
-    assert "nothing recorded" in shown(OLD)
+    assert any(line.endswith("ended on 2025-03-03") for line in shown(OLD))
+    assert "No message supports it." in shown(OLD)
 
 
 def test_a_change_that_is_a_diff_keeps_its_lines(patterns: Lake) -> None:
@@ -215,25 +207,21 @@ def test_where_there_is_nothing_one_sentence_says_why(lake: Lake, monkeypatch: p
     lake.replace("friction_clusters", lake.read("friction_clusters"), [DAY])
     few = "Not enough yet: 12 of 100 indexed texts in the last 7 days (to 2025-03-05)."
     say(lake, "s1", *["user: Hello."] * 12)
-    assert shown() == [few, "6 of these 7 days have no session."]
+    assert shown() == [few]
     assert shown("--ended") == ["No pattern has ended."]
     found = as_json()
     assert (found["points"], found["points_needed"], found["patterns"], found["why"]) == (12, 100, [], few)
     say(lake, "s2", *["user: Hello."] * 88)
     nothing = "Nothing recurs in the last 7 days (to 2025-03-05)."
-    missing = "6 of these 7 days have no session."
-    assert shown() == [nothing, missing, NO_MODEL_FOR_FRICTION]
+    assert shown() == [nothing, NO_MODEL_FOR_FRICTION]
     monkeypatch.setenv("REFLECTOR_MODEL", "openai:gpt-5-mini")
-    assert shown() == [nothing, missing]
+    assert shown() == [nothing]
 
 
 def test_what_was_asked_for_may_be_none_of_those_that_live(patterns: Lake) -> None:
     asked = ("--kind", "missing_skill")
-    assert shown(*asked) == ["2 patterns are active, but none of them matches the filters.", FIVE]
+    assert shown(*asked) == ["2 patterns are active, but none of them matches the filters."]
     assert shown("--ended", *asked) == ["1 pattern has ended, but it does not match the filters."]
-
-
-TOMORROW = f"{datetime.now(UTC).date() + timedelta(days=2)}"
 
 
 @pytest.mark.parametrize(
@@ -250,11 +238,6 @@ TOMORROW = f"{datetime.now(UTC).date() + timedelta(days=2)}"
         ((U, "--ended"), MISUSED, "ID selects one pattern"),
         (("--kind", "typo"), MISUSED, "'typo' is not a kind of friction; expected one of repeated_correction, "),
         (("--project", "nowhere"), MISUSED, "No session of a project 'nowhere' was read; known are kiln, shop."),
-        (("--since", TOMORROW), MISUSED, f"--since {TOMORROW} is in the future; today is "),
-        (("--since", "2025-02-30"), MISUSED, "2025-02-30"),
-        (("--since", "2025-03-01", "--days", "3"), MISUSED, "--since and --days both set the first day"),
-        (("--days", "0"), MISUSED, "--days"),
-        (("--days", "99999999"), MISUSED, "--days"),
     ],
 )
 def test_a_wrong_call_is_one_sentence(
@@ -296,9 +279,9 @@ def test_status_says_why_there_is_none(lake: Lake) -> None:
 def test_the_summary_of_a_run_tells_what_lived_on_its_last_day(patterns: Lake) -> None:
     put(patterns, "friction_clusters", pattern(9, "Later.", day=day_after(3), severity=99.0))
     settings = load_settings()
-    assert [p["id"] for p in summed_up(settings, DAY)["friction"]] == [U, N]
-    assert [p["id"] for p in summed_up(settings)["friction"]] == ["f-20250308-009", U, N]
-    assert summed_up(settings, day_after(-30)) == {
+    assert [p["id"] for p in summarize_patterns(settings, DAY)["friction"]] == [U, N]
+    assert [p["id"] for p in summarize_patterns(settings)["friction"]] == ["f-20250308-009", U, N]
+    assert summarize_patterns(settings, day_after(-30)) == {
         "friction": [],
         "no_friction": "2025-02-03 has not been searched yet; `memory run` does that.",
     }

@@ -34,16 +34,11 @@ def test_installing_and_back(home: Path) -> None:
     assert "already" in memory(home, "agents", "hooks", "install", "claude").stdout
     assert "claude: hooks" in memory(home, "status").stdout
     (home / ".memory-pipeline/connections/hooks.log").write_text("2026-01-01T00:00:00Z claude start: took longer\n")
-    status = json.loads(memory(home, "agents", "hooks", "status", "--json").stdout)
-    assert status["agents"] == {
-        "claude": "hooks",
-        "codex": "no hooks",
-        "pi": "no hooks",
-        "opencode": "no hooks",
-        "gemini": "no hooks",
-    }
-    assert status["last_problems"] == ["2026-01-01T00:00:00Z claude start: took longer"]
-    assert "took longer" in memory(home, "agents", "hooks", "status").stdout
+    found = json.loads(memory(home, "agents", "--json").stdout)
+    assert found["hooks"] == {"claude": "hooks"}
+    assert found["last_problems"] == ["2026-01-01T00:00:00Z claude start: took longer"]
+    shown = memory(home, "agents").stdout
+    assert "took longer" in shown and "not connected, hooks (" in shown
 
     undone = memory(home, "agents", "hooks", "remove", "claude", "--yes")
     assert undone.returncode == 0, undone.stderr
@@ -69,5 +64,5 @@ def test_settings_that_are_no_json_are_named_with_their_line(home: Path) -> None
     (home / ".claude/settings.json").write_text("{\n  model: 1}")
     done = memory(home, "agents", "hooks", "install", "claude", "--yes")
     assert done.returncode == 1
-    assert f"{home}/.claude/settings.json, line 2, column 3: a value was expected" in done.stderr
+    assert f"{home}/.claude/settings.json, line 2, column 3: Expecting property name" in done.stderr
     assert (home / ".claude/settings.json").read_text() == "{\n  model: 1}"

@@ -51,7 +51,7 @@ def call(*args: str, expected: int = 0) -> str:
 
 def test_status_says_what_is_searched_and_what_is_left_over(opened: Workspace) -> None:
     (opened.settings.index_dir / "all-MiniLM-L6-v2").mkdir()
-    told = json.loads(call("status", "--json"))
+    told = json.loads(call("--json"))
     messages, observations = told["collections"]
     assert messages["searched"] == index_folder(opened.settings, 384, MESSAGES).name
     assert (messages["points"], observations["points"]) == (5, 1)  # three passages in two sessions
@@ -88,7 +88,7 @@ def test_a_rebuild_that_was_killed_is_ended_by_the_next_run(opened: Workspace, e
 
 
 def test_nothing_is_removed_unasked(opened: Workspace) -> None:
-    assert CliRunner().invoke(command.app, ["rebuild"], input="n\n").exit_code == 1
+    assert CliRunner().invoke(command.app, ["rebuild"], input="n\n").exit_code == 2
     assert index_folder(opened.settings, 384, MESSAGES).exists()
 
 

@@ -42,7 +42,7 @@ def test_it_is_told_by_status_and_run_and_put_back_by_review(settings: Settings,
     (copy,) = copies_of(path, settings.backups)
     path.unlink()
 
-    said = f"{path} is missing, with 1 approved line: `cp {copy} {path}` restores it"
+    said = f"{path} is missing, although lines were approved: `cp {copy} {path}` restores it"
     assert [found[: len(said)] for found in memory_json(tmp_path, "status", env=env)["problems"]] == [said]
     assert said in memory(tmp_path, "status", env=env).stdout.replace("\n", "")
     run = memory(tmp_path, "run", env=env)

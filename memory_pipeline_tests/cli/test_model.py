@@ -43,7 +43,7 @@ def quoting(asked: Asked) -> str:
     )
     numbers = re.findall(r"^\[#(\d+) ", asked.prompt, re.M)
     if not numbers:
-        return "NONE"
+        return '{"groups": []}'
     return (
         f'<observations><segment from="#{numbers[0]}" to="#{numbers[-1]}"><title>Evidence</title>'
         f"<narrative>It was said.</narrative><facts>\n{facts}\n</facts></segment></observations>"
@@ -208,10 +208,7 @@ def test_reflections_that_wait_for_a_model_are_told_everywhere(tmp_path: Path) -
         after = memory_json(tmp_path, "status", env=env)
     assert summary["checks"]["failing"]["reflections/no_silent_zero"] == summary["days"] == list(waiting)
     assert summary["days_unfinished"] == summary["days"]
-    assert (
-        after["reflections_waiting"] == {}
-        and after["model_calls_today_by_stage"]["reflections"]["calls"] >= len(waiting) == 3
-    )
+    assert after["reflections_waiting"] == {} and after["model_calls_today"] >= len(waiting) == 3
 
 
 @pytest.mark.slow

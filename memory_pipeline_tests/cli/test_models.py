@@ -1,4 +1,4 @@
-"""`memory admin models fetch` downloads a whole model or nothing, with the real client of a hub on loopback."""
+"""`memory admin models fetch` downloads a model, with the real client of a hub on loopback."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_model_is_fetched_shown_and_used_without_the_network(tmp_path: Path, h
     assert "4.7 MB" in done.stdout and "licence                 mit" in done.stdout
     assert f"`memory settings set embedding_model {NAME}`" in done.stdout
     assert not any("pytorch_model.bin" in path or "onnx" in path for path in kept(tmp_path))
-    rows = json.loads(models(tmp_path, "http://127.0.0.1:9", "list", "--json", EMBEDDING_MODEL=NAME).stdout)
+    rows = json.loads(models(tmp_path, "http://127.0.0.1:9", "--json", EMBEDDING_MODEL=NAME).stdout)
     assert rows["problem"] is None
     assert [(row["name"], row["is_active"], row["compares_lines"]) for row in rows["models"]] == [
         ("all-MiniLM-L6-v2", False, True),
@@ -73,30 +73,15 @@ def test_a_model_is_fetched_shown_and_used_without_the_network(tmp_path: Path, h
 
 
 @pytest.mark.slow
-def test_a_download_that_breaks_off_leaves_nothing_and_is_told_in_one_sentence(tmp_path: Path, hub: Hub) -> None:
+def test_a_download_that_breaks_off_is_reported_and_can_be_repeated(tmp_path: Path, hub: Hub) -> None:
     hub.breaks_off = "model.safetensors"
     done = models(tmp_path, hub.url, "fetch", NAME, "--yes")
     assert done.returncode == FAILED
     assert one_line(done.stderr).startswith(f"{NAME} cannot be downloaded from {hub.url} (")
-    assert kept(tmp_path) == []
-    listed = models(tmp_path, hub.url, "list", EMBEDDING_MODEL=NAME)
+    listed = models(tmp_path, hub.url, EMBEDDING_MODEL=NAME)
     assert NAME not in listed.stdout.splitlines()[1:-1] and "cannot be loaded from this machine" in listed.stdout
     hub.breaks_off = None
     assert models(tmp_path, hub.url, "fetch", NAME, "--yes").returncode == 0
-
-
-@pytest.mark.slow
-def test_one_that_is_there_survives_a_broken_update(tmp_path: Path, hub: Hub) -> None:
-    assert models(tmp_path, hub.url, "fetch", NAME, "--yes").returncode == 0
-    before = kept(tmp_path)
-    weights = hub.models[NAME] / "model.safetensors"
-    weights.write_bytes(weights.read_bytes() + b"newer")
-    hub.revision, hub.breaks_off = "0" * 40, "model.safetensors"
-    assert models(tmp_path, hub.url, "fetch", NAME, "--yes").returncode == FAILED
-    assert kept(tmp_path) == before
-    code = f"from memory_pipeline.text.encoder import Encoder; print(len(Encoder({NAME!r}).encode(['a'])[0]))"
-    used = python(tmp_path, "-c", code)
-    assert used.stdout == "32\n", used.stderr
 
 
 def test_an_unreachable_hub_is_one_sentence(tmp_path: Path) -> None:
@@ -112,9 +97,9 @@ def test_an_unreachable_hub_is_one_sentence(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("nobody/nothing", "has no model nobody/nothing that is public; check the name."),
-        ("no-owner", "has no model sentence-transformers/no-owner that"),
-        ("a//b", "'a//b' is not the name of a model; expected OWNER/NAME"),
+        ("nobody/nothing", "has no public model nobody/nothing; check the name"),
+        ("no-owner", "has no public model sentence-transformers/no-owner;"),
+        ("a//b", "has no public model a//b; check the name, which has the form OWNER/NAME"),
     ],
 )
 def test_a_wrong_name_is_told(name: str, said: str, tmp_path: Path, hub: Hub) -> None:
@@ -141,7 +126,7 @@ def test_what_cannot_be_used_is_not_fetched(removed: str, said: str, tmp_path: P
 def test_terms_offline_and_nobody_to_ask(tmp_path: Path, hub: Hub) -> None:
     done = models(tmp_path, hub.url, "fetch", NAME)
     assert done.returncode == MISUSED
-    assert "Add `--yes` to skip it" in one_line(done.stderr)
+    assert "`--yes` skips it" in one_line(done.stderr)
     done = models(tmp_path, hub.url, "fetch", NAME, "--yes", HF_HUB_OFFLINE="1")
     assert done.returncode == FAILED
     assert "HF_HUB_OFFLINE is set" in one_line(done.stderr)

@@ -29,8 +29,6 @@ def test_it_tells_what_the_checks_of_the_run_found(home: Path) -> None:
     assert all(check["about"] and check["what_to_do"] for check in made["checks"])
     figures = {figure["figure"]: figure for figure in made["figures"]}
     assert all(0 < share < 1 for share in figures["compression"]["by_day"].values())
-    assert len(figures["coverage"]["by_day"]) == 4
-    assert any(name.startswith("seconds_") for name in figures)
     page = workspace(home) / "reports" / "quality.html"
     assert made["summary"] in page.read_text("utf-8")
     assert json.loads(page.with_suffix(".json").read_text("utf-8"))["summary"] == made["summary"]
@@ -82,7 +80,6 @@ def test_status_knows_when_each_stage_ran_and_what_is_switched_on(home: Path) ->
     assert known["last_success"]["observations"] and known["last_success"]["friction_clusters"]
     assert known["automation"]["daemon"] is False
     assert known["automation"]["switches"]["reflect_at_six"] is True
-    assert known["sizes"]["tables"] > 0 and known["sizes"]["index"] > 0
     assert "`memory admin service install` starts them" in memory(home, "status").stdout
 
 

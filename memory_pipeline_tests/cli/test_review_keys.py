@@ -217,24 +217,6 @@ def test_whatever_ends_it_keeps_what_is_decided(home: Path, how: str) -> None:
     assert in_memory(home) == [LINES[0]]
 
 
-def test_after_a_pause_keys_act_at_once_again(home: Path) -> None:
-    """Ctrl-Z and fg: the shell has set the terminal to lines meanwhile."""
-    with Terminal(home, "review") as terminal:
-        terminal.sees("1 of 3")
-        terminal.sees("? help")
-        at_once = terminal.modes_now()
-        assert at_once != terminal.modes
-        terminal.signal(signal.SIGSTOP)
-        terminal.set_modes(terminal.modes)
-        terminal.signal(signal.SIGCONT)
-        wait_until = time.monotonic() + 300
-        while terminal.modes_now() != at_once:
-            assert time.monotonic() < wait_until
-            time.sleep(0.02)
-        terminal.press("r")
-        terminal.sees("2 of 3")
-
-
 def test_a_proposal_that_was_decided_elsewhere_meanwhile_stays_as_it_was(home: Path) -> None:
     with Terminal(home, "review") as terminal:
         terminal.sees("1 of 3")
@@ -314,31 +296,6 @@ def test_a_narrow_window_is_filled_and_not_exceeded(home: Path) -> None:
     assert max(map(len, shown)) <= 40
     assert " ".join(LINES[2].split()) in " ".join(terminal.text.split())
     assert in_memory(home) == [LINES[0], f"{LINES[1]} is it?"]
-
-
-@pytest.mark.parametrize(
-    "env",
-    [{"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "POSIX"}, {"PYTHONIOENCODING": "latin-1"}],
-    ids=["ascii", "latin-1"],
-)
-def test_a_terminal_without_utf_8_shows_what_it_can_and_loses_nothing(tmp_path: Path, env: dict[str, str]) -> None:
-    lines = ("Grüße aus “Köln” → 東京 only.", LINES[0], LINES[1])
-    offer(tmp_path, *lines)
-    with Terminal(tmp_path, "review", env=env) as terminal:
-        terminal.sees(f"1 of 3 - {IDS[0]} - [!] Hard Rules")
-        terminal.sees('"K')
-        terminal.press("e")
-        terminal.sees("Type the whole line")
-        terminal.press("\n")
-        terminal.sees("Unchanged")
-        terminal.press("ae ok\nlq")
-        assert terminal.ends() == 0
-    assert in_memory(tmp_path) == [lines[0], f"{lines[1]} ok"]
-
-
-def test_a_terminal_that_sends_lines_works_with_enter(home: Path) -> None:
-    assert "1 approved, 1 rejected, 1 pending." in decided(home, "a\nr\nl\nq\n", env={"TERM": "dumb"})
-    assert states(home) == ["approved", "rejected", "pending"]
 
 
 def test_nothing_of_a_transcript_moves_the_cursor_or_hides(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """A run of the command line is one like any other in the UI: with its job, its days, and what it was started for."""
 
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,6 @@ import pytest
 from dagster._core.instance.config import PoolGranularity
 from dagster._core.storage.tags import REPOSITORY_LABEL_TAG
 
-from memory_pipeline.cli.run import describe_ranges
 from memory_pipeline.cli.running import runs_over
 from memory_pipeline.defs.orchestration import DAYS_POOL, LOOK_BACK_POOL
 from memory_pipeline.defs.runs import instance_of, run_job
@@ -69,22 +68,3 @@ def test_what_is_due_of_a_level_is_a_run_for_each_range_of_periods() -> None:
     due = [Period(DAYS, DAY + timedelta(days=n)) for n in (0, 1, 90)]
     runs = runs_over("distil_job", due)
     assert (runs.ranges, runs.steps) == ([(DAY, due[1].last), (due[2].last, due[2].last)], 3)
-
-
-@pytest.mark.parametrize(
-    ("ranges", "chosen", "told"),
-    [
-        ([(1, 1)], [1], "1 run over 1 day to do."),
-        ([(1, 2), (20, 20)], [1, 2, 20], "2 runs over 3 days to do."),
-        (
-            [(5, 6)],
-            [1, 5, 6],
-            "1 run over 2 days to do. 2 of them are out of date, from 2026-03-05 on; later days depend on them.",
-        ),
-    ],
-)
-def test_other_days_than_were_chosen_have_a_reason(ranges: list[tuple[int, int]], chosen: list[int], told: str) -> None:
-    def day(number: int) -> date:
-        return date(2026, 3, number)
-
-    assert describe_ranges([(day(a), day(b)) for a, b in ranges], [day(n) for n in chosen]) == told

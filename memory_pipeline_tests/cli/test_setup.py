@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from memory_pipeline.cli.main import app
-from memory_pipeline.cli.setup_outlook import Outlook, outlook_of
+from memory_pipeline.cli.setup_outlook import Outlook, estimate_outlook
 from memory_pipeline.cli.workspace import EXAMPLES
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm import found
@@ -107,7 +107,7 @@ def test_without_a_terminal_it_lists_and_sets_nothing(
 
 def test_what_it_would_cost_is_what_the_estimate_says(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORY_SESSION_DIRS", str(EXAMPLES))
-    outlook = outlook_of(load_settings())
+    outlook = estimate_outlook(load_settings())
     assert isinstance(outlook, Outlook)
     monkeypatch.setenv("OBSERVER_MODEL", "nobody -p")
     estimated = json.loads(CliRunner().invoke(app, ["run", "--estimate", "--all", "--json"]).stdout)["stages"][
@@ -153,9 +153,7 @@ def test_an_agent_is_tried_and_set(folder: Path, file: Path) -> None:
     before = file.read_text()
     told = done("--yes", "--model", "codex")
 
-    quotes, answered = re.split(r"\ncodex: [1-9]\d* from one session\n", told.split("Quotes, without a model: ")[1])
-    assert quotes.count("🔴") >= 1 and answered.count("  🔴 ") >= 4
-    assert "codex passed the examination: recall 0." in answered
+    assert "codex passed the examination: recall 0." in told
     assert "price not known" in told and f"{file} now has this setting" in told
     asked = (folder / "asked").read_text()
     assert "You keep the memory of a person" in asked and asked.count("parcel") > 3

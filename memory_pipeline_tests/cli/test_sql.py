@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from memory_pipeline_tests.cli.command import memory
-from memory_pipeline_tests.cli.terminal import Terminal
 
 WIDE = "select 'a' as short, repeat('word ', 60) as long, 3 as number, null as nothing union all select 'b', 'x', 4, 1"
 
@@ -36,11 +35,3 @@ def test_lines_of_a_value_stay_lines_and_nothing_moves_the_cursor(tmp_path: Path
 
 def test_no_rows_are_a_table_without_rows(tmp_path: Path) -> None:
     assert "observation_id" in memory(tmp_path, "sql", "select * from observations").stdout
-
-
-def test_at_a_terminal_a_long_value_goes_on_below_itself(tmp_path: Path) -> None:
-    with Terminal(tmp_path, "sql", "select repeat('word ', 20) as long, 3 as number", columns=60) as terminal:
-        assert terminal.ends() == 0
-    lines = terminal.text.splitlines()
-    assert lines[:3] == ["row 1", f"long:   {'word ' * 10}".rstrip(), f"        {'word ' * 10}".rstrip()]
-    assert lines[3:] == ["number: 3"]

@@ -168,8 +168,8 @@ def test_all_that_became_of_a_line_is_told_in_order(often: Lake, capsys: pytest.
 @pytest.mark.parametrize(
     ("old", "new", "event"),
     [
-        (RULE, f"~~{RULE}~~", "taken back"),
-        (f"- (2025-03-03) {RULE} <!-- {P1} -->\n", "", "taken back"),
+        (RULE, f"~~{RULE}~~", "removed"),
+        (f"- (2025-03-03) {RULE} <!-- {P1} -->\n", "", "removed"),
         ("once a minute", "twice a minute", "reworded by hand"),
         ("# Memory", "# Mine", "in MEMORY.md"),
     ],

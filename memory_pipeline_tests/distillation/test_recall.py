@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from memory_pipeline.distillation.recall import recall
+from memory_pipeline.distillation.stage import recall
 from memory_pipeline_tests.cases import each
 
 FACTS = {

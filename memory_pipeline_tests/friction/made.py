@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date, timedelta
 
-from memory_pipeline.friction.attempts import REFUSED_CALL, Turn
+from memory_pipeline.friction.attempts import REFUSED_CALL, Session, Turn
 from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.friction.failures import Failure, failures_in
-from memory_pipeline.friction.failures import patterns_of as patterns_of_failures
+from memory_pipeline.friction.failures import find_patterns as find_failure_patterns
 from memory_pipeline.friction.messages import corrects
 from memory_pipeline.friction.patterns import Pattern
 from memory_pipeline_tests.rows import DAY, at, day_after
@@ -62,10 +62,10 @@ def failures_of(*sessions: Sequence[str], projects: Sequence[str | None] = ()) -
     for i, lines in enumerate(sessions):
         project = projects[i] if projects else None
         made = turns(*lines, session=f"s{i}", day=day_after(i - len(sessions) + 1))
-        found += failures_in(made, "/src/kiln", project)
+        found += failures_in(Session(made, "/src/kiln", project))
     return found
 
 
 def failing(*sessions: Sequence[str], projects: Sequence[str | None] = ()) -> list[Pattern]:
     """Patterns of failures in the sessions."""
-    return patterns_of_failures(failures_of(*sessions, projects=projects))
+    return find_failure_patterns(failures_of(*sessions, projects=projects))

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.friction.active import Window, active_patterns, ended, last_day_looked_at, sparkline, why_none
+from memory_pipeline.days import lookback
+from memory_pipeline.friction.active import active_patterns, ended, last_day_looked_at, points_in, sparkline, why_none
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cases import each
-from memory_pipeline_tests.rows import DAY, day_after, observation, pattern, put, say, workspace
+from memory_pipeline_tests.rows import DAY, day_after, observation, pattern, put, workspace
 
 WEEK = 7
 MONDAY = day_after(-DAY.weekday())
@@ -114,51 +115,4 @@ def test_why_there_is_none(work: Workspace) -> None:
 def test_points_outside_of_the_lookback_do_not_count(work: Workspace) -> None:
     for back in (0, 6, 7):
         points(work.lake, 10, day_after(-back))
-    assert Window.of(work, DAY).points == 20
-
-
-def everyday(lake: Lake) -> None:
-    for back in range(7):
-        say(lake, f"d{back}", "user: Hello.", day=day_after(-back))
-
-
-@pytest.mark.parametrize(
-    ("texts", "told"),
-    [
-        (["Use uv."] * 30, "The 30 observations of these days all say the same;"),
-        ([f"Use {n % 3}" for n in range(40)], "The 40 observations of these days have only 3 different texts;"),
-        ([f"Use {n}" for n in range(40)], None),
-        (["Use uv."] * 29, None),
-    ],
-)
-def test_copies_are_told(work: Workspace, texts: list[str], told: str | None) -> None:
-    everyday(work.lake)
-    put(work.lake, "observations", *(observation(text, session=f"s{n}") for n, text in enumerate(texts)))
-    assert [r.startswith(told or "") for r in Window.of(work, DAY).remarks] == [True] * (told is not None)
-
-
-@pytest.mark.parametrize(("own", "others", "is_told"), [(40, 20, True), (40, 60, False), (20, 1, False)])
-@pytest.mark.parametrize(("mark", "what"), [("user", "messages of users"), ("tool!", "failures")])
-def test_a_pattern_that_has_nearly_all_is_told(
-    work: Workspace, own: int, others: int, is_told: bool, mark: str, what: str
-) -> None:
-    said = say(work.lake, "s1", *[f"{mark}: no, use uv {n}" for n in range(own)])
-    say(work.lake, "s2", *[f"{mark}: something else {n}" for n in range(others)])
-    for back in range(1, 7):
-        say(work.lake, f"d{back}", "assistant: Hello.", day=day_after(-back))
-    spans = [{"message_id": m["message_id"], "start": 0, "end": 9} for m in said]
-    put(work.lake, "friction_clusters", pattern(1, "Use uv.", evidence=spans, occurrences=own))
-    (*told,) = Window.of(work, DAY).remarks
-    sentence = (
-        f"f-20250305-001 has {own} of the {own + others} {what} of these days, which are probably not one problem"
-    )
-    assert [r.split(":")[0] for r in told] == [sentence] * is_told
-
-
-def test_where_nothing_is_missing_nothing_is_said(work: Workspace) -> None:
-    for back in (0, 1, 2, 4, 5):
-        say(work.lake, f"s{back}", "user: Hello.", day=day_after(-back))
-    assert list(Window.of(work, DAY).remarks) == ["2 of these 7 days have no session: 2025-02-27, 2025-03-02."]
-    for back in (3, 6):
-        say(work.lake, f"s{back}", "user: Hello.", day=day_after(-back))
-    assert list(Window.of(work, DAY).remarks) == []
+    assert points_in(work.lake, lookback(DAY, WEEK)) == 20

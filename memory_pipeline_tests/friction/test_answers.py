@@ -1,20 +1,18 @@
-"""Answers about friction, in JSON and in lines."""
+"""Answers about friction."""
 
 import json
 
-from memory_pipeline.friction.answers import GROUPS, TEXT, Group, GroupsForm, TextForm, read_groups, read_text
+from memory_pipeline.friction.answers import GROUPS, Group, GroupsForm, read_groups
 
 GROUPED = [Group("again", 0, [3, 17]), Group("over", 7, [11, 30])]
 AS_JSON = {"groups": [group._asdict() for group in GROUPED]}
 
 
-def test_the_same_groups_are_read_in_json_and_in_lines() -> None:
+def test_the_groups_of_an_answer() -> None:
     GroupsForm.model_validate(AS_JSON)
     answers = (
-        "AGAIN: 3, 17\nOVER L7: 11, 30",
-        "Sure:\n\n- **AGAIN:** #17; #3\n- over L7: 11, 30, 11",
         json.dumps(AS_JSON),
-        f"<think>AGAIN: 1, 2</think>\n```json\n{json.dumps(AS_JSON, indent=1)}\n```",
+        f"<think>again: 1, 2</think>\n```json\n{json.dumps(AS_JSON, indent=1)}\n```",
         json.dumps(AS_JSON).replace("}]", "},]"),
         json.dumps(AS_JSON)[:-2],
     )
@@ -22,25 +20,9 @@ def test_the_same_groups_are_read_in_json_and_in_lines() -> None:
 
 
 def test_no_group_is_an_answer_and_no_answer_is_none() -> None:
-    assert read_groups("NONE") == read_groups('{"groups": []}') == []
+    assert read_groups('{"groups": []}') == []
     assert [read_groups(text) for text in ("", "There are two groups.", '{"groups": [{"wh', "{}")] == [None] * 4
 
 
-def test_the_same_text_is_read_in_json_and_in_lines() -> None:
-    form = {"title": "Results come without their spread", "line": "Report five seeds, not one."}
-    TextForm.model_validate(form)
-    lines = f"TITLE: {form['title']}\nLINE: {form['line']}"
-    answers = (
-        lines,
-        f"**Title**: {form['title']}\n- Line: {form['line']}",
-        json.dumps(form),
-        f"Here:\n{json.dumps(form)}",
-    )
-    assert {answer: found for answer in answers if (found := read_text(answer)) != tuple(form.values())} == {}
-    assert read_text("I would call it a problem.") == ("", "")
-    assert read_text('{"line": "Do it."}') == ("", "Do it.")
-
-
-def test_the_schemas_ask_for_every_field() -> None:
+def test_the_schema_asks_for_every_field() -> None:
     assert json.loads(GROUPS.schema)["$defs"]["GroupForm"]["required"] == ["what", "line", "remarks"]
-    assert json.loads(TEXT.schema)["required"] == ["title", "line"]

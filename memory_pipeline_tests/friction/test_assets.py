@@ -89,5 +89,4 @@ def test_a_day_without_patterns_says_why(tmp_path: Path) -> None:
     work.lake.replace("friction_clusters", work.lake.read("friction_clusters"), [DAY])
     told = work.told()
     assert told["table"] == "Not enough yet: 0 of 100 indexed texts in the last 7 days (to 2025-03-05)."
-    assert told["remarks"].value == "- 7 of these 7 days have no session."
     assert (told["active"], told["worst_severity"]) == (0, 0.0)

@@ -6,15 +6,11 @@ from memory_pipeline.agents.kit.tool_calls import signature
 from memory_pipeline.friction.attempts import (
     Attempt,
     attempts,
-    command_of,
-    error_in,
-    head_of_call,
-    hidden_error,
-    looks_only,
-    path_of,
-    used,
-    words_of_call,
+    canonical_name,
+    command_in,
+    only_reads,
 )
+from memory_pipeline.friction.errors import error_in, hidden_error
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.friction.made import turns
 
@@ -73,7 +69,7 @@ def test_a_result_without_a_call_is_an_attempt_of_its_own() -> None:
     ],
 )
 def test_what_a_shell_was_given(call: str, command: str | None) -> None:
-    assert command_of(call) == command
+    assert command_in(call) == command
 
 
 @each(
@@ -93,6 +89,9 @@ def test_what_a_shell_was_given(call: str, command: str | None) -> None:
         ("cat > a.py <<'EOF'\nimport git\ngit push\nEOF", "cat >"),
         ("cat <<'EOF' | psql\nselect 1;\nEOF", "cat"),
         ("echo 'half of a", "echo 'half of a"),
+        ("cat log.txt 2>/dev/null | head", "cat"),
+        ("# first the tests\nfor f in a b; do pytest $f; done", "pytest"),
+        ("bash -lc 'cd /src && npm run build'", "npm run build"),
     ],
 )
 def test_what_was_run_as_people_name_it(command: str, head: str) -> None:
@@ -255,7 +254,7 @@ def test_other_errors_are_others(one: str, other: str) -> None:
     ],
 )
 def test_the_edit_tool_of_every_harness_has_one_name(head: str, name: str) -> None:
-    assert used(head) == name
+    assert canonical_name(head) == name
 
 
 @each(
@@ -263,13 +262,13 @@ def test_the_edit_tool_of_every_harness_has_one_name(head: str, name: str) -> No
     [("Read", True), ("rg", True), ("git log", True), ("git push", False), ("make test", False), ("git logs", False)],
 )
 def test_what_only_reads(head: str, looks: bool) -> None:
-    assert looks_only(head) is looks
+    assert only_reads(head) is looks
 
 
 def test_the_file_and_the_words_of_a_call() -> None:
     read = only("call: Read(file_path=/src/kiln/docs/fire.md, limit=20)", "result: x")
-    assert path_of(read) == "docs/fire.md"
-    about = words_of_call(only("call: Bash(command=ruff check --fix src/kiln/oven.py)", "result: x"))
+    assert read.path == "docs/fire.md"
+    about = only("call: Bash(command=ruff check --fix src/kiln/oven.py)", "result: x").subject
     assert {"check", "src/kiln/oven.py", "oven", "kiln"} <= about
     assert not {"ruff", "--fix", "fix"} & about
 
@@ -298,16 +297,16 @@ def test_a_huge_or_strange_text_takes_no_time(text: str) -> None:
         line = error_in(attempt.result.text)
         assert len(attempt.head) <= 60
         assert len(signature(line or "")) <= 200
-        assert isinstance(words_of_call(attempt), frozenset)
+        assert isinstance(attempt.subject, frozenset)
     assert time.process_time() - began < 20  # seconds, of a machine that has little to give
 
 
 @each("tool", ["", " "])
 def test_a_tool_without_a_name_is_called_a_tool(tool: str) -> None:
     (call,) = turns("fails: Error: it broke")
-    assert head_of_call(call._replace(tool=tool)) == "a tool"
+    assert call._replace(tool=tool).head == "a tool"
 
 
 @each("written", ["echo \\x41", "it\\'s", "a\nb"])
 def test_a_script_may_write_its_command_as_json_cannot(written: str) -> None:
-    assert command_of(f'exec(const r = await tools.exec_command({{"cmd":"{written}"}}))') == written
+    assert command_in(f'exec(const r = await tools.exec_command({{"cmd":"{written}"}}))') == written

@@ -1,6 +1,6 @@
 """Patterns of what users said: said again, a rule that is broken still, a line that is over."""
 
-from memory_pipeline.friction.corrections import Grouped, patterns_of
+from memory_pipeline.friction.corrections import Grouped, find_patterns
 from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.friction.patterns import Pattern
 from memory_pipeline.friction.rules import Rule
@@ -12,7 +12,7 @@ OLD = day_after(-20)
 
 
 def found(*said: FrictionEvent, rules: tuple[Rule, ...] = (), by_model: Grouped | None = None) -> list[Pattern]:
-    return patterns_of(said, rules, by_model)
+    return find_patterns(said, rules, by_model)
 
 
 def test_what_was_said_in_three_sessions_is_a_line_for_memory() -> None:

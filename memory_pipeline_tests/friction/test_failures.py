@@ -122,19 +122,6 @@ def test_a_conflict_that_a_script_solves_each_time_is_a_failure_with_its_cure() 
     assert pattern.kind == "recurring_failure" and "run `python merge_po.py` first" in (pattern.adds or "")
 
 
-@each(
-    ("command", "error"),
-    [
-        ("git add -p a.py", "error: could not read from terminal: Inappropriate ioctl for device"),
-        ("docker run -it kiln", "the input device is not a TTY"),
-        ("sudo make fire", "sudo: a terminal is required to read the password"),
-    ],
-)
-def test_what_asks_somebody_where_nobody_is_is_misuse(command: str, error: str) -> None:
-    pattern = only(failing(run(command, error), run(command, error)))
-    assert pattern.kind == "tool_misuse" and "call it without one" in (pattern.adds or "")
-
-
 def test_a_failure_without_a_cure_says_what_fails() -> None:
     made = run("make test", "OperationalError: table ovens is behind its migrations")
     pattern = only(failing(made, made))

@@ -2,8 +2,8 @@
 
 from typing import Any, cast
 
-from memory_pipeline.friction.identity import numbered
 from memory_pipeline.friction.patterns import Pattern
+from memory_pipeline.friction.stage import numbered
 from memory_pipeline.lake.rows import FrictionRow
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.friction.made import event

@@ -1,6 +1,7 @@
 """What is looked up before the same work, or explained again: a skill that is missing."""
 
-from memory_pipeline.friction.lookups import lookups_in, patterns_of, slug
+from memory_pipeline.friction.attempts import Session
+from memory_pipeline.friction.lookups import find_patterns, lookups_in, slug
 from memory_pipeline.friction.patterns import Pattern
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.friction.made import turns
@@ -12,8 +13,10 @@ ASKED = "user: Release the kiln."
 def looked_up(*sessions: tuple[str, ...], project: str | None = "kiln") -> list[Pattern]:
     found = []
     for i, lines in enumerate(sessions):
-        found += lookups_in(turns(*lines, session=f"s{i}", day=day_after(i - len(sessions))), "/src/kiln", project)
-    return patterns_of(found)
+        found += lookups_in(
+            Session(turns(*lines, session=f"s{i}", day=day_after(i - len(sessions))), "/src/kiln", project)
+        )
+    return find_patterns(found)
 
 
 SEARCHES = (
@@ -55,7 +58,7 @@ def test_one_session_is_no_pattern(calls: tuple[str, ...]) -> None:
 
 
 def test_evidence_is_what_was_looked_for_in_the_call() -> None:
-    (one,) = lookups_in(turns(ASKED, f"call: {SEARCHES[0]}", "result: x"), None, None)
+    (one,) = lookups_in(Session(turns(ASKED, f"call: {SEARCHES[0]}", "result: x")))
     ((message_id, start, end),) = one.event.evidence
     assert message_id == "s1-1"
     assert SEARCHES[0][start:end] == "pypi trusted publishing github actions"
@@ -107,8 +110,8 @@ def test_a_document_of_the_same_name_is_another_in_another_project() -> None:
     found = []
     for i, project in enumerate(("kiln", "cli", "web")):
         made = turns(ASKED, f"call: {DOCUMENTS[1]}", "result: x", session=f"s{i}")
-        found += lookups_in(made, None, project)
-    assert patterns_of(found) == []
+        found += lookups_in(Session(made, None, project))
+    assert find_patterns(found) == []
 
 
 @each(

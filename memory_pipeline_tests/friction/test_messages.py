@@ -3,8 +3,9 @@
 import time
 from typing import Any
 
+from memory_pipeline.friction.attempts import Session
 from memory_pipeline.friction.events import FrictionEvent
-from memory_pipeline.friction.messages import messages_in, standing
+from memory_pipeline.friction.messages import messages_in, without_replaced
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.friction.made import event, turns
 
@@ -13,7 +14,7 @@ WORK = ("user: Pack the logs.", "call: Bash(command=pip install zstd)", "result:
 
 def said(text: str, *, before: tuple[str, ...] = WORK, quoted: tuple[tuple[int, int], ...] = ()) -> list[FrictionEvent]:
     made = turns(*before, f"user: {text}")
-    found = messages_in(made, [], {made[-1].message_id: quoted}, "/src/kiln", "kiln")
+    found = messages_in(Session(made, "/src/kiln", "kiln", {made[-1].message_id: quoted}), [])
     return [event for event in found if event.evidence[0][0] == made[-1].message_id]
 
 
@@ -99,7 +100,7 @@ def test_what_a_user_quoted_does_not_count() -> None:
 
 def test_what_an_assistant_or_a_tool_says_does_not_count() -> None:
     made = turns("assistant: No, use uv, not pip.", "call: Bash(command=make)", "fails: No, use uv, not pip.")
-    assert messages_in(made, [], {}, None, None) == []
+    assert messages_in(Session(made), []) == []
 
 
 @each(
@@ -113,22 +114,22 @@ def test_what_an_assistant_or_a_tool_says_does_not_count() -> None:
 )
 def test_a_correction_stands_until_something_takes_its_place(older: str, newer: str, stands: bool) -> None:
     one, other = event(older, "s1", ago=2), event(newer, "s2")
-    assert standing([one, other]) == ([one, other] if stands else [other])
+    assert without_replaced([one, other]) == ([one, other] if stands else [other])
     before = event(newer, "s2", ago=5)
-    assert standing([one, before]) == [one, before]
+    assert without_replaced([one, before]) == [one, before]
     asked = event(f"{newer[:-1]}?", "s2")
-    assert standing([one, asked]) == [one, asked]
+    assert without_replaced([one, asked]) == [one, asked]
 
 
 def test_a_mind_that_changed_in_another_project_ends_nothing() -> None:
     one = event("No, use pnpm for the frontend.", "s1", ago=2, project="kiln")
     same, other = (event("We go with npm rather than pnpm.", "s2", project=name) for name in ("kiln", "cli"))
-    assert standing([one, other]) == [one, other]
-    assert standing([one, same]) == [same]
+    assert without_replaced([one, other]) == [one, other]
+    assert without_replaced([one, same]) == [same]
 
 
 def test_thousands_of_corrections_are_compared_in_no_time() -> None:
     events = [event(f"Use tool{i % 500}, not gadget{i % 700}.", f"s{i}", ago=i % 7) for i in range(5_000)]
     began = time.process_time()
-    assert standing(events) == events  # none names what another gives up
+    assert without_replaced(events) == events  # none names what another gives up
     assert time.process_time() - began < 20

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.actions.rules import ApprovedLine, rules_of
+from memory_pipeline.friction.attempts import Session
 from memory_pipeline.friction.observed import violations_in, with_violations
 from memory_pipeline.friction.rules import Rule, memory_lines
 from memory_pipeline.friction.shown import SHOWN, ShownLine
@@ -50,13 +51,13 @@ def shown(minute: float, shown_as: str = "observe", line_id: str = P) -> ShownLi
     ],
 )
 def test_a_recorded_violation_is_its_call(lines: tuple[str, ...], records: list[ShownLine], calls: list[str]) -> None:
-    found = list(violations_in(turns(*lines), records, {P: [RULE]}, "/src/kiln", "kiln"))
+    found = list(violations_in(Session(turns(*lines), "/src/kiln", "kiln"), records, {P: [RULE]}))
     assert [violation.event.event_id for violation in found] == calls
 
 
 @each(("shown_as", "stopped"), [("hint", None), ("observe", None), ("ask", "s1-2"), ("deny", "s1-2")])
 def test_only_a_call_that_was_held_has_no_result_of_its_own(shown_as: str, stopped: str | None) -> None:
-    (found,) = violations_in(turns("user: Go.", PUSH, "fails: x"), [shown(1, shown_as)], {P: [RULE]}, None, None)
+    (found,) = violations_in(Session(turns("user: Go.", PUSH, "fails: x")), [shown(1, shown_as)], {P: [RULE]})
     assert found.stopped == stopped
 
 
@@ -68,7 +69,7 @@ def test_a_remark_after_the_call_is_about_the_same_violation(minute: int, ids: l
     calls = []
     for session in ("s1", "s2"):
         lines = turns("user: Go.", PUSH, "result: ok", session=session)
-        calls += violations_in(lines, [shown(1)], {P: [RULE]}, None, None)
+        calls += violations_in(Session(lines), [shown(1)], {P: [RULE]})
     remark = replace(event(NO, "s1"), at=at() + timedelta(minutes=minute))
     members = with_violations({RULE: [remark]}, calls)[RULE]
     assert sorted(member.event_id for member in members) == sorted(ids)
@@ -77,7 +78,7 @@ def test_a_remark_after_the_call_is_about_the_same_violation(minute: int, ids: l
 
 def test_one_session_is_no_pattern() -> None:
     lines = turns("user: Go.", PUSH, "result: ok", PUSH, "result: ok")
-    assert with_violations({}, list(violations_in(lines, [shown(1), shown(3)], {P: [RULE]}, None, None))) == {}
+    assert with_violations({}, list(violations_in(Session(lines), [shown(1), shown(3)], {P: [RULE]}))) == {}
 
 
 @each(

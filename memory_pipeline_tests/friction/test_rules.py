@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from memory_pipeline.friction.attempts import Session
 from memory_pipeline.friction.rules import Rule, RuleBook, given_in, memory_lines, rules_in
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.workspace.workspace import Workspace
@@ -169,13 +170,13 @@ def test_a_line_of_memory_for_one_project_holds_there(project: str | None, reach
     ],
 )
 def test_rules_that_a_harness_gave_its_agent_are_rules_since_that_day(text: str, file: str) -> None:
-    found = list(given_in(turns(f"injected: {text}"), "/repo"))
+    found = list(given_in(Session(turns(f"injected: {text}"), "/repo")))
     assert (file, UV_RULE, DAY) in [(rule.file, rule.text, rule.since) for rule in found]
-    assert list(given_in(turns(f"user: {text}"), "/repo")) == []  # somebody pasted it
+    assert list(given_in(Session(turns(f"user: {text}"), "/repo"))) == []  # somebody pasted it
 
 
 def test_what_else_a_harness_puts_in_has_no_rules() -> None:
-    assert list(given_in(turns(f"injected: {UV_RULE}", "injected: " + "\x00‮" * 100_000), "/repo")) == []
+    assert list(given_in(Session(turns(f"injected: {UV_RULE}", "injected: " + "\x00‮" * 100_000), "/repo"))) == []
 
 
 def test_the_project_of_a_line_is_that_of_the_note_behind_it() -> None:

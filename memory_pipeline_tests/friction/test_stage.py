@@ -14,7 +14,7 @@ from memory_pipeline.days import lookback
 from memory_pipeline.friction.active import active_patterns, points_in
 from memory_pipeline.friction.stage import MAX_PER_DAY, FrictionStage
 from memory_pipeline.proposals.events import ProposalLog
-from memory_pipeline.proposals.review import reconcile
+from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.stages import Built, bring_up_to_date, is_current
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import (
@@ -325,7 +325,8 @@ def test_patterns_of_the_fitted_weights_keep_their_decisions_and_what_is_found_a
     ids = [row["pattern_id"] for row in (again, *others)]
     decided = dict(zip(ids, ("approved", "rejected", "approved"), strict=True))
     reconcile(work.workspace, at("18:00"))
-    reconcile(work.workspace, at("18:05"), decisions=decided)
+    decide(work.workspace, decided, at("18:05"))
+    reconcile(work.workspace, at("18:05"))
     (row,) = work.run()
     assert row["pattern_id"] == ids[0]
     reconcile(work.workspace, at("19:00"))

@@ -1,7 +1,7 @@
 """A line is out of date where a user said later what takes its place."""
 
+from memory_pipeline.friction.corrections import stale_lines, stale_pattern
 from memory_pipeline.friction.rules import Rule
-from memory_pipeline.friction.stale import over_since, stale_lines
 from memory_pipeline_tests.friction.made import event
 from memory_pipeline_tests.rows import day_after
 
@@ -29,9 +29,9 @@ def test_only_words_that_take_its_place_after_it_was_written_end_a_line() -> Non
 
 def test_it_is_a_fix_of_low_risk_in_memory_where_two_sessions_say_so() -> None:
     said = [event(SAYS, session) for session in ("s1", "s2")]
-    pattern = over_since(LINE, said)
+    pattern = stale_pattern(LINE, said)
     assert (pattern.kind, pattern.target_file, pattern.replaces) == ("stale_memory", "MEMORY.md", LINE.text)
     assert (pattern.adds, pattern.low_risk) == (SAYS, True)
     assert LINE.text in pattern.title
-    assert not over_since(LINE, said[:1]).low_risk
-    assert not over_since(Rule("/src/kiln/AGENTS.md", LINE.text, LINE.since), said).low_risk
+    assert not stale_pattern(LINE, said[:1]).low_risk
+    assert not stale_pattern(Rule("/src/kiln/AGENTS.md", LINE.text, LINE.since), said).low_risk

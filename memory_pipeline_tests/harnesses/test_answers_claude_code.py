@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.harnesses.model import Message
+from memory_pipeline.harnesses.model import Message, source_of
 from memory_pipeline.redaction import Redactor
-from memory_pipeline.sessions.reading import Readings, source_of
+from memory_pipeline.sessions.reading import Readings
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.harnesses.test_claude_code import parse, record, result, use
 

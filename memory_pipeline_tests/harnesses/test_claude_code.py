@@ -116,7 +116,6 @@ def test_attachments(tmp_path: Path) -> None:
         attachment(5, type="hook_blocking_error", blockingError={"blockingError": "stop", "command": "x"}),
         attachment(6, type="hook_success", content="", stdout="{}"),
         attachment(7, type="todo_reminder", content=[]),
-        attachment(8, type="brand_new"),
     )
     assert shape(session) == [
         ("user", "typed while it worked"),
@@ -125,7 +124,6 @@ def test_attachments(tmp_path: Path) -> None:
         ("injected", "from a hook"),
         ("injected", "stop"),
     ]
-    assert session.unknown_records == {"attachment/brand_new": 1}
 
 
 def test_images_never_bring_their_bytes(tmp_path: Path) -> None:

@@ -173,7 +173,7 @@ def test_what_can_be_saved_of_a_damaged_history_is_read(tmp_path: Path) -> None:
     session = parse(source)
     assert shape(session) == [("user", "Begin.")]
     assert [problem.reason for problem in session.problems] == [
-        "The file is not valid JSON; 1 messages were saved from it."
+        "The file is damaged or incomplete; 1 messages were read from it."
     ]
     odd = [{"type": ["text"]}, {"type": "tool_use", "id": ["x"], "name": {}, "input": 3}, None, {"type": "tool_result"}]
     whole = json.dumps([message("user", "<task>\nBegin \ud800.\n</task>"), {"role": "user", "content": odd}])

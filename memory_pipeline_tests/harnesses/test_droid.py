@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from memory_pipeline.harnesses.droid import Droid
-from memory_pipeline.sessions.reading import parse, source_of
+from memory_pipeline.harnesses.model import source_of
+from memory_pipeline.sessions.reading import parse
 from memory_pipeline_tests.harnesses.written import read, shape, typed, write
 
 START = {"type": "session_start", "id": "d-1", "title": "Fence", "version": 2, "cwd": "/home/ada/fence"}

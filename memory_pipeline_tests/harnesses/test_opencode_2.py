@@ -415,7 +415,7 @@ def test_an_unfinished_export_gives_what_it_has(tmp_path: Path) -> None:
     session = parse(source)
     assert old.shape(session) == [("user", "A")]
     assert [problem.reason for problem in session.problems] == [
-        "The file is damaged or incomplete; the messages before were read."
+        "The file is damaged or incomplete; 1 messages were read from it."
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from memory_pipeline.harnesses.tree import below, left_behind
+from memory_pipeline.harnesses.tree import abandoned, descendants
 
 NAMES = [str(number) for number in range(12)]
 names = st.sampled_from(NAMES)
@@ -38,27 +38,27 @@ def test_left_is_what_hangs_on_a_kept_entry_and_is_not_kept(
     for _ in carried:  # a summary may stand on a branch that another one carried over
         kept |= {name for summary, last in carried.items() if summary in kept for name in chain(parents, last)}
     left = {entry for entry in parents if entry not in kept and kept & set(chain(parents, entry))}
-    assert left_behind(parents, leaf, carried) == left
+    assert abandoned(parents, leaf, carried) == left
 
 
 @given(trees())
 def test_of_a_whole_tree_all_is_left_but_the_way_to_the_leaf(parents: dict[str, str]) -> None:
     leaf = list(parents)[-1]
-    assert left_behind(parents, leaf) == parents.keys() - set(chain(parents, leaf))
+    assert abandoned(parents, leaf) == parents.keys() - set(chain(parents, leaf))
 
 
 @given(damaged)
 def test_an_unknown_leaf_leaves_nothing_behind(parents: dict[str, str]) -> None:
-    assert left_behind(parents, "nowhere") == set()
+    assert abandoned(parents, "nowhere") == set()
 
 
 @given(st.one_of(trees(), damaged), names)
 def test_below_is_every_entry_whose_way_leads_through(parents: dict[str, str], entry: str) -> None:
     assume(entry in parents)
-    assert below(parents, entry) == {entry, *(name for name in parents if entry in chain(parents, name))}
+    assert descendants(parents, entry) == {entry, *(name for name in parents if entry in chain(parents, name))}
 
 
 def test_a_long_session_is_no_deeper_than_the_stack() -> None:
     parents = {str(number): str(number - 1) for number in range(100_000)}
-    assert left_behind(parents, "5") == {str(number) for number in range(6, 100_000)}
-    assert len(below(parents, "5")) == 99_995
+    assert abandoned(parents, "5") == {str(number) for number in range(6, 100_000)}
+    assert len(descendants(parents, "5")) == 99_995

@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from memory_pipeline.markdown.safe_write import BACKUPS_KEPT
-from memory_pipeline.proposals.integrity import ProposalIntegrity
+from memory_pipeline.proposals.integrity import judge_integrity
 from memory_pipeline_tests.killing.story import workspace_of
 from memory_pipeline_tests.rows import events
 
@@ -55,8 +55,7 @@ def differences_but_for_times(folder: Path, wanted: Path) -> list[str]:
     for name in ("MEMORY.md", "REVIEW.md"):
         if _without_times(folder / name) != _without_times(wanted / name):
             wrong.append(f"{name} differs in more than times")
-    ends = ProposalIntegrity.from_lake(lake, settings.memory_file)
-    wrong += ends.judge().offenders
+    wrong += judge_integrity(lake, settings.memory_file).offenders
     told = {
         (date.fromisoformat(path.stem), found[1])
         for path in settings.daily_log(date.min).parent.glob("*.md")

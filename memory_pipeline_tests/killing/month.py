@@ -32,7 +32,7 @@ from memory_pipeline.embeddings.opening import generation
 from memory_pipeline.embeddings.stage import settle_collections, switch_when_complete
 from memory_pipeline.llm import cache
 from memory_pipeline.planning import Stages
-from memory_pipeline.proposals.integrity import ProposalIntegrity
+from memory_pipeline.proposals.integrity import judge_integrity
 from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources
@@ -255,7 +255,7 @@ def judge(place: Place) -> None:
     assert len(opened.lake.days("observations")) == place.days
     for table in ("observations", "reflections", "embeddings", "day_distillations", "proposals", "events"):
         assert opened.lake.read(table).height >= PARTS, table
-    verdict = ProposalIntegrity.from_lake(opened.lake, opened.settings.memory_file).judge()
+    verdict = judge_integrity(opened.lake, opened.settings.memory_file)
     assert verdict.passed, verdict.offenders
     asked = asked_so_far(place)
     assert len(asked) == len(set(asked)) >= place.days, f"{len(asked)} requests"

@@ -13,7 +13,7 @@ from unittest.mock import patch
 from memory_pipeline.markdown import safe_write
 from memory_pipeline.proposals import events, review
 from memory_pipeline.proposals.events import OpenLog, ProposalLog
-from memory_pipeline.proposals.integrity import ProposalIntegrity
+from memory_pipeline.proposals.integrity import judge_integrity
 from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.reflections.stage import ReflectionsStage
@@ -157,21 +157,20 @@ def carry_out(run: Run, folder: Path, plain: bool = False, told: mmap.mmap | Non
     for day in run.days:
         bring_up_to_date(proposals, lake, day)
     step("review")
-    promote = review._promote
+    promote = review.promote
 
     def promoting(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
         step("promote")
         return promote(workspace, log, now)
 
-    with patch.object(review, "_promote", promoting):
+    with patch.object(review, "promote", promoting):
         reconcile(Workspace(settings, lake), run.now)
 
 
 def judge(folder: Path) -> None:
     """The chain is worth killing: everything that can become of a proposal did, once each."""
     settings, lake = workspace_of(folder)
-    ends = ProposalIntegrity.from_lake(lake, settings.memory_file)
-    verdict = ends.judge()
+    verdict = judge_integrity(lake, settings.memory_file)
     assert verdict.passed, verdict.offenders
     decided = set(ProposalLog(lake).events("decided")["decision"])
     assert decided == {"approved", "rejected", "expired", "invalid", "superseded"}, decided

@@ -29,6 +29,7 @@ from memory_pipeline.llm.errors import (
     RequestRefusedError,
     TransientError,
 )
+from memory_pipeline.llm.ledger import Usage
 from memory_pipeline.llm.request import Answer, Request
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
@@ -173,7 +174,7 @@ def test_a_call_that_failed_for_the_moment_is_made_again(settings: Settings, tur
     assert len(server.requests) == 3
     found = rows(settings)
     assert [row["state"] for row in found] == ["failed", "failed", "done"]
-    worst = client.worst_case(request_of())[0] - request_of().max_output_tokens
+    worst = client.worst_case(request_of()).tokens - request_of().max_output_tokens
     assert [row["input_tokens"] for row in found] == [*([worst if billed else 0] * 2), 100]
     assert [row["output_tokens"] for row in found] == [0, 0, 10]
     assert all(row["error"] for row in found[:2])
@@ -295,7 +296,7 @@ def test_a_call_that_might_pass_the_budget_is_not_made(settings: Settings) -> No
     tight = settings.model_copy(update={"daily_budget_tokens": 8_990})
     with openai_server("Hello.") as server:
         client = client_of(tight, server)
-        assert client.worst_case(request_of()) == (8006, pytest.approx(8000 * 0.6 / 1e6, rel=0.01))
+        assert client.worst_case(request_of()) == Usage(6, 8000, pytest.approx(8000 * 0.6 / 1e6, rel=0.01))
         for prompt in ("a", "b", "c", "d", "e", "f", "g", "h", "i"):  # 110 tokens each, once they are settled
             client.complete(request_of(prompt), DAY)
         with pytest.raises(BudgetReachedError) as caught:
@@ -341,7 +342,7 @@ def test_a_budget_of_nothing_allows_what_is_free(settings: Settings) -> None:
 def test_a_limit_of_money_needs_a_price(settings: Settings, model: str) -> None:
     unlimited = Client(ModelConfig(model), Workspace(settings, lake_of(settings)), Scripted(reply()))
     assert unlimited.complete(request_of(), DAY).cost_usd is None
-    assert unlimited.worst_case(request_of())[1] is None
+    assert unlimited.worst_case(request_of()).cost_usd is None
     limited = Settings(daily_budget_usd=1)
     client = Client(ModelConfig(model), Workspace(limited, lake_of(limited)), Scripted(reply()))
     with pytest.raises(ModelMisconfiguredError, match=r"MEMORY_DAILY_BUDGET_USD limits .* set OBSERVER_PRICE"):
@@ -356,7 +357,7 @@ def test_the_worst_case_is_counted_in_bytes_and_pictures(settings: Settings) -> 
     client = client_of(settings, backend=Scripted(reply()))
 
     def worst(prompt: str, *images: RequestImage) -> int:
-        return client.worst_case(Request(MODEL, "", prompt, images, max_output_tokens=1000))[0]
+        return client.worst_case(Request(MODEL, "", prompt, images, max_output_tokens=1000)).tokens
 
     assert worst("x" * 3500) == 1000 + 1200
     assert worst("記憶" * 500) >= 1000 + 1000  # a token a character
@@ -414,8 +415,7 @@ for prompt in ("one", "two"):
         one, two = rows(settings)
         assert (one["state"], two["state"]) == ("done", "reserved")
         client = client_of(settings, server)
-        assert (two["input_tokens"] + two["output_tokens"]) == client.worst_case(request_of("two"))[0]
-        assert client.ledger.spent().tokens == 110 + client.worst_case(request_of("two"))[0]
+        assert (two["input_tokens"] + two["output_tokens"]) == client.worst_case(request_of("two")).tokens
         assert [client.complete(request_of(prompt), DAY).text for prompt in ("one", "two")] == ["to one", "to two"]
     assert [asked.prompt for asked in server.requests] == ["one", "two", "two"]
     assert sorted(row["state"] for row in rows(settings) if not row["cached"]) == ["done", "done", "reserved"]

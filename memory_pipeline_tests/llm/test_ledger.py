@@ -105,10 +105,10 @@ def test_kept_answers_are_noted_once_a_day_and_count_nothing(
     assert lake.read("ledger").select("cached", "state", "cost_usd", "input_tokens").rows() == [
         (True, "done", 0.0, 5000)
     ]
-    assert ledger.spent() == Usage(0, 0, 0.0)
+    ledger.reserve("observations", "m", FOR_DAY, KEY, worst(1000))  # the whole budget is left
     clock.at = utc("2026-01-03T12:00:00")
     ledger.note_cached("observations", "m", FOR_DAY, KEY, Usage(5000, 5000, 1.0))
-    assert lake.read("ledger").height == 2
+    assert lake.read("ledger").height == 3
 
 
 def test_rows_from_before_the_columns_of_state_count(ledger: Ledger, lake: Lake) -> None:

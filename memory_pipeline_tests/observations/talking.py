@@ -47,7 +47,7 @@ def parsed(
 
 def checked(messages: Sequence[WindowMessage], fact: ParsedFact, zone: ZoneInfo = LONDON) -> Fact:
     """The fact as it may be stored, when the model was shown the whole window."""
-    return FactCheck.from_messages(messages, zone).check(fact, range(len(messages)))
+    return FactCheck(messages, zone).check(fact, range(len(messages)))
 
 
 def quotes(messages: Sequence[WindowMessage], spans: Sequence[EvidenceSpan]) -> list[str]:

@@ -83,7 +83,7 @@ TEXTS = (
 def stored(answer: str, said: str) -> str:
     """The text of the one fact of the answer, as it goes into `observations`."""
     messages = talk(f"user: {said}", "assistant: All right.")
-    check = FactCheck.from_messages(messages, LONDON)
+    check = FactCheck(messages, LONDON)
     ((segment,),) = [parse_answer(answer).segments]
     (fact,) = (check.check(parsed, range(len(messages))) for parsed in segment.facts)
     window = cast("WindowRow", {"day": DAY, "dedupe_key": "w1", "session_id": "s1"})

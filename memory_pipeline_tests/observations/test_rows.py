@@ -6,11 +6,10 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.observations.rows import Origin, Rows, log_window, rows_of
+from memory_pipeline.observations.rows import Rows, log_window, rows_of
 from memory_pipeline.observations.types import EvidenceSpan, Segment, observation_id, row_id
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.daily_log.render import render_observations
-from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.observations.talking import LONDON, START, fact
 from memory_pipeline_tests.rows import DAY, at
 
@@ -39,7 +38,7 @@ def settings_in(zone: str) -> Settings:
 
 
 def test_the_rows_of_a_window() -> None:
-    rows = rows_of(WINDOW, SEGMENTS, "openai:gpt#1", LONDON, Origin("/src/kiln", "kiln", "me"))
+    rows = rows_of(WINDOW, SEGMENTS, "openai:gpt#1", LONDON).located("/src/kiln", "kiln", "me")
     first, second = rows.segments
     assert first == {
         "day": DAY,
@@ -149,20 +148,3 @@ def test_facts_that_came_without_segments_are_shown_flat() -> None:
     )
     assert [(s.title, s.narrative) for s in shown.segments] == [("", "")]
     assert "\n\nDate: 2025-03-05\n\n* 🔴 (09:00) Never deploy" in render_observations(shown, DAY)
-
-
-@each(
-    ("reported", "expected"),
-    [
-        ("Primary: auth issue Secondary: none", "auth issue"),
-        ("Primary: auth issue\nSecondary: the docs", "auth issue; also: the docs"),
-        ("Primary: auth issue", "auth issue"),
-        ("Renew the key.", "Renew the key."),
-    ],
-)
-def test_a_primary_task_is_shown_without_its_label(reported: str, expected: str) -> None:
-    told = [Segment("They spoke.", "m1", "m2", (RULE,), current_task=reported)]
-    shown = log_window(
-        WINDOW, rows_of(WINDOW, told, "x", LONDON), {"name": "n", "project": None}, settings_in("Europe/London")
-    )
-    assert shown.current_task == expected

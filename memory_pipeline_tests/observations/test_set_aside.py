@@ -55,7 +55,7 @@ def test_a_window_that_fails_keeps_no_other_waiting(broken: Path) -> None:
     say(made.lake, "s3", f"user: {RULE}", *FILLER, day=day_after(1))
     built = bring_up_to_date(made, made.lake, DAY)  # which raises nothing: the run goes on to the next day
     assert built and not built.is_complete
-    assert "1 of 2 windows are left: The model did not answer in 1 try" in built.notes["left_for_later"]
+    assert "1 of 2 windows were not observed: The model did not answer in 1 try" in built.notes["left_for_later"]
     assert "context overflow" in built.warnings[0]
     assert made.lake.read("segments", [DAY])["session_id"].unique().to_list() == ["s2"]
     later = bring_up_to_date(made, made.lake, day_after(1))

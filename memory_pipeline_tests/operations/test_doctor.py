@@ -67,7 +67,7 @@ def test_files_that_others_may_read_are_found_and_mended(settings: Settings) -> 
     assert of(settings, "permissions")[0].level == OK
 
 
-def test_a_lock_is_told_with_its_holder(settings: Settings) -> None:
+def test_a_lock_in_use_is_named(settings: Settings) -> None:
     assert "none is held" in of(settings, "locks")[0].said
     settings.backups.mkdir(exist_ok=True)
     with FileLock(settings.backups / "proposals.lock"):

@@ -26,14 +26,13 @@ from memory_pipeline.operations.retention import (
     retire,
     retire_rows,
     retire_words,
-    retired_days,
 )
 from memory_pipeline.planning import Stages
 from memory_pipeline.proposals.cards import cards_of
 from memory_pipeline.proposals.context import NOT_KEPT
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.recall.origin import origin
-from memory_pipeline.recall.tools import Asked, NothingToTellError, show
+from memory_pipeline.recall.tools import Caller, NoAnswerError, show
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources
 from memory_pipeline.settings import Settings
@@ -184,8 +183,8 @@ def test_what_is_asked_of_them_is_answered_with_a_sentence(settings: Settings, t
     said = origin(settings, rule)["said"][0]
     assert said["not_kept"] and said["quote"] == "" and said["role"] == "user"
     assert ".jsonl:" in said["source"], "where it stood is still told"
-    with pytest.raises(NothingToTellError, match=f"It is from {OLD}, and its text is no longer kept"):
-        show(Asked(settings, tmp_path), said["message_id"])
+    with pytest.raises(NoAnswerError, match=f"It is from {OLD}, and its text is no longer kept"):
+        show(Caller(settings, tmp_path), said["message_id"])
 
 
 def test_checks_that_compare_with_the_words_pass(settings: Settings) -> None:
@@ -218,7 +217,6 @@ def test_tables_have_ages_of_their_own(settings: Settings) -> None:
     }
     assert lake.read("message_embeddings", [OLD, NEXT]).is_empty() and lake.read("message_embeddings", [NEW]).height
     assert all(lake.read("messages", [OLD])["text"] != ""), "the words stay"
-    assert retired_days(lake) == {table: [OLD, NEXT] for table in PASSING}
 
 
 def test_what_was_offered_stays(settings: Settings) -> None:
@@ -327,7 +325,7 @@ def test_every_screen_says_that_words_are_no_longer_kept(settings: Settings, tmp
     proposal = next(p for p in ProposalLog(lake).frame.to_dicts() if p["day"] == OLD)
     retire_words(changed(settings, retention_keep_last=1), TODAY)
     last = f"By the way, {TALK} {OLD.day}."
-    told = show(Asked(settings, tmp_path), row["session_id"])
+    told = show(Caller(settings, tmp_path), row["session_id"])
     assert last in told and f"({NOT_KEPT})" in told and RULE not in told
     screen = session_screen(settings, {"id": row["session_id"]})
     assert [m["text"] for m in screen.messages if m["text"]] == [last] and len(screen.messages) > 1

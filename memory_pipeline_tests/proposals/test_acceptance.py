@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.proposals.auto_promotion import Rate, Standing, standings
+from memory_pipeline.proposals.automatic import Rate, TrackRecord, track_records
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
@@ -62,8 +62,8 @@ def made(tmp_path: Path) -> tuple[Settings, Lake]:
     return workspace(tmp_path)
 
 
-def standing(made: tuple[Settings, Lake], section: str = "Hard Rules") -> Standing:
-    return standings(Workspace(*made), ProposalLog(made[1])).get(section, Standing())
+def record(made: tuple[Settings, Lake], section: str = "Hard Rules") -> TrackRecord:
+    return track_records(Workspace(*made), ProposalLog(made[1])).get(section, TrackRecord())
 
 
 @each(
@@ -78,7 +78,7 @@ def test_the_lower_bound_is_wilsons(good: int, counted: int, lower: float) -> No
 def test_twenty_decisions_are_needed_whatever_the_bar(
     counted: int, is_trusted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memory_pipeline.proposals.auto_promotion.TRUSTED_FROM", 0.5)
+    monkeypatch.setattr("memory_pipeline.proposals.automatic.TRUSTED_FROM", 0.5)
     assert Rate(counted, counted).is_trusted is is_trusted
 
 
@@ -98,7 +98,7 @@ def test_twenty_decisions_are_needed_whatever_the_bar(
 def test_a_rate_of_the_last_fifty(tmp_path: Path, ends: str, good: int, counted: int, is_trusted: bool) -> None:
     made = workspace(tmp_path)
     history(made[1], ends)
-    rate = standing(made).acceptance
+    rate = record(made).acceptance
     assert (rate.good, rate.counted, rate.is_trusted) == (good, counted, is_trusted)
 
 
@@ -108,26 +108,24 @@ def test_what_is_not_taken_as_it_was_offered_counts_against_the_section(
 ) -> None:
     made = workspace(tmp_path)
     history(made[1], "a" * 35 + letter)
-    assert standing(made).acceptance == Rate(35, counted)
+    assert record(made).acceptance == Rate(35, counted)
 
 
 def test_only_what_a_person_decided_counts(made: tuple[Settings, Lake]) -> None:
     history(made[1], "aaa???")
-    assert standing(made).acceptance == Rate(3, 3)
+    assert record(made).acceptance == Rate(3, 3)
 
 
 def test_each_section_for_itself(made: tuple[Settings, Lake]) -> None:
     history(made[1], "a" * 40)
     history(made[1], "ar" * 20, "Patterns", start=101)
-    assert standing(made).acceptance == Rate(40, 40)
-    assert standing(made, "Patterns").acceptance == Rate(20, 40)
+    assert record(made).acceptance == Rate(40, 40)
+    assert record(made, "Patterns").acceptance == Rate(20, 40)
 
 
 def test_what_would_have_been_promoted_meets_what_came_of_it(made: tuple[Settings, Lake]) -> None:
     history(made[1], "a" * 11 + "erx" + "si", shadow=True)
-    found = standing(made)
-    assert found.would_promote == 16
-    assert found.precision == Rate(11, 14)
+    assert record(made).shadow == Rate(11, 14)
 
 
 # --- lines that were promoted automatically: MEMORY.md tells what the person thinks of them ---
@@ -152,9 +150,9 @@ def test_a_line_that_the_person_takes_back_is_a_rejection(
     made = settings, lake = workspace(tmp_path)
     history(lake, "A", shadow=True)
     settings.memory_file.write_text(f"# Memory\n\n## Hard Rules\n\n{edit(LINE)}\n", "utf-8")
-    found = standing(made)
+    found = record(made)
     assert found.acceptance == Rate(0, 0 if stands else 1)
-    assert found.precision == Rate(0, 0 if stands else 1)
+    assert found.shadow == Rate(0, 0 if stands else 1)
 
 
 def test_a_line_whose_place_another_took_was_not_taken_back(made: tuple[Settings, Lake]) -> None:
@@ -165,10 +163,10 @@ def test_a_line_whose_place_another_took_was_not_taken_back(made: tuple[Settings
     olds = pl.when(newer).then(pl.lit(["p-20250104-001"])).otherwise(pl.col("supersedes"))
     lake.replace("proposals", frame.with_columns(olds.alias("supersedes")), [LONG_AGO])
     settings.memory_file.write_text(f"# Memory\n\n## Hard Rules\n- ~~{LINE[2:]}~~\n", "utf-8")
-    assert standing(made).acceptance == Rate(1, 1)
+    assert record(made).acceptance == Rate(1, 1)
 
 
 def test_what_is_on_its_way_to_memory_was_not_taken_back(made: tuple[Settings, Lake]) -> None:
     history(made[1], "A")
     without_events(made[1], pl.col("kind") == "promoted")
-    assert standing(made).acceptance == Rate(0, 0)
+    assert record(made).acceptance == Rate(0, 0)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from memory_pipeline.proposals.events import APPROVED, EXPIRED, PENDING, REJECTED, ProposalLog, is_fix
-from memory_pipeline.proposals.integrity import ProposalIntegrity
+from memory_pipeline.proposals.integrity import judge_integrity
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.review import UnknownProposalError, decide, on_display, reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
@@ -167,8 +167,8 @@ class Life(RuleBasedStateMachine):
     @rule()
     def check(self) -> None:
         self.run()
-        ends = ProposalIntegrity.from_lake(self.lake, self.settings.memory_file)
-        assert [o for o in ends.judge().offenders if not o.startswith("MEMORY.md has none")] == []
+        verdict = judge_integrity(self.lake, self.settings.memory_file)
+        assert [o for o in verdict.offenders if not o.startswith("MEMORY.md has none")] == []
         text = self.settings.review_file.read_text("utf-8", "replace") if self.settings.review_file.exists() else ""
         waiting = set(ProposalLog(self.lake).frame.filter(status=PENDING)["proposal_id"])
         assert set(re.findall(r"^- \[ \] `([pf]-[\d-]+)`", text, re.MULTILINE)) <= waiting

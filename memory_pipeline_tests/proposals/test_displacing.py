@@ -96,10 +96,7 @@ def test_the_weakest_makes_room_and_comes_back(story: Story) -> None:
         ("Indent Makefiles with tabs.\n", "Indent Makefiles with tabs.\n    and only these\n"),
         ("· said 1 times_\n", "· said 1 times_\n  What did we decide on this?\n"),
         ("· said 1 times_\n", "· said 1 times_\nNot indented: ask Ann.\n"),
-        ("· said 1 times_\n", "· said 1 times_\n\nA note below a blank line.\n"),
-        (f"- [ ] `{TABS}`", f"A note above.\n- [ ] `{TABS}`"),
         (f"- [ ] `{TABS}`", f"## Proposed for: Patterns\n- [ ] `{TABS}`"),  # moved
-        ("· said 1 times_\n", "· said once_\n"),  # the evidence is rewritten
     ],
 )
 def test_what_a_user_touched_is_never_displaced(story: Story, old: str, new: str) -> None:
@@ -158,17 +155,6 @@ def test_a_run_that_dies_before_it_is_on_record_is_made_up_for(story: Story) -> 
     story.run(6)
     assert moments(story, TABS) == [("shown", 0), ("displaced", 6)]
     assert moments(story, BETTER) == [("shown", 6)]
-
-
-def test_lines_that_were_shown_before_it_was_kept_how_stay(story: Story) -> None:
-    """Nobody can tell whether they were touched; they end in time."""
-    rows = story.lake.read("events").with_columns(lines=pl.lit(None, pl.String))
-    story.lake.replace("events", rows, set(rows["day"]))
-    say_better(story)
-    story.run(5)
-    assert in_review(story) == [UV, FRIDAY, TABS]
-    story.run_daily(7 * DAY_IN_MINUTES)
-    assert story.status()[TABS] == EXPIRED
 
 
 def test_the_command_shows_the_best_first_as_the_file_does(story: Story) -> None:

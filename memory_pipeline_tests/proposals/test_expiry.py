@@ -12,7 +12,7 @@ from memory_pipeline.operations.migrations import (
 )
 from memory_pipeline.proposals.events import APPROVED, EXPIRED, EXPIRY_SURFACE, PENDING, Decision, ProposalLog
 from memory_pipeline.proposals.history import history
-from memory_pipeline.proposals.integrity import ProposalIntegrity
+from memory_pipeline.proposals.integrity import judge_integrity
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cases import each
@@ -85,7 +85,7 @@ def test_a_copy_that_comes_too_late_is_told(story: Story) -> None:
     story.run_daily(7 * DAY_IN_MINUTES)
     story.review.write_text(open_in_an_editor, "utf-8")
     settled = story.run_daily(7 * DAY_IN_MINUTES + 1)
-    assert settled.late == dict.fromkeys(TEXTS, EXPIRED)
+    assert settled.already == dict.fromkeys(TEXTS, EXPIRED)
     assert settled.ignored == []
     assert story.status()[UV] == EXPIRED
     assert story.remembered() == ""
@@ -209,7 +209,7 @@ def test_what_expired_unseen_is_offered_again_once(tmp_path: Path, ended: int, n
     story.run_daily((now + 8) * DAY_IN_MINUTES)
     assert story.status() == {p: APPROVED if p == UV else EXPIRED for p in TEXTS}
     assert "Use uv" in story.remembered()
-    assert ProposalIntegrity.from_lake(story.lake, story.memory).judge().offenders == []
+    assert judge_integrity(story.lake, story.memory).offenders == []
     log = ProposalLog(story.lake)
     assert log.events("decided").height == 2 * log.decisions.height == 10  # nothing on record is changed
 

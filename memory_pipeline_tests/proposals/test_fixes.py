@@ -10,9 +10,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from memory_pipeline.proposals.events import APPROVED, EXPIRED, INVALID, PENDING, REJECTED, SUPERSEDED, ProposalLog
+from memory_pipeline.proposals.applying import left_to_the_user
+from memory_pipeline.proposals.events import APPROVED, EXPIRED, INVALID, PENDING, REJECTED, ProposalLog
 from memory_pipeline.proposals.fixes import MAX_A_DAY, MAX_SHOWN
-from memory_pipeline.proposals.integrity import ProposalIntegrity
+from memory_pipeline.proposals.integrity import judge_integrity
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.remembering import remember
 from memory_pipeline.proposals.review import Reconciled, decide, reconcile
@@ -62,8 +63,11 @@ class Work:
 
     def run(self, minutes: int = 1, **decisions: str) -> Reconciled:
         self.minutes += minutes
-        taken = {p.replace("_", "-"): decision for p, decision in decisions.items()}
-        return reconcile(self.workspace, NOW + timedelta(minutes=self.minutes), decisions=taken)
+        now = NOW + timedelta(minutes=self.minutes)
+        if decisions:
+            reconcile(self.workspace, now)
+            decide(self.workspace, {p.replace("_", "-"): decision for p, decision in decisions.items()}, now)
+        return reconcile(self.workspace, now)
 
     def edit(self, old: str, new: str) -> None:
         text = self.review.read_text("utf-8")
@@ -83,7 +87,7 @@ class Work:
         return self.memory.read_text("utf-8") if self.memory.exists() else ""
 
     def judge(self) -> list[str]:
-        return ProposalIntegrity.from_lake(self.lake, self.memory).judge().offenders
+        return judge_integrity(self.lake, self.memory).offenders
 
 
 @pytest.fixture
@@ -178,18 +182,6 @@ def test_nobody_is_asked_for_a_line_twice(tmp_path: Path, decision: str) -> None
     put(work.lake, "friction_clusters", rule_pattern(1, RULE))
     assert work.run().offered == []
     assert work.run().offered == []
-
-
-def test_a_pending_proposal_that_says_the_same_gives_way_to_the_fix(rule: Work) -> None:
-    put(rule.lake, "proposals", proposal(1, RULE), proposal(2, "Fire at cone six."))
-    settled = rule.run()
-    assert (settled.offered, settled.superseded) == ([ONE], ["p-20250305-001"])
-    assert rule.text().count(RULE[:-1]) == 2  # in the title of the pattern and in the change
-    assert rule.status() == {ONE: PENDING, "p-20250305-001": SUPERSEDED, "p-20250305-002": PENDING}
-    rule.mark(ONE, "x")
-    assert rule.run().promoted == [ONE]
-    assert rule.remembered().count(RULE) == 1
-    assert rule.judge() == []
 
 
 def test_a_line_that_a_person_asked_for_stays_theirs(rule: Work) -> None:
@@ -341,19 +333,11 @@ def test_a_change_of_another_file_is_kept_and_told_and_never_made_by_us(elsewher
     ]
     assert elsewhere.run().to_make == {}
     assert elsewhere.judge() == []
-    (left,) = [e for e in origin(elsewhere.settings, ONE)["history"] if e["event"] == "to be made by you"]
+    (left,) = [e for e in origin(elsewhere.settings, ONE)["history"] if e["event"] == "left to you"]
     assert left["detail"] == settled.to_make[ONE]
     assert {path for path in tmp_path.rglob("*") if path.suffix == ".md"} - before == {
         elsewhere.settings.daily_log(DAY)
     }
-
-
-def test_the_change_is_kept_as_the_person_edited_it(elsewhere: Work) -> None:
-    elsewhere.run()
-    elsewhere.mark(ONE, "x")
-    elsewhere.edit("  > +    pytest -x\n", "  > +    pytest -x -n 4\n  > +    # in parallel\n")
-    told = elsewhere.run().to_make[ONE].splitlines()[1:]
-    assert told == ["  --- AGENTS.md", "  +## Tests", "  +    pytest -x -n 4", "  +    # in parallel", "  -    pytest"]
 
 
 @each("inside", [True, False])
@@ -376,7 +360,7 @@ def test_only_a_file_in_the_workspace_is_changed(tmp_path: Path, inside: bool) -
         assert agents.read_text() == "# Agents\n"
     else:
         assert settled.applied == []
-        assert list(settled.to_make) == [ONE]
+        assert list(left_to_the_user(ProposalLog(work.lake))) == [ONE]
         assert agents.read_text() == "# Agents\n\n## Rules\n\n- Be kind.\n- Fire at noon.\n"
     assert work.judge() == []
 
@@ -577,3 +561,11 @@ def test_a_stale_sentence_of_a_longer_line_is_struck_where_it_stands(tmp_path: P
     before = work.remembered()
     work.run()
     assert work.remembered() == before
+
+
+def test_a_note_of_the_project_is_written_once(tmp_path: Path) -> None:
+    rule = Work(tmp_path, rule_pattern(1, f"{RULE} (project: kiln)"))
+    rule.run()
+    rule.mark(ONE, "x")
+    rule.run()
+    assert rule.remembered().count("(project: kiln)") == 1

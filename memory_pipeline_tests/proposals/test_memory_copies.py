@@ -78,27 +78,14 @@ def test_a_line_that_a_person_removed_stays_away_and_an_empty_file_starts_anew(s
     assert ids(story) == {UTC}
 
 
-def test_without_any_copy_the_lines_come_back_from_what_is_on_record(
-    story: Story, caplog: pytest.LogCaptureFixture
-) -> None:
-    """As in a workspace of an older version, which kept none after the first write."""
+def test_without_any_copy_the_lines_come_back_from_the_tables(story: Story, caplog: pytest.LogCaptureFixture) -> None:
     for path in copies_of(story.memory, story.settings.backups):
         path.unlink()
     story.memory.unlink()
     story.mark(TABS, "x")
     story.run(2)
     assert ids(story) == {UV, FRIDAY, TABS}
-    assert "it was restored from what is on record" in caplog.text
-
-
-def test_a_line_that_is_in_no_copy_comes_back_too(story: Story) -> None:
-    """Of an older version the newest copy is the one from before the last change."""
-    copies_of(story.memory, story.settings.backups)[-1].unlink()
-    story.memory.unlink()
-    story.mark(TABS, "x")
-    story.run(2)
-    assert ids(story) == {UV, FRIDAY, TABS}
-    assert b"By hand: \xff\r\n" in story.memory.read_bytes()
+    assert "it was restored from the tables" in caplog.text
 
 
 def test_a_crash_while_it_is_put_back_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,7 +105,7 @@ def test_a_crash_while_it_is_put_back_loses_nothing(tmp_path: Path, monkeypatch:
     wanted = made.memory.read_bytes()
     assert without(wanted, TABS) == written
     first = seen.index("MEMORY.md")
-    assert len(seen) > first + 2  # the file, its copy, what is on record
+    assert len(seen) > first + 2  # the file, its copy, the tables
     for number in range(first + 1, len(seen) + 1):
         for before in (True, False):
             again()

@@ -11,7 +11,7 @@ from filelock import Timeout
 
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.events import APPROVED, REJECTED, OpenLog, ProposalLog
-from memory_pipeline.proposals.integrity import ProposalIntegrity
+from memory_pipeline.proposals.integrity import judge_integrity
 from memory_pipeline.proposals.remembering import AGENT, MAX_TEXT, NotRememberedError, Remembered, remember
 from memory_pipeline.proposals.review import as_offered, decide, reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
@@ -46,10 +46,11 @@ def test_it_is_offered_at_once_and_in_memory_only_when_approved(opened: Workspac
     reconcile(opened, NOW)
     assert f"- [ ] `{FIRST}` {RULE}" in text_of(opened.settings.review_file)
     assert not opened.settings.memory_file.exists()
-    reconcile(opened, NOW + timedelta(minutes=1), decisions={FIRST: APPROVED})
+    decide(opened, {FIRST: APPROVED}, NOW + timedelta(minutes=1))
+    reconcile(opened, NOW + timedelta(minutes=1))
     assert RULE in text_of(opened.settings.memory_file)
     assert "(project: kiln)" in text_of(opened.settings.memory_file)
-    assert ProposalIntegrity.from_lake(opened.lake, opened.settings.memory_file).judge().passed
+    assert judge_integrity(opened.lake, opened.settings.memory_file).passed
 
 
 def test_it_says_who_asked_and_why_finds_it(opened: Workspace) -> None:
@@ -74,7 +75,8 @@ def test_what_is_pending_is_said_to_be_so(opened: Workspace, text: str) -> None:
 
 def test_what_the_user_took_out_of_memory_may_be_asked_for_again(opened: Workspace) -> None:
     put(opened.lake, "proposals", proposal(1, RULE))
-    reconcile(opened, NOW, decisions={"p-20250305-001": APPROVED})
+    decide(opened, {"p-20250305-001": APPROVED}, NOW)
+    reconcile(opened, NOW)
     assert ask(opened).known == "approved"
     opened.settings.memory_file.write_text("")
     assert ask(opened).proposal_id == FIRST
@@ -145,7 +147,7 @@ def test_a_run_that_began_before_neither_loses_it_nor_gives_its_number(opened: W
     assert set(frame["proposal_id"]) == {"p-20250305-001", FIRST}
     again = ProposalsStage(opened)
     again._known_lines()
-    assert again._last_number[DAY] == 1
+    assert again._last_number[f"{DAY:%Y%m%d}"] == 1
 
 
 def test_it_survives_that_its_day_is_made_anew(opened: Workspace) -> None:

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.agents.agents import BY_NAME
-from memory_pipeline.agents.connecting import Connection, connect
-from memory_pipeline.agents.lines import Line
+from memory_pipeline.agents.connecting import Connection, Line, connect
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.shown_to_agents import lines_for_agents, refresh_agents
 from memory_pipeline.settings import Settings, load_settings

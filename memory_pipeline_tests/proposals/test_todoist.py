@@ -12,10 +12,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK
+from memory_pipeline.proposals.automatic import HOW_TO_UNDO
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.review import decide, reconcile
-from memory_pipeline.proposals.todoist.client import TodoistBusyError, TodoistRefusedError, open_todoist
+from memory_pipeline.proposals.todoist.client import Todoist, TodoistBusyError, TodoistRefusedError
 from memory_pipeline.proposals.todoist.planning import plan
 from memory_pipeline.proposals.todoist.review import Reviewed, sync
 from memory_pipeline.proposals.todoist.tasks import account_file
@@ -54,12 +54,12 @@ class ReviewSession:
     def go(self, **token: str) -> Reviewed:
         """One pass."""
         settings = changed(self.settings, **token)
-        with open_todoist(settings) as todoist:
-            return sync(Workspace(settings, self.lake), todoist, datetime.now(UTC))
+        todoist = Todoist(settings.todoist.api_token)
+        return sync(Workspace(settings, self.lake), todoist, datetime.now(UTC))
 
     def due(self) -> list[str]:
-        with open_todoist(self.settings) as todoist:
-            return plan(self.workspace, todoist.review_tasks()).due
+        todoist = Todoist(self.settings.todoist.api_token)
+        return plan(self.workspace, todoist.review_tasks()).due
 
     def status(self) -> dict[str, str]:
         """By the text that was proposed."""
@@ -249,12 +249,12 @@ def test_what_was_decided_elsewhere_is_closed(desk: ReviewSession) -> None:
 def test_a_task_whose_line_was_promoted_automatically_says_so(desk: ReviewSession) -> None:
     desk.go()
     today = datetime.now(UTC).date()
-    made = {"surface": "auto", "text": "Never use npm.", "reason": HOW_TO_TAKE_BACK}
+    made = {"surface": "auto", "text": "Never use npm.", "reason": HOW_TO_UNDO}
     put(desk.lake, "events", decision("p-20250305-002", day=today) | made)
     assert desk.go().closed == ["p-20250305-002"]
     ((content, comment),) = desk.server.comments
     assert content == "Never use npm."
-    assert comment.startswith("This line was promoted automatically; delete or strike out its line in MEMORY.md")
+    assert comment.startswith("This line was approved automatically; undo its change in the file")
 
 
 def test_an_expired_task_is_closed_and_approves_nothing(desk: ReviewSession) -> None:
@@ -298,7 +298,9 @@ def test_two_workspaces_share_an_account(tmp_path: Path, server: TodoistServer) 
 def test_a_lost_answer_makes_no_second_task(desk: ReviewSession, failure: Lost | Garbled, remembers: bool) -> None:
     desk.server.remembers_requests = remembers
     desk.server.fail(MADE, failure)
-    assert len(desk.go().created) == 3  # the mark tells that the first one is there
+    with pytest.raises(TodoistBusyError):
+        desk.go()
+    assert len(desk.go().created) == 2  # the mark tells that the first one is there
     assert len(desk.server.open()) == 3
     assert desk.tasks() == {"001": "6X0000", "002": "6X0001", "003": "6X0002"}
 
@@ -332,20 +334,6 @@ def test_a_task_that_was_completed_before_we_knew_of_it_is_an_approval(desk: Rev
     assert (done.approved, done.created) == (["p-20250305-002"], [])
     assert desk.memory() == ["Never ever use npm."]
     assert len(desk.server.calls(MADE)) == 3
-
-
-def test_doubles_are_removed_and_the_one_that_was_touched_stays(desk: ReviewSession) -> None:
-    desk.go()
-    desk.server.copy("Use uv for Python.")
-    desk.server.copy("Never use npm.")["content"] = "Never use npm or yarn."
-    assert len(desk.due()) == 3  # two to remove, one to remember by another id
-    desk.go()
-    assert desk.server.open() == ["Use uv for Python.", "The API lives in api/.", "Never use npm or yarn."]
-    assert desk.due() == []
-    desk.server.complete("Never use npm or yarn.")
-    assert desk.go().approved == ["p-20250305-002"]
-    assert desk.memory() == ["Never use npm or yarn."]
-    assert desk.status()["Use uv for Python."] == "pending"
 
 
 def test_a_pass_that_ends_in_the_middle_is_finished_by_the_next(desk: ReviewSession) -> None:

@@ -10,7 +10,7 @@ import pytest
 from memory_pipeline.friction.shown import SHOWN
 from memory_pipeline.proposals.cards import cards_of
 from memory_pipeline.proposals.events import PENDING, ProposalLog
-from memory_pipeline.proposals.review import reconcile
+from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.recall.origin import origin
 from memory_pipeline_tests.rows import Opened, at, day_after, say, workspace
 
@@ -42,14 +42,15 @@ def tell(opened: Opened, sessions: int, *, breaks_again: bool = True) -> None:
 
 def review(opened: Opened, **decisions: str) -> str:
     taken = {p.replace("_", "-"): decision for p, decision in decisions.items()}
-    reconcile(opened.workspace, NOW, decisions=taken)
+    decide(opened.workspace, taken, NOW)
+    reconcile(opened.workspace, NOW)
     return opened.settings.review_file.read_text() if opened.settings.review_file.exists() else ""
 
 
 def test_a_line_that_was_ignored_three_times_is_offered_to_be_struck(opened: Opened) -> None:
     tell(opened, 3)
     text = review(opened)
-    assert f"- [ ] `{FIX}` **Agents were told this 3 times and did it again; to keep and enforce it" in text
+    assert f"- [ ] `{FIX}` **Agents were told this 3 times in vain; to keep and enforce it" in text
     assert f"> - {LINE}" in text and f"`memory agents rules set {RULE} deny`" in text
     assert "3 times in 3 sessions since 2025-03-03" in text and "git push --force)” · last on 2025-03-05" in text
     (card,) = cards_of(opened.workspace, ProposalLog(opened.lake).pending())

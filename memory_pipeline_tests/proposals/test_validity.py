@@ -8,7 +8,7 @@ from memory_pipeline.proposals.events import APPROVED, INVALID
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.proposals.test_review import FRIDAY, NOW, TEXTS, UV, Story
-from memory_pipeline_tests.rows import at, day_after, decision, events, observation, proposal, put, say
+from memory_pipeline_tests.rows import events, put, say
 
 
 @pytest.fixture
@@ -82,22 +82,6 @@ def test_a_message_that_was_voided_was_taken_back(story: Story) -> None:
     frame = story.lake.read("messages")
     story.lake.replace("messages", frame.with_columns(voided=True), [frame["day"][0]])
     assert approve(story) == "its source was withdrawn, made private or deleted"
-
-
-def test_what_was_ended_later_is_not_remembered(story: Story) -> None:
-    put(story.lake, "observations", observation(TEXTS[UV], flags=["ended"]), observation(TEXTS[FRIDAY]))
-    assert approve(story) == "a later statement ended it"
-    assert approve(story, FRIDAY) is None
-
-
-def test_a_newer_line_that_says_the_contrary_wins(story: Story) -> None:
-    new = proposal(9, "Use poetry instead of uv.", day=day_after(2)) | {"last_seen": at(day=day_after(2))}
-    put(story.lake, "proposals", new, proposal(7, "Use uv here.") | {"last_seen": at()})
-    put(story.lake, "events", decision(new["proposal_id"], text=new["text"]))
-    reconcile(Workspace(story.settings, story.lake), NOW)
-    assert approve(story, "p-20250305-007") == (
-        f"MEMORY.md has a later statement ({new['proposal_id']}): Use poetry instead of uv."
-    )
 
 
 def test_a_text_of_hidden_characters_is_no_line(story: Story) -> None:

@@ -6,15 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.proposals.events import PENDING, SUPERSEDED, WITHDRAWN, ProposalLog
+from memory_pipeline.proposals.events import PENDING, WITHDRAWN, ProposalLog
 from memory_pipeline.proposals.history import history
-from memory_pipeline.proposals.integrity import ProposalIntegrity
+from memory_pipeline.proposals.integrity import judge_integrity
 from memory_pipeline_tests.proposals.test_fixes import ONE, RULE, TWO, Work
 from memory_pipeline_tests.rows import DAY, Row, bytes_of, day_after, fixable, proposal, put, rule_pattern
 
 OWN = "p-20250305-001"
 ENDED = day_after(7)
-NOTICE = f"_Withdrawn, for it has stopped: `{ONE}` on {ENDED}. `memory why ID` shows what it was._"
 
 
 def over(row: Row) -> Row:
@@ -27,20 +26,18 @@ def slow() -> Row:
     return fixable(1, "Slow tests")
 
 
-def test_it_is_withdrawn_when_its_pattern_is_closed_and_named_for_a_week(tmp_path: Path, slow: Row) -> None:
+def test_it_is_withdrawn_when_its_pattern_is_closed(tmp_path: Path, slow: Row) -> None:
     work = Work(tmp_path, slow)
     assert work.run().withdrawn == {}
     put(work.lake, "friction_clusters", over(slow))
     settled = work.run()
     assert settled.withdrawn == {ONE: f"its pattern ended on {ENDED}; it last happened on {DAY}"}
     assert (settled.expired, work.status()) == ([], {ONE: WITHDRAWN})
-    assert NOTICE in work.text() and f"- [ ] `{ONE}`" not in work.text()
+    assert f"- [ ] `{ONE}`" not in work.text()
     before = bytes_of(tmp_path)
     assert work.run(0).withdrawn == {}
     assert bytes_of(tmp_path) == before
-    work.run(8 * 24 * 60)
-    assert "Withdrawn" not in work.text()
-    assert ProposalIntegrity.from_lake(work.lake, work.memory).judge().passed
+    assert judge_integrity(work.lake, work.memory).passed
     log = work.settings.daily_log(DAY).read_text("utf-8")
     assert "### Memory proposals that ended without a decision" in log and f"its pattern ended on {ENDED}" in log
     assert [e["event"] for e in history(work.workspace, ONE)][-1] == WITHDRAWN
@@ -67,7 +64,6 @@ def test_what_goes_on_or_was_decided_stays(tmp_path: Path) -> None:
     settled = work.run()  # the mark comes first
     assert (settled.withdrawn, settled.approved) == ({}, [TWO])
     assert work.status()[ONE] == PENDING
-    assert "Withdrawn" not in work.text()
 
 
 def test_a_review_file_that_cannot_be_read_may_hold_the_decision(tmp_path: Path, slow: Row) -> None:
@@ -79,27 +75,13 @@ def test_a_review_file_that_cannot_be_read_may_hold_the_decision(tmp_path: Path,
     assert list(work.run().withdrawn) == [ONE]
 
 
-def test_what_had_given_way_to_it_is_offered_again_once(tmp_path: Path) -> None:
+def test_a_fix_whose_line_is_a_proposal_already_is_not_offered(tmp_path: Path) -> None:
     work = Work(tmp_path)
     put(work.lake, "proposals", proposal(1, RULE))
     work.run()
-    own = rule_pattern(1, RULE)
-    put(work.lake, "friction_clusters", own)
-    work.run()
-    assert work.status() == {OWN: SUPERSEDED, ONE: PENDING}
-    put(work.lake, "friction_clusters", over(own))
-    settled = work.run()
-    assert (list(settled.withdrawn), settled.came_back) == ([ONE], [OWN])
-    assert work.status() == {OWN: PENDING, ONE: WITHDRAWN}
-    assert f"- [ ] `{OWN}` {RULE}" in work.text()
-    assert work.run().came_back == []
-    assert work.status()[OWN] == PENDING
-    told = [e["detail"] for e in history(work.workspace, OWN) if e["event"] == "offered again"]
-    assert told == ["the fix that replaced it was withdrawn"]
-    work.mark(OWN, "x")
-    assert work.run().approved == [OWN]
-    assert RULE in work.remembered()
-    assert ProposalIntegrity.from_lake(work.lake, work.memory).judge().passed
+    put(work.lake, "friction_clusters", rule_pattern(1, RULE))
+    assert work.run().offered == []
+    assert work.status() == {OWN: PENDING}
 
 
 def test_what_comes_back_is_a_new_pattern_and_is_offered_anew(tmp_path: Path) -> None:
@@ -116,6 +98,6 @@ def test_what_comes_back_is_a_new_pattern_and_is_offered_anew(tmp_path: Path) ->
 def test_nothing_is_read_where_no_fix_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     work = Work(tmp_path)
     put(work.lake, "proposals", proposal(1, RULE))
-    monkeypatch.setattr("memory_pipeline.proposals.withdrawing.the_pattern", lambda *_: pytest.fail("it was read"))
+    monkeypatch.setattr("memory_pipeline.proposals.expiry.the_pattern", lambda *_: pytest.fail("it was read"))
     assert work.run().withdrawn == {}
     assert ProposalLog(work.lake).status == {OWN: PENDING}

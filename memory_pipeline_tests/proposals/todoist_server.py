@@ -13,11 +13,9 @@ Tasks come in pages of at most `page` however many are asked for, as Todoist's d
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 import socket
-import ssl
 import struct
 import threading
 from collections.abc import Iterator
@@ -26,7 +24,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from unittest.mock import patch
 from urllib.parse import parse_qs, urlsplit
 
 from memory_pipeline_tests.http_handler import LoopbackHandler
@@ -104,10 +101,6 @@ class TodoistServer:
 
     def label(self, content: str, *labels: str) -> None:
         self.task(content)["labels"] = list(labels)
-
-    def copy(self, content: str) -> dict[str, Any]:
-        """A second task like it, as a lost answer and a hasty client leave one behind."""
-        return self._store({**self.task(content)})
 
     def add(self, content: str, *, label: str = "memory-review", description: str = "") -> dict[str, Any]:
         return self._store(_task(content, description, [label]))
@@ -237,23 +230,16 @@ def _project(project_id: str, name: str, is_inbox: bool = False) -> dict[str, An
     return project | {"inbox_project": is_inbox, "parent_id": None}
 
 
-_certificates = functools.cache(ssl.create_default_context)
-
-
 @contextmanager
 def todoist_server(**how: Any) -> Iterator[TodoistServer]:
-    """A server on a free port of 127.0.0.1, for as long as the `with` block lasts.
-
-    Every client would load the certificates of all authorities, which takes longer than what it does here.
-    """
+    """A server on a free port of 127.0.0.1, for as long as the `with` block lasts."""
     server = TodoistServer(**how)
     http = _QuietServer(("127.0.0.1", 0), _handler_of(server))
     server.url = f"http://127.0.0.1:{http.server_address[1]}"
     thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:
-        with patch("ssl.create_default_context", _certificates):
-            yield server
+        yield server
     finally:
         http.shutdown()
         http.server_close()

@@ -4,8 +4,8 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.quality.figures import Figure, acceptance, costs, figures_of
-from memory_pipeline.quality.results import ADVICE, Checked, Result, by_check, changes
+from memory_pipeline.quality.figures import Figure, acceptance, costs, make_figures
+from memory_pipeline.quality.results import ADVICE, Checked, Result, changes
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import DAY, day_after, decision, observation, proposal, put, say, workspace
 from memory_pipeline_tests.test_definitions import CHECKS
@@ -20,36 +20,20 @@ def figures(tmp_path: Path, *results: Result) -> dict[str, Figure]:
     put(lake, "observations", observation("Never deploy on a Friday.", day=day_after(1), session="s2", priority="low"))
     put(lake, "proposals", proposal(1, "Never deploy on a Friday."), proposal(2, "It should be."))
     put(lake, "events", decision("p-20250305-001"), decision("p-20250305-002", "rejected"))
-    return {figure.key: figure for figure in figures_of(lake, results, ZoneInfo("UTC"))}
+    return {figure.key: figure for figure in make_figures(lake, results, ZoneInfo("UTC"))}
 
 
 def test_each_is_of_the_days_that_have_any(tmp_path: Path) -> None:
     found = figures(tmp_path)
-    assert found["redactions"].by_day == {DAY: 1, day_after(1): 0}
-    assert found["duplicates"].by_day == {DAY: 0, day_after(1): 1}
-    assert found["not_standing_alone"].by_day == {DAY: 0.5}
     assert found["offered"].by_day == {DAY: 2}
     assert found["rejected"].by_day == {DAY: 0.5}
     assert found["money"].by_day == {}
-    coverage = found["coverage"].by_day
-    assert 0 < coverage[day_after(1)] < 1 and 0 < coverage[DAY] < 1
 
 
 def test_those_of_checks_are_the_numbers_that_the_checks_stored(tmp_path: Path) -> None:
     result = Result("observations", "regurgitation", DAY, False, False, "", {"repeating": 1, "checked": 4})
     nothing = Result("observations", "regurgitation", day_after(1), True, False, "", {"repeating": 0, "checked": 0})
     assert figures(tmp_path, result, nothing)["repeating"].by_day == {DAY: 0.25}
-
-
-def test_a_week_is_compared_with_the_one_before() -> None:
-    rising = {day_after(n): float(n >= 7) for n in range(14)}
-    junk = Figure("junk", "Junk", "", rising, is_share=True, lower_is_better=True)
-    kept = Figure("kept", "Kept", "", rising, is_share=True, lower_is_better=False)
-    neither = Figure("size", "Size", "", rising)
-    last = day_after(13)
-    assert junk.change(last) == (1.0, 0.0)
-    assert [f.is_worse(last) for f in (junk, kept, neither)] == [True, False, None]
-    assert junk.change(day_after(5)) is None
 
 
 @each(
@@ -81,10 +65,3 @@ def test_ends_are_counted_by_section_and_money_by_stage(tmp_path: Path) -> None:
 
 def test_every_check_has_advice() -> None:
     assert {check.partition(":")[2] for check in CHECKS} == set(ADVICE)
-
-
-def test_without_a_model_no_advice_speaks_of_one_that_does_something_wrong() -> None:
-    names = {f"a/{name}": "" for name in ADVICE}
-    told = [check.advice for check in by_check([], names, has_model=False)]
-    assert all(told) and not any("The model" in advice or "another model" in advice for advice in told)
-    assert any("another model" in check.advice for check in by_check([], names))

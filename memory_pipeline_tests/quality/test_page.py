@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date
 from pathlib import Path
 
 import pytest
@@ -41,8 +40,7 @@ def report(tmp_path: Path) -> Path:
     ]
     results.append(Result("memory_file", "one_decision_each", None, False, True, "MEMORY.md is gone"))
     about = {"observations/compression_ratio": HOSTILE, "memory_file/one_decision_each": "Of all."}
-    seconds: dict[str, dict[date, float]] = {"observe": dict.fromkeys(days, 2.0)}
-    made = make_report(Workspace(settings, lake), results, about, seconds, at(day=day_after(20)))
+    made = make_report(Workspace(settings, lake), results, about, at(day=day_after(20)))
     return write_report(made, settings.report_dir)
 
 

@@ -16,8 +16,7 @@ import pytest
 
 from memory_pipeline.agents import hooks
 from memory_pipeline.agents.agents import BY_NAME
-from memory_pipeline.agents.connecting import Connection, connect, disconnect, refresh
-from memory_pipeline.agents.lines import Line
+from memory_pipeline.agents.connecting import Connection, Line, connect, disconnect, refresh
 from memory_pipeline.settings import Settings, load_settings
 from memory_pipeline_tests.agents.stand_ins import RULE, SUMMARY, brief, hanging
 from memory_pipeline_tests.real_agents.conftest import needs, read_sessions

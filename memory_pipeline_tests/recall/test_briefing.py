@@ -14,7 +14,7 @@ import pytest
 from memory_pipeline.lake.store import DamagedTableError, Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.recall.assembly import Briefing
-from memory_pipeline.recall.briefing import brief_at
+from memory_pipeline.recall.briefing import brief_at, is_request
 from memory_pipeline.sessions.projects import Place
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.tokens import estimate
@@ -58,7 +58,7 @@ def remember(settings: Settings, *lines: str) -> None:
 def briefed(settings: Settings, place: Place = KILN) -> Briefing:
     found = brief_at(settings, place)
     assert not found.problems
-    assert found.tokens == estimate(found.text) <= settings.brief.tokens
+    assert found.tokens == estimate(found.text) <= settings.brief_tokens
     return found
 
 
@@ -148,16 +148,33 @@ def test_the_last_task_and_what_waits(opened: tuple[Settings, Lake]) -> None:
     key = lake.read("windows", [DAY])["dedupe_key"][0]
     windows = lake.read("windows", [DAY]).to_dicts()
     lake.replace("windows", lake.read("windows", [DAY]).clear(), [DAY])
-    own = {"current_task": "Paint the kiln door.", "suggested_response": "Which green?", "ended_at": at("09:01")}
+    own = {"current_task": "Please paint the kiln door.", "suggested_response": "Which green?", "ended_at": at("09:01")}
     put(lake, "windows", windows[0] | own)
     segment = {"day": DAY, "segment_id": "s-9", "dedupe_key": key, "session_id": "kiln-05", "position": 0}
     put(lake, "segments", segment | {"narrative": "Asked: Paint it. Ended with: The primer is on."})
     text = briefed(settings).text
-    assert (
-        "(2025-03-05) pi: “Paint the kiln door.” Ended with: The primer is on. Waits for: “Which green?” [s-9]" in text
-    )
+    task = "“Please paint the kiln door.” Ended with: The primer is on. Waits for: “Which green?” [s-9]"
+    assert f"(2025-03-05) pi: {task}" in text
     assert "sail" not in text
     assert "resume it there" in text
+
+
+def test_the_last_task_is_a_request_that_stands_alone() -> None:
+    tasks = (
+        "write the post mortem to docs/incidents/2026-03-03.md, ten lines at most",
+        "can you add a retry to the kestrel client?",
+        "Please paint the kiln door.",
+        "Füge dem Import eine Prüfung der Spalten hinzu",
+    )
+    others = (
+        "and only the last 10 minutes",
+        "and please run only the tests of the module you touched",
+        "maybe later we offer webhooks to customers, not now. thanks, that's it",
+        "no, one migration per index, so that each can be rolled back alone",
+        "can you fix it?",
+        "containers log to stdout as json, one line per event",
+    )
+    assert [words for words in (*tasks, *others) if is_request(words)] == list(tasks)
 
 
 def test_what_nobody_reviewed_is_marked_and_only_trusted_speakers_are_told(opened: tuple[Settings, Lake]) -> None:

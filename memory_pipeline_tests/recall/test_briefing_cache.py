@@ -166,8 +166,8 @@ def test_another_folder_of_a_name_that_is_taken_is_another_project(tmp_path: Pat
 
     settings, lake = workspace(tmp_path / "ws")
     write_session(tmp_path / "s" / "one.jsonl", *conversation(f"{DAY}T09:00:00"), cwd="/home/ada/code/api")
+    from memory_pipeline.harnesses.model import source_of
     from memory_pipeline.sessions.catalogue import Catalogue
-    from memory_pipeline.sessions.reading import source_of
 
     Catalogue(lake, settings).refresh([source_of(tmp_path / "s" / "one.jsonl")])
     assert project_of_place(lake, place_of_folder(Path("/home/ada/code/api"))) == "api"

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from memory_pipeline.harnesses.model import NotASessionError
-from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
+from memory_pipeline.recall import compaction as compactions
 from memory_pipeline.recall.compaction import compaction_summary, session_file, session_source
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline_tests.conftest import Entry, assistant, compaction, conversation, user, write_session
 from memory_pipeline_tests.harnesses.test_opencode import Talk, database
-from memory_pipeline_tests.rows import read_from, workspace
+from memory_pipeline_tests.rows import workspace
 
 START = "2025-03-05T09:00:00"
 SECRET = "AKIAIOSFODNN7EXAMPLE"
@@ -47,18 +47,6 @@ def test_observations_task_and_next_step(settings: Settings) -> None:
     assert found.as_json()["tokensBefore"] == 1234
     assert found.details["isComplete"] is True
     assert found.details["observations"] == len(found.shown) > 0
-
-
-def test_a_session_of_another_folder_is_found_by_what_was_read(settings: Settings, tmp_path: Path) -> None:
-    path = write_session(tmp_path / "elsewhere" / "2025_three.jsonl", *rules())
-    settings.session_dirs[0].mkdir()
-    with pytest.raises(NotASessionError, match="no session with that id was read"):
-        session_file(settings, "the-id")
-    read_from(Lake(settings.lake_dir), str(path), "kiln", "/home/ada/kiln", "the-id")
-    assert session_file(settings, "the-id") == session_file(settings, "three") == path
-    path.unlink()
-    with pytest.raises(NotASessionError, match=r"was read from .*three\.jsonl, which no longer exists"):
-        session_file(settings, "the-id")
 
 
 def test_only_what_is_before_the_first_kept_entry(settings: Settings) -> None:
@@ -100,8 +88,9 @@ def test_secrets_are_redacted(settings: Settings) -> None:
     assert "[redacted:" in found.summary
 
 
-def test_within_the_budget_the_important_stay(tmp_path: Path) -> None:
-    settings, _ = workspace(tmp_path / "ws", pack_session_tokens=500, session_dirs=(tmp_path / "sessions",))
+def test_within_the_budget_the_important_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compactions, "SESSION_TOKENS", 500)
+    settings, _ = workspace(tmp_path / "ws", session_dirs=(tmp_path / "sessions",))
     many = [
         user(f"2025-03-05T{10 + n // 30}:{n % 30:02}:00", f"Always keep the {n}th parcel in the shelf number {n * 7}.")
         for n in range(120)
@@ -115,17 +104,21 @@ def test_within_the_budget_the_important_stay(tmp_path: Path) -> None:
     assert "## Next step\nShould the page size be a setting?" in found.summary
 
 
-def test_when_the_time_is_up_there_is_what_was_said(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    def hang(*_: Any) -> None:
-        time.sleep(60)
+def test_when_the_time_is_up_there_are_the_newest_days(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    observe = ExtractiveObserver.observe
 
-    monkeypatch.setattr(ExtractiveObserver, "observe", hang)
-    began = time.monotonic()
-    found = compaction_summary(settings, written(settings, *rules()), seconds=3)
-    assert time.monotonic() - began < 30
+    def slow(*args: Any) -> Any:
+        time.sleep(1)
+        return observe(*args)
+
+    more = [user("2025-03-06T09:00:00", "Always write the change log in plain English.", "z")]
+    path = written(settings, *rules(), *more)
+    monkeypatch.setattr(ExtractiveObserver, "observe", slow)
+    found = compaction_summary(settings, path, seconds=0.9)
     assert found and found.details["isComplete"] is False
-    assert "- Never use npm here, always use pnpm for the web client." in found.summary
-    assert "## Next step" in found.summary
+    assert "change log" in found.summary and "## Observed" in found.summary
+    assert "Never use npm" not in found.summary.partition("## Observed")[2]
+    assert compaction_summary(settings, path, seconds=0) is None
 
 
 def test_a_session_by_its_id(settings: Settings) -> None:

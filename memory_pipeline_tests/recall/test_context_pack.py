@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.recall import context_pack as packs
 from memory_pipeline.recall.context_pack import ASKED, CHANGED, FIRST, FULL, context_pack
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.tokens import estimate
@@ -16,8 +17,10 @@ KILN = Path("/home/ada/kiln")
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> tuple[Settings, Lake]:
-    settings, lake = workspace(tmp_path / "ws", pack_working_tokens=1000, pack_session_tokens=500)
+def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Settings, Lake]:
+    monkeypatch.setattr(packs, "WORKING_TOKENS", 1000)
+    monkeypatch.setattr(packs, "SESSION_TOKENS", 500)
+    settings, lake = workspace(tmp_path / "ws")
     put(lake, "observations", *[observation(f"Always keep brick {n} dry.", project="kiln") for n in range(40)])
     settings.memory_file.write_text("## Hard Rules\n- Fire at noon.\n- Sails are white. (project: sloop)\n")
     return settings, lake
@@ -75,8 +78,11 @@ def test_it_keeps_to_its_budget(opened: tuple[Settings, Lake]) -> None:
     assert "Fire at noon." in pack.text
 
 
-def test_a_session_is_raw_until_it_is_twice_the_working_tier(opened: tuple[Settings, Lake], tmp_path: Path) -> None:
-    settings = changed(opened[0], pack_session_tokens=5_000)  # each message is a rule, and all are kept
+def test_a_session_is_raw_until_it_is_twice_the_working_tier(
+    opened: tuple[Settings, Lake], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packs, "SESSION_TOKENS", 5_000)  # each message is a rule, and all are kept
+    settings, _ = opened
     short = context_pack(settings, KILN, talked(tmp_path / "s.jsonl", 10))
     assert (short.rebuilt, short.within, short.is_due) == (FIRST, [], False)
     due = context_pack(settings, KILN, talked(tmp_path / "s.jsonl", 30))
@@ -88,8 +94,11 @@ def test_a_session_is_raw_until_it_is_twice_the_working_tier(opened: tuple[Setti
     assert forced.rebuilt is None
 
 
-def test_catching_up_adds_at_the_end(opened: tuple[Settings, Lake], tmp_path: Path) -> None:
-    settings = changed(opened[0], pack_session_tokens=10_000)
+def test_catching_up_adds_at_the_end(
+    opened: tuple[Settings, Lake], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packs, "SESSION_TOKENS", 10_000)
+    settings, _ = opened
     first = context_pack(settings, KILN, talked(tmp_path / "s.jsonl", 30), catch_up=True)
     assert first.within and first.raw_tokens <= 1000
     put(opened[1], "observations", observation("Always keep brick 99 dry.", project="kiln"))
@@ -110,8 +119,11 @@ def test_a_full_layer_of_the_session_lets_its_oldest_lines_go(opened: tuple[Sett
     assert estimate("\n".join(full.within)) <= 500
 
 
-def test_beside_a_session_other_sessions_have_their_own_budget(opened: tuple[Settings, Lake], tmp_path: Path) -> None:
-    settings = changed(opened[0], pack_cross_session_tokens=500)
+def test_beside_a_session_other_sessions_have_their_own_budget(
+    opened: tuple[Settings, Lake], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packs, "CROSS_SESSION_TOKENS", 500)
+    settings, _ = opened
     pack = context_pack(settings, KILN, talked(tmp_path / "s.jsonl", 3))
     assert estimate(pack.text) <= 500
     assert estimate(context_pack(settings, KILN).text) > 600

@@ -155,6 +155,13 @@ def test_an_observation_and_its_passage_are_one_hit_whichever_is_better(opened: 
     assert len(found) == 1
 
 
+def test_of_a_message_and_what_was_made_of_it_the_message_is_shown(opened: Workspace, encoder: FakeEncoder) -> None:
+    put(opened.lake, "reflections", reflection(TTL.lower().rstrip(".")))
+    bring_up_to_date(SummaryEmbeddingsStage(opened, encoder), opened.lake, DAY)  # type: ignore[arg-type]
+    found = [hit for hit in search(opened.settings, TTL).hits if "guests come back" in hit.text]
+    assert [(hit.record, hit.session_id) for hit in found] == [("message", "s1")]
+
+
 @each("query", ["redis " * 20_000, "redis \udce4\x00 keys", "redis" + "é" * 5_000, "redis\n\n> keys"])
 def test_odd_queries_are_answered(opened: Workspace, query: str) -> None:
     assert TTL in texts(opened, query)
@@ -332,7 +339,7 @@ def test_observations_that_a_run_holds_are_found_by_words(opened: Workspace, enc
     assert results.hits[0].text == high.text == TTL
     assert (high.record, high.priority, high.session_id, high.day) == ("observation", "high", "s1", f"{DAY}")
     assert results.notes == (
-        "Observations by keywords from the tables: the index is in use by another process; ask again in a moment.",
+        "Answered by keywords from the tables: the index is in use by another process; ask again in a moment.",
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import date, timedelta
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.estimate import Estimate
 from memory_pipeline.observations.stage import ObservationsStage
-from memory_pipeline.reflections.estimate import MIN_PAST_TOKENS, Past, estimate_pool, estimate_reflections
+from memory_pipeline.reflections.estimate import estimate_pool, estimate_reflections
 from memory_pipeline.reflections.model.answer import schema
 from memory_pipeline.reflections.pool import reflect_pool
 from memory_pipeline.reflections.stage import ReflectionsStage
@@ -21,9 +21,8 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline.workspace.workspace import Workspace
-from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.llm.openai_server import Asked, OpenAIServer, Say, openai_server
-from memory_pipeline_tests.rows import DAY, MissingEncoder, at, day_after, observation, put, reflection, say, workspace
+from memory_pipeline_tests.rows import DAY, MissingEncoder, at, day_after, put, reflection, say, workspace
 
 DAYS = [day_after(n) for n in range(4)]
 FACTOR = 1.5
@@ -115,14 +114,6 @@ def test_days_that_are_not_observed_yet_are_near_what_is_then_asked(tmp_path: Pa
         assert near(said.cost_usd or 0, true.cost_usd or 0, 2)
         assert (said.most_usd or 0) > (true.cost_usd or 0)
         assert work.estimate(DAYS) == Estimate()
-        # with a past of its own it knows better what observing leaves
-        later = [day + timedelta(days=4) for day in DAYS]
-        for day in later:
-            talk(work.lake, day)
-        said, before = work.estimate(later), work.asked()
-        work.run(later)
-        true = work.asked()
-        assert near(said.input_tokens, true.input_tokens - before.input_tokens, 1.2)
 
 
 def test_days_that_are_observed_are_told_as_they_will_be_asked(tmp_path: Path) -> None:
@@ -174,20 +165,3 @@ def test_the_pool_is_told_as_it_will_be_asked(tmp_path: Path) -> None:
         reflect_pool(Workspace(work.settings, work.lake), stage.reflector, MissingEncoder(), at(day=day_after(9)))
         assert (said.calls, said.input_tokens) == (1, work.asked().input_tokens)
         assert estimate_pool(stage, day_after(9)).calls == 0
-
-
-@each(("enough", "ratio"), [(True, 0.1), (False, None)])
-def test_what_observing_has_left_so_far(tmp_path: Path, enough: bool, ratio: float | None) -> None:
-    _, lake = workspace(tmp_path)
-    letters = int((MIN_PAST_TOKENS if enough else MIN_PAST_TOKENS - 10) * 3.5)
-    say(lake, "s1", f"user: {'x' * letters}")
-    put(
-        lake,
-        "observations",
-        observation("A rule.", tokens=MIN_PAST_TOKENS // 20),
-        observation("B.", tokens=MIN_PAST_TOKENS // 20),
-    )
-    past = Past.from_lake(lake, "extractive-1")
-    assert past.ratio == pytest.approx(ratio, rel=0.01) if ratio else past.ratio is None
-    if ratio:
-        assert past.of_one == 100 and past.shown([1000], 0.5) == pytest.approx(108, abs=2)

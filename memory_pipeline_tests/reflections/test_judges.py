@@ -48,7 +48,7 @@ def test_a_day_that_waits_says_what_why_and_what_to_do(tmp_path: Path) -> None:
     rows = pl.DataFrame([reflection(UV)], schema_overrides=TABLES["reflections"].columns)
     lake.replace("reflections", rows, [DAY], {DAY: INCOMPLETE})
     (told,) = judge_silent_zero(Workspace(settings, lake), DAY).offenders
-    assert "MEMORY_DAILY_BUDGET_USD" in told and "1 earlier lines" in told
+    assert "MEMORY_DAILY_BUDGET_USD" in told and "1 earlier or extractive lines" in told
     call = {"day": DAY, "for_day": DAY, "stage": "reflections", "state": "failed", "error": "gone fishing"}
     put(lake, "ledger", call | {"call_id": "1", "asked_at": at("10:00"), "cached": False})
     put(lake, "ledger", call | {"call_id": "2", "asked_at": at("11:00"), "stage": "observations", "state": "done"})

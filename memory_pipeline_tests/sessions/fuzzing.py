@@ -21,12 +21,12 @@ from typing import Any, get_args
 from unittest.mock import patch
 from zoneinfo import ZoneInfo
 
-from memory_pipeline.harnesses.model import NotASessionError, ParsedSession, Role, Source
+from memory_pipeline.harnesses.model import NotASessionError, ParsedSession, Role, Source, source_of
 from memory_pipeline.harnesses.opencode.reader import OpenCode
 from memory_pipeline.harnesses.records import EARLIEST
 from memory_pipeline.redaction import Redactor
 from memory_pipeline.sessions.images import NoSuchImageError, load_image
-from memory_pipeline.sessions.reading import Readings, parse, parse_file, source_of
+from memory_pipeline.sessions.reading import Readings, parse, parse_file
 from memory_pipeline.sessions.windows import digest, windows_by_day
 
 CORPUS = Path(__file__).parent / "corpus"

@@ -9,24 +9,13 @@ from typing import Any
 import pytest
 
 from memory_pipeline import harnesses
-from memory_pipeline.harnesses.model import ParsedSession
 from memory_pipeline.harnesses.protocol import Harness
 from memory_pipeline.harnesses.record_reader import RecordReader
-from memory_pipeline.harnesses.records import Fields, JsonObject, text_of
-from memory_pipeline.harnesses.transcript import Transcript
+from memory_pipeline.harnesses.records import JsonObject, text_of
 from memory_pipeline_tests.harnesses.written import read, shape
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/adding-an-agent.md"
-IMPORTED = {
-    "Any": Any,
-    "Fields": Fields,
-    "Harness": Harness,
-    "JsonObject": JsonObject,
-    "ParsedSession": ParsedSession,
-    "RecordReader": RecordReader,
-    "Transcript": Transcript,
-    "text_of": text_of,
-}
+IMPORTED = {"Harness": Harness, "JsonObject": JsonObject, "RecordReader": RecordReader, "text_of": text_of}
 
 
 def example() -> Harness[Any]:

@@ -19,8 +19,8 @@ from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.sessions import catalogue as module
 from memory_pipeline.sessions import reading
 from memory_pipeline.sessions.catalogue import Catalogue, Refresh
-from memory_pipeline.sessions.catalogue_row import PROBLEMS_KEPT
 from memory_pipeline.sessions.discovery import find_sources
+from memory_pipeline.sessions.file_rows import PROBLEMS_KEPT
 from memory_pipeline.settings import Settings, load_settings
 from memory_pipeline_tests.conftest import assistant, conversation, user, utc, write_session
 

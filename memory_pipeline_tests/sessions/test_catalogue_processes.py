@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.sessions.catalogue import Catalogue
-from memory_pipeline.sessions.reading import source_of
+from memory_pipeline.harnesses.model import source_of
 from memory_pipeline.settings import load_settings
 
 settings = load_settings()

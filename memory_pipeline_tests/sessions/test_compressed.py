@@ -16,12 +16,12 @@ else:
     from backports import zstd
 
 from memory_pipeline.harnesses import compressed, records
-from memory_pipeline.harnesses.model import NotASessionError, ParsedSession
+from memory_pipeline.harnesses.model import NotASessionError, ParsedSession, source_of
 from memory_pipeline.planning import Stages
 from memory_pipeline.redaction import Redactor
 from memory_pipeline.sessions.discovery import find_sources
 from memory_pipeline.sessions.images import load_image
-from memory_pipeline.sessions.reading import Readings, parse_file, source_of
+from memory_pipeline.sessions.reading import Readings, parse_file
 from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline_tests.conftest import conversation
 from memory_pipeline_tests.sessions.machine import Machine

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from memory_pipeline.harnesses import compressed, records
-from memory_pipeline.harnesses.model import NotASessionError, ParsedSession
+from memory_pipeline.harnesses.model import NotASessionError, ParsedSession, source_of
 from memory_pipeline.harnesses.pi import Record
 from memory_pipeline.redaction import Redactor
-from memory_pipeline.sessions.reading import Readings, parse, source_of
+from memory_pipeline.sessions.reading import Readings, parse
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.conftest import compaction, conversation, write_session
 from memory_pipeline_tests.sessions.test_golden import GOLDEN

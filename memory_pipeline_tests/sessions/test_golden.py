@@ -13,9 +13,9 @@ from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
-from memory_pipeline.harnesses.model import Message, ParsedSession, Source
+from memory_pipeline.harnesses.model import Message, ParsedSession, Source, source_of
 from memory_pipeline.sessions.discovery import find_sources
-from memory_pipeline.sessions.reading import parse, source_of
+from memory_pipeline.sessions.reading import parse
 from memory_pipeline_tests.cases import each
 
 GOLDEN = Path(__file__).parent / "golden"

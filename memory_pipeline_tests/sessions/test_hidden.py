@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 from memory_pipeline.cli.main import app
 from memory_pipeline.defs.sessions import not_read
-from memory_pipeline.harnesses.model import ParsedSession
+from memory_pipeline.harnesses.model import ParsedSession, source_of
 from memory_pipeline.redaction import Redactor
 from memory_pipeline.sessions.catalogue import Catalogue
-from memory_pipeline.sessions.reading import Readings, source_of
+from memory_pipeline.sessions.reading import Readings
 from memory_pipeline.settings import load_settings
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.conftest import utc

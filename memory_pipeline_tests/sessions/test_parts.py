@@ -18,8 +18,8 @@ from memory_pipeline.recall.origin import origin
 from memory_pipeline.redaction import Redactor
 from memory_pipeline.redaction.forgotten import MESSAGE, Forgotten, id_digest
 from memory_pipeline.sessions import catalogue
-from memory_pipeline.sessions.catalogue_row import new_row
-from memory_pipeline.sessions.parts import withdrawn
+from memory_pipeline.sessions.file_rows import new_row
+from memory_pipeline.sessions.forks import withdrawn
 from memory_pipeline.sessions.reading import Readings, parse_file
 from memory_pipeline.settings.marks import SALT_BYTES
 from memory_pipeline.stages import bring_up_to_date

@@ -13,8 +13,8 @@ import pytest
 from memory_pipeline.cli.choosing import RECENT_DAYS, days_in
 from memory_pipeline.harnesses.model import Message, ParsedSession, Source
 from memory_pipeline.sessions.catalogue import Catalogue
-from memory_pipeline.sessions.catalogue_row import new_row, read_row
 from memory_pipeline.sessions.discovery import find_sources, roots
+from memory_pipeline.sessions.file_rows import new_row, read_row
 from memory_pipeline.sessions.forks import typed_in_all
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.conftest import Entry, assistant, compaction, conversation, user, utc
@@ -126,24 +126,6 @@ def test_a_session_in_two_files_counts_what_both_have(machine: Machine) -> None:
     machine.write("a/s.jsonl", *EVENING, session_id="s")
     machine.write("b/s.jsonl", *EVENING[4:], *NIGHT[:2], session_id="s")
     machine.run()
-    assert observed(machine) == {("s", MONDAY): True, ("s", TUESDAY): True}
-
-
-def test_of_a_file_that_is_gone_the_other_days_count(machine: Machine) -> None:
-    """An earlier version knew of each day only how many messages it has."""
-    path = machine.write("s.jsonl", *EVENING, *NIGHT)
-    machine.run()
-    files = machine.rows("files")
-    for row in files:
-        row["days"] = [day | {"typed": None} for day in row["days"]]
-    path.unlink()
-    machine.lake.replace_all("files", pl.DataFrame(files, schema=machine.lake.read("files").schema))
-    reason = pl.lit("fewer than 5 user messages").alias("reason")
-    for day in (MONDAY, TUESDAY):
-        stored = machine.lake.read("windows", [day])
-        changes = (reason, pl.lit(False).alias("observed"), pl.lit(None, pl.Boolean()).alias("rules_only"))
-        machine.lake.replace("windows", stored.with_columns(*changes), [day])
-    machine.run(MONDAY, TUESDAY)
     assert observed(machine) == {("s", MONDAY): True, ("s", TUESDAY): True}
 
 

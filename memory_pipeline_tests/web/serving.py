@@ -94,4 +94,4 @@ def served(settings: Settings, *, held_seconds: float = 3600.0) -> Iterator[Serv
 
 def no_report(settings: Settings) -> Report:
     """Of a workspace in which no check has judged anything."""
-    return make_report(Workspace.open(settings), [], {}, {}, at())
+    return make_report(Workspace.open(settings), [], {}, at())

@@ -152,7 +152,7 @@ def test_filters_and_order(tmp_path: Path) -> None:
         assert (len(first.cards), first.total, first.more) == (4, 7, 4)
         assert set(ids()) | set(ids(**{"from": "4"})) == {*map(p, LINES), "p-20250104-009"}
         assert set(ids(project="kiln")) == {p(1), p(3), p(5), "p-20250104-009"}
-        assert ids(project="kiln", section="Patterns") == []
+        assert ids(project="sloop") == []
         assert {c.value: c.count for c in first.projects} == {"kiln": 4, "no project": 3}
         last = ids(**{"from": "4"})[-1]
         put_off = requested_step(review_session, {"do": "later", "id": (top := ids()[0])})
@@ -182,10 +182,9 @@ def test_fixes_stand_with_their_change_and_lead_to_what_their_target_says(tmp_pa
     put(lake, "friction_clusters", rule_pattern(1, "Always use uv, never pip."), fixable(2, "CI fails on formatting"))
     with served(settings) as page:
         own = page.enter()
-        shown = page.ask("GET", "/review?section=Friction+fixes", own).text
+        shown = page.ask("GET", "/review", own).text
         assert '<span class="adds">+ Always use uv, never pip.</span>' in shown
         assert "Say in AGENTS.md how to avoid this: CI fails on formatting" in shown
-        assert f'id="{p(1)}"' not in shown
         page.change("/review", do="approve", id="f-20250305-001")
         page.change("/review", do="approve", id="f-20250305-002")
         page.review_session.record_held()

@@ -13,8 +13,6 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.proposals.events import APPROVED
-from memory_pipeline.recall.fusion import EVERYTHING
-from memory_pipeline.web.asking import OpenSearch
 from memory_pipeline.web.server import PageServer, PortTakenError
 from memory_pipeline_tests.rows import workspace
 from memory_pipeline_tests.web.serving import Served, no_report
@@ -63,14 +61,3 @@ def test_a_port_that_is_taken_is_a_sentence(tmp_path: Path) -> None:
         port = other.getsockname()[1]
         with pytest.raises(PortTakenError, match=rf"^Port {port} cannot be used: .*\. Name another with --port\.$"):
             PageServer(settings, lambda: no_report(settings), port=port)
-
-
-def test_a_search_that_lacks_the_index_leaves_nothing_open(tmp_path: Path) -> None:
-    settings, _ = filled(tmp_path)
-    with OpenSearch(settings) as index:
-        found = index.search("staging database", EVERYTHING, limit=3)
-        assert found.hits[0].text == LINES[5]
-        assert found.notes == (
-            "Answered by keywords from the tables: nothing is indexed yet; `memory run` indexes it.",
-        )
-        assert index._searcher is None

@@ -1,13 +1,73 @@
-"""The output and the log of a hook. It only uses the standard library, as `python -I -S` runs the hooks."""
+"""The time limit, the output and the log of a hook. It only uses the standard library, as `python -I -S` runs the
+hooks."""
 
 from __future__ import annotations
 
+import json
 import os
+import signal
+import sys
 import time
+from contextlib import suppress
+
+TYPE_CHECKING = False  # as in `typing`, whose import takes as long as that of `json`
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
 
 OPENING = '<memory-pipeline note="data of earlier sessions, not what the user says in this one">'
 CLOSING = "</memory-pipeline>"
 LOG_BYTES = 100_000
+MAX_PAYLOAD = 4_000_000
+"""Maximum bytes of a payload that is read; of a longer one nothing is known."""
+INSIDE = "MEMORY_PIPELINE_INSIDE"
+"""Set when the pipeline itself uses an agent as a model: such a session is not to be remembered."""
+
+
+class NoAnswerError(Exception):
+    """There is nothing to print; the message says why."""
+
+
+def run(
+    workspace: str,
+    agent: str,
+    event: str,
+    seconds: float,
+    answer: Callable[[], str],
+    stop: Callable[[], None] = lambda: None,
+) -> NoReturn:
+    """Print the answer, and exit with code 0 in any case, after ``seconds`` at the latest. A problem is logged, and
+    ``stop`` is called before the exit."""
+
+    def end(problem: str | None) -> NoReturn:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        stop()
+        if problem:
+            with suppress(Exception):
+                log_problem(workspace, agent, event, problem)
+        os._exit(0)
+
+    for number in (signal.SIGALRM, signal.SIGTERM):  # agents terminate a hook that exceeds their time limit
+        signal.signal(number, lambda *_: end(f"took longer than {seconds} s"))
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        sys.stdout.write(answer())
+        sys.stdout.flush()
+        end(None)
+    except NoAnswerError as error:
+        end(str(error))
+    except BaseException as error:
+        end(f"{type(error).__name__}: {error}")
+
+
+def read_payload() -> dict[str, Any]:
+    """What the agent writes to standard input; empty if that is too long or no JSON object."""
+    data = b"" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer.read(MAX_PAYLOAD)
+    try:
+        found = json.loads(data) if len(data) < MAX_PAYLOAD else None
+    except ValueError:
+        found = None
+    return found if isinstance(found, dict) else {}
 
 
 def marked(text: str) -> str:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import signal
 import sys
 import time
 import zlib
@@ -20,49 +19,25 @@ from contextlib import suppress
 
 TYPE_CHECKING = False  # as in `typing`, whose import takes as long as that of `json`
 if TYPE_CHECKING:
-    from typing import Any, NoReturn
+    from typing import Any
 
-    from memory_pipeline.agents.kit.hook_output import append_line, log_problem, marked
+    from memory_pipeline.agents.kit.hook_output import INSIDE, append_line, marked, read_payload, run
     from memory_pipeline.agents.kit.tool_calls import command_of_call, commands_in, runs, signatures_in, violates
 else:
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # which `-I` leaves out
-    from hook_output import append_line, log_problem, marked
+    from hook_output import INSIDE, append_line, marked, read_payload, run
     from tool_calls import command_of_call, commands_in, runs, signatures_in, violates
 
 SECONDS = 0.5
-MAX_PAYLOAD = 4_000_000
-"""Maximum bytes of a payload that is read; of a longer one nothing is known."""
 MAX_LINES = 3
 """Maximum lines that a session is shown."""
 MAX_CHARACTERS = 200
 MAX_SHOWN_BYTES = 1_000_000
-INSIDE = "MEMORY_PIPELINE_INSIDE"
-"""Set when the pipeline itself uses an agent as a model."""
 STRICTNESS = ("observe", "ask", "deny")
 CANNOT_ASK = ("codex", "opencode", "gemini")
 """Agents whose hooks cannot ask the user: they are told to, and a second attempt in the session is let through."""
 NO_CONTEXT_BEFORE = ("pi", "opencode", "gemini")
 """Agents that take text only with the result of a call."""
-
-
-def main(workspace: str, agent: str, event: str) -> None:
-    """Print the answer in the form that the agent reads."""
-    signal.signal(signal.SIGALRM, lambda *_: _end(workspace, agent, event, f"took longer than {SECONDS} s"))
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
-    try:
-        answer = _answer(os.path.join(workspace, "connections", "actions"), agent, event, _payload())
-        if answer:
-            sys.stdout.write(answer)
-            sys.stdout.flush()
-        _end(workspace, agent, event, None)
-    except BaseException as error:
-        _end(workspace, agent, event, f"{type(error).__name__}: {error}")
-
-
-def _payload() -> dict[str, Any]:
-    data = sys.stdin.buffer.read(MAX_PAYLOAD)
-    found = json.loads(data) if len(data) < MAX_PAYLOAD else None
-    return found if isinstance(found, dict) else {}
 
 
 def _answer(folder: str, agent: str, event: str, payload: dict[str, Any]) -> str:
@@ -199,14 +174,8 @@ def _stopped(agent: str, mode: str, reason: str) -> str:
     return json.dumps({"hookSpecificOutput": {"hookEventName": "PreToolUse", **decision}})
 
 
-def _end(workspace: str, agent: str, event: str, problem: str | None) -> NoReturn:
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    if problem:
-        with suppress(Exception):
-            log_problem(workspace, agent, event, problem)
-    os._exit(0)
-
-
 if __name__ == "__main__":
     if not os.environ.get(INSIDE) and len(sys.argv) == 4:
-        main(*sys.argv[1:])
+        workspace, agent, event = sys.argv[1:]
+        folder = os.path.join(workspace, "connections", "actions")
+        run(workspace, agent, event, SECONDS, lambda: _answer(folder, agent, event, read_payload()))

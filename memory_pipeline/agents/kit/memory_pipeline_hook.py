@@ -9,23 +9,22 @@ import the package, as that alone may exceed the limit.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
-import selectors
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from memory_pipeline.agents.kit.hook_output import log_problem, marked
+    from memory_pipeline.agents.kit.hook_output import INSIDE, NoAnswerError, marked, read_payload, run
 else:
     sys.path.insert(0, str(Path(__file__).parent))  # which `-I` leaves out
-    from hook_output import log_problem, marked
+    from hook_output import INSIDE, NoAnswerError, marked, read_payload, run
 
 BEGAN = time.monotonic()
 SECONDS = 0.95
@@ -34,45 +33,17 @@ MAX_BYTES = 65_536
 """Maximum bytes of an answer; a briefing has less than a tenth."""
 STARTING = 0.4
 """Seconds reserved for starting `memory`; it may use the rest."""
-INSIDE = "MEMORY_PIPELINE_INSIDE"
-"""Set when the pipeline itself uses an agent as a model: such a session is not to be remembered."""
 _NOT_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _child: subprocess.Popen[bytes] | None = None
 
 
-class _NoAnswerError(Exception):
-    """There is nothing to print; the message says why."""
-
-
-def main(workspace: str, memory: str, agent: str, event: str) -> None:
-    """Print the answer in the form that the agent reads."""
-
-    def on_alarm(*_: object) -> None:
-        _end(workspace, agent, event, f"took longer than {SECONDS} s")
-
-    signal.signal(signal.SIGALRM, on_alarm)
-    signal.signal(signal.SIGTERM, on_alarm)  # the time limit of an agent
-    signal.setitimer(signal.ITIMER_REAL, max(0.01, BEGAN + SECONDS - time.monotonic()))
-    try:
-        payload = _payload()
-        text = _answer(workspace, [memory, *_arguments(agent, event, payload)])
-        if text:
-            sys.stdout.write(_formatted(agent, event, text))
-            sys.stdout.flush()
-        _end(workspace, agent, event, None)
-    except _NoAnswerError as error:
-        _end(workspace, agent, event, str(error))
-    except BaseException as error:
-        _end(workspace, agent, event, f"{type(error).__name__}: {error}")
-
-
 def _arguments(agent: str, event: str, payload: dict[str, Any]) -> list[str]:
-    """The arguments of the `memory` call. Raises `_NoAnswerError` for a compaction without a session."""
+    """The arguments of the `memory` call. Raises `NoAnswerError` for a compaction without a session."""
     if event == "start":
         return ["context", "--project", str(payload.get("cwd") or Path.cwd())]
     session = payload.get("transcript_path") or payload.get("session_id")
     if not session:
-        raise _NoAnswerError("the agent did not say which session is compacted")
+        raise NoAnswerError("the agent did not say which session is compacted")
     left = max(0.1, BEGAN + SECONDS - time.monotonic() - STARTING)
     arguments = ["context", "--compaction", f"--seconds={left:.2f}", *(["--json"] if agent == "pi" else [])]
     for option in ("first_kept", "tokens_before"):
@@ -81,18 +52,14 @@ def _arguments(agent: str, event: str, payload: dict[str, Any]) -> list[str]:
     return [*arguments, "--", str(session)]
 
 
-def _payload() -> dict[str, Any]:
-    """The fields that the agent sends about the session."""
-    data = b"" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer.read()
-    try:
-        payload = json.loads(data or b"{}")
-    except ValueError:
-        return {}
-    return payload if isinstance(payload, dict) else {}
+def _answer(workspace: str, memory: str, agent: str, event: str) -> str:
+    """The answer in the form that the agent reads. Raises `NoAnswerError`."""
+    text = _output(workspace, [memory, *_arguments(agent, event, read_payload())])
+    return _formatted(agent, event, text) if text else ""
 
 
-def _answer(workspace: str, command: list[str]) -> str:
-    """The output of the command. Raises `_NoAnswerError`."""
+def _output(workspace: str, command: list[str]) -> str:
+    """The output of the command. Raises `NoAnswerError`."""
     global _child
     environment = {**os.environ, "MEMORY_WORKSPACE": workspace}
     try:
@@ -106,42 +73,26 @@ def _answer(workspace: str, command: list[str]) -> str:
             start_new_session=True,
         )
     except OSError as error:
-        raise _NoAnswerError(f"{command[0]}: {(error.strerror or 'cannot be started').lower()}") from None
-    out, err = _read(_child)
-    code = _child.wait()  # limited by the alarm
+        raise NoAnswerError(f"{command[0]}: {(error.strerror or 'cannot be started').lower()}") from None
+    assert _child.stdout and _child.stderr
+    out = _child.stdout.read(MAX_BYTES + 1)  # this and what follows is limited by the alarm
+    if len(out) > MAX_BYTES:
+        raise NoAnswerError(f"the answer is longer than {MAX_BYTES} bytes")
+    err, code = _child.stderr.read(MAX_BYTES)[-4096:], _child.wait()
     said = [line for line in err.decode("utf-8", "replace").splitlines() if line.strip()]
     if code or (said and not out.strip()):
-        raise _NoAnswerError(f"exit code {code}: {said[-1][:300] if said else 'no message'}")
+        raise NoAnswerError(f"exit code {code}: {said[-1][:300] if said else 'no message'}")
     try:
         text = out.decode("utf-8").strip()
     except UnicodeDecodeError:
-        raise _NoAnswerError("the answer is not UTF-8") from None
+        raise NoAnswerError("the answer is not UTF-8") from None
     if _NOT_TEXT.search(text):
-        raise _NoAnswerError("the answer is not text")
+        raise NoAnswerError("the answer is not text")
     return text
 
 
-def _read(child: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
-    """All of stdout, up to a limit, and the end of stderr."""
-    assert child.stdout and child.stderr
-    out, err = bytearray(), bytearray()
-    with selectors.DefaultSelector() as selector:
-        selector.register(child.stdout, selectors.EVENT_READ, out)
-        selector.register(child.stderr, selectors.EVENT_READ, err)
-        while selector.get_map():
-            for key, _ in selector.select():
-                piece = os.read(key.fd, 65_536)
-                if not piece:
-                    selector.unregister(key.fileobj)
-                key.data.extend(piece)
-                if len(out) > MAX_BYTES:
-                    raise _NoAnswerError(f"the answer is longer than {MAX_BYTES} bytes")
-                del err[:-4096]
-    return bytes(out), bytes(err)
-
-
 def _formatted(agent: str, event: str, text: str) -> str:
-    """The answer, marked as data, in the agent's format. Raises `_NoAnswerError`."""
+    """The answer, marked as data, in the agent's format. Raises `NoAnswerError`."""
     if agent == "pi" and event == "compaction":
         return json.dumps(_replacing_summary(text))
     if agent in ("codex", "gemini") or (agent == "claude" and event == "start"):
@@ -150,28 +101,23 @@ def _formatted(agent: str, event: str, text: str) -> str:
 
 
 def _replacing_summary(text: str) -> dict[str, Any]:
-    """The summary that replaces pi's own, if it is complete, as pi then makes none. Raises `_NoAnswerError`."""
+    """The summary that replaces pi's own, if it is complete, as pi then makes none. Raises `NoAnswerError`."""
     try:
         found = json.loads(text)
         if not found["details"]["isComplete"]:
-            raise _NoAnswerError("there was no time to observe the whole session, so pi makes its own summary")
+            raise NoAnswerError("there was no time to observe the whole session, so pi makes its own summary")
         return {**found, "summary": marked(str(found["summary"]))}
     except (ValueError, KeyError, TypeError):
-        raise _NoAnswerError("the summary is not as expected") from None
+        raise NoAnswerError("the summary is not as expected") from None
 
 
-def _end(workspace: str, agent: str, event: str, problem: str | None) -> NoReturn:
-    """Kill the child, log the problem, if any, and exit."""
-    signal.setitimer(signal.ITIMER_REAL, 0)
+def _kill_child() -> None:
     if _child is not None:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             os.killpg(_child.pid, signal.SIGKILL)
-    if problem:
-        with contextlib.suppress(Exception):
-            log_problem(workspace, agent, event, problem)
-    os._exit(0)
 
 
 if __name__ == "__main__":
     if not os.environ.get(INSIDE) and len(sys.argv) == 5:
-        main(*sys.argv[1:])
+        workspace, memory, agent, event = sys.argv[1:]
+        run(workspace, agent, event, SECONDS, lambda: _answer(workspace, memory, agent, event), _kill_child)

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from collections import namedtuple
+from functools import lru_cache
 
 TYPE_CHECKING = False  # as in `typing`, whose import takes as long as that of `re`
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-MAX_COMMAND = 8_000
-"""Maximum characters of a command that are looked at; longer ones carry a script or data."""
+MAX_COMMAND, MAX_TOKENS = 30_000, 8_000
+"""Maximum characters and tokens of a command that are looked at; here-documents are skipped as a whole."""
 MAX_SHELLS = 3
 """Maximum depth of shells within shells."""
 MAX_PATCH = 200_000
@@ -34,8 +35,19 @@ _SHELLS = frozenset("bash sh zsh dash".split())
 _WRAPPERS = frozenset("sudo time timeout env nohup nice command exec stdbuf xargs".split())
 _WITH_VALUE = frozenset("-u -g -n -I -P -L -k -s".split())
 """Options of wrappers that are followed by a value."""
+PROGRAMS = frozenset(
+    """
+    git gh npm pnpm yarn bun npx bunx uv uvx pip pip3 poetry cargo go mise make just task docker docker-compose podman
+    kubectl helm terraform gradle gradlew mvn dotnet rails bundle composer php deno pytest python python3 node brew apt
+    apt-get systemctl aws gcloud az heroku fly vercel supabase prisma alembic flask django-admin swift xcodebuild
+    """.split()
+)
+"""Programs whose action is named by the next word."""
+_RUNNERS = frozenset("run exec x dlx compose mod tool remote stash -m".split())
+"""Subcommands that run another program."""
+_SUBCOMMAND = r"[a-z][a-z0-9_:.-]*"
 _KEYWORDS = frozenset("do then else elif if while until !".split())
-_WRITERS = frozenset("rm mv cp tee truncate touch".split())
+_WRITERS = frozenset("rm mv tee truncate touch".split())
 _SAME_FLAGS = {
     "git": ({"-f", "--force"}, {"-A", "--all"}),
     "rm": ({"-f", "--force"}, {"-r", "-R", "--recursive"}),
@@ -47,12 +59,14 @@ _PATH_ARGUMENTS = "file_path", "filePath", "path", "notebook_path", "filename", 
 _PATCH_ARGUMENTS = "input", "patch", "patchText", "command"
 _TOKEN = (
     r"(?s)"
-    r"(?:(?<=\s)|^)#[^\n]*|(?P<operator>&&|\|\||\|&|[;|&\n(){}`])|"
+    r"(?:(?<=\s)|^)#[^\n]*|\\\n|(?P<operator>&&|\|\||\|&|[;|&\n(){}`])|"
     r"(?P<redirection>\d?(?:<<<?-?|>>|>&|<&|&>>?|>\||>|<)(?P<descriptor>&?\d)?)|"
-    r"(?P<word>(?:[^\s'\"\\;&|<>(){}`]|\\.|'[^']*'?|\"(?:\\.|[^\"\\])*\"?|[{}](?=\S))+)|\s"
+    r"(?P<word>(?:[^\s'\"\\;&|<>(){}`]|\\.|'[^']*'?|\"(?:\\.|[^\"\\])*\"?|[{}](?=\S))+)|[^\S\n]+"
 )
 """The parts of a shell command. A quotation mark that is never closed quotes the rest."""
 _QUOTED = r"(?s)\\(.)|'([^']*)'?|\"((?:\\.|[^\"\\])*)\"?"
+_SUBSTITUTED = r"(?s)(?<!\\)\$\(((?:[^()]|\([^()]*\))*)|(?<!\\)`([^`]*)"
+"""The commands that double quotation marks do not quote."""
 _ASSIGNMENT = r"[A-Za-z_]\w*="
 _PATCHED_FILE = r"(?m)^\*\*\* (?:(?:Update|Add|Delete) File|Move to): (.+)$|^\+\+\+ (?:b/)?(\S+)"
 _COLOUR = r"\x1b\[[0-9;?]*[A-Za-z]"
@@ -71,14 +85,28 @@ _CODE = (
 _NO_MATCHES = r"no matches found: |parse error near"
 
 
-class Command(namedtuple("Command", ["words", "writes"])):
+class Command(namedtuple("Command", ["words", "writes", "operator"])):
     """A simple command of a shell call: `words`, its program and arguments without quotation marks, assignments and
-    wrappers like `sudo`, and `writes`, the files to which its output is redirected."""
+    wrappers like `sudo`; `writes`, the files to which its output is redirected; and the `operator` after it."""
 
     __slots__ = ()
     if TYPE_CHECKING:
         words: tuple[str, ...]
         writes: tuple[str, ...]
+        operator: str
+
+    @property
+    def head(self) -> str:
+        """Program and subcommand, as people name the command: `npm run build`, `git push`, `pytest`."""
+        named = [self.words[0]]
+        for word in self.words[1:] if named[0] in PROGRAMS else ():
+            if word == "-m" or re.fullmatch(_SUBCOMMAND, word):
+                named.append(word)
+                if word not in _RUNNERS:
+                    break
+            elif named[-1] in _RUNNERS or not word.startswith("-"):
+                break
+        return " ".join(named)
 
     @property
     def flags(self) -> set[str]:
@@ -97,8 +125,11 @@ class Command(namedtuple("Command", ["words", "writes"])):
     @property
     def changed_files(self) -> list[str]:
         """The files that it writes, moves or removes, as far as its words tell."""
-        changes = self.words[0] in _WRITERS or (self.words[0] == "sed" and "-i" in self.flags)
-        return [*self.writes, *(word for word in self.words[1:] if changes and not word.startswith("-"))]
+        program, named = self.words[0], [word for word in self.words[1:] if not word.startswith("-")]
+        if program == "cp":
+            return [*self.writes, *named[-1:]]
+        in_place = program == "sed" and any(flag.startswith(("-i", "--in-place")) for flag in self.flags)
+        return [*self.writes, *named] if program in _WRITERS or in_place else [*self.writes]
 
     def is_call_of(self, wanted: list[str]) -> bool:
         """Whether it has the wanted program, its subcommands in order, and its flags anywhere.
@@ -124,17 +155,26 @@ class Command(namedtuple("Command", ["words", "writes"])):
         return all(word in left for word in subcommands[1:])
 
 
-def commands_in(text: str, depth: int = 0) -> Iterator[Command]:
+@lru_cache(maxsize=256)  # each rule looks at the same call
+def commands_in(text: str) -> tuple[Command, ...]:
     """The simple commands of a shell call, including those of shells within shells."""
+    return tuple(_commands(text[:MAX_COMMAND], 0))
+
+
+def _commands(text: str, depth: int) -> Iterator[Command]:
     words: list[str] = []
     writes: list[str] = []
+    inner: list[str] = []  # the commands in the double quotation marks of the words
     documents: list[str] = []  # the ends of here-documents that begin on the next line
-    text, position, redirection = text[:MAX_COMMAND], 0, ""
-    while token := re.compile(_TOKEN).match(text, position):
+    position, redirection = 0, ""
+    for _ in range(MAX_TOKENS):
+        token = re.compile(_TOKEN).match(text, position)
+        if token is None:
+            break
         position = token.end()
         if token["operator"]:
-            yield from _unwrapped(words, writes, depth)
-            words, writes, redirection = [], [], ""
+            yield from _unwrapped(words, writes, token["operator"], inner, depth)
+            words, writes, inner, redirection = [], [], [], ""
             if token["operator"] == "\n":
                 for end in documents:
                     found = re.compile(rf"(?m)^[ \t]*{re.escape(end)}[ \t]*$").search(text, position)
@@ -144,29 +184,37 @@ def commands_in(text: str, depth: int = 0) -> Iterator[Command]:
             redirection = "" if token["descriptor"] else token["redirection"]
         elif token["word"]:
             word = re.sub(_QUOTED, lambda m: m[1] or m[2] or re.sub(r"\\(.)", r"\1", m[3] or ""), token["word"])
+            if '"' in token["word"]:
+                quoted = (m[3] or "" for m in re.finditer(_QUOTED, token["word"]))
+                inner += [one or other for part in quoted for one, other in re.findall(_SUBSTITUTED, part)]
             if redirection:
-                writes += [word] if ">" in redirection else []
-                documents += [word] if redirection in ("<<", "<<-") else []
+                writes += [word] if ">" in redirection and word != "/dev/null" else []
+                if not _SHELLS.isdisjoint(words):  # what a shell reads is a script
+                    inner += [word] if redirection == "<<<" else []
+                elif redirection in ("<<", "<<-"):
+                    documents.append(word)
                 redirection = ""
             else:
                 words.append(word)
-    yield from _unwrapped(words, writes, depth)
+    yield from _unwrapped(words, writes, "", inner, depth)
 
 
-def _unwrapped(words: list[str], writes: list[str], depth: int) -> Iterator[Command]:
+def _unwrapped(words: list[str], writes: list[str], operator: str, inner: list[str], depth: int) -> Iterator[Command]:
+    """The command without wrappers, or those of the script that it runs, and then those `inner` to its words."""
     program = words[0].rsplit("/", 1)[-1] if words else ""
     while words and (re.match(_ASSIGNMENT, words[0]) or program in _WRAPPERS or program in _KEYWORDS):
+        if words[:2] == ["command", "-v"]:
+            break  # only looks for the program
         words = words[1:]
         while program in _WRAPPERS and words and (words[0].startswith("-") or words[0][:1].isdigit()):
             words = words[2:] if words[0] in _WITH_VALUE else words[1:]  # options of the wrapper
         program = words[0].rsplit("/", 1)[-1] if words else ""
-    if not words:
-        return
     script = next((i + 1 for i, word in enumerate(words[1:4], 1) if re.fullmatch(r"-[a-z]*c", word)), len(words))
-    if program in _SHELLS and script < len(words) and depth < MAX_SHELLS:
-        yield from commands_in(words[script], depth + 1)
-    else:
-        yield Command((program, *words[1:]), tuple(writes))
+    is_shell = program in _SHELLS and script < len(words) and depth < MAX_SHELLS
+    if words and not is_shell:
+        yield Command((program, *words[1:]), tuple(writes), operator)
+    for text in [*([words[script]] if is_shell else []), *inner] if depth < MAX_SHELLS else ():
+        yield from _commands(text, depth + 1)
 
 
 def command_of_call(tool: str, arguments: Any) -> str | None:
@@ -175,7 +223,7 @@ def command_of_call(tool: str, arguments: Any) -> str | None:
         return None
     command = arguments.get("command", arguments.get("cmd"))
     if isinstance(command, list):
-        command = command[-1] if command else None
+        command = " ".join("'" + str(word).replace("'", "'\\''") + "'" for word in command)
     return command if isinstance(command, str) else None
 
 

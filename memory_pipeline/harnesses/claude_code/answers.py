@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from memory_pipeline.harnesses.answers import Answer, answers_given, answers_listed
-from memory_pipeline.harnesses.content import call_text
+from memory_pipeline.harnesses.record_reader import Call
 from memory_pipeline.harnesses.records import text_of
 
 _REFUSED = (
@@ -28,17 +28,6 @@ _NOTE_TO_MODEL = re.compile(r"\n+Note: The user's next message may contain a cor
 _ABOUT_QUESTIONS = ("The user wants to clarify these questions.", "The user has indicated they have provided enough")
 _APPROVED = re.compile(r"User has approved (?:your plan|the plan|exiting plan mode)")
 _PLAN = re.compile(r"^## Approved Plan(?: \(edited by user\))?:\n", re.MULTILINE)
-
-
-class Call(NamedTuple):
-    """A call without a result so far."""
-
-    name: str
-    arguments: object
-
-    @property
-    def text(self) -> str:
-        return call_text(self.name, self.arguments) if self.name else ""
 
 
 class UserReply(NamedTuple):

@@ -7,23 +7,21 @@ prompts.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar, Unpack
 
 import msgspec
 
 from memory_pipeline.harnesses.answers import REFUSED, Answer
 from memory_pipeline.harnesses.authorship import Evidence, is_person
-from memory_pipeline.harnesses.claude_code.answers import Call, user_reply
+from memory_pipeline.harnesses.claude_code.answers import user_reply
 from memory_pipeline.harnesses.claude_code.queued import Queue
-from memory_pipeline.harnesses.claude_code.record_types import (
+from memory_pipeline.harnesses.claude_code.records import (
     CHAIN_TYPES,
-    IGNORED_ATTACHMENTS,
     IGNORED_SYSTEM,
     QUEUE,
-    is_ignored,
-)
-from memory_pipeline.harnesses.claude_code.records import (
     Attachment,
     Compaction,
     HookError,
@@ -32,74 +30,90 @@ from memory_pipeline.harnesses.claude_code.records import (
     Record,
     Segment,
     ToolResult,
+    is_ignored,
 )
-from memory_pipeline.harnesses.claude_code.session_facts import SessionFacts, evidence_in
 from memory_pipeline.harnesses.content import (
     Block,
     Content,
     as_blocks,
-    call_text,
     content_text,
     images_in,
     marked_images,
 )
-from memory_pipeline.harnesses.model import Image, ParsedSession, Role
-from memory_pipeline.harnesses.records import Other, text_of
+from memory_pipeline.harnesses.model import ParsedSession, Role
+from memory_pipeline.harnesses.protocol import Harness
+from memory_pipeline.harnesses.record_reader import Call, RecordReader
+from memory_pipeline.harnesses.records import JsonObject, Other, text_of
 from memory_pipeline.harnesses.speakers import Passage, split_content_by_speaker
-from memory_pipeline.harnesses.transcript import Transcript
-from memory_pipeline.harnesses.tree import below, last_below
-
-_READS = {"Read": "file_path"}
-_CHANGES = {"Edit": "file_path", "MultiEdit": "file_path", "Write": "file_path", "NotebookEdit": "notebook_path"}
+from memory_pipeline.harnesses.transcript import MessageDetails, Transcript
+from memory_pipeline.harnesses.tree import descendants, last_descendants
 
 
-class Reader:
+class Reader(RecordReader):
+    reads: ClassVar = {"Read": "file_path"}
+    changes: ClassVar = {
+        **dict.fromkeys(("Edit", "MultiEdit", "Write"), "file_path"),
+        "NotebookEdit": "notebook_path",
+    }
+    numbers_answers = True
+
     def __init__(self, transcript: Transcript) -> None:
-        self.transcript = transcript
-        self.facts = SessionFacts(Path(transcript.source.path).stem)
+        super().__init__(transcript)
+        self.session_ids: Counter[str] = Counter()
+        self.agent_id = ""
+        self.has_main_chain = False
+        """Whether the file has messages other than those of a sub-agent."""
+        self.titles: dict[str, str] = {}
+        self.summaries: list[tuple[str, str]] = []
+        """Titles of conversations, each with the last record of its conversation."""
         self.latest = Evidence()
-        self.is_attended: bool | None = None
+        self.is_latest_typed: bool | None = None
         """Whether a person typed the latest prompt; None before the first."""
         self.has_typed = False
-        self.tools: dict[str, str] = {}
-        self.calls: dict[str, Call] = {}
-        self.changes: dict[str, int | None] = {}
         self.positions: dict[str, int] = {}
         self.parents: dict[str, str] = {}
         self.prompts: dict[str, list[str]] = {}
         self.said: set[str] = set()
         self.queue = Queue()
         self.has_attachments = False
-        self.identity = ""
-        self.part = 0
-        self.answers = 0
+
+    @property
+    def is_attended(self) -> bool:
+        return self.has_typed or self._has_person()
 
     def finish(self) -> ParsedSession:
-        transcript, voided = self.transcript.copy(), self._rewound()
-        # a sub-agent's prompts come from a model
-        for prompt in self.queue.kept_nowhere_else() if self.facts.has_main_chain else ():
-            transcript.place = prompt.place
-            transcript.add("user" if self._has_person() else "injected", prompt.typed, prompt.identity)
-            if prompt.after in voided:
-                voided.add(prompt.place.record)
-        return transcript.finish(
-            self.facts.session_id,
-            self.facts.title(self.positions),
-            self.facts.cwd,
-            voided=voided,
-            branch=self.facts.branch,
-            is_attended=self.has_typed or self._has_person(),
-        )
+        self.session_id, self.title = self._session_id(), self._title()
+        voided = self._rewound()
+        with self.transcript_copied():
+            # a sub-agent's prompts come from a model
+            for prompt in self.queue.kept_nowhere_else() if self.has_main_chain else ():
+                self.transcript.place = prompt.place
+                self.transcript.add("user" if self._has_person() else "injected", prompt.typed, prompt.identity)
+                if prompt.after in voided:
+                    voided.add(prompt.place.record)
+            return self.session(voided=voided)
+
+    def _session_id(self) -> str:
+        """The id in the file's name, if records have it, else the most frequent id; a sub-agent's id is appended."""
+        stem = Path(self.transcript.source.path).stem
+        most = self.session_ids.most_common(1)
+        session_id = stem if stem in self.session_ids else most[0][0] if most else ""
+        return f"{session_id}/{self.agent_id}" if self.agent_id and not self.has_main_chain else session_id
+
+    def _title(self) -> str:
+        """The user's title, else the model's, else the latest summary of a conversation with these records."""
+        own = [text for leaf, text in self.summaries if leaf in self.positions]
+        return self.titles.get("custom-title") or self.titles.get("ai-title") or (own[-1] if own else "")
 
     def _rewound(self) -> set[int]:
         """Records of voided turns: of several prompts after the same record only the last one counts."""
         forks = [rivals for rivals in self.prompts.values() if len(rivals) > 1]
-        last = last_below(self.parents, self.positions) if forks else {}
+        last = last_descendants(self.parents, self.positions) if forks else {}
         left: list[str] = []
         for rivals in forks:
             latest = max(rivals, key=last.__getitem__)
             left += [prompt for prompt in rivals if prompt != latest]
-        return {self.positions[uuid] for uuid in below(self.parents, *left)}
+        return {self.positions[uuid] for uuid in descendants(self.parents, *left)}
 
     def record(self, line: int, record: Record) -> None:
         kind = text_of(record.type)
@@ -115,9 +129,10 @@ class Reader:
         elif kind == QUEUE:
             self._queue_operation(record, text_of(record.operation))
         elif kind == "summary":
-            self.facts.summaries.append((text_of(record.leafUuid), text_of(record.summary)))
+            self.summaries.append((text_of(record.leafUuid), text_of(record.summary)))
         elif kind in ("custom-title", "ai-title"):
-            self.facts.add_title(kind, record)
+            title = record.customTitle if kind == "custom-title" else record.aiTitle
+            self.titles[kind] = text_of(title).strip() or self.titles.get(kind, "")
         else:
             self.transcript.unknown[kind] += 1
 
@@ -126,27 +141,35 @@ class Reader:
         if isinstance(uuid, str):
             if uuid in self.said:
                 return
-            self.identity = uuid
+            self.begin(uuid)
         else:
-            self.identity = self._identity(record, kind, record.message)
-        self.part = self.answers = 0
-        self.facts.add_envelope(kind, record)
-        self.latest = evidence_in(record, None)
+            self._begin_unnamed(record, kind, record.message)
+        self._envelope(record, kind)
+        self.latest = record.evidence()
         said = self._say(record, kind)
         # an empty damaged copy of a record must not hide the intact one
         if said and isinstance(uuid, str):
             self.said.add(uuid)
 
-    def _identity(self, record: Record, kind: str, content: object) -> str:
-        """The identity of a record without an id."""
-        identity = f"{record.timestamp}\x1f{kind}\x1f{self.transcript.digest(msgspec.json.encode(content))}"
-        return f"{identity}\x1f{self.transcript.occurrence(identity)}"
+    def _begin_unnamed(self, record: Record, kind: str, content: object) -> None:
+        self.begin_repeatable(record.timestamp, kind, self.transcript.digest(msgspec.json.encode(content)))
+
+    def _envelope(self, record: Record, kind: str) -> None:
+        """Read the session's data from a record of the conversation."""
+        if isinstance(record.sessionId, str):
+            self.session_ids[record.sessionId] += 1
+        if not self.cwd:
+            self.cwd, self.branch = text_of(record.cwd), text_of(record.gitBranch)
+        if record.isSidechain is True:
+            self.agent_id = self.agent_id or text_of(record.agentId)
+        elif kind in ("user", "assistant"):
+            self.has_main_chain = True
 
     def _queue_operation(self, record: Record, operation: str) -> None:
         if operation == "enqueue":
             after = next(reversed(self.positions.values()), -1)
-            identity = self._identity(record, QUEUE, record.content)
-            self.queue.enqueue(record.content, identity, self.transcript.place, after)
+            self._begin_unnamed(record, QUEUE, record.content)
+            self.queue.enqueue(record.content, self.identity, self.transcript.place, after)
         else:
             self.queue.move(operation, record.content, is_kept=self.has_attachments)
 
@@ -182,59 +205,46 @@ class Reader:
         if not results:
             self._prompt(record, split_content_by_speaker(content, line), content)
             return
+        call = self.calls.get(text_of(results[-1].tool_use_id), Call())
         count = 0
         for block in results:
             count += self._result(record, block, line, count)
         rest = [block for block in blocks if not (isinstance(block, Block) and block.type == "tool_result")]
-        self._add_rest(record, rest, text_of(results[-1].tool_use_id), line, count)
-        for block in results:
-            self.calls.pop(text_of(block.tool_use_id), None)
+        self._add_rest(record, rest, call, line, count)
 
     def _result(self, record: Record, block: Block, line: int, first: int) -> int:
         """Add the output of a tool, and the user's words in it. Returns the number of images, which are numbered from
         `first`."""
         images = images_in(block.content, line, first)
         text = content_text(block.content, line, first) or "(no output)"
-        call_id, failed = text_of(block.tool_use_id), block.is_error is True
-        name, data = self.tools.get(call_id, ""), record.toolUseResult
-        found = user_reply(
-            self.calls.get(call_id, Call("", None)),
-            text,
-            is_error=failed,
-            denial=record.toolDenialKind,
-            result=msgspec.structs.asdict(data) if isinstance(data, ToolResult) else None,
-        )
-        if failed and call_id in self.changes:
-            self.transcript.touch(self.changes[call_id])  # refused or failed, so nothing changed
-        self._add(
-            "tool",
-            text,
-            tool_name=name,
-            is_error=failed and not found.refused,
-            images=images,
-            answer=REFUSED if found.refused else None,
-        )
-        for answer in found.answers:
-            self._answer(answer, name)
+        call_id, failed, data = text_of(block.tool_use_id), block.is_error is True, record.toolUseResult
+        call = self.calls.get(call_id, Call())
+        given = msgspec.structs.asdict(data) if isinstance(data, ToolResult) else None
+        found = user_reply(call, text, is_error=failed, denial=record.toolDenialKind, result=given)
+        if failed:
+            self.transcript.touch(call.handle)  # refused or failed, so nothing changed
+        answer = REFUSED if found.refused else None
+        self.add("tool", text, tool_name=call.name, is_error=failed and not answer, images=images, answer=answer)
+        for said in found.answers:
+            self.answer(said, call.name)
+        self.calls[call_id] = Call(call.name)
         return len(images)
 
-    def _add_rest(self, record: Record, rest: list[Block | Other], call_id: str, line: int, first: int) -> None:
+    def _add_rest(self, record: Record, rest: list[Block | Other], call: Call, line: int, first: int) -> None:
         """Add text next to results: the user's remark on the call, or text that the program inserted."""
         images = images_in(rest, line, first)
-        if record.isMeta is True or evidence_in(record, record.origin).is_notice:
-            self._add("injected", content_text(rest, line, first), images=images)
+        if record.isMeta is True or record.evidence().is_notice:
+            self.add("injected", content_text(rest, line, first), images=images)
             return
         for speaker, text in split_content_by_speaker(rest, line, first):
             role = speaker if self._has_person() else "injected"
-            remark = (
-                Answer(text, "approved call", self.calls.get(call_id, Call("", None)).text) if role == "user" else None
-            )
-            name = self.tools.get(call_id) if remark else None
-            self._add(role, text, tool_name=name, images=marked_images(text, images), answer=remark)
+            remark = Answer(text, "approved call", call.text) if role == "user" else None
+            name = call.name if remark else None
+            self.add(role, text, tool_name=name, images=marked_images(text, images), answer=remark)
 
     def _prompt(self, record: Record, parts: Sequence[Passage], content: Content = None, origin: object = None) -> None:
         """Add a prompt; text that a model wrote for a sub-agent, or a program wrote, is not the user's."""
-        evidence = evidence_in(record, origin or record.origin)
+        evidence = record.evidence(origin)
         machine_made = (
             record.isMeta is True or record.isSidechain is True or record.isCompactSummary is True or evidence.is_notice
         )
@@ -242,11 +252,11 @@ class Reader:
         for role, text in parts:
             if role == "user" and not machine_made and not typed:
                 self.queue.on_prompt(text, self.transcript.record)
-                self.transcript.note_program_prompt(text)
-            self._add(role if typed else "injected", text, content=content)
+                self.transcript.detect_marks("user", text)
+            self.add(role if typed else "injected", text, content=content)
         prompted = not machine_made and any(role == "user" for role, _ in parts)
         if prompted:
-            self.is_attended = typed
+            self.is_latest_typed = typed
             self.has_typed = self.has_typed or typed
         # the first prompt has no parent; several of these are not rewinds, but several conversations in one file
         if prompted and record.type == "user" and isinstance(record.uuid, str) and isinstance(record.parentUuid, str):
@@ -256,28 +266,17 @@ class Reader:
         """Add text and tool calls, without thinking. The text of a failed API call is the program's."""
         role: Role = "injected" if record.isApiErrorMessage is True else "assistant"
         if isinstance(content, str):
-            self._add(role, content)
+            self.add(role, content)
         for block in content if isinstance(content, list) else ():
             if not isinstance(block, Block):
                 continue
             if block.type == "text":
-                self._add(role, text_of(block.text))
+                self.add(role, text_of(block.text))
             elif block.type == "tool_use":
-                self._call(block)
-
-    def _call(self, block: Block) -> None:
-        name, arguments = text_of(block.name), block.input
-        self.tools[text_of(block.id)] = name
-        self.calls[text_of(block.id)] = Call(name, arguments)
-        handle = self._add("tool", call_text(name, arguments), tool_name=name)
-        if isinstance(arguments, dict):
-            read, modified = arguments.get(_READS.get(name, "")), arguments.get(_CHANGES.get(name, ""))
-            if read or modified:
-                self.transcript.touch(handle, read=(text_of(read),), modified=(text_of(modified),))
-            if modified:
-                self.changes[text_of(block.id)] = handle
+                self.call(text_of(block.id), text_of(block.name), block.input)
 
     def _attachment(self, record: Record, attachment: object) -> None:
+        """Add a queued prompt or the output of a hook; other attachments repeat state of the program."""
         if not isinstance(attachment, Attachment):
             return
         kind = text_of(attachment.type)
@@ -292,9 +291,7 @@ class Reader:
             if isinstance(error, HookError):
                 content = text_of(error.blockingError)
             lines = [text for text in content if isinstance(text, str)] if isinstance(content, list) else []
-            self._add("injected", "\n".join(lines) or content_text(content, self.transcript.place.line))
-        elif kind not in IGNORED_ATTACHMENTS:
-            self.transcript.unknown[f"attachment/{kind}"] += 1
+            self.add("injected", "\n".join(lines) or content_text(content, self.transcript.place.line))
 
     def _compaction(self, metadata: object) -> None:
         """Record a compaction: everything before was summarised away, except what the boundary says was kept."""
@@ -309,44 +306,62 @@ class Reader:
             stretch = range(head, self.positions.get(text_of(segment.tailUuid), now) + 1)
         self.transcript.compact(now, kept, stretch, tokens_before=found.preTokens)
 
-    def _add(
-        self,
-        role: Role,
-        text: str,
-        *,
-        tool_name: str | None = None,
-        is_error: bool = False,
-        content: object = None,
-        images: tuple[Image, ...] = (),
-        answer: Answer | None = None,
-    ) -> int | None:
+    def add(self, role: Role, text: str, *key: object, **details: Unpack[MessageDetails]) -> int | None:
         if not text or text.isspace():
             return None
-        if role == "user":
+        if role == "user" and not key:
             self.queue.on_prompt(text, self.transcript.record)
-        identity = f"{self.identity}\x1f{self.part}"
-        self.part += 1
-        return self.transcript.add(
-            role,
-            text,
-            identity,
-            tool_name=tool_name,
-            is_error=is_error,
-            content=content,
-            images=images,
-            answer=answer,
-        )
+        return super().add(role, text, *key, **details)
 
-    def _answer(self, answer: Answer, tool_name: str) -> None:
-        """Add the user's words in a result, numbered separately, as the numbers of parts are in stored ids. In an
-        unattended session a program answered."""
-        identity = f"{self.identity}\x1fanswer\x1f{self.answers}"
-        self.answers += 1
+    def answer(self, answer: Answer, tool_name: str) -> None:
+        """Add the user's words in a result. In an unattended session a program answered."""
         if self._has_person():
-            self.transcript.add("user", answer.text, identity, tool_name=tool_name, answer=answer)
+            super().answer(answer, tool_name)
         else:
-            self.transcript.add("injected", answer.text, identity, tool_name=tool_name)
+            self.add("injected", answer.text, "answer", self.answers, tool_name=tool_name)
+            self.answers += 1
 
     def _has_person(self) -> bool:
         """Whether the session is currently attended: by the person who typed the latest prompt, or who could have."""
-        return is_person(self.latest) if self.is_attended is None else self.is_attended
+        return is_person(self.latest) if self.is_latest_typed is None else self.is_latest_typed
+
+
+class ClaudeCode(Harness[Record]):
+    name = "claude_code"
+    folders = ("${CLAUDE_CONFIG_DIR:-~/.claude,${XDG_CONFIG_HOME:-~/.config}/claude}/projects",)
+    record_type = Record
+    reader = Reader
+    side_files = (
+        "sessions-index.json",
+        "agent-*.meta.json",  # how a sub-agent was started
+        "subagents/journal.jsonl",
+        "workflows/*/journal.jsonl",
+        "workflows/wf_*.json",
+        "tool-results/*.json",
+        "tool-results/*.jsonl",
+        "local-agent-mode-sessions/*/*/local_*.json",  # Cowork's description of a session
+        "history.jsonl",
+        "stats-cache.json",
+        "settings.json",
+        "settings.local.json",
+        "todos/*.json",
+        "tasks/*/*.json",
+    )
+
+    def retention_days(self, settings: JsonObject) -> float | None:
+        """The days of retention, 30 by default. Claude Code deletes nothing while the value is invalid; 0 once meant
+        everything."""
+        if self.name != self.format:  # unknown for agents that share the format
+            return None
+        days = settings.get("cleanupPeriodDays", 30)
+        return days if type(days) in (int, float) and days >= 0 else None
+
+    def recognises(self, record: JsonObject) -> bool:
+        """Whether the record is part of the chain, or a small record that only Claude Code writes at the top of a
+        file."""
+        kind = record.get("type")
+        return isinstance(kind, str) and (
+            (isinstance(record.get("sessionId"), str) and (kind in CHAIN_TYPES or is_ignored(kind) or kind == QUEUE))
+            or (kind == "summary" and "leafUuid" in record)
+            or (kind == "file-history-snapshot" and "messageId" in record)
+        )

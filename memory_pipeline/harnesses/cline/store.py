@@ -7,7 +7,6 @@ A task of the extension is a folder `tasks/<id>` with `api_conversation_history.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -16,8 +15,8 @@ from typing import Any
 import orjson
 
 from memory_pipeline.harnesses.cline.texts import outcome, result_in, spoken_and_called, typed
-from memory_pipeline.harnesses.model import NotASessionError, Problem, Source
-from memory_pipeline.harnesses.records import DamagedText, JsonObject, objects_of, text_of
+from memory_pipeline.harnesses.model import NotASessionError, Problem, Source, source_of
+from memory_pipeline.harnesses.records import JsonObject, objects_of, read_document, text_of
 
 HISTORY = "api_conversation_history.json"
 MESSAGES = ".messages.json"
@@ -44,10 +43,10 @@ def claims(folder: Path, names: Collection[str]) -> tuple[list[Source], list[str
     if folder.name.lower() in EXTENSIONS:
         return [], [name for name in names if name == "tasks"]
     if HISTORY in names:
-        return [_source(folder / HISTORY, folder.name)], []
+        return [source_of(folder / HISTORY, folder.name)], []
     if f"{folder.name}{MESSAGES}" in names:
         found = sorted(name for name in names if name.endswith(MESSAGES))
-        return [_source(folder / name, name.removesuffix(MESSAGES)) for name in found], []
+        return [source_of(folder / name, name.removesuffix(MESSAGES)) for name in found], []
     if folder.name == "tasks" and "_index.json" in names:
         return [], [name for name in names if not name.endswith(".json")]
     return None
@@ -67,39 +66,14 @@ def records(source: Source, problems: list[Problem]) -> Iterator[tuple[int, Json
         yield number, {"message": message}
 
 
-def _source(path: Path, session: str) -> Source:
-    try:
-        stat = path.stat()
-    except OSError:
-        return Source(str(path), session)
-    return Source(str(path), session, stat.st_size, stat.st_mtime_ns)
-
-
 def _messages(raw: bytes, problems: list[Problem]) -> tuple[list[JsonObject], str]:
     """The messages of a file, and the agent of their session."""
-    agent = ""
-    try:
-        value: Any = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        value = _recover(raw.decode("utf-8", "replace"))
-        problems.append(Problem(1, f"The file is not valid JSON; {len(value)} messages were saved from it."))
+    value, agent = read_document(raw, _MESSAGE_START, lambda message: "role" in message, problems), ""
     if isinstance(value, dict):
         agent, value = text_of(value.get("agent")), value.get("messages")
     if not isinstance(value, list):
         raise NotASessionError("It holds no list of messages.")
-    return [message for message in value if isinstance(message, dict)], agent
-
-
-def _recover(text: str) -> list[JsonObject]:
-    """The complete messages in the text of a truncated or damaged file."""
-    damaged, found, position = DamagedText(text), list[JsonObject](), 0
-    while damaged.left > 0 and (start := _MESSAGE_START.search(text, position)):
-        position = start.start() + 1
-        if (decoded := damaged.decode(start.start())) and isinstance(decoded[0], dict) and "role" in decoded[0]:
-            # lone surrogates, which only Python's decoder accepts, are dropped, as they cannot be stored
-            found.append(orjson.loads(json.dumps(decoded[0], ensure_ascii=False).encode(errors="ignore")))
-            position = decoded[1]
-    return found
+    return objects_of(value), agent
 
 
 def _file(path: Path) -> Any:

@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, Unpack
 
-from memory_pipeline.harnesses.answers import REFUSED, Answer, answers_given, asks
+from memory_pipeline.harnesses.answers import REFUSED, answers_given, asks
 from memory_pipeline.harnesses.authorship import Evidence, is_person
 from memory_pipeline.harnesses.codex.records import Git, HistoryBase, Item, Metadata, Payload, Record
 from memory_pipeline.harnesses.codex.streams import Prompt, Streams, bare, essence
@@ -31,9 +31,10 @@ from memory_pipeline.harnesses.content import (
 )
 from memory_pipeline.harnesses.model import Image, ParsedSession, Part, Role
 from memory_pipeline.harnesses.protocol import Harness
+from memory_pipeline.harnesses.record_reader import Call, RecordReader
 from memory_pipeline.harnesses.records import JsonObject, text_of, to_time, words
 from memory_pipeline.harnesses.speakers import split_by_speaker, split_content_by_speaker
-from memory_pipeline.harnesses.transcript import Transcript
+from memory_pipeline.harnesses.transcript import MessageDetails, Transcript
 
 _TYPES = words(
     "session_meta turn_context response_item event_msg compacted world_state inter_agent_communication "
@@ -63,45 +64,15 @@ _LAST_FOREIGN_HEADER = 3
 _MOST_RECORDS = 2**53
 
 
-_FOLDERS = (
-    "${CODEX_HOME:-~/.codex}/sessions",
-    "${CODEX_HOME:-~/.codex}/archived_sessions",
-)
+class Reader(RecordReader):
+    parent_id = ""
+    """The session that this one continues, or that started it."""
 
-
-class Codex(Harness[Record]):
-    name = format = "codex"
-    record_type = Record
-    side_files = (
-        "session_index.jsonl",
-        "history.jsonl",
-        "auth.json",
-        "models_cache.json",
-        "version.json",
-        ".codex-global-state.json",
-    )
-
-    def __init__(self, name: str = "codex", *folders: str) -> None:
-        self.name, self.folders = name, folders or _FOLDERS
-
-    def recognises(self, record: JsonObject) -> bool:
-        """Whether the record has the wrapper of a rollout's line."""
-        return text_of(record.get("type")) in _TYPES and isinstance(record.get("payload"), dict)
-
-    def reader(self, transcript: Transcript) -> Reader:
-        return Reader(transcript)
-
-
-class Reader:
     def __init__(self, transcript: Transcript) -> None:
-        self.transcript = transcript
+        super().__init__(transcript)
         self.meta = Payload()
-        self.name = ""
-        self.cwd = ""
-        self.tools: dict[str, str] = {}
-        self.asked: dict[str, object] = {}
-        self.calls: dict[str, tuple[int | None, tuple[str, ...]]] = {}
-        self.parent_id = ""
+        self.patches: dict[str, tuple[int | None, tuple[str, ...]]] = {}
+        """The message of each call that changes files, and the files."""
         self.copied_until: datetime | None = None
         self.first_own_ordinal: int | None = None
         self.inherited: set[int] = set()
@@ -113,32 +84,25 @@ class Reader:
         self.ordinals: dict[int, int] = {}
 
     def finish(self) -> ParsedSession:
-        transcript = self.transcript.copy()
         prompted: Role = "injected" if self._is_subagent() else "user"
-        for utterance in (*self.streams.prompts_once(prompted), *self.streams.answers_once()):
-            transcript.place = utterance.place
-            self._add(transcript, utterance.role, utterance.text, images=utterance.images)
-        for handle, paths in self.calls.values():
-            transcript.touch(handle, modified=paths)
-        git = self.meta.git if isinstance(self.meta.git, Git) else Git()
-        return transcript.finish(
-            self._session_id(),
-            self.name,
-            text_of(self.meta.cwd) or self.cwd,
-            voided=self.streams.rolled_back(self.rollbacks),
-            parent_id=self.parent_id,
-            inherited=self.inherited,
-            branch=text_of(git.branch),
-            remote=text_of(git.repository_url),
-            is_attended=self._is_person(),
-            part=self._part(),
-            numbers=self.ordinals,
-        )
+        with self.transcript_copied():
+            for utterance in (*self.streams.prompts_once(prompted), *self.streams.answers_once()):
+                self.transcript.place = utterance.place
+                self.add(utterance.role, utterance.text, images=utterance.images)
+            for handle, paths in self.patches.values():
+                self.transcript.touch(handle, modified=paths)
+            # a forked rollout repeats its parent's header, so the first one counts
+            self.session_id = text_of(self.meta.id) or text_of(self.meta.session_id) or self._named("thread")
+            return self.session(inherited=self.inherited, part=self._part(), numbers=self.ordinals)
+
+    def voided(self) -> set[int]:
+        return self.streams.rolled_back(self.rollbacks)
 
     def _is_subagent(self) -> bool:
         return isinstance(self.meta.source, dict) and "subagent" in self.meta.source
 
-    def _is_person(self) -> bool:
+    @property
+    def is_attended(self) -> bool:
         """Whether a person typed the prompts; those of a sub-agent were written by the agent that started it."""
         meta = self.meta
         source = next(iter(meta.source), "") if isinstance(meta.source, dict) else meta.source
@@ -148,14 +112,10 @@ class Reader:
                 entrypoint=text_of(source),
                 turn_origin=text_of(meta.thread_source),
                 originator=text_of(meta.originator),
-                parent_session=_spawning_thread(meta),
-                cwd=text_of(meta.cwd) or self.cwd,
+                parent_session=self.parent_session,
+                cwd=self.cwd,
             )
         )
-
-    def _session_id(self) -> str:
-        """The thread of the first header, as a forked rollout repeats its parent's; else that of the file's name."""
-        return text_of(self.meta.id) or text_of(self.meta.session_id) or self._named("thread")
 
     def _named(self, part: str) -> str:
         named = _FILE_NAME.search(Path(self.transcript.source.path).name.split(".")[0])
@@ -167,8 +127,8 @@ class Reader:
         base, began_at = self.meta.history_base, to_time(self.began)
         end = base.end_ordinal_exclusive if isinstance(base, HistoryBase) else None
         if not isinstance(base, HistoryBase) or not _is_ordinal(end) or not text_of(base.thread_id):
-            return Part(self._session_id(), began_at, end=self.latest_ordinal + 1) if self.ordinals else None
-        name = self._named("rollout") or self._session_id()
+            return Part(self.session_id, began_at, end=self.latest_ordinal + 1) if self.ordinals else None
+        name = self._named("rollout") or self.session_id
         return Part(name, began_at, text_of(base.thread_id), end, self.latest_ordinal + 1)
 
     def record(self, line: int, record: Record) -> None:
@@ -195,7 +155,7 @@ class Reader:
         elif kind == "turn_context":
             self.cwd = self.cwd or text_of(payload.cwd)
         elif kind == "compacted":
-            self._add(self.transcript, "injected", text_of(payload.message))
+            self.add("injected", text_of(payload.message))
             self.transcript.compact(self.transcript.record)
         elif kind not in _TYPES:
             self.transcript.unknown[kind] += 1
@@ -206,7 +166,11 @@ class Reader:
         if not own:
             self.meta = payload
             self.began = text_of(written)
-            self.parent_id = _spawning_thread(payload) or text_of(payload.forked_from_id)
+            self.parent_session = _spawning_thread(payload)
+            self.parent_id = self.parent_session or text_of(payload.forked_from_id)
+            self.cwd = text_of(payload.cwd) or self.cwd
+            if isinstance(payload.git, Git):
+                self.branch, self.remote = text_of(payload.git.branch), text_of(payload.git.repository_url)
             ordinal = payload.subagent_history_start_ordinal
             if isinstance(ordinal, int):
                 self.first_own_ordinal = ordinal
@@ -245,12 +209,12 @@ class Reader:
             if isinstance(payload.item, Item):
                 self._completed(payload.item)
         elif kind == "thread_name_updated":
-            self.name = text_of(payload.thread_name).strip() or self.name
+            self.title = text_of(payload.thread_name).strip() or self.title
         elif kind == "thread_rolled_back":
             if isinstance(payload.num_turns, int):
                 self.rollbacks.append((place.record, payload.num_turns))
         elif kind in ("error", "stream_error"):
-            self._add(self.transcript, "injected", text_of(payload.message))
+            self.add("injected", text_of(payload.message))
         else:
             self.transcript.unknown[f"event_msg/{kind}"] += 1
 
@@ -265,9 +229,9 @@ class Reader:
             self._patched(item.id, item.changes, item.status in (None, "completed"))
 
     def _patched(self, call_id: object, changes: object, applied: bool) -> None:
-        handle, _ = self.calls.get(text_of(call_id), (None, ()))
+        handle, _ = self.patches.get(text_of(call_id), (None, ()))
         paths = tuple(changes) if applied and isinstance(changes, dict) else ()
-        self.calls[text_of(call_id)] = (handle, paths)
+        self.patches[text_of(call_id)] = (handle, paths)
 
     def _item(self, payload: Payload) -> None:
         kind = text_of(payload.type)
@@ -279,7 +243,7 @@ class Reader:
             self._output(payload)
         elif kind == "agent_message":
             # from another agent, not typed by the user
-            self._add(self.transcript, "injected", content_text(payload.content, self.transcript.place.line))
+            self.add("injected", content_text(payload.content, self.transcript.place.line))
         elif kind not in _IGNORED_ITEMS:
             self.transcript.unknown[f"response_item/{kind}"] += 1
 
@@ -292,77 +256,67 @@ class Reader:
                 self.streams.response_prompts.append(Prompt(parts, self.transcript.place, images_in(content, line)))
             else:
                 for speaker, text in parts:
-                    self._add(self.transcript, speaker, text)
+                    self.add(speaker, text)
         elif role == "assistant":
             text = content_text(content, line)
             self.streams.response_answers[bare(text)] += 1
-            self._add(self.transcript, "assistant", text)
+            self.add("assistant", text)
         else:
-            self._add(self.transcript, "injected", content_text(content, line))
+            self.add("injected", content_text(content, line))
 
     def _call(self, payload: Payload) -> None:
         call = read_call(payload)
-        self.tools[call.call_id] = call.name
-        text = call_text(call.name, call.arguments)
-        handle = self._add(self.transcript, "tool", text, tool_name=call.name, identified_by=call.identity)
-        if asks(call.arguments):
-            self.asked[call.call_id] = call.arguments
+        handle = self.add("tool", call_text(call.name, call.arguments), call.identity, tool_name=call.name)
+        self.calls[call.call_id] = Call(call.name, call.arguments if asks(call.arguments) else None)
         if call.patched:
-            self.calls.setdefault(call.call_id, (handle, tuple(call.patched)))
+            self.patches.setdefault(call.call_id, (handle, tuple(call.patched)))
 
     def _output(self, payload: Payload) -> None:
         output = read_output(payload, self.transcript.place.line)
         if output.failed or output.refused:
-            self.calls.pop(output.call_id, None)
-        text, name = output.text or "(no output)", self.tools.get(output.call_id, "")
+            self.patches.pop(output.call_id, None)
+        text, call = output.text or "(no output)", self.calls.get(output.call_id, Call())
         images = images_in(output.content, self.transcript.place.line)
-        self._add(
-            self.transcript,
-            "tool",
-            text,
-            tool_name=name,
-            identified_by=output.identity,
-            is_error=output.failed,
-            images=images,
-            answer=REFUSED if output.refused else None,
-        )
-        answers = answers_given(self.asked.pop(output.call_id, None), output.data)
-        for number, answer in enumerate(answers):
-            identity = f"{number}\x1f{output.identity}"
-            self._add(self.transcript, "user", answer.text, tool_name=name, identified_by=identity, answer=answer)
+        answer = REFUSED if output.refused else None
+        failed, identity = output.failed, output.identity
+        self.add("tool", text, identity, tool_name=call.name, is_error=failed, images=images, answer=answer)
+        for number, answer in enumerate(answers_given(call.arguments, output.data)):
+            self.add("user", answer.text, f"{number}\x1f{identity}", tool_name=call.name, answer=answer)
+        self.calls[output.call_id] = Call(call.name)
 
-    def _add(
-        self,
-        transcript: Transcript,
-        role: Role,
-        text: str,
-        *,
-        tool_name: str | None = None,
-        identified_by: str = "",
-        is_error: bool = False,
-        images: tuple[Image, ...] = (),
-        answer: Answer | None = None,
-    ) -> int | None:
-        """Add a message; `identified_by` identifies it if the text is only a part of it.
+    def add(self, role: Role, text: str, *key: object, **details: Unpack[MessageDetails]) -> int | None:
+        """Add a message; the key identifies it if the text is only a part of it.
 
         The same words may occur again in a rollout that continues another one, so there its start time is part of the
         identity, which needs no other file. Up to 46ebf5e it was not.
         """
-        payload = f"{role}\x1f{essence(identified_by or bare(text))}"
-        identity = f"{self.meta.id}\x1f{transcript.digest(payload)}"
-        identity = former = f"{identity}\x1f{transcript.occurrence(identity)}"
+        payload = f"{role}\x1f{essence(''.join(map(str, key)) or bare(text))}"
+        identity = f"{self.meta.id}\x1f{self.transcript.digest(payload)}"
+        identity = f"{identity}\x1f{self.transcript.occurrence(identity)}"
         if isinstance(self.meta.history_base, HistoryBase):
-            identity = f"{former}\x1f{self.began}"
-        return transcript.add(
-            role,
-            text,
-            identity,
-            tool_name=tool_name,
-            is_error=is_error,
-            images=marked_images(text, images),
-            answer=answer,
-            formerly=former if identity != former else "",
-        )
+            details["formerly"] = identity
+            identity = f"{identity}\x1f{self.began}"
+        details["images"] = marked_images(text, details.get("images", ()))
+        return self.transcript.add(role, text, identity, **details)
+
+
+class Codex(Harness[Record]):
+    name = "codex"
+    folders = ("${CODEX_HOME:-~/.codex}/sessions", "${CODEX_HOME:-~/.codex}/archived_sessions")
+    record_type = Record
+    reader = Reader
+    side_files = (
+        "session_index.jsonl",
+        "history.jsonl",
+        "auth.json",
+        "models_cache.json",
+        "version.json",
+        ".codex-global-state.json",
+    )
+
+    def recognises(self, record: JsonObject) -> bool:
+        """Whether the record has the wrapper of a rollout's line."""
+        return text_of(record.get("type")) in _TYPES and isinstance(record.get("payload"), dict)
 
 
 def _is_ordinal(value: object) -> TypeGuard[int]:

@@ -105,17 +105,17 @@ class Streams:
             return set()
         waiting = deque(sorted(prompt.place.record for prompt in (self.prompts() or self.response_prompts)))
         items = {item.place.record for item in self.response_prompts}
-        standing: list[int] = []
+        active: list[int] = []
         voided: list[range] = []
         for at, turns in rollbacks:
             while waiting and waiting[0] < at:
-                standing.append(waiting.popleft())
-            if standing and turns > 0:
-                prompt = standing[-min(turns, len(standing))]
+                active.append(waiting.popleft())
+            if active and turns > 0:
+                prompt = active[-min(turns, len(active))]
                 # the prompt's `response_item` is the last one before its event
                 start = next((record for record in range(prompt - 1, prompt - 4, -1) if record in items), prompt)
-                while standing and standing[-1] >= start:
-                    standing.pop()
+                while active and active[-1] >= start:
+                    active.pop()
                 while voided and voided[-1].stop >= start:
                     start = min(start, voided.pop().start)
                 voided.append(range(start, at))

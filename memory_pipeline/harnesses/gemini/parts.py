@@ -229,13 +229,14 @@ def _result(parts: list[JsonObject], numbers: Numbers) -> tuple[str, tuple[Image
         response = answer.get("response") if isinstance(answer, dict) else None
         if isinstance(response, dict):
             output = response.get("output", response.get("error"))
-            texts.append(output if isinstance(output, str) else _json(response))
+            texts.append(output if isinstance(output, str) else as_json(response))
         else:
             texts += _texts([part], numbers)
     return "\n".join(text for text in texts if text), _images_of(found, numbers)
 
 
-def _json(value: object) -> str:
+def as_json(value: object) -> str:
+    """The value as JSON."""
     try:
         return orjson.dumps(value).decode()
     except (TypeError, ValueError, RecursionError):
@@ -251,8 +252,3 @@ def _files(name: str, arguments: Any) -> tuple[tuple[str, ...], tuple[str, ...]]
     named = [*one, *(path for paths in many if isinstance(paths, list) for path in paths)]
     paths = tuple(path for path in named if isinstance(path, str) and path and "*" not in path)
     return (paths if name in _READS else ()), (paths if name in _WRITES else ())
-
-
-def written(record: JsonObject) -> str:
-    """The whole record as text, which identifies a message without an id."""
-    return _json(record)

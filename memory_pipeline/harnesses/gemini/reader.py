@@ -21,10 +21,11 @@ import orjson
 
 from memory_pipeline.harnesses.authorship import Evidence, is_person
 from memory_pipeline.harnesses.compressed import is_compressed
-from memory_pipeline.harnesses.gemini.parts import Piece, image_parts, is_summary, pieces_of, plain_text, written
+from memory_pipeline.harnesses.gemini.parts import Piece, as_json, image_parts, is_summary, pieces_of, plain_text
 from memory_pipeline.harnesses.model import ParsedSession, Problem, Source
 from memory_pipeline.harnesses.protocol import HarnessWithRecords
-from memory_pipeline.harnesses.records import DamagedText, JsonLines, JsonObject, text_of, to_time, words
+from memory_pipeline.harnesses.record_reader import RecordReader
+from memory_pipeline.harnesses.records import JsonLines, JsonObject, object_of, read_document, text_of, to_time, words
 from memory_pipeline.harnesses.transcript import Place, Transcript
 
 _TYPES = words("user gemini info error warning")
@@ -35,16 +36,213 @@ _DIRECTORY = re.compile(r"(?:working in the directory: |Workspace Directories:\*
 _FIRST_LINES = 20
 """Number of lines that are read to distinguish a log from a snapshot over several lines."""
 _MAX_PATH = 4096
-_MESSAGES = re.compile(r'"messages"\s*:\s*\[')
 _AGE = re.compile(r"([1-9]\d{0,5})([hdwm])")
 _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30}
 _MESSAGE_START = re.compile(r'\{\s*"id"\s*:')
+
+
+def _is_log(path: Path) -> bool:
+    with path.open("rb") as file:
+        for _ in range(_FIRST_LINES):
+            try:
+                record = orjson.loads(file.readline())
+            except orjson.JSONDecodeError:
+                continue
+            if isinstance(record, dict) and record:
+                # a log may have been appended to a snapshot on one line
+                return not isinstance(record.get("messages"), list) or bool(file.readline().strip())
+    return False
+
+
+class _Message:
+    """A message in its last version, with its place."""
+
+    __slots__ = ("kind", "pieces", "place", "plain")
+
+    def __init__(self, kind: str, plain: str, place: Place, pieces: list[Piece]) -> None:
+        self.kind, self.plain, self.place, self.pieces = kind, plain, place, pieces
+
+
+class Reader(RecordReader):
+    is_attended = True  # decided with the messages
+
+    def __init__(self, transcript: Transcript) -> None:
+        super().__init__(transcript)
+        self.metadata: JsonObject = {}
+        self.messages: dict[str, _Message] = {}
+        self.withdrawn: set[str] = set()
+        # the ids in order of their first occurrence, and the places of active ones in that order
+        self.names: list[str] = []
+        self.numbers: dict[str, int] = {}
+        self.active_numbers: list[int] = []
+        self.by_words: dict[tuple[object, str], dict[str, None]] = {}
+
+    def record(self, line: int, record: JsonObject) -> None:
+        changed = record.get("$set")
+        self.transcript.next_record(line, record.get("timestamp"))
+        if isinstance(record.get("$rewindTo"), str):
+            self._rewind(record["$rewindTo"])
+        elif isinstance(changed, dict):
+            context = changed.get("messages")
+            if isinstance(context, list):
+                self._set_context(line, [message for message in context if isinstance(message, dict)])
+            self.metadata |= {name: value for name, value in changed.items() if name != "messages"}
+        elif text_of(record.get("type")) in _TYPES:
+            self._message(line, record)
+        elif line == 0 or isinstance(record.get("sessionId"), str):
+            messages = record.get("messages")  # a snapshot on one line with an appended log
+            for message in messages if isinstance(messages, list) else ():
+                if isinstance(message, dict):
+                    self.transcript.next_record(line, message.get("timestamp"))
+                    self._message(line, message)
+            self.metadata |= {name: value for name, value in record.items() if name != "messages"}
+        else:
+            self.transcript.unknown[text_of(record.get("type")) or "no type"] += 1
+
+    def voided(self) -> set[int]:
+        return {self.messages[identity].place.record for identity in self.withdrawn}
+
+    def finish(self) -> ParsedSession:
+        path = Path(self.transcript.source.path)
+        self.session_id, self.cwd = text_of(self.metadata.get("sessionId")) or path.stem, self._cwd()
+        self.title = text_of(self.metadata.get("summary"))
+        is_subagent = self.metadata.get("kind") == "subagent" or path.parent.parent.name == "chats"
+        parent = path.parent.name if is_subagent else ""
+        attended = is_person(Evidence("gemini", parent_session=parent, cwd=self.cwd))
+        self.begin(self.session_id)
+        with self.transcript_copied():
+            for message in self.messages.values():
+                for piece in message.pieces:
+                    self._add_piece(message.place, piece, attended=attended)
+            return self.session()
+
+    def _add_piece(self, place: Place, piece: Piece, *, attended: bool) -> None:
+        at = to_time(piece.said_at) if piece.said_at is not None else None
+        self.transcript.place = place._replace(said_at=at, written_at=at, is_timed=True) if at else place
+        # the user answers a sub-agent's question
+        by_program = piece.role == "user" and not attended and not piece.answer
+        handle = self.add(
+            "injected" if by_program else piece.role,
+            piece.text,
+            *piece.key,
+            tool_name=piece.tool_name,
+            is_error=piece.is_error,
+            images=piece.images,
+            answer=piece.answer,
+        )
+        self.transcript.touch(handle, read=piece.read, modified=piece.modified)
+
+    def _message(self, line: int, record: JsonObject, *, synthetic: bool = False) -> None:
+        identity = text_of(record.get("id"))
+        if not identity:
+            identity = self.transcript.digest(as_json(record))
+            identity = f"{identity}/{self.transcript.occurrence(identity)}"
+        kind, plain, place = text_of(record.get("type")), plain_text(record), self.transcript.place
+        pieces = list(pieces_of(identity, record, line))
+        if synthetic:
+            pieces = [
+                piece if piece.role == "tool" or piece.answer else piece._replace(role="injected") for piece in pieces
+            ]
+        known = self.messages.get(identity)
+        if known:
+            # a newer version of a message keeps its time
+            place = known.place._replace(line=line)
+            if (known.kind, known.plain) != (kind, plain):
+                del self.by_words[known.kind, known.plain][identity]
+            if identity in self.withdrawn:
+                insort(self.active_numbers, self.numbers[identity])
+        else:
+            self.numbers[identity] = len(self.names)
+            self.active_numbers.append(len(self.names))
+            self.names.append(identity)
+        self.messages[identity] = _Message(kind, plain, place, pieces)
+        self.by_words.setdefault((kind, plain), {})[identity] = None
+        self.withdrawn.discard(identity)
+        if not self.cwd and kind == "user" and (directory := _DIRECTORY.search(plain)):
+            self.cwd = directory[1].strip()
+
+    def _rewind(self, identity: str) -> None:
+        """Void a message and all after it; for an unknown message Gemini CLI clears everything."""
+        start = bisect_left(self.active_numbers, self.numbers[identity]) if self._is_active(identity) else 0
+        self.withdrawn.update(self.names[number] for number in self.active_numbers[start:])
+        del self.active_numbers[start:]
+
+    def _is_active(self, identity: str) -> bool:
+        return identity in self.messages and identity not in self.withdrawn
+
+    def _set_context(self, line: int, context: list[JsonObject]) -> None:
+        """Handle a replacement of the model's context: to mask tool output, after a failure, or for a summary.
+
+        Earlier messages are recognised by their ids or words. A prompt stays as first read, as the context has it with
+        additions of the program.
+        """
+        found: set[str] = set()
+        added = []
+        same_words: dict[tuple[str, str], Iterator[str]] = {}
+        for message in context:
+            identity, kind = text_of(message.get("id")), text_of(message.get("type"))
+            if not self._is_active(identity):
+                same_as = (kind, plain_text(message))
+                same = same_words.setdefault(same_as, iter(self.by_words.get(same_as, ())))
+                alike = (known for known in same if self._is_active(known) and known not in found)
+                identity = next(alike, "") if kind in _SPOKEN else ""
+            elif kind == "gemini":
+                self._renew(line, identity, message)
+            if identity:
+                found.add(identity)
+            else:
+                added.append(message)
+        summarised = any(is_summary(plain_text(message)) for message in added)
+        if summarised or any(message.get("type") == "user" for message in added):
+            active = {name: self.messages[name] for name in map(self.names.__getitem__, self.active_numbers)}
+            gone = {
+                message.place.record
+                for name, message in active.items()
+                if message.kind in _SPOKEN and name not in found
+            }
+            if gone:
+                summarised = True
+                kept = {message.place.record for message in self.messages.values()} - gone
+                self.transcript.compact(self.transcript.record, kept)
+        for message in added:
+            self.transcript.next_record(line, message.get("timestamp"))
+            is_reply = message.get("type") == "gemini" and not _ACKNOWLEDGED.fullmatch(plain_text(message).strip())
+            self._message(line, message, synthetic=not is_reply and (summarised or message.get("type") == "gemini"))
+
+    def _renew(self, line: int, identity: str, record: JsonObject) -> None:
+        """Use a newer version of a reply, but keep the tool output, which may be masked in the context."""
+        known, plain = self.messages[identity], plain_text(record)
+        newer = list(pieces_of(identity, record, line))
+        had = {piece.key for piece in known.pieces}
+        if plain and plain != known.plain:
+            replies = {piece.key: piece for piece in newer if piece.role == "assistant"}
+            known.pieces = [replies.get(piece.key, piece) for piece in known.pieces]
+            del self.by_words[known.kind, known.plain][identity]
+            self.by_words.setdefault((known.kind, plain), {})[identity] = None
+            known.plain = plain
+        known.pieces += [piece for piece in newer if piece.key not in had]
+
+    def _cwd(self) -> str:
+        """The project's directory. The metadata only have its hash, but newer versions store it in a file."""
+        directories: Any = self.metadata.get("directories")
+        if isinstance(directories, list) and directories and isinstance(directories[0], str):
+            return directories[0]
+        for folder in Path(self.transcript.source.path).parents[1:3]:
+            noted = folder / ".project_root"
+            try:
+                if noted.is_file():  # opening a pipe might wait for ever
+                    with noted.open(encoding="utf-8") as file:
+                        return file.read(_MAX_PATH).strip()
+            except (OSError, UnicodeDecodeError):
+                continue
+        return self.cwd
 
 
 class Gemini(HarnessWithRecords[JsonObject]):
     name = "gemini"
     folders = ("${GEMINI_CLI_HOME:-~}/.gemini/tmp",)
     record_type: type[JsonObject] = dict
+    reader = Reader
     side_files = (
         "logs.json",  # prompts of all sessions of a project
         "logs/session-*.jsonl",  # log of the program
@@ -87,7 +285,8 @@ class Gemini(HarnessWithRecords[JsonObject]):
             lines = JsonLines(source.path, self.record_type, problems)
             yield from lines.records()
             return
-        snapshot = _snapshot(Path(source.path).read_bytes(), problems)
+        raw = Path(source.path).read_bytes()
+        snapshot = object_of(read_document(raw, _MESSAGE_START, lambda message: "type" in message, problems))
         messages = snapshot.pop("messages", None)
         yield 0, snapshot
         for number, message in enumerate(messages if isinstance(messages, list) else (), start=1):
@@ -95,236 +294,3 @@ class Gemini(HarnessWithRecords[JsonObject]):
                 yield number, message
             else:
                 problems.append(Problem(number, "The message is not an object; left out."))
-
-    def reader(self, transcript: Transcript) -> Reader:
-        return Reader(transcript)
-
-
-def _is_log(path: Path) -> bool:
-    with path.open("rb") as file:
-        for _ in range(_FIRST_LINES):
-            try:
-                record = orjson.loads(file.readline())
-            except orjson.JSONDecodeError:
-                continue
-            if isinstance(record, dict) and record:
-                # a log may have been appended to a snapshot on one line
-                return not isinstance(record.get("messages"), list) or bool(file.readline().strip())
-    return False
-
-
-def _snapshot(raw: bytes, problems: list[Problem]) -> JsonObject:
-    """The whole file as one object; for a damaged one, the readable part."""
-    try:
-        value = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        return _recovered(raw, problems)
-    return value if isinstance(value, dict) else {}
-
-
-def _recovered(raw: bytes, problems: list[Problem]) -> JsonObject:
-    text = raw.decode("utf-8", "replace").lstrip("\ufeff")
-    if "\ufffd" in text and b"\xef\xbf\xbd" not in raw:
-        problems.append(Problem(0, "The file holds bytes that are not UTF-8; they were replaced."))
-    if "\x00" in text:
-        problems.append(Problem(0, "The file holds NUL bytes; they were left out."))
-        text = text.replace("\x00", "")
-    damaged = DamagedText(text)
-    whole, _ = _decoded(damaged, 0)
-    if whole is not None:
-        return whole
-    begin = _MESSAGES.search(text)
-    head, _ = _decoded(DamagedText(text[: begin.start()].rstrip().rstrip(",") + "}"), 0) if begin else (None, 0)
-    if not begin:
-        problems.append(Problem(0, "The file is not valid JSON, and no messages can be found in it."))
-    messages: list[JsonObject] = []
-    position = begin.end() if begin else len(text)
-    while damaged.left > 0 and (start := _MESSAGE_START.search(text, position)):
-        message, position = _decoded(damaged, start.start())
-        if message is None:
-            problems.append(Problem(len(messages) + 1, "The message is not valid JSON or incomplete; left out."))
-        elif "type" in message:
-            messages.append(message)
-    return {**(head or {}), "messages": messages}
-
-
-def _decoded(damaged: DamagedText, start: int) -> tuple[JsonObject | None, int]:
-    """The object that begins at this position, and the position after it."""
-    value, end = damaged.decode(start) or (None, start + 1)
-    return (value if isinstance(value, dict) else None), end
-
-
-class _Message:
-    """A message in its last version, with its place."""
-
-    __slots__ = ("kind", "pieces", "place", "plain")
-
-    def __init__(self, kind: str, plain: str, place: Place, pieces: list[Piece]) -> None:
-        self.kind, self.plain, self.place, self.pieces = kind, plain, place, pieces
-
-
-class Reader:
-    def __init__(self, transcript: Transcript) -> None:
-        self.transcript = transcript
-        self.metadata: JsonObject = {}
-        self.cwd = ""
-        self.messages: dict[str, _Message] = {}
-        self.voided: set[str] = set()
-        # the ids in order of their first occurrence, and the places of active ones in that order
-        self.names: list[str] = []
-        self.numbers: dict[str, int] = {}
-        self.standing: list[int] = []
-        self.by_words: dict[tuple[object, str], dict[str, None]] = {}
-
-    def record(self, line: int, record: JsonObject) -> None:
-        changed = record.get("$set")
-        self.transcript.next_record(line, record.get("timestamp"))
-        if isinstance(record.get("$rewindTo"), str):
-            self._rewind(record["$rewindTo"])
-        elif isinstance(changed, dict):
-            context = changed.get("messages")
-            if isinstance(context, list):
-                self._set_context(line, [message for message in context if isinstance(message, dict)])
-            self.metadata |= {name: value for name, value in changed.items() if name != "messages"}
-        elif text_of(record.get("type")) in _TYPES:
-            self._message(line, record)
-        elif line == 0 or isinstance(record.get("sessionId"), str):
-            messages = record.get("messages")  # a snapshot on one line with an appended log
-            for message in messages if isinstance(messages, list) else ():
-                if isinstance(message, dict):
-                    self.transcript.next_record(line, message.get("timestamp"))
-                    self._message(line, message)
-            self.metadata |= {name: value for name, value in record.items() if name != "messages"}
-        else:
-            self.transcript.unknown[text_of(record.get("type")) or "no type"] += 1
-
-    def finish(self) -> ParsedSession:
-        transcript = self.transcript.copy()
-        session_id = text_of(self.metadata.get("sessionId")) or Path(transcript.source.path).stem
-        cwd, folder = self._cwd(), Path(transcript.source.path).parent
-        subagent = self.metadata.get("kind") == "subagent" or folder.parent.name == "chats"
-        attended = is_person(Evidence("gemini", parent_session=folder.name if subagent else "", cwd=cwd))
-        for message in self.messages.values():
-            for piece in message.pieces:
-                at = to_time(piece.said_at) if piece.said_at is not None else None
-                transcript.place = (
-                    message.place._replace(said_at=at, written_at=at, is_timed=True) if at else message.place
-                )
-                handle = transcript.add(
-                    # the user answers a sub-agent's question
-                    "injected" if piece.role == "user" and not attended and not piece.answer else piece.role,
-                    piece.text,
-                    "\x1f".join(map(str, (session_id, *piece.key))),
-                    tool_name=piece.tool_name,
-                    is_error=piece.is_error,
-                    images=piece.images,
-                    answer=piece.answer,
-                )
-                transcript.touch(handle, read=piece.read, modified=piece.modified)
-        voided = {self.messages[identity].place.record for identity in self.voided}
-        return transcript.finish(session_id, text_of(self.metadata.get("summary")), cwd, voided=voided)
-
-    def _message(self, line: int, record: JsonObject, *, synthetic: bool = False) -> None:
-        identity = text_of(record.get("id"))
-        if not identity:
-            identity = self.transcript.digest(written(record))
-            identity = f"{identity}/{self.transcript.occurrence(identity)}"
-        kind, plain, place = text_of(record.get("type")), plain_text(record), self.transcript.place
-        pieces = list(pieces_of(identity, record, line))
-        if synthetic:
-            pieces = [
-                piece if piece.role == "tool" or piece.answer else piece._replace(role="injected") for piece in pieces
-            ]
-        known = self.messages.get(identity)
-        if known:
-            # a newer version of a message keeps its time
-            place = known.place._replace(line=line)
-            if (known.kind, known.plain) != (kind, plain):
-                del self.by_words[known.kind, known.plain][identity]
-            if identity in self.voided:
-                insort(self.standing, self.numbers[identity])
-        else:
-            self.numbers[identity] = len(self.names)
-            self.standing.append(len(self.names))
-            self.names.append(identity)
-        self.messages[identity] = _Message(kind, plain, place, pieces)
-        self.by_words.setdefault((kind, plain), {})[identity] = None
-        self.voided.discard(identity)
-        if not self.cwd and kind == "user" and (directory := _DIRECTORY.search(plain)):
-            self.cwd = directory[1].strip()
-
-    def _rewind(self, identity: str) -> None:
-        """Void a message and all after it; for an unknown message Gemini CLI clears everything."""
-        start = bisect_left(self.standing, self.numbers[identity]) if self._is_active(identity) else 0
-        self.voided.update(self.names[number] for number in self.standing[start:])
-        del self.standing[start:]
-
-    def _is_active(self, identity: str) -> bool:
-        return identity in self.messages and identity not in self.voided
-
-    def _set_context(self, line: int, context: list[JsonObject]) -> None:
-        """Handle a replacement of the model's context: to mask tool output, after a failure, or for a summary.
-
-        Earlier messages are recognised by their ids or words. A prompt stays as first read, as the context has it with
-        additions of the program.
-        """
-        found: set[str] = set()
-        added = []
-        same_words: dict[tuple[str, str], Iterator[str]] = {}
-        for message in context:
-            identity, kind = text_of(message.get("id")), text_of(message.get("type"))
-            if not self._is_active(identity):
-                same_as = (kind, plain_text(message))
-                same = same_words.setdefault(same_as, iter(self.by_words.get(same_as, ())))
-                alike = (known for known in same if self._is_active(known) and known not in found)
-                identity = next(alike, "") if kind in _SPOKEN else ""
-            elif kind == "gemini":
-                self._renew(line, identity, message)
-            if identity:
-                found.add(identity)
-            else:
-                added.append(message)
-        summarised = any(is_summary(plain_text(message)) for message in added)
-        if summarised or any(message.get("type") == "user" for message in added):
-            standing = {name: self.messages[name] for name in map(self.names.__getitem__, self.standing)}
-            gone = {
-                message.place.record
-                for name, message in standing.items()
-                if message.kind in _SPOKEN and name not in found
-            }
-            if gone:
-                summarised = True
-                kept = {message.place.record for message in self.messages.values()} - gone
-                self.transcript.compact(self.transcript.record, kept)
-        for message in added:
-            self.transcript.next_record(line, message.get("timestamp"))
-            is_reply = message.get("type") == "gemini" and not _ACKNOWLEDGED.fullmatch(plain_text(message).strip())
-            self._message(line, message, synthetic=not is_reply and (summarised or message.get("type") == "gemini"))
-
-    def _renew(self, line: int, identity: str, record: JsonObject) -> None:
-        """Use a newer version of a reply, but keep the tool output, which may be masked in the context."""
-        known, plain = self.messages[identity], plain_text(record)
-        newer = list(pieces_of(identity, record, line))
-        had = {piece.key for piece in known.pieces}
-        if plain and plain != known.plain:
-            told = {piece.key: piece for piece in newer if piece.role == "assistant"}
-            known.pieces = [told.get(piece.key, piece) for piece in known.pieces]
-            del self.by_words[known.kind, known.plain][identity]
-            self.by_words.setdefault((known.kind, plain), {})[identity] = None
-            known.plain = plain
-        known.pieces += [piece for piece in newer if piece.key not in had]
-
-    def _cwd(self) -> str:
-        """The project's directory. The metadata only have its hash, but newer versions store it in a file."""
-        directories: Any = self.metadata.get("directories")
-        if isinstance(directories, list) and directories and isinstance(directories[0], str):
-            return directories[0]
-        for folder in Path(self.transcript.source.path).parents[1:3]:
-            noted = folder / ".project_root"
-            try:
-                if noted.is_file():  # opening a pipe might wait for ever
-                    with noted.open(encoding="utf-8") as file:
-                        return file.read(_MAX_PATH).strip()
-            except (OSError, UnicodeDecodeError):
-                continue
-        return self.cwd

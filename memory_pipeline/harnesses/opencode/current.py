@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memory_pipeline.harnesses.records import JsonObject, objects_of, text_of, words
+from memory_pipeline.harnesses.records import JsonObject, list_of, object_of, objects_of, text_of, words
 
 STATES = words("idle agent-switched model-switched location-switched")
 """Types of messages without text."""
-_PUT_IN = words("synthetic system skill")
+_INSERTED = words("synthetic system skill")
 
 
 def record_of(kind: str, data: JsonObject) -> JsonObject:
@@ -20,7 +20,7 @@ def record_of(kind: str, data: JsonObject) -> JsonObject:
     message = {name: data.get(name) for name in ("id", "time", "time_created")}
     if kind == "user":
         return {"message": message | {"role": "user"}, "parts": list(_typed(data))}
-    if kind in _PUT_IN:
+    if kind in _INSERTED:
         return {"message": message | {"role": "user"}, "parts": [_injected(data.get("text"))]}
     if kind == "assistant":
         return {"message": message | _outcome(data), "parts": list(_answered(data))}
@@ -29,10 +29,6 @@ def record_of(kind: str, data: JsonObject) -> JsonObject:
     if kind == "compaction":
         return _compaction(message, data)
     return {"message": message | {"role": kind}, "parts": []}
-
-
-def _object(value: object) -> JsonObject:
-    return value if isinstance(value, dict) else {}
 
 
 def _injected(text: object) -> JsonObject:
@@ -55,7 +51,7 @@ def _file(file: JsonObject) -> JsonObject:
 
 def _outcome(data: JsonObject) -> JsonObject:
     """The end of a step of the model."""
-    error = _object(data.get("error"))
+    error = object_of(data.get("error"))
     ended: JsonObject = {"role": "assistant", "finish": data.get("finish")}
     if error:
         ended["error"] = {"name": text_of(error.get("type")), "data": {"message": error.get("message")}}
@@ -65,20 +61,18 @@ def _outcome(data: JsonObject) -> JsonObject:
 def _answered(data: JsonObject) -> Iterator[JsonObject]:
     for part in objects_of(data.get("content")):
         yield _tool(part) if part.get("type") == "tool" else part
-    files = _object(data.get("snapshot")).get("files")
-    if isinstance(files, list):
-        yield {"type": "patch", "files": files}
+    yield {"type": "patch", "files": list_of(object_of(data.get("snapshot")).get("files"))}
 
 
 def _tool(part: JsonObject) -> JsonObject:
-    state, times = _object(part.get("state")), _object(part.get("time"))
+    state, times = object_of(part.get("state")), object_of(part.get("time"))
     content = objects_of(state.get("content"))
     output = "\n".join(text for block in content if (text := text_of(block.get("text"))))
     read: JsonObject = {
         "status": state.get("status"),
         "input": state.get("input"),
         "output": output,
-        "error": text_of(_object(state.get("error")).get("message")),
+        "error": text_of(object_of(state.get("error")).get("message")),
         "attachments": [_file(block) for block in content if block.get("type") == "file"],
         "metadata": state.get("metadata") or state.get("structured"),
         "time": {"start": times.get("ran") or times.get("created"), "end": times.get("completed")},
@@ -90,7 +84,7 @@ def _tool(part: JsonObject) -> JsonObject:
 
 def _command(data: JsonObject) -> JsonObject:
     """A command that the user ran in the session, as a call of the tool that runs commands."""
-    shown, times = _object(data.get("output")), _object(data.get("time"))
+    shown, times = object_of(data.get("output")), object_of(data.get("time"))
     read = {
         "status": "running" if data.get("status") == "running" else "completed",
         "input": {"command": data.get("command")},

@@ -9,26 +9,19 @@ new ones, which also determine what was undone.
 from __future__ import annotations
 
 import sqlite3
-import zlib
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import NamedTuple
 
-from memory_pipeline.harnesses.model import NotASessionError, NotReadableNowError, Problem, Source
 from memory_pipeline.harnesses.opencode.current import record_of
 from memory_pipeline.harnesses.records import JsonObject, text_of
 from memory_pipeline.harnesses.sqlite import (
-    WHOLE,
     Damage,
-    State,
+    SessionDatabase,
+    columns,
     decoded,
     is_busy,
-    listed_sources,
     number,
-    opened,
-    plain,
     rows_of,
-    state_of,
     text,
 )
 
@@ -37,74 +30,29 @@ _SESSIONS = ("session", "session_v2")
 _MESSAGES = ("message", "part", "session_message", "session_inbox")
 
 
-def database_sources(database: Path) -> tuple[list[Source], bool]:
-    """The sessions of a database, and whether it could not be read because it is locked."""
-    return listed_sources(database, _list)
+class OpenCodeDatabase(SessionDatabase):
+    agent = "OpenCode"
 
+    def rows(self, connection: sqlite3.Connection, tables: set[str]) -> list[JsonObject] | None:
+        if not tables.intersection(_SESSIONS) or not (tables >= _OLD or "session_message" in tables):
+            return None
+        # for a session in both tables the newer row, which is last, counts
+        return [row for name in _SESSIONS if name in tables for row in rows_of(connection, name, lambda _: None)]
 
-def _tables(connection: sqlite3.Connection) -> set[str]:
-    names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-    return {text(row["name"]) for row in names}
+    def counted(self, connection: sqlite3.Connection, tables: set[str]) -> dict[str, list[tuple[int, int]]]:
+        counted: dict[str, list[tuple[int, int]]] = {}
+        for table in filter(tables.__contains__, _MESSAGES):
+            latest = "max(time_updated)" if "time_updated" in columns(connection, table) else "max(rowid)"
+            query = f"SELECT session_id, count(*) AS count, {latest} AS latest FROM {table} GROUP BY session_id"
+            for row in connection.execute(query):
+                counted.setdefault(text(row["session_id"]), []).append((row["count"], number(row["latest"])))
+        return counted
 
-
-def _list(connection: sqlite3.Connection, database: Path, state: State) -> list[Source]:
-    tables = _tables(connection)
-    if not tables.intersection(_SESSIONS) or not (tables >= _OLD or "session_message" in tables):
-        if tables:
-            raise NotASessionError("It is an SQLite database, but not one of OpenCode.")
-        return []
-    # for a session in both tables the newer row counts
-    rows = [row for name in _SESSIONS if name in tables for row in rows_of(connection, name, lambda _: None)]
-    sessions = {text(row.get("id")): row for row in rows}
-    try:
-        counted = _counted(connection, tables)
-    except sqlite3.DatabaseError as error:
-        if is_busy(error):
-            raise
-        # in a damaged one, any session may have changed with the file
-        modified = max(state.modified_ns, state.log_modified_ns)
-        return [Source(str(database), identity, state.size, modified) for identity in sessions]
-    sources = []
-    for identity, row in sessions.items():
-        found = counted.get(identity, [])
-        if found:
-            latest = max(number(row.get("time_updated")), *(time for _, time in found))
-            details = [*found, *(row.get(name) for name in ("title", "revert", "parent_id"))]
-            mark = zlib.crc32(repr(details).encode()) % 1_000_000
-            count = sum(rows for rows, _ in found)
-            sources.append(Source(str(database), identity, count, latest * 1_000_000 + mark))
-    return sources
-
-
-def _counted(connection: sqlite3.Connection, tables: set[str]) -> dict[str, list[tuple[int, int]]]:
-    """The number of rows of each session in each table of messages, and the latest change of one."""
-    counted: dict[str, list[tuple[int, int]]] = {}
-    for table in filter(tables.__contains__, _MESSAGES):
-        columns = {column[0] for column in connection.execute(f"SELECT * FROM {table} LIMIT 0").description}
-        latest = "max(time_updated)" if "time_updated" in columns else "max(rowid)"
-        query = f"SELECT session_id, count(*) AS count, {latest} AS latest FROM {table} GROUP BY session_id"
-        for row in connection.execute(query):
-            counted.setdefault(text(row["session_id"]), []).append((row["count"], number(row["latest"])))
-    return counted
-
-
-def from_database(source: Source, problems: list[Problem]) -> Iterator[tuple[int, JsonObject]]:
-    """The session, then its messages in order, numbered from 1. Raises `NotASessionError`."""
-    with opened(Path(source.path)) as connection:
-        if source.session == WHOLE:
-            _list(connection, Path(source.path), state_of(Path(source.path)))
-            raise NotReadableNowError("The database could not be read before; it is tried again.")
-        session = _Session(connection, source.session, Damage(problems))
-        if session.row is None and not session.damage.found:
-            raise NotASessionError("The session is no longer in the database.")
-        row = session.row or {"id": source.session}
-        yield 1, {"session": {name: plain(value) for name, value in row.items()}}
-        said = 0
-        for record in session.messages():
-            said += bool(record["parts"])
-            yield session.damage.number, record
-        if session.damage.found and not said:
-            raise NotASessionError("The database is damaged where the session lies.")
+    def read(
+        self, connection: sqlite3.Connection, session: str, damage: Damage
+    ) -> tuple[JsonObject | None, Iterator[JsonObject]]:
+        found = _Session(connection, session, damage)
+        return found.row, found.messages()
 
 
 class _Ancestor(NamedTuple):
@@ -121,7 +69,8 @@ class _Session:
 
     def __init__(self, connection: sqlite3.Connection, identity: str, damage: Damage) -> None:
         self.connection, self.identity, self.damage = connection, identity, damage
-        self.tables = _tables(connection)
+        names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        self.tables = {text(row["name"]) for row in names}
         self.old_row, self.new_row = (self._first(name, "id", identity) for name in _SESSIONS)
         self.row = self.new_row or self.old_row
 
@@ -142,18 +91,18 @@ class _Session:
                 record["message"]["origin"] = text(row.get("id"))
                 yield record
 
-    def _old_messages(self, old: list[JsonObject], standing: set[str]) -> Iterator[JsonObject]:
+    def _old_messages(self, old: list[JsonObject], current: set[str]) -> Iterator[JsonObject]:
         """The rows of a session in the tables of 1.x. After the last message that the new tables still have, everything
         that they once had was undone; summaries were never copied as messages.
         """
-        last = max((place for place, row in enumerate(old) if text(row.get("id")) in standing), default=-1)
+        last = max((place for place, row in enumerate(old) if text(row.get("id")) in current), default=-1)
         undone = self._find_earlier_revert()
         updated = number((self.new_row or {}).get("time_updated"))
         withdrawn = False
         for place, row in enumerate(old):
             if record := self._old_record(row):
                 withdrawn = withdrawn or text(row.get("id")) == undone
-                is_copied = text_of(record["message"].get("parentID")) in standing
+                is_copied = text_of(record["message"].get("parentID")) in current
                 gone = place > last and not is_copied and number(row.get("time_created")) <= updated
                 record["message"]["withdrawn"] = withdrawn or gone
                 yield record

@@ -15,17 +15,19 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from pathlib import Path
+from typing import Unpack
 
 from memory_pipeline.harnesses.answers import REFUSED, Answer, answers_given
 from memory_pipeline.harnesses.authorship import Evidence, is_person
 from memory_pipeline.harnesses.content import call_text, image_mark, image_type
-from memory_pipeline.harnesses.model import Image, ParsedSession, Role, Source
+from memory_pipeline.harnesses.model import Image, Role, Source
 from memory_pipeline.harnesses.opencode.current import STATES
 from memory_pipeline.harnesses.opencode.store import claims, records
 from memory_pipeline.harnesses.protocol import HarnessWithFolders
+from memory_pipeline.harnesses.record_reader import RecordReader
 from memory_pipeline.harnesses.records import JsonObject, list_of, object_of, text_of, to_time, words
 from memory_pipeline.harnesses.speakers import split_by_speaker
-from memory_pipeline.harnesses.transcript import Transcript
+from memory_pipeline.harnesses.transcript import MessageDetails, Transcript
 
 # Thoughts, and marks at the beginning and end of a model's step.
 _IGNORED = words("reasoning step-start step-finish snapshot retry agent")
@@ -36,52 +38,12 @@ _MAIN_AGENT = "main"
 _PLACEHOLDER = re.compile(r"(?:New session|Child session) - \d{4}-\d\d-\d\dT")
 # `opencode run` quotes an argument with blanks.
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
-
-
 _REFUSED = re.compile(
     r"(?:\w*Error: )?(?:The user rejected permission to use this specific tool call|The user dismissed this question)"
     r"(?: with the following feedback: (?P<words>.+))?",
     re.DOTALL,
 )
 _APPROVED = re.compile(r"User approved switching to \w+ agent")
-
-
-_DATA = "${XDG_DATA_HOME:-~/.local/share}"
-
-
-class OpenCode(HarnessWithFolders[JsonObject]):
-    name = format = "opencode"
-    record_type: type[JsonObject] = dict
-    side_files = (
-        "auth.json",
-        "mcp-auth.json",
-        "storage/session_diff/*.json",
-        "storage/session_share/*.json",
-        "storage/project/*.json",
-        "storage/todo/*.json",
-    )
-
-    def __init__(self, name: str = "opencode", *folders: str) -> None:
-        """An agent whose folder and database have its name; a variable can set another database, relative to that
-        folder."""
-        self.name = name
-        self.folders = (f"{_DATA}/{name}", f"{_DATA}/{name}/${{{name.upper()}_DB:-}}", *folders)
-
-    def recognises(self, record: JsonObject) -> bool:
-        """Whether the record is a session file of the JSON folders, or an export."""
-        session = record if "projectID" in record else object_of(record.get("info"))
-        return text_of(session.get("id")).startswith("ses_")
-
-    def images_of(self, record: JsonObject) -> list[JsonObject]:
-        return image_parts(record.get("parts") or [])
-
-    def claims(self, folder: Path, names: Collection[str]) -> tuple[list[Source], list[str]] | None:
-        return claims(folder, names, self.name)
-
-    records = staticmethod(records)
-
-    def reader(self, transcript: Transcript) -> Reader:
-        return Reader(transcript)
 
 
 def image_parts(parts: list[JsonObject]) -> list[JsonObject]:
@@ -92,38 +54,30 @@ def image_parts(parts: list[JsonObject]) -> list[JsonObject]:
     return [part for part in found if isinstance(part, dict) and text_of(part.get("mime")).startswith("image/")]
 
 
-class Reader:
+class Reader(RecordReader):
     def __init__(self, transcript: Transcript) -> None:
-        self.transcript = transcript
-        self.session: JsonObject = {}
-        self.revert: JsonObject = {}
+        super().__init__(transcript)
+        self.reverted = ""
+        """The first message or part that was reverted."""
         self.voiding = False
-        self.voided: set[int] = set()
+        self.withdrawn: set[int] = set()
         self.starts: dict[str, int] = {}
         self.compactions: dict[str, JsonObject] = {}
-        self.prompt = ""
+        self.prompt_digest = ""
         self.typed = ""
         self.overflown = ""
         # data of the current message
         self.message: JsonObject = {}
         self.images: dict[int, Image] = {}
 
-    def finish(self) -> ParsedSession:
-        title = text_of(self.session.get("title"))
-        return self.transcript.finish(
-            text_of(self.session.get("id")),
-            "" if _PLACEHOLDER.match(title) else title,
-            self._cwd(),
-            began_at=self._time(self.session, "created"),
-            voided=self.voided,
-            parent_id=self._parent(),
-        )
+    is_attended = True  # decided for each message
+
+    def voided(self) -> set[int]:
+        return self.withdrawn
 
     def record(self, number: int, record: JsonObject) -> None:
         if "session" in record:
-            self.session = object_of(record["session"])
-            self.revert = object_of(self.session.get("revert"))
-            self.transcript.next_record(number, self._time(self.session, "created"))
+            self._session(number, object_of(record["session"]))
             return
         self.message, parts = object_of(record.get("message")), record.get("parts") or []
         self._begin(number)
@@ -138,20 +92,28 @@ class Reader:
         elif role not in STATES:
             self.transcript.unknown[f"message/{role}"] += 1
 
+    def _session(self, number: int, session: JsonObject) -> None:
+        title, revert, location = text_of(session.get("title")), session.get("revert"), session.get("location")
+        self.session_id, self.title = text_of(session.get("id")), "" if _PLACEHOLDER.match(title) else title
+        self.cwd = text_of(session.get("directory")) or text_of(object_of(location).get("directory"))
+        self.parent_session = text_of(session.get("parent_id")) or text_of(session.get("parentID"))
+        self.reverted = text_of(object_of(revert).get("partID")) or text_of(object_of(revert).get("messageID"))
+        self.began_at = _time(session, "created")
+        self.transcript.next_record(number, self.began_at)
+
     def _begin(self, number: int, part: JsonObject | None = None) -> None:
         """Begin a message or a part of it, each of which can be voided."""
         owner = part if part is not None else self.message
         times = object_of(owner.get("time")) or object_of(object_of(owner.get("state")).get("time"))
-        said = times.get("start") or times.get("created") or self._time(self.message, "created")
+        said = times.get("start") or times.get("created") or _time(self.message, "created")
         written = owner.get("time_created")
         self.transcript.next_record(number, said if written is None else written, said)
         identity = text_of(owner.get("id"))
         if identity:
             self.starts.setdefault(identity, self.transcript.record)
-        reverted = text_of(self.revert.get("partID")) or text_of(self.revert.get("messageID"))
-        self.voiding = self.voiding or (reverted != "" and identity == reverted)
+        self.voiding = self.voiding or (identity != "" and identity == self.reverted)
         if self.voiding or self.message.get("withdrawn"):
-            self.voided.add(self.transcript.record)
+            self.withdrawn.add(self.transcript.record)
 
     def _user(self, parts: list[JsonObject]) -> None:
         typed: list[tuple[JsonObject, str]] = []
@@ -161,8 +123,8 @@ class Reader:
             if id(part) in self.images:
                 typed.append((part, image_mark(self.images[id(part)])))
             elif kind == "text":
-                put_in = part.get("synthetic") is True or part.get("ignored") is True
-                (injected if put_in else typed).append((part, text))
+                is_inserted = part.get("synthetic") is True or part.get("ignored") is True
+                (injected if is_inserted else typed).append((part, text))
             elif kind == "file":
                 injected.append((part, f"[file: {text_of(part.get('filename'))}, {text_of(part.get('mime'))}]"))
             elif kind == "subtask":
@@ -175,7 +137,7 @@ class Reader:
         said = self.transcript.digest(
             "\n".join(sorted(text_of(part.get("text")) or text_of(part.get("url")) for part, _ in typed))
         )
-        self.prompt = f"{self._origin_key()}\x1f{said}"
+        self.prompt_digest = f"{self._origin()}\x1f{said}"
         if typed:
             self._begin_part(typed[0][0])
             # if the context was too long, OpenCode repeats the prompt in a new message
@@ -184,7 +146,7 @@ class Reader:
         self.overflown = ""
         for part, text in injected:
             self._begin_part(part)
-            self._add("injected", text, "injected", self.transcript.digest(text))
+            self.add("injected", text, "injected", self.transcript.digest(text))
 
     def _say(self, said: str, *, again: bool) -> None:
         images = tuple(self.images[key] for key in self.images)
@@ -193,13 +155,13 @@ class Reader:
         typed = not again and self._is_typed()
         for number, (speaker, part) in enumerate(split_by_speaker(text)):
             role: Role = speaker if typed else "injected"
-            self._add(role, part, "user", number, images=images if speaker == "user" else ())
+            self.add(role, part, "user", number, images=images if speaker == "user" else ())
 
     def _is_typed(self) -> bool:
         """Whether a person typed the message; MiMoCode stores prompts of sub-agents among those of the session."""
         agent = text_of(self.message.get("agent_id"))
-        parent = self._parent() or ("" if agent in ("", _MAIN_AGENT) else agent)
-        return is_person(Evidence(OpenCode.format, parent_session=parent, cwd=self._cwd()))
+        parent = self.parent_session or ("" if agent in ("", _MAIN_AGENT) else agent)
+        return is_person(Evidence(self.transcript.id_prefix, parent_session=parent, cwd=self.cwd))
 
     def _assistant(self, parts: list[JsonObject]) -> None:
         summary = self.message.get("summary") is True
@@ -211,9 +173,12 @@ class Reader:
             if kind == "text":
                 self._begin_part(part)
                 text = text_of(part.get("text"))
-                put_in = summary or part.get("synthetic") is True
-                self._add(
-                    "injected" if put_in else "assistant", text, "text", _start(part) or self.transcript.digest(text)
+                is_inserted = summary or part.get("synthetic") is True
+                self.add(
+                    "injected" if is_inserted else "assistant",
+                    text,
+                    "text",
+                    _start(part) or self.transcript.digest(text),
                 )
             elif kind == "tool":
                 self._begin_part(part)
@@ -234,7 +199,7 @@ class Reader:
         error = object_of(self.message.get("error"))
         if error:
             reason = text_of(object_of(error.get("data")).get("message")) or "no message"
-            self._add("injected", f"{text_of(error.get('name')) or 'Error'}: {reason}", "error")
+            self.add("injected", f"{text_of(error.get('name')) or 'Error'}: {reason}", "error")
         if summary and not error and self.message.get("finish"):
             self._compacted()
 
@@ -256,7 +221,7 @@ class Reader:
         state = object_of(part.get("state"))
         name, status = text_of(part.get("tool")), state.get("status")
         key = text_of(part.get("callID")) or _start(part) or text_of(part.get("id"))
-        handle = self._add("tool", call_text(name, state.get("input")), "call", key, tool_name=name)
+        handle = self.add("tool", call_text(name, state.get("input")), "call", key, tool_name=name)
         if status in ("completed", "error"):
             attached = map(id, list_of(state.get("attachments")))
             images = tuple(self.images[key] for key in attached if key in self.images)
@@ -273,7 +238,7 @@ class Reader:
             if end:
                 self.transcript.place = self.transcript.place._replace(said_at=end, written_at=end, is_timed=True)
             no = REFUSED if refused else None
-            self._add("tool", text, "result", key, tool_name=name, is_error=failed, images=images, answer=no)
+            self.add("tool", text, "result", key, tool_name=name, is_error=failed, images=images, answer=no)
             if refused and refused["words"]:
                 answers = [Answer(refused["words"], "refused call", call_text(name, state.get("input")))]
             elif approved := _APPROVED.match(output):
@@ -281,42 +246,57 @@ class Reader:
             else:
                 answers = answers_given(state.get("input"), object_of(state.get("metadata")), output)
             for number, answer in enumerate(answers):
-                self._add("user", answer.text, "answer", key, number, tool_name=name, answer=answer)
+                self.add("user", answer.text, "answer", key, number, tool_name=name, answer=answer)
         return handle
 
     def _begin_part(self, part: JsonObject) -> None:
         self._begin(self.transcript.place.line, part)
 
-    def _add(
-        self,
-        role: Role,
-        text: str,
-        *key: object,
-        tool_name: str | None = None,
-        is_error: bool = False,
-        images: tuple[Image, ...] = (),
-        answer: Answer | None = None,
-    ) -> int | None:
-        identity = "\x1f".join(map(str, (self.prompt, self.message.get("role"), self._origin_key(), *key)))
-        identity = f"{identity}\x1f{self.transcript.occurrence(identity)}"
-        return self.transcript.add(
-            role, text, identity, tool_name=tool_name, is_error=is_error, images=images, answer=answer
-        )
+    def add(self, role: Role, text: str, *key: object, **details: Unpack[MessageDetails]) -> int | None:
+        identity = "\x1f".join(map(str, (self.prompt_digest, self.message.get("role"), self._origin(), *key)))
+        return self.transcript.add(role, text, f"{identity}\x1f{self.transcript.occurrence(identity)}", **details)
 
-    def _origin_key(self) -> object:
+    def _origin(self) -> object:
         """The start of the message, or the id of its original, which distinguishes messages with the same words."""
-        return text_of(self.message.get("origin")) or self._time(self.message, "created")
+        return text_of(self.message.get("origin")) or _time(self.message, "created")
 
-    def _parent(self) -> str:
-        return text_of(self.session.get("parent_id")) or text_of(self.session.get("parentID"))
 
-    def _cwd(self) -> str:
-        location = object_of(self.session.get("location"))
-        return text_of(self.session.get("directory")) or text_of(location.get("directory"))
+class OpenCode(HarnessWithFolders[JsonObject]):
+    name = "opencode"
+    record_type: type[JsonObject] = dict
+    reader = Reader
+    marks = ("*.db", "session", "storage")
+    side_files = (
+        "auth.json",
+        "mcp-auth.json",
+        "storage/session_diff/*.json",
+        "storage/session_share/*.json",
+        "storage/project/*.json",
+        "storage/todo/*.json",
+    )
 
-    @staticmethod
-    def _time(owner: JsonObject, name: str) -> object:
-        return object_of(owner.get("time")).get(name, owner.get(f"time_{name}"))
+    def __init__(self, name: str = "opencode", *folders: str) -> None:
+        """An agent whose folder and database have its name; a variable can set another database, relative to that
+        folder."""
+        own = f"${{XDG_DATA_HOME:-~/.local/share}}/{name}"
+        super().__init__(name, own, f"{own}/${{{name.upper()}_DB:-}}", *folders)
+
+    def recognises(self, record: JsonObject) -> bool:
+        """Whether the record is a session file of the JSON folders, or an export."""
+        session = record if "projectID" in record else object_of(record.get("info"))
+        return text_of(session.get("id")).startswith("ses_")
+
+    def images_of(self, record: JsonObject) -> list[JsonObject]:
+        return image_parts(record.get("parts") or [])
+
+    def claims(self, folder: Path, names: Collection[str]) -> tuple[list[Source], list[str]] | None:
+        return claims(folder, names, self.name)
+
+    records = staticmethod(records)
+
+
+def _time(owner: JsonObject, name: str) -> object:
+    return object_of(owner.get("time")).get(name, owner.get(f"time_{name}"))
 
 
 def _start(part: JsonObject) -> object:

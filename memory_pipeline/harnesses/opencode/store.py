@@ -11,19 +11,16 @@ import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-import orjson
-
 from memory_pipeline.harnesses.model import Problem, Source
 from memory_pipeline.harnesses.opencode.current import record_of
-from memory_pipeline.harnesses.opencode.database import database_sources, from_database, in_order
-from memory_pipeline.harnesses.records import DamagedText, JsonObject, objects_of, text_of
+from memory_pipeline.harnesses.opencode.database import OpenCodeDatabase, in_order
+from memory_pipeline.harnesses.records import JsonObject, objects_of, read_document, text_of
 from memory_pipeline.harnesses.sqlite import decoded
 
 _DATABASE = re.compile(r"(\w+)(?:-[\w.-]+)?\.db")
 """The name of a database: the agent, and the release channel if it is not the default."""
-_INFO = re.compile(r'"info"\s*:\s*(?=\{)')
-_MESSAGES = re.compile(r'"messages"\s*:\s*\[')
-_NEXT = re.compile(r"[\s,]*(?=\{)")
+_SQLITE = OpenCodeDatabase()
+_MESSAGE_START = re.compile(r'\{\s*"(?:info|id|type|time)"\s*:')
 
 
 def claims(folder: Path, names: Collection[str], agent: str) -> tuple[list[Source], list[str]] | None:
@@ -44,7 +41,7 @@ def claims(folder: Path, names: Collection[str], agent: str) -> tuple[list[Sourc
     sources: list[Source] = []
     waiting = False
     for database in databases:
-        listed, locked = database_sources(database)
+        listed, locked = _SQLITE.sources(database)
         sources += listed
         waiting = waiting or locked
     taken = {source.session for source in sources}
@@ -59,7 +56,7 @@ def claims(folder: Path, names: Collection[str], agent: str) -> tuple[list[Sourc
 
 def records(source: Source, problems: list[Problem]) -> Iterator[tuple[int, JsonObject]]:
     """The session as `{"session": …}`, then each message in order as `{"message": …, "parts": […]}`, all numbered."""
-    yield from (from_database if source.session else _from_file)(source, problems)
+    yield from (_SQLITE.records if source.session else _from_file)(source, problems)
 
 
 def _is_storage(place: Path) -> bool:
@@ -90,10 +87,7 @@ def _folder_source(storage: Path, file: Path) -> Source:
 def _from_file(source: Source, problems: list[Problem]) -> Iterator[tuple[int, JsonObject]]:
     file = Path(source.path)
     raw = file.read_bytes()
-    try:
-        value = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        value = _recover(raw, problems)
+    value = read_document(raw, _MESSAGE_START, _is_message, [] if b'"info"' not in raw else problems)
     if isinstance(value, dict) and "info" in value:
         yield from _exported(value)
     else:
@@ -101,21 +95,9 @@ def _from_file(source: Source, problems: list[Problem]) -> Iterator[tuple[int, J
         yield from _from_folder(file, session, problems)
 
 
-def _recover(raw: bytes, problems: list[Problem]) -> JsonObject | None:
-    """The readable part of a damaged or unfinished export; None if the file is not one."""
-    damaged = DamagedText(raw.decode("utf-8", "replace"))
-    begin = _INFO.search(damaged.text, 0, 1000)
-    info = damaged.decode(begin.end()) if begin else None
-    if not info:
-        return None
-    messages: list[JsonObject] = []
-    start = _MESSAGES.search(damaged.text, info[1])
-    position = start.end() if start else len(damaged.text)
-    while (next_one := _NEXT.match(damaged.text, position)) and (found := damaged.decode(next_one.end())):
-        message, position = found
-        messages.append(message)
-    problems.append(Problem(len(messages) + 2, "The file is damaged or incomplete; the messages before were read."))
-    return {"info": info[0], "messages": messages}
+def _is_message(value: JsonObject) -> bool:
+    """Whether an object of an export is a message of 1.x or 2.x, rather than a part of one."""
+    return "info" in value or ("type" in value and text_of(value.get("id")).startswith("msg_"))
 
 
 def _exported(export: JsonObject) -> Iterator[tuple[int, JsonObject]]:

@@ -15,12 +15,6 @@ MAX_FACT = 1_000
 """Maximum characters of a fact; longer ones are cut."""
 MIN_WORDS, MIN_LENGTH = 3, 12
 """Minimum words or characters of a fact; a Chinese character counts as three."""
-GRAM = 8
-"""Number of consecutive words that identify a position in a text for finding repetitions."""
-REPEATS, LOOPED = 4, 24
-"""Minimum repetitions of a loop, and minimum words of all of them."""
-COUNTED_REPEATS, COUNTED_LOOPED = 10, 60
-"""The same for repetitions that only differ in numbers, like an endless numbered list."""
 SAID_AGAIN, REPEATED, STILL_REPEATS = 24, 3, 0.9
 """Minimum characters of a sentence that can count as repeated, the occurrence at which it does, and the minimum share
 of repeated sentences after it: sentences also recur in traces and narratives of proper answers."""
@@ -30,7 +24,6 @@ facts."""
 ECHOES = 3
 """Minimum transcript lines of an echo, which must also be half of its lines."""
 
-_WORD = re.compile(r"[一-鿿぀-ヿ가-힣]|[^\W一-鿿぀-ヿ가-힣]{1,12}|([^\w\s])\1*")
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,200}>")
 _LETTER = re.compile(r"[^\W\d_]")
 _PLAIN_WORD = re.compile(r"\w+")
@@ -38,7 +31,7 @@ _SENTENCE_END = re.compile(r"[.!?…][\"'”’)`*]*(?=\s)|[。！？]")
 _ECHO = re.compile(
     r"\s*\[#\d+(?: \d\d:\d\d| (?:early|later) in session)? (?:user|assistant|tool|injected)\b[^\]\n]{0,40}\]"
 )
-_UNIT = re.compile(r"(?:[^\n\".!?…。！？]|[.!?…](?!\s))+[.!?…。！？]*")
+_UNIT = re.compile(r"(?:[^\n\".!?…。！？]|[.!?…](?!\s)){1,80}[.!?…。！？]*")
 _MARKS = re.compile(r"\[[^\[\]\n]{0,40}\]|</?[A-Za-z][^<>\n]{0,80}>|\(\d\d:\d\d\)")
 _CANNOT = r"(?:can(?:no|['’])?t|cannot|can not|unable|not able|won['’]?t|will not|not comfortable|must decline)"
 _REFUSALS = re.compile(
@@ -50,15 +43,9 @@ _REFUSALS = re.compile(
         continue|answer|respond|summari[sz]e|complete|create|generate|analy[sz]e|engage|discuss|share|access|see)
     | i\ (?:don['’]t|do\ not)\ (?:see|have)\ (?:a|any|the|access\ to)\b .{{0,40}}? \b(?:transcript|conversation|session)
     | (?:please|could\ you)\ (?:provide|share|paste|send)\b .{{0,40}}? \b(?:transcript|conversation|session)
-    | (?:es\ )?tut\ mir\ leid .{{0,200}}? \b(?:kann|darf|nicht|leider)
-    | (?:ich\ kann|leider\ kann\ ich)\b .{{0,80}}? \bnicht\b .{{0,60}}? \b(?:helfen|beantworten|erfüllen|unterstützen)
-    | (?:je\ suis\ )?désolée?\b .{{0,200}}? \bje\ ne\ (?:peux|suis)
-    | lo\ siento\b .{{0,200}}? \bno\ (?:puedo|me\ es)
-    | (?:desculpe|sinto\ muito)\b .{{0,200}}? \bnão\ (?:posso|consigo)
-    | (?:很|非常|十分)?(?:抱歉|对不起|對不起|不好意思) .{{0,100}}? (?:无法|無法|不能|不可以|没办法)
-    | 作为(?:一个|一名)?(?:ai|人工智能|语言模型)
-    | 申し訳(?:ありません|ございません) .{{0,100}}? (?:できません|できかねます|お答え)
-    | извините .{{0,100}}? \bне\ могу
+    | (?:es\ tut\ mir\ leid|leider\ kann\ ich|(?:je\ suis\ )?désolée?|lo\ siento|desculpe|sinto\ muito)\b
+    | (?:很|非常|十分)?(?:抱歉|对不起|對不起|不好意思)|作为(?:一个|一名)?(?:ai|人工智能|语言模型)
+    | 申し訳(?:ありません|ございません)|извините\b
     )""",
     re.I | re.X | re.S,
 )
@@ -134,41 +121,12 @@ def shortened(text: str, limit: int = MAX_FACT) -> str:
     return f"{text[: ends[-1]]} …" if ends and ends[-1] > limit // 2 else clip(text[: 2 * limit], limit)
 
 
-def without_loops(text: str) -> tuple[str, bool]:
-    """The text with each loop reduced to one repetition, and whether there was a loop.
-
-    A loop is the same words four consecutive times (24 words or more), or ten times (60 words) if numbers in them count
-    up. The text after a loop is kept from its next line. A loop whose repetitions differ in a word is not recognised.
-    """
-    found = list(_WORD.finditer(text))
-    if len(found) < LOOPED:
-        return text, False
-    words = [match[0] for match in found]
-    loops = _loops(words, REPEATS, LOOPED)
-    if not loops:
-        loops = _loops(["0" if word.isdigit() else word for word in words], COUNTED_REPEATS, COUNTED_LOOPED)
-    kept, done = [], 0
-    for first, last, period in loops:
-        start = found[first].start()
-        if start < done:
-            continue
-        # the line in which the second repetition begins may be the end of the first
-        line_end = text.find("\n", start, found[min(first + period, last)].start())
-        if line_end >= 0 and text[text.rfind("\n", done, start) + 1 : start].strip():
-            start = line_end
-        kept.append(text[done:start])
-        end = found[last].end()
-        next_line = text.find("\n", end)
-        done = next_line if next_line >= 0 else len(text)
-    kept.append(text[done:])
-    return "".join(kept), bool(loops)
-
-
 def before_repetition(text: str) -> tuple[str, bool]:
     """The text up to the point after which it only repeats itself, and whether there is such a point.
 
     At that point a sentence occurs for the third time; after it at least three sentences and nine tenths of all were
-    said before, ignoring numbers. Unlike in a loop, their order may differ.
+    said before, in any order and under other numbers. Of text without sentences, pieces of 80 characters are compared:
+    those of a loop recur.
     """
     starts, seen = list[int](), list[int]()
     counts: Counter[str] = Counter()
@@ -185,29 +143,3 @@ def before_repetition(text: str) -> tuple[str, bool]:
         if times > 1 and min(repeats, most) >= REPEATED and repeats >= STILL_REPEATS * left:
             cut = start
     return (text, False) if cut is None else (text[:cut], True)
-
-
-def _loops(words: list[str], repeats: int, least: int) -> list[tuple[int, int, int]]:
-    """The first and last word of every loop from its second repetition on, with the number of words in one
-    repetition."""
-    numbers: dict[str, int] = {}
-    ids = [numbers.setdefault(word, len(numbers) + 1) for word in words]
-    base, modulus = 1_000_003, (1 << 61) - 1
-    leaving = pow(base, GRAM, modulus)
-    seen: dict[int, int] = {}
-    loops = []
-    key = run_start = run_period = 0
-    for i, number in enumerate(ids):
-        key = (key * base + number - (leaving * ids[i - GRAM] if i >= GRAM else 0)) % modulus
-        period = i - seen.get(key, i)
-        seen[key] = i
-        if period != run_period:
-            loops += _loop(run_start, i - 1, run_period, repeats, least)
-            run_start, run_period = i, period
-    return loops + _loop(run_start, len(ids) - 1, run_period, repeats, least)
-
-
-def _loop(start: int, last: int, period: int, repeats: int, least: int) -> list[tuple[int, int, int]]:
-    first = start - GRAM + 1
-    length = last - first + 1
-    return [(first, last, period)] if period and length >= (repeats - 1) * period and length >= least else []

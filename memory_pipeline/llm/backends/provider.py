@@ -2,7 +2,7 @@
 supports.
 
 Every call has its own event loop, HTTP client and connections, closed before it returns: calls come from worker
-threads, and a client must not outlive its loop. This module also knows which models see images (`sees_images`).
+threads, and a client must not outlive its loop. This module also knows which models accept images (`sees`).
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ import asyncio
 import json
 import os
 import re
-from collections.abc import Awaitable, Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from memory_pipeline.llm.backends.opening import Reply, quotable
 from memory_pipeline.llm.config import ModelConfig
@@ -35,8 +34,6 @@ _TOO_MANY = (429, 529)
 _NOT_FOUND = (404, 405, 410)
 _NOT_IMPLEMENTED = 501
 """The status of servers that lack a feature, such as schemas."""
-_A = TypeVar("_A")
-_T = TypeVar("_T")
 
 
 class ProviderBackend:
@@ -50,18 +47,10 @@ class ProviderBackend:
 
     def send(self, request: Request) -> Reply:
         """Make one call without tools and without the library's own retries, within one time limit."""
-        return self._run(lambda model: self._ask(model, request), self._reply)
-
-    def _run(self, ask: Callable[[Model], Awaitable[_A]], read: Callable[[_A], _T]) -> _T:
-        """Run the coroutine in its own event loop and translate errors into those of a backend."""
         from pydantic_ai.exceptions import AgentRunError, UserError
 
-        async def asked(model: Model) -> _A:
-            async with model:
-                return await ask(model)
-
         try:
-            return read(asyncio.run(asked(self._model())))
+            return self._reply(asyncio.run(self._ask(self._model(), request)))
         except (TransientError, RequestRefusedError, ModelMisconfiguredError):
             raise
         except AgentRunError as error:
@@ -75,8 +64,10 @@ class ProviderBackend:
     async def _ask(self, model: Model, request: Request) -> ModelResponse:
         from pydantic_ai.direct import model_request
 
-        settings = settings_of(model, request)
-        settings |= {"timeout": self._config.timeout, "request_timeout": self._config.timeout, "max_retries": 0}
+        settings: ModelSettings = {"max_tokens": request.max_output_tokens, "timeout": self._config.timeout}
+        settings |= {"request_timeout": self._config.timeout, "max_retries": 0}
+        if _takes_temperature(model.profile):
+            settings["temperature"] = request.temperature
         if request.system in self._instructions:
             # providers with explicit caching charge a quarter more for writes and a tenth for reads, so instructions
             # that are sent once are not cached
@@ -84,13 +75,14 @@ class ProviderBackend:
         self._instructions.add(request.system)
         if server := server_at(self.url):
             settings["extra_body"] = server.against_repetition
-        return await model_request(
-            model,
-            [message_of(request)],
-            model_settings=settings,
-            model_request_parameters=parameters_of(model, request),
-            instrument=False,
-        )
+        async with model:
+            return await model_request(
+                model,
+                [_message(request)],
+                model_settings=settings,
+                model_request_parameters=_parameters(model, request),
+                instrument=False,
+            )
 
     def _reply(self, response: ModelResponse) -> Reply:
         if response.finish_reason == "content_filter":
@@ -217,15 +209,7 @@ class ProviderBackend:
         )
 
 
-def settings_of(model: Model, request: Request) -> ModelSettings:
-    """The settings of a request, with the limits of its answer."""
-    settings: ModelSettings = {"max_tokens": request.max_output_tokens}
-    if _takes_temperature(model.profile):
-        settings["temperature"] = request.temperature
-    return settings
-
-
-def message_of(request: Request) -> ModelRequest:
+def _message(request: Request) -> ModelRequest:
     """The message to a model, with its instructions."""
     from pydantic_ai.messages import BinaryContent, ModelRequest, UserPromptPart
 
@@ -236,7 +220,7 @@ def message_of(request: Request) -> ModelRequest:
     )
 
 
-def parameters_of(model: Model, request: Request) -> ModelRequestParameters:
+def _parameters(model: Model, request: Request) -> ModelRequestParameters:
     """The parameters for a text answer, or one that fits the request's schema. Raises `RequestRefusedError` if the
     model does not support schemas."""
     from pydantic_ai.models import ModelRequestParameters

@@ -17,7 +17,7 @@ GROUNDED, NAMED = 0.55, 0.3
 """The minimum share of a fact's words, weighted by rarity, that occur anywhere in the window, or in the messages that
 the model named. 98 % of a careful reader's facts pass, and 97 % if the messages are named; of the same facts compared
 with another session 7 % and 2 % pass. The limits were chosen from these figures (`benchmarks/grounding.py`)."""
-OF_THE_WRITER = frozenset({"person", "agent", "user", "sessio", "transc"})
+SPEAKER_NAMES = frozenset({"person", "agent", "user", "sessio", "transc"})
 """Stems of the names that models use for the speakers."""
 MAX_SPANS = 3
 GAIN = 0.08
@@ -54,15 +54,32 @@ class _Piece:
     """The speaker of the message, or `paste`."""
 
 
+class Rarity:
+    """The rarity of words among some texts, which are given as sets of stems."""
+
+    def __init__(self, texts: Collection[frozenset[str]]) -> None:
+        count = Counter(chain.from_iterable(texts))
+        self._known = {word: math.log1p(len(texts) / n) for word, n in count.items()}
+        self._unknown = math.log1p(len(texts) or 1)
+
+    def weights(self, text: str) -> dict[str, float]:
+        """The rarity of each stem of a text, without the names of the speakers."""
+        return {word: self._known.get(word, self._unknown) for word in sorted(stems(text) - SPEAKER_NAMES)}
+
+    def share(self, text: str, said: Collection[str]) -> float:
+        """Share of the text's stems, weighted by rarity, that are among these."""
+        weights = self.weights(text)
+        total = sum(weights.values())
+        return sum(weight for word, weight in weights.items() if word in said) / total if total else 0.0
+
+
 class Alignment:
     """A window, indexed by its words."""
 
     def __init__(self, messages: Sequence[WindowMessage]) -> None:
         self.messages = messages
         self._pieces = [piece for i, message in enumerate(messages) for piece in _pieces(i, message)]
-        count = Counter(chain.from_iterable(piece.words for piece in self._pieces))
-        self._rarity: Mapping[str, float] = {w: math.log1p(len(self._pieces) / n) for w, n in count.items()}
-        self._unknown = math.log1p(len(self._pieces) or 1)
+        self.rarity = Rarity([piece.words for piece in self._pieces])
         self._by_word: dict[str, list[int]] = defaultdict(list)
         self._by_speaker: dict[tuple[int, str], set[str]] = defaultdict(set)
         for number, piece in enumerate(self._pieces):
@@ -76,9 +93,9 @@ class Alignment:
         With `named` the model named these messages, and the coverage counts all of their words: a fact may summarize a
         list, and a span holds only one line of it.
         """
-        wanted = self._weights(text)
+        left = self.rarity.weights(text)
         spans: list[_Piece] = []
-        left, total, covered = dict(wanted), sum(wanted.values()), 0.0
+        total, covered = sum(left.values()), 0.0
         while left and len(spans) < MAX_SPANS:
             piece, gain = self._best(left, within)
             if piece is None or gain < GAIN * total:
@@ -94,24 +111,13 @@ class Alignment:
         self, text: str, positions: Collection[int], speakers: Collection[str] = tuple(SPEAKER_SCORE)
     ) -> float:
         """Share of the text's words, weighted by rarity, that these speakers use in the messages at these positions."""
-        wanted = self._weights(text)
         said = set().union(*(self._by_speaker.get((p, speaker), ()) for p in positions for speaker in speakers))
-        total = sum(wanted.values())
-        return sum(weight for word, weight in wanted.items() if word in said) / total if total else 0.0
-
-    def share(self, part: str, text: str) -> float:
-        """Share of the text's words, weighted by rarity, that occur in a part of it."""
-        wanted = self._weights(text)
-        total = sum(wanted.values())
-        return sum(wanted[word] for word in stems(part) if word in wanted) / total if total else 0.0
+        return self.rarity.share(text, said)
 
     def speaker(self, span: EvidenceSpan, position: int) -> str:
         """The speaker of a span: the one of its message, or `paste`."""
         message = self.messages[position]
         return _speaker(message, span.start, span.end)
-
-    def _weights(self, text: str) -> dict[str, float]:
-        return {word: self._rarity.get(word, self._unknown) for word in stems(text) - OF_THE_WRITER}
 
     def _best(self, wanted: Mapping[str, float], within: Collection[int]) -> tuple[_Piece | None, float]:
         gains: dict[int, float] = defaultdict(float)

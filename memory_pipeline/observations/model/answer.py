@@ -21,10 +21,9 @@ from memory_pipeline.llm.answers.degenerate import (
     is_nothing,
     is_refusal,
     shortened,
-    without_loops,
     without_tags,
 )
-from memory_pipeline.llm.answers.lines import entries, tidy
+from memory_pipeline.llm.answers.lines import tidy
 from memory_pipeline.llm.answers.placeholders import is_placeholder
 from memory_pipeline.llm.answers.structured import Context, json_values, numbers_in
 from memory_pipeline.observations.model.facts import ParsedFact, fact_for, fact_in_entry, facts_in_paragraphs, key_of
@@ -32,8 +31,6 @@ from memory_pipeline.observations.model.schema import AnswerForm, SegmentForm
 from memory_pipeline.observations.model.tagged import Draft, Tagged, read_tagged, without_cut_tag
 
 MAX_FACTS = 200
-MAX_PROBLEMS = 3
-"""Maximum number of problems that are reported for an answer."""
 MAX_TITLE, MAX_NARRATIVE, MAX_TASK = 120, 600, 500
 _NONE = re.compile(r"\W*(?:none|n/?a|null|nothing|unknown|无|没有)\W*", re.I)
 _TASKS = re.compile(r"\n|(?=\b(?:Primary|Secondary)\s?:)")
@@ -78,10 +75,9 @@ def parse_answer(text: str) -> ParsedAnswer:
     problems = [problem] if problem else []
     if not words.strip():
         return _with_problems(ParsedAnswer(form="empty"), ["the answer is empty", *problems])
-    words, has_loops = without_loops(words)
-    words, repeats = before_repetition(words)
-    if has_loops := has_loops or repeats:
-        words += "\n"  # the line in which the loop was cut off is complete
+    words, has_loops = before_repetition(words)
+    if has_loops:
+        words += "\n"  # the line before the repetition is complete
     answer = _from_json(words, problems) or _from_tags(words, problems)
     if has_loops:
         return _with_problems(replace(answer, form="degenerate"), ["the answer repeats itself"])
@@ -98,23 +94,18 @@ def _from_json(text: str, problems: Sequence[str]) -> ParsedAnswer | None:
             if is_damaged:
                 return _with_problems(ParsedAnswer(form="empty"), ["the JSON is truncated or damaged"])
             continue
-        segments, is_full = _deduplicated([*map(_segment_of, form.segments)])
         answer = _answer_without_segments(form.current_task, form.suggested_response, form.used, form.ended)
-        if is_refusal(" ".join(filter(None, (s.narrative for s in segments)))) and not any(s.facts for s in segments):
+        segments = _deduplicated(map(_segment_of, form.segments))
+        narratives = " ".join(filter(None, (segment.narrative for segment in segments)))
+        if is_refusal(narratives) and not any(segment.facts for segment in segments):
             return _with_problems(replace(answer, form="refusal"), ["the model declines to answer"])
-        found = [
-            *(["the JSON is truncated or damaged"] if is_damaged else _left_out_problems(counts["left_out"])),
-            *_missing_priorities(counts["unmarked"], segments),
-            *(["only the first 200 facts are kept"] if is_full else []),
-        ]
+        found = ["the JSON is truncated or damaged"] if is_damaged else []
+        if counts["left_out"] and not is_damaged:
+            found.append(f"{counts['left_out']} item(s) do not fit the schema")
         is_flat = len(segments) == 1 and not (segments[0].first or segments[0].narrative)
         kind = "flat" if is_flat else "segments" if segments else "empty" if is_damaged else "nothing"
-        return _with_problems(replace(answer, segments=tuple(segments), form=kind), [*problems, *found])
+        return _with_segments(replace(answer, form=kind), segments, counts["unmarked"], [*problems, *found])
     return None
-
-
-def _left_out_problems(count: int) -> list[str]:
-    return [f"{count} {'item does' if count == 1 else 'items do'} not fit the schema"] if count else []
 
 
 def _segment_of(form: SegmentForm) -> ParsedSegment:
@@ -127,43 +118,27 @@ def _from_tags(text: str, problems: Sequence[str]) -> ParsedAnswer:
     """The answer by its elements, else by its list lines, else raw."""
     text = without_cut_tag(text)
     tagged = read_tagged(text)
-    task, response = (tagged.texts.get(name) for name in ("current-task", "suggested-response"))
-    used, ended = (numbers_in(_clean_text(tagged.texts.get(name), MAX_TASK) or "") for name in ("used", "ended"))
-    answer = _answer_without_segments(task, response, [f"o{n}" for n in used], [f"o{n}" for n in ended])
-    inside, outside = _List(), _List()
-    for draft in tagged.inside:
-        inside.add(draft)
-    outside.add(Draft(lines=tagged.outside))
-    has_marks = inside.unmarked + outside.unmarked < inside.count + outside.count
+    task, response, used, ended = (
+        tagged.texts.get(name, "") for name in ("current-task", "suggested-response", "used", "ended")
+    )
+    answer = _answer_without_segments(task, response, [used], [ended])
+    inside, unmarked = _read_segments(tagged.inside)
+    outside, unmarked_outside = _read_segments([Draft(lines=tagged.outside)])
+    count, count_outside = _count_facts(inside), _count_facts(outside)
+    has_marks = unmarked + unmarked_outside < count + count_outside
     if not has_marks and (is_refusal(tagged.content) or is_refusal(text)):
         return _with_problems(replace(answer, form="refusal"), ["the model declines to answer"])
     if not has_marks and is_echo(tagged.content or text):
         return _with_problems(replace(answer, form="degenerate"), ["the answer repeats the transcript"])
-    if inside.count or (inside.segments and not outside.count):
-        form = "segments" if "segment" in tagged.seen or inside.segments[0].narrative else "flat"
-        return _list_answer(answer, inside, form, [*problems, *_unclosed(text, tagged, inside)])
-    if outside.count:
+    if count or (inside and not count_outside):
+        form = "segments" if "segment" in tagged.seen or inside[0].narrative else "flat"
+        found = [] if "observations" in tagged.seen else ["there is no <observations>"]
+        found += [f"the answer ends within <{tagged.open[-1]}>"] if tagged.open else []
+        return _with_segments(replace(answer, form=form), inside, unmarked, [*problems, *found])
+    if count_outside:
         why = "the facts are outside the tags" if tagged.seen else "there are no tags"
-        return _list_answer(answer, outside, "lines", [why, *problems])
+        return _with_segments(replace(answer, form="lines"), outside, unmarked_outside, [why, *problems])
     return _raw(text, tagged, answer, problems)
-
-
-def _unclosed(text: str, tagged: Tagged, found: _List) -> list[str]:
-    """The problems of an answer that ends within an element. A last fact that may be cut is dropped: half of it may say
-    the opposite."""
-    problems = [] if "observations" in tagged.seen else ["there is no <observations>"]
-    if tagged.open:
-        problems.append(f"the answer ends within <{tagged.open[-1]}>")
-        if tagged.is_in_line and not text.endswith("\n") and found.is_last_kept:
-            found.drop_last()
-            problems.append("the last fact may be cut")
-    return problems
-
-
-def _list_answer(answer: ParsedAnswer, found: _List, form: str, problems: Sequence[str]) -> ParsedAnswer:
-    segments, is_full = _deduplicated(found.segments)
-    more = [*_missing_priorities(found.unmarked, segments), *(["only the first 200 facts are kept"] if is_full else [])]
-    return _with_problems(replace(answer, segments=tuple(segments), form=form), [*problems, *more])
 
 
 def _raw(text: str, tagged: Tagged, answer: ParsedAnswer, problems: Sequence[str]) -> ParsedAnswer:
@@ -181,59 +156,46 @@ def _raw(text: str, tagged: Tagged, answer: ParsedAnswer, problems: Sequence[str
     return _with_problems(replace(answer, segments=(segment,), form="raw"), ["the answer has no list", *problems])
 
 
-class _List:
-    """The segments of drafts, and counts of the facts that deviate from the format."""
-
-    def __init__(self) -> None:
-        self.segments: list[ParsedSegment] = []
-        self.unmarked = 0
-        """Number of facts without a priority; they count as low."""
-        self.is_last_kept = False
-        """Whether the last line was a fact."""
-
-    @property
-    def count(self) -> int:
-        return sum(len(segment.facts) for segment in self.segments)
-
-    def add(self, draft: Draft) -> None:
-        read = [*map(fact_in_entry, entries(draft.lines))]
-        if any(line.strip() for line in draft.lines):
-            self.is_last_kept = bool(read) and read[-1] is not None
-        facts = [fact for fact, _ in filter(None, read)]
-        self.unmarked += sum(not is_marked for _, is_marked in filter(None, read))
+def _read_segments(drafts: Iterable[Draft]) -> tuple[list[ParsedSegment], int]:
+    """The segments with content, and the number of their facts without a priority; they count as low."""
+    segments, unmarked = [], 0
+    for draft in drafts:
+        read = [found for entry in draft.entries if (found := fact_in_entry(entry))]
+        unmarked += sum(not is_marked for _, is_marked in read)
         title, narrative = _clean_text(draft.title, MAX_TITLE), _clean_text(draft.narrative, MAX_NARRATIVE)
-        if facts or narrative:
-            self.segments.append(ParsedSegment(title, narrative, draft.first, draft.last, tuple(facts)))
-
-    def drop_last(self) -> None:
-        last = self.segments[-1]
-        self.segments[-1] = replace(last, facts=last.facts[:-1])
-        if not (last.facts[1:] or last.narrative):
-            self.segments.pop()
+        if read or narrative:
+            facts = tuple(fact for fact, _ in read)
+            segments.append(ParsedSegment(title, narrative, draft.first, draft.last, facts))
+    return segments, unmarked
 
 
-def _deduplicated(segments: Sequence[ParsedSegment]) -> tuple[list[ParsedSegment], bool]:
-    """The segments with content, without repeated facts and with at most 200 facts; and whether there were more."""
+def _with_segments(
+    answer: ParsedAnswer, segments: Iterable[ParsedSegment], unmarked: int, problems: Sequence[str]
+) -> ParsedAnswer:
+    """The answer with these segments; `unmarked` is the number of facts without a priority."""
+    kept = _deduplicated(segments)
+    whole = _count_facts(kept)
+    missing = [f"{min(unmarked, whole)} of {whole} facts have no priority"] if unmarked and whole else []
+    return _with_problems(replace(answer, segments=tuple(kept)), [*problems, *missing])
+
+
+def _count_facts(segments: Iterable[ParsedSegment]) -> int:
+    return sum(len(segment.facts) for segment in segments)
+
+
+def _deduplicated(segments: Iterable[ParsedSegment]) -> list[ParsedSegment]:
+    """The segments with content, without repeated facts and with at most `MAX_FACTS` facts."""
     seen: set[str] = set()
-    kept, left, is_full = [], MAX_FACTS, False
+    kept = []
     for segment in segments:
         facts = []
         for fact in segment.facts:
-            key = key_of(fact)
-            if key not in seen:
+            if (key := key_of(fact)) not in seen and len(seen) < MAX_FACTS:
                 seen.add(key)
                 facts.append(fact)
-        is_full = is_full or len(facts) > left
-        facts = facts[:left]
-        left -= len(facts)
         if facts or segment.narrative:
             kept.append(replace(segment, facts=tuple(facts)))
-    return kept, is_full
-
-
-def _missing_priorities(count: int, segments: Iterable[ParsedSegment]) -> list[str]:
-    whole = sum(len(segment.facts) for segment in segments)
-    return [f"{min(count, whole)} of {whole} facts have no priority"] if count and whole else []
+    return kept
 
 
 def _answer_without_segments(
@@ -265,5 +227,5 @@ def _clean_text(text: str | None, limit: int) -> str | None:
 
 def _with_problems(answer: ParsedAnswer, problems: Sequence[str]) -> ParsedAnswer:
     """The answer with its problems, if any, as one sentence."""
-    why = "; ".join(dict.fromkeys(problems[:MAX_PROBLEMS]))
+    why = "; ".join(dict.fromkeys(problems))
     return replace(answer, parsed=not problems, problem=f"{why[:1].upper()}{why[1:]}." if problems else None)

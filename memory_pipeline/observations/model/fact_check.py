@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from zoneinfo import ZoneInfo
 
 from memory_pipeline.llm.answers.cleaning import without_markup
@@ -13,7 +13,7 @@ from memory_pipeline.observations.flags import COMPLETED, TIME_REMOVED, UNGROUND
 from memory_pipeline.observations.grounding import WindowTimes
 from memory_pipeline.observations.model.alignment import GROUNDED, MAX_SPANS, NAMED, Aligned, Alignment, stems
 from memory_pipeline.observations.model.facts import ParsedFact
-from memory_pipeline.observations.model.quotations import Quotation, Quotations, words
+from memory_pipeline.observations.model.quotations import Quotation, Quotations
 from memory_pipeline.observations.quotes.features import Conversation
 from memory_pipeline.observations.quotes.units import SHORT_ANSWER
 from memory_pipeline.observations.types import EvidenceSpan, Fact, WindowMessage
@@ -23,15 +23,15 @@ from memory_pipeline.text.priorities import LOW, MEDIUM, RANK
 from memory_pipeline.text.spaces import run_together
 from memory_pipeline.text.specifics import Words, missing_specifics, specifics
 
-SURE = 0.2
+MIN_COVERAGE_WITH_NAMES = 0.2
 """Minimum share for a fact whose names all occur in the messages that the model named: its language may differ from
 that of the session."""
-SAID_BY = 0.4
+MIN_SPOKEN = 0.4
 """Minimum share of a fact's words that attributes it to a speaker: more than a long message shares with an unrelated
 fact."""
-STEERED = 0.12
+MIN_MENTIONED = 0.12
 """Minimum share of a fact's words that shows that the user mentioned it."""
-MIN_QUOTED = 3
+MIN_QUOTED_WORDS = 3
 """Minimum content words of a quotation that attributes a fact to the quoted message, whatever the rest of the fact
 says."""
 _QUOTATION = re.compile(r'["“„«「『](?P<words>[^"“”„«»「」『』]+)["”“»」』]')
@@ -53,34 +53,17 @@ _TIMES_IN_WORDS = [
 """A time range or a time, with the words and brackets that belong to it."""
 
 
-@dataclass(frozen=True)
 class FactCheck:
     """The data of a window against which a model's facts are checked."""
 
-    messages: Sequence[WindowMessage]
-    window: Conversation
-    alignment: Alignment
-    quotations: Quotations
-    said: Words
-    texts: Sequence[str]
-    times: frozenset[str]
-    """Clock times that were printed or said."""
-    zone: ZoneInfo
-
-    @classmethod
-    def from_messages(cls, messages: Sequence[WindowMessage], zone: ZoneInfo) -> FactCheck:
-        texts = [m.text for m in messages]
-        names = [m.tool_name or "" for m in messages]
-        return cls(
-            messages,
-            Conversation.from_messages(messages),
-            Alignment(messages),
-            Quotations(messages),
-            Words([*texts, *names]),
-            texts,
-            WindowTimes.from_messages(((m.said_at, m.untimed, m.text) for m in messages), zone).spoken,
-            zone,
-        )
+    def __init__(self, messages: Sequence[WindowMessage], zone: ZoneInfo) -> None:
+        self.messages, self.zone = messages, zone
+        self.texts = [m.text for m in messages]
+        self.window = Conversation.from_messages(messages)
+        self.alignment = Alignment(messages)
+        self.quotations = Quotations(messages)
+        self.said = Words([*self.texts, *(m.tool_name or "" for m in messages)])
+        self.times = WindowTimes.from_messages(((m.said_at, m.untimed, m.text) for m in messages), zone).spoken
 
     def check(self, parsed: ParsedFact, within: range) -> Fact:
         """The verified fact, ready to be stored. `within` are the positions of the messages that the model was
@@ -89,11 +72,11 @@ class FactCheck:
         text, is_removed = self.without_invented_times(self.without_markup(parsed.text))
         missing = missing_specifics(text, self.said)
         marked = [found.span("words") for found in _QUOTATION.finditer(text)]
-        named, quoted = self._quoted_positions(text, named, within, marked, _is_distinctive)
-        aligned = self._find_evidence(text, named, within, missing)
-        if aligned is None:  # it may quote without quotation marks
-            named, quoted = self._quoted_positions(text, named, within, [(0, len(text))], self._is_mostly)
-            aligned = self._find_evidence(text, named, within, missing) if quoted else None
+        # it may also quote without quotation marks
+        for parts, is_enough in ((marked, _is_distinctive), ([(0, len(text))], self._is_mostly)):
+            named, quoted = self._quoted_positions(text, named, within, parts, is_enough)
+            if aligned := self._find_evidence(text, named, within, missing):
+                break
         flags = [COMPLETED] if parsed.is_done else []
         flags += [UNGROUNDED_SPECIFICS] if missing else []
         if is_removed or (parsed.clock and parsed.clock not in self.times):
@@ -166,24 +149,24 @@ class FactCheck:
             [q for start, end in parts for q in self.quotations.of(text, start, end, p) if is_enough(text, q)]
             for p in (within, named)
         )
-        unnamed = [q for q in found if not any(_contains(other.within, q.within) for other in there)]
+        unnamed = [q for q in found if not any(q.is_within(other) for other in there)]
         if not unnamed:
             return named, []
         quoted = list(dict.fromkeys(q.position for q in unnamed))
-        kept = [p for p in named if p not in quoted and self.alignment.coverage(text, [p]) >= STEERED]
+        kept = [p for p in named if p not in quoted and self.alignment.coverage(text, [p]) >= MIN_MENTIONED]
         return [*quoted, *kept], unnamed
 
     def _is_mostly(self, text: str, quotation: Quotation) -> bool:
         """Whether the quotation has enough of the fact's words, weighted by rarity, to be its source without quotation
         marks."""
-        return self.alignment.share(text[quotation.within], text) >= NAMED
+        return self.alignment.rarity.share(text, stems(text[quotation.within])) >= NAMED
 
     def _find_evidence(self, text: str, named: list[int], within: range, missing: list[str]) -> Aligned | None:
         """The evidence in the messages that the model named, else anywhere in its input; None if there is none."""
         if named:
             aligned = self.alignment.align(text, frozenset(named), named=True)
             is_sure = not missing and bool(specifics(text))
-            if aligned.spans and aligned.coverage >= (SURE if is_sure else NAMED):
+            if aligned.spans and aligned.coverage >= (MIN_COVERAGE_WITH_NAMES if is_sure else NAMED):
                 return aligned
         aligned = self.alignment.align(text, within)
         return aligned if aligned.spans and aligned.coverage >= GROUNDED else None
@@ -220,9 +203,9 @@ class FactCheck:
         if self._quotes_user(text, positions):
             return "user"
         by_user = self.alignment.coverage(text, positions, ["user"])
-        if by_user >= SAID_BY:
+        if by_user >= MIN_SPOKEN:
             return "user"
-        if by_user >= STEERED or self.alignment.coverage(text, positions, ["user", "assistant"]) >= SAID_BY:
+        if by_user >= MIN_MENTIONED or self.alignment.coverage(text, positions, ["user", "assistant"]) >= MIN_SPOKEN:
             return "assistant"
         return self.alignment.speaker(aligned.spans[0], aligned.positions[0])
 
@@ -233,7 +216,7 @@ class FactCheck:
             self.alignment.speaker(q.span, q.position) == "user" and _is_distinctive(text, q)
             for found in _QUOTATION.finditer(text)
             for q in self.quotations.of(text, *found.span("words"), users)
-            if q.within == _words_in(text, found)
+            if stems(text[q.within]) == stems(found["words"])
         )
 
     def _cap_priority(self, fact: Fact, aligned: Aligned, missing: list[str]) -> Fact:
@@ -256,20 +239,9 @@ class FactCheck:
         )
 
 
-def _words_in(text: str, quotation: re.Match[str]) -> slice:
-    """The slice from the first to the last word of the quotation."""
-    places = list(words(quotation["words"]))
-    first = quotation.start("words")
-    return slice(first + places[0].start, first + places[-1].end) if places else slice(0, 0)
-
-
 def _is_distinctive(text: str, quotation: Quotation) -> bool:
     """Whether the quotation is more than a common phrase, like "yes, please do that now"."""
-    return len(stems(text[quotation.within])) >= MIN_QUOTED
-
-
-def _contains(one: slice, other: slice) -> bool:
-    return bool(one.start <= other.start and other.stop <= one.stop)
+    return len(stems(text[quotation.within])) >= MIN_QUOTED_WORDS
 
 
 def _with_quotations(aligned: Aligned, quoted: Sequence[Quotation]) -> Aligned:

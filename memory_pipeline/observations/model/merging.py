@@ -79,15 +79,11 @@ def trimmed(segments: Sequence[Segment], token_budget: int) -> list[Segment]:
 
     One fact is always kept, or a short window would be lost.
     """
-    places = [(s, f) for s, segment in enumerate(segments) for f in range(len(segment.facts))]
-    places.sort(key=lambda place: RANK[segments[place[0]].facts[place[1]].priority])  # stable: first said, first kept
-    left, kept = SLACK * token_budget, set[tuple[int, int]]()
-    for s, f in places:
-        left -= estimate(segments[s].facts[f].text)
+    facts = [fact for segment in segments for fact in segment.facts]
+    left, kept = SLACK * token_budget, set[int]()
+    for fact in sorted(facts, key=lambda fact: RANK[fact.priority]):  # stable: first said, first kept
+        left -= estimate(fact.text)
         if left < 0 and kept:
             break
-        kept.add((s, f))
-    return [
-        replace(segment, facts=tuple(fact for f, fact in enumerate(segment.facts) if (s, f) in kept))
-        for s, segment in enumerate(segments)
-    ]
+        kept.add(id(fact))
+    return [replace(segment, facts=tuple(f for f in segment.facts if id(f) in kept)) for segment in segments]

@@ -35,12 +35,12 @@ TAGS, JSON = "format_tags", "format_json"
 SMALL_TAGS, SMALL_JSON = "format_small_tags", "format_small_json"
 """The format of an answer for models without and with a JSON schema. The name of the observer covers both, so that it
 can be computed without a provider's library; sizes are computed with the tags, so that both give the same parts."""
-ANSWER, ANSWER_TO_ROOM = 1_500, 4
+ANSWER_TOKENS, ANSWER_PER_TOKEN = 1_500, 4
 """Maximum tokens of an answer with a small context: a constant, and a factor for the token budget of the facts. The
 constant leaves room for some reasoning; a model that reasons at length needs OBSERVER_MAX_OUTPUT_TOKENS."""
-ASK_AGAIN = ("refusal", "empty", "degenerate", "raw")
+RETRIED_FORMS = ("refusal", "empty", "degenerate", "raw")
 """Forms of answers for which a second request may give a better one. A list without tags already has the facts."""
-FLAT = ("flat", "lines", "raw")
+WITHOUT_SEGMENTS = ("flat", "lines", "raw")
 """Formats of answers without segments: their facts get no title and no narrative."""
 MAX_LINE = 600
 """Characters of a narrative, a task or a suggested response."""
@@ -48,13 +48,13 @@ MESSAGES_BEFORE = 4
 """Earlier messages that are shown again before the new ones of a window, as context."""
 MAX_BEFORE = 1_500
 """Characters shown of each earlier message, taken from its end, where the question is."""
+PRIOR_TOKENS = 4_000
+"""Maximum tokens of earlier observations in a request."""
 MAX_IMAGES = 8
 """Maximum number of images sent with a part, the first ones: each costs as much as a page of text."""
 MAX_IMAGE_BYTES = 4_000_000
 """Maximum size of an image: providers refuse larger ones."""
 IMAGE_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
-
-"""Flag of a fact that a later part of its window settles or makes untrue."""
 
 Earlier = Sequence[tuple[str, Fact]]
 
@@ -71,13 +71,13 @@ class LanguageModelObserver:
     zone: ZoneInfo
     budget: float = 0.10
     chunk_tokens: int = 35_000
-    prior_tokens: int = 4_000
+    prior_tokens: int = PRIOR_TOKENS
     at_once: int = 4
     max_images: int = MAX_IMAGES
     is_small: bool = False
     """Whether the model's context is small; see `SMALL_PROMPTS`."""
     in_proportion: bool = False
-    """Whether the maximum length of an answer depends on the budget of its facts; see `ANSWER`."""
+    """Whether the maximum length of an answer depends on the budget of its facts; see `ANSWER_TOKENS`."""
 
     is_incremental = True
 
@@ -106,7 +106,7 @@ class LanguageModelObserver:
         Raises the errors of `Client.complete`, except for a part that the model refuses: that one is empty and has the
         reason as its problem. Cached answers cost nothing.
         """
-        fact_check = FactCheck.from_messages(messages, self.zone)
+        fact_check = FactCheck(messages, self.zone)
         found: list[Segment] = []
         for chunk in self._parts(messages, context):
             facts = [*context.known]
@@ -147,8 +147,8 @@ class LanguageModelObserver:
             segments[-1],
             times_written=written + (segments[-1].times_written or 0),
             times_invented=invented + (segments[-1].times_invented or 0),
-            current_task=_line(parsed.current_task, fact_check),
-            suggested_response=_line(parsed.suggested_response, fact_check),
+            current_task=_clean_line(parsed.current_task, fact_check),
+            suggested_response=_clean_line(parsed.suggested_response, fact_check),
             used=tuple(ids[name] for name in parsed.used if name in ids),
             ended=tuple(ids[name] for name in parsed.ended if name in ids),
         )
@@ -159,7 +159,7 @@ class LanguageModelObserver:
         try:
             answer = self.client.complete(request, context.day)
             parsed = parse_answer(answer.text)
-            if parsed.form not in ASK_AGAIN and not answer.truncated:
+            if parsed.form not in RETRIED_FORMS and not answer.truncated:
                 return parsed, answer
             again = replace(request, attempt=1, prompt=f"{request.prompt}\n{text_of('ask_again').strip()}\n")
             other = self.client.complete(again, context.day)
@@ -174,7 +174,7 @@ class LanguageModelObserver:
         config, messages = self.client.config, window[chunk.start : chunk.end]
         has_schema, room = takes_schema(config), self.room(chunk, window, context)
         tags, form = (SMALL_TAGS, SMALL_JSON) if self.is_small else (TAGS, JSON)
-        most = ANSWER + ANSWER_TO_ROOM * room if self.in_proportion else config.max_output_tokens
+        most = ANSWER_TOKENS + ANSWER_PER_TOKEN * room if self.in_proportion else config.max_output_tokens
         first = messages[0].said_at.astimezone(self.zone)
         project = f"The session worked in the folder {context.project}. " if context.project else ""
         # only the texts: if a priority were shown, its change would change all later requests, which would be paid for
@@ -221,11 +221,12 @@ class LanguageModelObserver:
         texts = [segment.title, segment.narrative, *(text for f in segment.facts for text in (f.text, *f.trace))]
         written, invented = fact_check.times_in([fact.clock for fact in segment.facts], texts)
         return Segment(
-            narrative=_line(segment.narrative, fact_check) or ("" if parsed.form in FLAT else narrative(messages)),
+            narrative=_clean_line(segment.narrative, fact_check)
+            or ("" if parsed.form in WITHOUT_SEGMENTS else narrative(messages)),
             first_message_id=messages[0].message_id,
             last_message_id=messages[-1].message_id,
             facts=tuple(facts) if parsed.parsed else tuple(replace(f, flags=(*f.flags, UNPARSED)) for f in facts),
-            title=_line(segment.title, fact_check),
+            title=_clean_line(segment.title, fact_check),
             parsed=parsed.parsed,
             answer=answer.key,
             observer=self._named(answer.asked) if answer.asked else None,
@@ -282,7 +283,7 @@ def _newest(earlier: Earlier, cap: int) -> Earlier:
     return kept[::-1]
 
 
-def _line(text: str | None, fact_check: FactCheck) -> str | None:
+def _clean_line(text: str | None, fact_check: FactCheck) -> str | None:
     words = fact_check.without_invented_times(fact_check.without_markup(text))[0] if text and text.strip() else None
     return words and clip(words, MAX_LINE)
 

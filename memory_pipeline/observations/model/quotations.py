@@ -6,8 +6,8 @@ Models quote correctly but count badly: the words are in message 14, and the fac
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import SequenceMatcher
 from functools import cache
 from typing import NamedTuple
 
@@ -35,6 +35,10 @@ class Quotation(NamedTuple):
     span: EvidenceSpan
     within: slice
 
+    def is_within(self, other: Quotation) -> bool:
+        """Whether the other quotation has the same words of the fact."""
+        return bool(other.within.start <= self.within.start and self.within.stop <= other.within.stop)
+
 
 class Quotations:
     """An index of the words of a window's messages, for finding quotations in a fact."""
@@ -42,37 +46,27 @@ class Quotations:
     def __init__(self, messages: Sequence[WindowMessage]) -> None:
         self.messages = messages
         self._words = cache(lambda position: list(words(messages[position].text)))
+        self._matcher = cache(lambda at: SequenceMatcher(None, (), [w.word for w in self._words(at)], autojunk=False))
 
     def of(self, fact: str, start: int, end: int, positions: Iterable[int]) -> list[Quotation]:
         """The quotations in `fact[start:end]` from these messages, longest first, without overlaps. Words that occur in
         several messages belong to the first one."""
         said = [word for word in words(fact) if start <= word.start and word.end <= end]
-        longest = self._longest(said, sorted(positions))
+        runs = []
+        for position in positions:
+            matcher = self._matcher(position)
+            matcher.set_seq1([word.word for word in said])
+            runs += [(-run.size, position, run.b, run.a) for run in matcher.get_matching_blocks()]
         found: list[Quotation] = []
         taken: set[int] = set()
-        for length, first, position, at in sorted(longest, key=lambda run: (-run[0], run[2], run[3], run[1])):
-            if taken.isdisjoint(range(first, first + length)):
-                taken.update(range(first, first + length))
-                there = self._words(position)[at : at + length]
+        for size, position, at, first in sorted(runs):
+            run = range(first, first - size)
+            if _length(said[run.start : run.stop]) >= MIN_WORDS and taken.isdisjoint(run):
+                taken.update(run)
+                there = self._words(position)[at : at - size]
                 span = EvidenceSpan(self.messages[position].message_id, there[0].start, there[-1].end)
-                found.append(Quotation(position, span, slice(said[first].start, said[first + length - 1].end)))
+                found.append(Quotation(position, span, slice(said[run.start].start, said[run.stop - 1].end)))
         return found
-
-    def _longest(self, said: Sequence[Word], positions: Collection[int]) -> Iterator[tuple[int, int, int, int]]:
-        """Every maximal run of common words: its length, the index of its first word in the fact, the position of the
-        message and the index of its first word there."""
-        places: dict[tuple[str, str], list[int]] = defaultdict(list)
-        for i in range(len(said) - 1):
-            places[said[i].word, said[i + 1].word].append(i)
-        for position in positions:
-            there = self._words(position)
-            for at in range(len(there) - 1):
-                for first in places.get((there[at].word, there[at + 1].word), ()):
-                    if at and first and there[at - 1].word == said[first - 1].word:
-                        continue  # part of the run that began before
-                    length = _common(said, first, there, at)
-                    if _size(said[first : first + length]) >= MIN_WORDS:
-                        yield length, first, position, at
 
 
 def words(text: str) -> Iterator[Word]:
@@ -81,12 +75,5 @@ def words(text: str) -> Iterator[Word]:
         yield Word(found[0].casefold(), found.start(), found.end())
 
 
-def _common(one: Sequence[Word], i: int, other: Sequence[Word], k: int) -> int:
-    length = 0
-    while i + length < len(one) and k + length < len(other) and one[i + length].word == other[k + length].word:
-        length += 1
-    return length
-
-
-def _size(run: Sequence[Word]) -> float:
+def _length(run: Sequence[Word]) -> float:
     return sum(0.5 if CJK.match(word.word) else 1.0 for word in run)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from memory_pipeline.llm.answers.lines import tidy
+from memory_pipeline.llm.answers.lines import Entry, entries, tidy
 from memory_pipeline.llm.answers.structured import numbers_in
 
 CONTAINERS = ("observations", "segment", "facts")
@@ -29,6 +29,14 @@ class Draft:
     first: int | None = None
     last: int | None = None
     lines: list[str] = field(default_factory=list)
+    is_cut: bool = False
+    """Whether the answer ends within the last line."""
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The list lines, without a last one that may be cut: half of it may say the opposite."""
+        found = entries(self.lines)
+        return found[:-1] if self.is_cut else found
 
 
 @dataclass(slots=True)
@@ -43,8 +51,6 @@ class Tagged:
     seen: set[str] = field(default_factory=set)
     open: list[str] = field(default_factory=list)
     """The open elements; after parsing, those that were never closed."""
-    is_in_line: bool = False
-    """Whether the last text did not end its line."""
 
     @property
     def content(self) -> str:
@@ -62,6 +68,9 @@ def read_tagged(text: str) -> Tagged:
     found = Tagged()
     for line in _UNDERSCORE.sub(r"\1-", text).split("\n"):
         _read_line(found, line)
+    last_tag = max((tag.end() for tag in TAG.finditer(line)), default=0)
+    in_list = bool(found.open) and found.open[-1] not in TEXTS
+    found.inside[-1].is_cut = in_list and bool(line[last_tag:].strip())
     return found
 
 
@@ -87,7 +96,6 @@ def _read_line(found: Tagged, line: str) -> None:
 
 def _add(found: Tagged, text: str) -> None:
     element = found.open[-1] if found.open else None
-    found.is_in_line = bool(text.strip())
     if element in TEXTS:
         found.texts[element] = f"{found.texts.get(element, '')}\n{text}"
     else:
@@ -103,7 +111,6 @@ def _open(found: Tagged, name: str, tag: re.Match[str]) -> None:
         numbers = numbers_in(tag[3].replace('"', " ").replace("'", " ").replace("=", " "))
         found.inside.append(Draft(first=next(iter(numbers), None), last=numbers[-1] if numbers else None))
     found.seen.add(name)
-    found.is_in_line = False
     if not tag[4]:
         found.open.append(name)
         found.texts.pop(name, None)  # the last one counts; earlier ones are drafts
@@ -118,4 +125,3 @@ def _close(found: Tagged, name: str) -> None:
             setattr(found.inside[-1], element, words)
         elif element == "segment":
             found.inside.append(Draft())
-    found.is_in_line = False

@@ -111,29 +111,29 @@ def _clean_sqlite(path: Path, connection: Connection, cells: Sequence[_Cell]) ->
 
 def _cells(connection: Connection, request: ForgetRequest) -> Iterator[_Cell]:
     """The matching texts. SQLite stores texts in columns of any type, Postgres only in text columns."""
-    from sqlalchemy import String, inspect, text
+    from sqlalchemy import String, column, inspect, select, table
 
     tables = inspect(connection)
-    for table in tables.get_table_names():
-        for about in tables.get_columns(table):
+    for name in tables.get_table_names():
+        for about in tables.get_columns(name):
             if connection.dialect.name != "sqlite" and not isinstance(about["type"], String):
                 continue
-            column = _quoted(about["name"])
-            query = f"SELECT DISTINCT {column} FROM {_quoted(table)} WHERE {column} IS NOT NULL"
-            for (old,) in connection.execute(text(query)).fetchall():
+            cell = column(about["name"], String())
+            query = select(cell).select_from(table(name)).where(cell.is_not(None)).distinct()
+            for old in connection.scalars(query).all():
                 # JSON may have escaped letters
                 may_say = isinstance(old, str) and (says(old, request) or "\\u" in old)
                 if may_say and (new := redact(old, request)) != old:
-                    yield _Cell(table, about["name"], old, new)
+                    yield _Cell(name, about["name"], old, new)
 
 
 def _replace(connection: Connection, cells: Sequence[_Cell]) -> None:
-    from sqlalchemy import text
+    from sqlalchemy import String, column, table, update
 
     for cell in cells:
-        column = _quoted(cell.column)
-        update = f"UPDATE {_quoted(cell.table)} SET {column} = :new WHERE {column} = :old"
-        connection.execute(text(update), {"new": cell.new, "old": cell.old})
+        place = column(cell.column, String())
+        query = update(table(cell.table, place)).where(place == cell.old)
+        connection.execute(query.values({cell.column: cell.new}))
 
 
 def _shown(database: str, cells: Sequence[_Cell], request: ForgetRequest) -> list[str]:
@@ -143,7 +143,3 @@ def _shown(database: str, cells: Sequence[_Cell], request: ForgetRequest) -> lis
 def _is_database(path: Path) -> bool:
     with path.open("rb") as file:
         return file.read(len(_MAGIC)) == _MAGIC
-
-
-def _quoted(name: str) -> str:
-    return '"{}"'.format(name.replace('"', '""'))

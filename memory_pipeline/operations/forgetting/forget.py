@@ -10,7 +10,6 @@ import os
 import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,6 @@ from memory_pipeline.lake.storage import SUFFIX
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.lake.versions import keep_version
-from memory_pipeline.llm.batch_file import read_batch_file
 from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.safe_write import LOCK_SECONDS, write_atomically
 from memory_pipeline.operations import earlier_events
@@ -32,7 +30,7 @@ from memory_pipeline.operations.forgetting.databases import database_changes
 from memory_pipeline.operations.forgetting.files import file_changes
 from memory_pipeline.operations.forgetting.markdown import markdown_changes
 from memory_pipeline.operations.forgetting.request import CannotForgetError, ForgetRequest, request_for
-from memory_pipeline.operations.forgetting.rows import clean_tables, cleaned, find_rows, repeats
+from memory_pipeline.operations.forgetting.rows import clean_tables, find_rows
 from memory_pipeline.proposals.events import OpenLog
 from memory_pipeline.proposals.remembering import REMEMBERED_LOCK
 from memory_pipeline.proposals.review import reconcile
@@ -59,11 +57,6 @@ def look(settings: Settings, named: str, *, by_hand: bool = False) -> tuple[Forg
     """The request, and everything to be removed, including matching lines of a user. Raises `CannotForgetError`."""
     request = request_for(settings, named, by_hand=by_hand)
     found = find_rows(Lake.from_settings(settings), request)
-    if read_batch_file(settings).open and request.windows:
-        raise CannotForgetError(
-            "A batch is pending at the provider, and its answers may contain the text. Collect them first (`memory "
-            "admin batch`), then run this again."
-        )
     return request, [*found, *_outside_tables(settings, request)]
 
 
@@ -82,7 +75,7 @@ def forget(settings: Settings, request: ForgetRequest, now: datetime) -> None:
     reconcile(workspace, now)  # updates REVIEW.md and the files of connected agents
     _apply(file_changes(settings, request))
     _apply(database_changes(settings, request))
-    _clean_versions(settings, request)
+    _clean_versions(settings)
     _apply(markdown_changes(settings, request))  # again, for the backups of these writes
     if hasattr(os, "sync"):  # a power cut must not restore unsynced data once the request is deleted
         os.sync()
@@ -133,26 +126,18 @@ def _leave_hashes(workspace: Workspace, request: ForgetRequest, now: datetime) -
     lake.update("forgotten", lambda before: pl.concat([before, made]).unique(key, keep="first", maintain_order=True))
 
 
-def _clean_versions(settings: Settings, request: ForgetRequest) -> None:
-    """Remove versions of tables with a row to be removed; the current file gets a new version."""
+def _clean_versions(settings: Settings) -> None:
+    """Replace the versions of tables by one of the current file."""
     storage = storage_of(settings)
     if storage.is_far:
         storage.remove(storage.put_aside())
         shutil.rmtree(object_cache(settings), ignore_errors=True)
     earlier_events.remove_backups(storage)
-    for table, about in TABLES.items():
-        for version in storage.backups.files(table, suffix=f"{SUFFIX}.") if table != "forgotten" else ():
-            try:
-                frame = pl.read_parquet(BytesIO(storage.backups.read(version)))
-            except (pl.exceptions.PolarsError, OSError):
-                storage.backups.remove([version.key])
-                continue
-            absent = [(name, kind) for name, kind in about.columns.items() if name not in frame.columns]
-            frame = frame.with_columns(pl.lit(None, dtype=kind).alias(name) for name, kind in absent)
-            if repeats(table, frame, request) or not cleaned(table, frame, request).equals(frame):
-                storage.backups.remove([version.key])
-                if now := storage.state(version.key.partition(f"{SUFFIX}.")[0] + SUFFIX):
-                    keep_version(storage, now.key, storage.read(now))
+    versions = [old.key for table in TABLES for old in storage.backups.files(table, suffix=f"{SUFFIX}.")]
+    storage.backups.remove(versions)
+    for key in sorted({key.partition(f"{SUFFIX}.")[0] + SUFFIX for key in versions}):
+        if now := storage.state(key):
+            keep_version(storage, key, storage.read(now))
 
 
 def _journal(settings: Settings) -> Path:

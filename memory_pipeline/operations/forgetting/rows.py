@@ -25,12 +25,15 @@ _OF_PROPOSALS = ("proposals", "remembered", "friction_fixes")
 _BY_PROPOSAL = tuple(name for name, table in TABLES.items() if table.id_column == "proposal_id")
 _IDENTIFYING_COLUMNS = ("text", "title", "adds", "replaces", "change")
 """Columns for whose words the whole row is removed. In other columns only the words are."""
-_SOURCES_BY_TABLE = {  # sources of the rows of each table, in order of the stages
+_SOURCES_BY_TABLE = {  # the columns with the ids of a row's sources, by table, in the order of the stages
+    "observations": (),
+    "notes": (),
     "reflections": ("sources", "superseded"),
     "day_distillations": ("sources",),
     "week_distillations": ("sources",),
     "month_distillations": ("sources",),
     "pool_reflections": ("observations",),
+    "friction_clusters": (),
 }
 _QUOTING_COLUMNS = ("name", "current_task", "suggested_response", "narrative", "title")
 """Columns of a session, window or segment that quote its messages."""
@@ -44,12 +47,7 @@ def find_rows(lake: Lake, request: ForgetRequest) -> list[Found]:
     texts, spans = _find_messages(lake, request)
     gone = set(request.messages)
     touched = gone | set(spans)
-    observed = _find_observations(lake, request, touched)
-    carrying = {row["observation_id"] for row in observed if _has_evidence_in(row, gone, spans) or _says(request, row)}
-    request.told += [row["text"] for row in observed if row["observation_id"] in carrying]
-    _find_answers(lake, request)
-    _find_derived(lake, request, carrying)
-    _find_friction(lake, request, touched)
+    _find_derived(lake, request, gone, spans)
     _find_proposals(lake, request, gone, spans, texts)
     _find_points(lake, request, touched)
     return [*(Found("messages", text) for text in texts.values()), *_shown(lake, request)]
@@ -85,50 +83,40 @@ def _find_messages(lake: Lake, request: ForgetRequest) -> tuple[dict[str, str], 
     return texts, spans
 
 
-def _find_observations(lake: Lake, request: ForgetRequest, touched: Collection[str]) -> list[dict[str, Any]]:
-    """Observations from these messages or with the words, as their spans in a changed text are invalid."""
-    found = [
-        row
-        for row in lake.read("observations").iter_rows(named=True)
-        if any(span["message_id"] in touched for span in row["evidence"] or ())
-        or row["session_id"] in request.sessions
-        or row["observation_id"] in request.ids("observations")
-        or _says(request, row)
-    ]
-    request.add("observations", (row["observation_id"] for row in found))
-    request.windows |= {row["dedupe_key"] for row in found}
-    request.days |= {f"{row['day']}" for row in found}
-    return found
-
-
-def _find_answers(lake: Lake, request: ForgetRequest) -> None:
-    """A model's answers about the windows, and its texts about the sessions to be removed."""
-    of_windows = _segments(lake, request)
-    request.answers |= set(of_windows["answer"].drop_nulls())
-    own = of_windows.filter(pl.col("session_id").is_in(request.sessions))
-    request.told += [text for column in ("narrative", "title", "current_task") for text in own[column].drop_nulls()]
-
-
-def _find_derived(lake: Lake, request: ForgetRequest, carrying: set[str]) -> None:
-    """Notes and condensed lines that contain it or were made from it, level by level."""
-    notes = lake.read("notes").iter_rows(named=True)
-    request.add("notes", (row["note_id"] for row in notes if _says(request, row)))
-    below = carrying | request.ids("notes", "observations") | set(_segments(lake, request)["segment_id"])
+def _find_derived(lake: Lake, request: ForgetRequest, gone: Collection[str], spans: Spans) -> None:
+    """Rows that contain it, were made from it, or have evidence in these messages, whose spans in a changed text are
+    invalid; and a model's answers about their windows."""
+    touched, carrying, below = set(gone) | set(spans), set[str](), set[str]()
     for table, columns in _SOURCES_BY_TABLE.items():
-        of_all = carrying if table == "pool_reflections" else below  # it is never rebuilt
+        if table == "reflections":  # the first that is made from segments
+            below |= _find_segments(lake, request)
+        sources = carrying if table == "pool_reflections" else below  # it is never rebuilt
         for row in lake.read(table).iter_rows(named=True):
-            if _says(request, row) or any(s in of_all for column in columns for s in row[column] or ()):
-                request.add(table, [row[TABLES[table].id_column]])
+            row_id, says = row[TABLES[table].id_column], _says(request, row)
+            is_named = row_id in request.ids(table) or row.get("session_id") in request.sessions
+            is_touched = any(span["message_id"] in touched for span in row.get("evidence") or ())
+            if not (says or is_named or is_touched or any(s in sources for name in columns for s in row[name] or ())):
+                continue
+            request.add(table, [row_id])
+            if table == "observations":
+                request.windows.add(row["dedupe_key"])
+                if says or any(_overlaps(span, gone, spans) for span in row["evidence"] or ()):
+                    carrying.add(row_id)
+                    request.told.append(row["text"])
+            if "evidence" in row:
+                request.days.add(f"{row['day']}")
         if table != "pool_reflections":
             below |= request.ids(table)
     request.told += _texts(lake, request, "reflections", "pool_reflections")
 
 
-def _find_friction(lake: Lake, request: ForgetRequest, touched: Collection[str]) -> None:
-    for row in lake.read("friction_clusters").iter_rows(named=True):
-        if _says(request, row) or any(e["message_id"] in touched for e in row["evidence"] or ()):
-            request.add("friction_clusters", [row["pattern_id"]])
-            request.days.add(f"{row['day']}")
+def _find_segments(lake: Lake, request: ForgetRequest) -> set[str]:
+    """The segments of the windows, whose answers are removed with their texts about the sessions to be removed."""
+    found = _segments(lake, request)
+    request.answers |= set(found["answer"].drop_nulls())
+    own = found.filter(pl.col("session_id").is_in(request.sessions))
+    request.told += [text for column in ("narrative", "title", "current_task") for text in own[column].drop_nulls()]
+    return set(found["segment_id"])
 
 
 def _find_proposals(
@@ -191,13 +179,13 @@ def _shown(lake: Lake, request: ForgetRequest) -> Iterator[Found]:
     """The rows to be removed apart from messages, for display."""
     for name in lake.read("sessions").filter(pl.col("session_id").is_in(request.sessions))["name"]:
         yield Found("sessions", name)
-    for table in ("observations", "notes", *_SOURCES_BY_TABLE, "friction_clusters", *_OF_PROPOSALS, "events"):
+    for table in (*_SOURCES_BY_TABLE, *_OF_PROPOSALS, "events"):
         for row in _rows_to_remove(lake, request, table).iter_rows(named=True):
             if said := row.get("text") or row.get("title"):
                 yield Found(table, f"{row[TABLES[table].id_column]} {said}")
 
 
-def cleaned(table: str, frame: pl.DataFrame, request: ForgetRequest) -> pl.DataFrame:
+def _cleaned(table: str, frame: pl.DataFrame, request: ForgetRequest) -> pl.DataFrame:
     """The cleaned rows of a table; the same frame if nothing changes."""
     if ids := request.ids(table):
         frame = frame.filter(~pl.col(TABLES[table].id_column).is_in(ids))
@@ -213,11 +201,6 @@ def cleaned(table: str, frame: pl.DataFrame, request: ForgetRequest) -> pl.DataF
     return _without_words(table, frame, request)
 
 
-def repeats(table: str, frame: pl.DataFrame, request: ForgetRequest) -> bool:
-    """Whether a row repeats a passage of it, as in older versions of tables, whose rows have other ids."""
-    return any(request.repeated.are_in(text) for row in frame.iter_rows(named=True) for text in _words_of(table, row))
-
-
 def clean_tables(lake: Lake, request: ForgetRequest) -> None:
     """Clean the tables one by one, each day's file atomically. Safe to repeat."""
     for table, about in TABLES.items():
@@ -227,7 +210,7 @@ def clean_tables(lake: Lake, request: ForgetRequest) -> None:
             before = lake.read(table, [day] if day else None)
             if before.is_empty():
                 continue
-            after = cleaned(table, before, request)
+            after = _cleaned(table, before, request)
             if table == "files":
                 after = _without_sessions(after, request)
             if table in ("windows", "sessions") and day:
@@ -264,7 +247,7 @@ def _with_counts(lake: Lake, table: str, frame: pl.DataFrame, day: date, request
     """The rows with updated numbers of messages, without those that have none left."""
     if f"{day}" not in request.days or not request.messages:
         return frame
-    said = cleaned("messages", lake.read("messages", [day]), request)
+    said = _cleaned("messages", lake.read("messages", [day]), request)
     key = "dedupe_key" if table == "windows" else "source_file"
     typed = (pl.col("role") == "user") & ~pl.col("voided").fill_null(False)
     counts = said.group_by(key).agg(pl.len().cast(pl.Int64).alias("_all"), typed.sum().cast(pl.Int64).alias("_typed"))
@@ -320,10 +303,6 @@ def _words_of(table: str, row: Mapping[str, Any]) -> Iterator[str]:
 
 def _says(request: ForgetRequest, row: Mapping[str, Any]) -> bool:
     return bool(request.wanted) and any(request.wanted.are_in(row.get(name) or "") for name in _IDENTIFYING_COLUMNS)
-
-
-def _has_evidence_in(row: Mapping[str, Any], gone: Collection[str], spans: Spans) -> bool:
-    return any(_overlaps(span, gone, spans) for span in row["evidence"] or ())
 
 
 def _overlaps(span: Mapping[str, Any], gone: Collection[str], spans: Spans) -> bool:

@@ -8,14 +8,13 @@ gave it. `sdk_sessions` is not needed, as an observation names its project.
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 from memory_pipeline.harnesses.model import NotASessionError, NotReadableNowError
 from memory_pipeline.harnesses.sqlite import opened, text
 from memory_pipeline.operations.importing.files import Importer, MemoryFile, import_line
-from memory_pipeline.operations.importing.lines import TextLine, why_no_line
+from memory_pipeline.operations.importing.lines import TextLine, is_importable
 from memory_pipeline.proposals.importing import ImportLine
 from memory_pipeline.reflections.types import ARCHITECTURE, RULES
 
@@ -37,14 +36,12 @@ def is_database(path: Path) -> bool:
 
 def read_database(importer: Importer, source: str, path: Path) -> MemoryFile:
     """The decisions and directives of the database."""
-    left_out: Counter[str] = Counter()
     try:
         with opened(path) as connection:
             tables = {text(row["name"]) for row in connection.execute("SELECT name FROM sqlite_master")}
             if "observations" not in tables:
                 return MemoryFile(source, path, problem=f"{path} is an SQLite database, but not one of claude-mem.")
-            found = [*_directives(connection, tables), *_decisions(connection, left_out)]
-            left_out["session summary"] += _count(connection, "session_summaries", tables)
+            found = [*_directives(connection, tables), *_decisions(connection)]
     except NotReadableNowError:
         return MemoryFile(source, path, problem=f"{path}: {_NOT_NOW}")
     except NotASessionError as error:
@@ -54,13 +51,11 @@ def read_database(importer: Importer, source: str, path: Path) -> MemoryFile:
     lines: list[ImportLine] = []
     for number, words, project, position in found:
         shown = importer.masked(words.replace("\n", " "))
-        if reason := why_no_line(shown):
-            left_out[reason] += 1
-        else:
+        if is_importable(shown):
             # claude-mem identifies a project by the name or path of its folder
             of = importer.project_of(project) if project.startswith("/") else project or None
             lines.append(import_line(ORIGIN, path, TextLine(number, shown, "", of, position=position)))
-    return MemoryFile(source, path, tuple(lines), dict(+left_out))
+    return MemoryFile(source, path, tuple(lines))
 
 
 _Row = tuple[int, str, str, int]
@@ -74,16 +69,9 @@ def _directives(connection: sqlite3.Connection, tables: set[str]) -> Iterator[_R
             yield row["id"], text(row["content"]), text(row["project"]), RULES
 
 
-def _decisions(connection: sqlite3.Connection, left_out: Counter[str]) -> Iterator[_Row]:
-    counted = dict(connection.execute("SELECT type = 'decision', count(*) FROM observations GROUP BY 1").fetchall())
-    left_out["observation other than a decision"] += counted.get(0, 0)
-    left_out["older decision"] += max(0, counted.get(1, 0) - MAX_ROWS)
+def _decisions(connection: sqlite3.Connection) -> Iterator[_Row]:
     query = "SELECT id, title, subtitle, project FROM observations WHERE type = 'decision' ORDER BY id DESC LIMIT ?"
     for row in connection.execute(query, (MAX_ROWS,)):
         title, subtitle = text(row["title"]).strip().rstrip(".:"), text(row["subtitle"]).strip()
         words = f"{title}: {subtitle}" if title and subtitle else title or subtitle
         yield row["id"], words, text(row["project"]), ARCHITECTURE
-
-
-def _count(connection: sqlite3.Connection, table: str, tables: set[str]) -> int:
-    return connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] if table in tables else 0

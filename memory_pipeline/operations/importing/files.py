@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from memory_pipeline.operations.importing.lines import TakenApart, TextLine, lines_in
+from memory_pipeline.operations.importing.lines import TextLine, lines_in
 from memory_pipeline.operations.memory_text import UnreadableMemoryError, read_text, without_secrets
 from memory_pipeline.proposals.importing import ImportLine
 from memory_pipeline.recall.folders import place_of_folder, project_of_place
@@ -17,12 +17,11 @@ from memory_pipeline.workspace.workspace import Workspace
 
 @dataclass(frozen=True)
 class MemoryFile:
-    """A file with its lines, and the number of other parts by kind."""
+    """A file with the lines that can be imported."""
 
     source: str
     path: Path
     lines: tuple[ImportLine, ...] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
     problem: str = ""
     """The reason why it was not read completely."""
 
@@ -56,16 +55,14 @@ class Importer:
         return "\n".join(self.redactor.redact(row) for row in shown.split("\n"))
 
     def markdown(
-        self, source: str, path: Path, origin: str, parse: Callable[[str], TakenApart] = lines_in
+        self, source: str, path: Path, origin: str, parse: Callable[[str], list[TextLine]] = lines_in
     ) -> MemoryFile:
         """The lines of a Markdown file, parsed by ``parse``."""
         try:
             text = read_text(path)
         except UnreadableMemoryError as error:
             return MemoryFile(source, path, problem=str(error))
-        found = parse(self.masked(text))
-        lines = tuple(import_line(origin, path, line) for line in found.lines)
-        return MemoryFile(source, path, lines, dict(found.left_out))
+        return MemoryFile(source, path, tuple(import_line(origin, path, line) for line in parse(self.masked(text))))
 
 
 def import_line(origin: str, path: Path, line: TextLine) -> ImportLine:

@@ -1,4 +1,4 @@
-"""The lines of a Markdown file that could be part of MEMORY.md, and the reasons why others could not.
+"""The lines of a Markdown file that could be part of MEMORY.md.
 
 A line is a list item, or a single paragraph under its heading. In doubt a text is no line: useless proposals cost a
 reviewer more than adding a line by hand.
@@ -7,29 +7,17 @@ reviewer more than adding a line by hand.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from memory_pipeline.markdown.blocks import one_line, split_lines
 from memory_pipeline.markdown.safe_write import encode
-from memory_pipeline.proposals.memory_file import MemoryLine, hidden_lines, lines_of
+from memory_pipeline.proposals.memory_file import MemoryLine, lines_of
 from memory_pipeline.proposals.score import why_left_out
 from memory_pipeline.reflections.types import ARCHITECTURE
 from memory_pipeline.text.similarity import content_words
 
-CODE, TABLE, PROSE, POINTER, TASK, SHORT = "code", "table", "prose", "pointer to another file", "task", "too short"
-CONTEXT, EXPLANATION, QUOTATION, MARKUP = "heading of a list", "explanation", "quotation", "markup"
-STRUCK, PRIVATE, LONG = "struck through", "marked as private", "item with a long introduction"
-ABOUT = "about the file itself"
-TOLD = {
-    "secret": "line with a secret",
-    "question": "question",
-    "hypothetical": "hypothetical line",
-    "forgotten": "line that `memory forget` deleted",
-}
-"""The reasons of `why_left_out`, for the user."""
 MAX_PARAGRAPH, MAX_ITEM = 300, 600
 """Maximum characters; longer texts are prose."""
 MAX_TITLE, MAX_LEADING = 40, 80
@@ -37,7 +25,6 @@ MAX_TITLE, MAX_LEADING = 40, 80
 MIN_WORDS = 2
 """Minimum content words."""
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])[ \t]+")
-_FENCE = re.compile(r"\s*(?:```|~~~)")
 _WRITTEN_BY_TOOLS = re.compile(
     r"<!--\s*memory:(?P<key>[\w.:-]+)[^>\n]*-->.*?<!--\s*/\s*memory:(?P=key)\s*-->"
     r"|<claude-mem-context>.*?</claude-mem-context>",
@@ -79,48 +66,32 @@ class TextLine:
     """The index of the section for a line whose words determine none."""
 
 
-@dataclass
-class TakenApart:
-    """The lines of a text, and the number of other parts by kind."""
-
-    lines: list[TextLine] = field(default_factory=list)
-    left_out: Counter[str] = field(default_factory=Counter)
-
-    def keep(self, holds: Callable[[TextLine], bool], reason: str) -> None:
-        """Drop the lines for which the condition is false, and count them under the reason."""
-        kept = [line for line in self.lines if holds(line)]
-        self.left_out[reason] += len(self.lines) - len(kept)
-        self.left_out += Counter()  # without those that are 0
-        self.lines = kept
-
-
-def lines_in(text: str) -> TakenApart:
-    """The lines and other parts of a Markdown text with masked secrets."""
+def lines_in(text: str) -> list[TextLine]:
+    """The lines of a Markdown text with masked secrets."""
     shown = _WRITTEN_BY_TOOLS.sub(lambda found: "\n" * found[0].count("\n"), text)
-    rows, found = split_lines(shown), TakenApart()
-    fences = sum(bool(_FENCE.match(rows[index])) for index in hidden_lines(rows))
-    found.left_out[CODE] += (fences + 1) // 2
-    for line, reason in _candidates(rows, lines_of(encode(shown))):
-        if reason:
-            found.left_out[reason] += 1
-        else:
-            found.lines.append(TextLine(line.line_number, _stored_text(line.text), line.section, line.project))
-    found.left_out += Counter()  # without those that are 0
-    return found
+    return [
+        TextLine(line.line_number, _stored_text(line.text), line.section, line.project)
+        for line in _importable(split_lines(shown), lines_of(encode(shown)))
+    ]
 
 
-def _candidates(rows: Sequence[str], lines: Sequence[MemoryLine]) -> Iterator[tuple[MemoryLine, str]]:
-    """Each candidate with the reason why it is no line; consecutive paragraphs are prose."""
-    judged = [(line, is_item := _is_item(rows, line), why_no_line(line.text, is_item=is_item)) for line in lines]
-    told = [one for one in judged if one[2] != EXPLANATION]  # the explained rule still counts as a single paragraph
+def _importable(rows: Sequence[str], lines: Sequence[MemoryLine]) -> Iterator[MemoryLine]:
+    """The lines that can be imported; consecutive paragraphs are prose. An explanation is left out first, so that the
+    explained rule still counts as a single paragraph."""
+    judged = [
+        (line, is_item := _is_item(rows, line), is_importable(line.text, is_item=is_item))
+        for line in lines
+        if not _is_explanation(line.text)
+    ]
     context = _Context()
-    for (_, is_paragraph), group in groupby(told, lambda one: (one[0].section, not one[1] and not one[2])):
+    for (_, is_paragraph), group in groupby(judged, lambda one: (one[0].section, not one[1] and one[2])):
         together = list(group)
         is_prose = is_paragraph and len(together) > 1
-        for line, is_item, reason in together:
+        for line, is_item, holds in together:
             row = rows[line.line_number - 1].expandtabs(4)
-            yield context.of(line, PROSE if is_prose else reason, len(row) - len(row.lstrip()) if is_item else None)
-    yield from ((line, reason) for line, _, reason in judged if reason == EXPLANATION)
+            indent = len(row) - len(row.lstrip()) if is_item else None
+            if (whole := context.line_in_context(line, indent, holds=holds and not is_prose)) is not None:
+                yield whole
 
 
 class _Context:
@@ -129,30 +100,29 @@ class _Context:
 
     def __init__(self) -> None:
         self._section: str | None = None
-        self._above: list[tuple[int, str, str]] = []
-        """Indent, text, and reason for being no line, of the introduction (indent -1) and the parent items."""
+        self._above: list[tuple[int, str, bool]] = []
+        """Indent, text, and whether it can be imported, of the introduction (indent -1) and the parent items."""
 
-    def of(self, line: MemoryLine, reason: str, indent: int | None) -> tuple[MemoryLine, str]:
-        """The line with the context that it depends on prepended, and the reason why it is no line."""
+    def line_in_context(self, line: MemoryLine, indent: int | None, *, holds: bool) -> MemoryLine | None:
+        """The line after the context that it depends on; None if it cannot be imported. `holds` says whether it can
+        without a context."""
         if line.section != self._section:
             self._section, self._above = line.section, []
         if indent is None:
-            self._above = [(-1, line.text, reason)] if reason in (CONTEXT, SHORT) else []
-            return line, reason
+            self._above = [(-1, line.text, False)] if _introduces(line.text) else []
+            return line if holds else None
         while self._above and self._above[-1][0] >= indent:
             self._above.pop()
-        if any(not above for _, _, above in self._above):
-            reason = reason or EXPLANATION  # of the rule above it
+        holds = holds and not any(above for _, _, above in self._above)  # otherwise it explains the rule above it
         leading = " ".join(
             filter(None, map(_repeated_words, (f"{line.section}", *(words for _, words, _ in self._above))))
         )
         if _NEGATES.match(_plain(line.text)) and _NEGATES.search(leading):
             leading = ""
-        self._above.append((indent, line.text, reason))
-        if not leading:
-            return line, reason
-        whole = f"{leading} {line.text}"  # text may only be recognised as a secret after these words
-        return replace(line, text=whole), reason or (LONG if len(leading) > MAX_LEADING else why_no_line(whole))
+        self._above.append((indent, line.text, holds))
+        whole = f"{leading} {line.text}".strip()  # text may only be recognised as a secret after these words
+        holds = holds and len(leading) <= MAX_LEADING and (not leading or is_importable(whole))
+        return replace(line, text=whole) if holds else None
 
 
 def _repeated_words(words: str) -> str:
@@ -168,28 +138,35 @@ def _plain(text: str) -> str:
     return re.sub(r"[*`]", "", text).strip()
 
 
-def why_no_line(text: str, *, is_item: bool = True) -> str:
-    """The reason why a text cannot be part of MEMORY.md; empty if it can."""
+def is_importable(text: str, *, is_item: bool = True) -> bool:
+    """Whether a text can be part of MEMORY.md."""
     bare = _stored_text(text)
     plain = _plain(bare)
-    forms = (
-        (TABLE, bare.startswith("|")),
-        (CODE, bare.startswith(("```", "~~~"))),
-        (MARKUP, bare.startswith(("<", "-----"))),
-        (QUOTATION, bare.startswith(">")),
-        (POINTER, _POINTER.match(plain)),
-        (TASK, _TASK.match(bare)),
-        (STRUCK, bare.startswith("~~")),
-        (PRIVATE, "[private]" in bare),
-        (ABOUT, _ABOUT.match(plain)),
-        (EXPLANATION, not bare or _EXPLAINS.match(text)),
-        (CONTEXT, plain.endswith((":", "："))),
-        (SHORT, len(content_words(plain)) < MIN_WORDS or _CODE_SPAN.fullmatch(bare)),
-        (PROSE, len(bare) > (MAX_ITEM if is_item else MAX_PARAGRAPH)),
+    return not (
+        _is_explanation(text)
+        or bare.startswith(("|", "```", "~~~", "<", "-----", ">", "~~"))
+        or "[private]" in bare
+        or _POINTER.match(plain)
+        or _TASK.match(bare)
+        or _ABOUT.match(plain)
+        or plain.endswith((":", "："))
+        or _is_short(bare)
+        or len(bare) > (MAX_ITEM if is_item else MAX_PARAGRAPH)
+        or why_left_out(bare, ())
     )
-    form = next((name for name, holds in forms if holds), "")
-    left_out = why_left_out(bare, ())
-    return form or (TOLD.get(left_out, PROSE) if left_out else "")
+
+
+def _is_explanation(text: str) -> bool:
+    return not _stored_text(text) or bool(_EXPLAINS.match(text))
+
+
+def _is_short(bare: str) -> bool:
+    return len(content_words(_plain(bare))) < MIN_WORDS or bool(_CODE_SPAN.fullmatch(bare))
+
+
+def _introduces(text: str) -> bool:
+    """Whether a paragraph introduces the list below it."""
+    return _plain(text).endswith((":", "：")) or _is_short(_stored_text(text))
 
 
 def _stored_text(text: str) -> str:

@@ -10,10 +10,10 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from memory_pipeline.harnesses.folders import expand
+from memory_pipeline.harnesses.protocol import expand
 from memory_pipeline.operations.importing.claude_mem import is_database, read_database
 from memory_pipeline.operations.importing.files import Importer, MemoryFile
-from memory_pipeline.operations.importing.lines import TakenApart, TextLine, lines_in, why_no_line
+from memory_pipeline.operations.importing.lines import TextLine, is_importable, lines_in
 from memory_pipeline.recall.folders import existing_folder
 from memory_pipeline.reflections.types import ARCHITECTURE, PATTERNS, RULES, USER
 
@@ -61,19 +61,18 @@ def claude_code(importer: Importer, _: Path) -> Iterator[MemoryFile]:
             yield MemoryFile(CLAUDE_CODE, Path(error.filename), problem=f"{error.filename}: {why}. Make it readable.")
 
 
-def _parse_claude(text: str, project: str | None, cwd: str | None) -> TakenApart:
+def _parse_claude(text: str, project: str | None, cwd: str | None) -> list[TextLine]:
     """The lines of a memory, or its description if its body has none. Facts about the user apply to all projects."""
     found = lines_in(text)
     front = _FRONT_MATTER.match(text)
     fields = {field["name"]: field for field in _FIELD.finditer(front["body"])} if front else {}
     kind = fields["type"]["value"] if "type" in fields else ""
     about = fields.get("description")
-    if front and kind and about and not found.lines and not why_no_line(about["value"]):
+    if front and kind and about and not found and is_importable(about["value"]):
         number = text.count("\n", 0, front.start("body") + about.start("value")) + 1
-        found.lines.append(TextLine(number, about["value"], ""))
+        found.append(TextLine(number, about["value"], ""))
     own, position = None if kind == "user" else project, _SECTIONS_OF_TYPES.get(kind, ARCHITECTURE)
-    found.lines = [replace(n, position=position, project=n.project or own, cwd=cwd) for n in found.lines]
-    return found
+    return [replace(n, position=position, project=n.project or own, cwd=cwd) for n in found]
 
 
 def _folder_of(importer: Importer, folder: Path) -> str | None:
@@ -103,10 +102,8 @@ def codex(importer: Importer, _: Path) -> Iterator[MemoryFile]:
             yield importer.markdown(CODEX, path, "Codex's memory", partial(_parse_codex, importer))
 
 
-def _parse_codex(importer: Importer, text: str) -> TakenApart:
+def _parse_codex(importer: Importer, text: str) -> list[TextLine]:
     """The lines under lasting headings; each group of tasks names the folder of its lines."""
-    found = lines_in(text)
-    found.keep(lambda line: line.heading.casefold() in _SECTIONS_OF_CODEX, "list or index")
     begun = [(text.count("\n", 0, group.start()) + 1, group["cwd"]) for group in _CODEX_GROUP.finditer(text)]
 
     def placed(line: TextLine) -> TextLine:
@@ -115,8 +112,7 @@ def _parse_codex(importer: Importer, text: str) -> TakenApart:
         position = _SECTIONS_OF_CODEX[line.heading.casefold()]
         return replace(line, text=_TASKS.sub("", line.text), position=position, project=project, cwd=cwd)
 
-    found.lines = [placed(line) for line in found.lines]
-    return found
+    return [placed(line) for line in lines_in(text) if line.heading.casefold() in _SECTIONS_OF_CODEX]
 
 
 def gemini(importer: Importer, _: Path) -> Iterator[MemoryFile]:
@@ -126,11 +122,8 @@ def gemini(importer: Importer, _: Path) -> Iterator[MemoryFile]:
         yield importer.markdown(GEMINI, path, "Gemini's memory", _parse_gemini)
 
 
-def _parse_gemini(text: str) -> TakenApart:
-    found = lines_in(text)
-    found.keep(lambda line: line.heading.casefold() == GEMINI_HEADING, "line of another section")
-    found.lines = [replace(line, position=USER) for line in found.lines]
-    return found
+def _parse_gemini(text: str) -> list[TextLine]:
+    return [replace(line, position=USER) for line in lines_in(text) if line.heading.casefold() == GEMINI_HEADING]
 
 
 def claude_mem(importer: Importer, _: Path) -> Iterator[MemoryFile]:
@@ -149,10 +142,9 @@ def project(importer: Importer, folder: Path) -> Iterator[MemoryFile]:
 
 
 def _instructions(importer: Importer, path: Path, top: Path) -> MemoryFile:
-    def parse(text: str) -> TakenApart:
-        found, own = lines_in(text), importer.project_of(str(top))
-        found.lines = [replace(line, project=line.project or own, cwd=str(top)) for line in found.lines]
-        return found
+    def parse(text: str) -> list[TextLine]:
+        own = importer.project_of(str(top))
+        return [replace(line, project=line.project or own, cwd=str(top)) for line in lines_in(text)]
 
     return importer.markdown(PROJECT, path, "the project's instructions", parse)
 

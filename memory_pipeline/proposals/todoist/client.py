@@ -1,30 +1,26 @@
 """The calls of Todoist's API that the review needs, each with a timeout, and errors with readable messages.
 
-The token never appears in a message, table or log: errors of the HTTP library are rewritten and not chained.
+The token never appears in a message, table or log.
 """
 
 from __future__ import annotations
 
-import contextlib
+import json
 import re
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
-from uuid import uuid4
+from datetime import UTC, datetime
+from http.client import HTTPException
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import urlencode
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
 from memory_pipeline.markdown.blocks import one_line
-from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip
 
-if TYPE_CHECKING:
-    import httpx
-    from todoist_api_python.models import Task
-
-URL = "https://api.todoist.com"
+URL, API = "https://api.todoist.com", "/api/v1"
 LABEL, REJECTED_LABEL = "memory-review", "rejected"
 OPEN, COMPLETED, DELETED = "open", "completed", "deleted"
 PAGE, MAX_PAGES = 200, 20
@@ -33,9 +29,10 @@ SECONDS = 30.0
 """Timeout in seconds of each step of a request."""
 PATIENCE = 60.0
 """Total seconds that a pass waits when Todoist asks for it."""
-WAIT_UNSAID = 60.0
+DEFAULT_WAIT = 60.0
+"""Seconds to wait if Todoist does not say how long."""
 _TOKEN = re.compile(r"[!-~]+")
-T = TypeVar("T")
+_RENEW = "copy it from Todoist, Settings, Integrations, Developer"
 
 
 class TodoistBusyError(TryAgainLaterError):
@@ -48,10 +45,6 @@ class TodoistBusyError(TryAgainLaterError):
 
 class TodoistRefusedError(CannotGoOnError):
     """Requests cannot succeed: the token is missing or wrong, or belongs to another account."""
-
-
-class _NotFoundError(TodoistRefusedError):
-    """There is no such task."""
 
 
 @dataclass(frozen=True)
@@ -69,169 +62,122 @@ class ReviewTask:
         return REJECTED_LABEL in self.labels
 
 
+class _NoRedirect(HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        """A redirect is an error, as it would send the token to another server."""
+
+
 class Todoist:
-    """A connection to Todoist, for use in a `with` block."""
+    """The API for one token."""
 
     def __init__(self, token: str | None, *, patience: float = PATIENCE, seconds: float = SECONDS) -> None:
-        import httpx
-        from todoist_api_python.api import TodoistAPI
-
         if not token or not _TOKEN.fullmatch(token):
             what = "holds characters that no token has" if token else "is not set"
-            raise TodoistRefusedError(
-                f"TODOIST_API_TOKEN {what}; copy it from Todoist, Settings, Integrations, Developer, "
-                "or unset MEMORY_TODOIST."
-            )
+            raise TodoistRefusedError(f"TODOIST_API_TOKEN {what}; {_RENEW}, or unset MEMORY_TODOIST.")
         self._token, self._patience, self._seconds = token, patience, seconds
-        self._request_id: str | None = None
-        # hooks instead of a custom transport, with which httpx would bypass the machine's proxy
-        hooks: dict[str, list[Callable[..., Any]]] = {"request": [self._prepare], "response": [self._note_deleted]}
-        self._http = httpx.Client(event_hooks=hooks)
-        self._api = TodoistAPI(token, lambda: self._request_id or str(uuid4()), self._http)
-        self._deleted = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self._http.close()
+        self._opener = build_opener(_NoRedirect)
 
     def review_tasks(self) -> list[ReviewTask]:
         """The open tasks with the label."""
-        return [_task(task) for task in self._pages(lambda: self._api.get_tasks(label=LABEL, limit=PAGE))]
+        return [_task(task) for task in self._pages("/tasks", "results", label=LABEL)]
 
     def completed(self, since: datetime, until: datetime) -> list[ReviewTask]:
         """All tasks completed in the period of at most three months, whatever their current labels."""
-        asked = self._api.get_completed_tasks_by_completion_date
-        return [_task(task, COMPLETED) for task in self._pages(lambda: asked(since=since, until=until, limit=PAGE))]
+        period = {"since": _rfc3339(since), "until": _rfc3339(until)}
+        return [_task(task) for task in self._pages("/tasks/completed/by_completion_date", "items", **period)]
 
     def find(self, task_id: str) -> ReviewTask:
         """The task in any state; a missing one counts as deleted."""
-        self._deleted = False
-        try:
-            task = self._call(lambda: self._api.get_task(task_id))
-        except _NotFoundError:
-            return ReviewTask(task_id, "", "", (), DELETED)
-        if self._deleted:
-            return _task(task, DELETED)
-        return _task(task, COMPLETED if task.is_completed else OPEN)
+        task = self._call("GET", f"/tasks/{task_id}")
+        return ReviewTask(task_id, "", "", (), DELETED) if task is None else _task(task)
 
     def add(self, content: str, description: str, request_id: str) -> ReviewTask:
         """Create a task with the label. Repeating the request id does not create a second one, as far as Todoist
         remembers it."""
-        self._request_id = request_id
-        try:
-            # without the last argument, Todoist would turn an @name in the line into a label
-            added = self._call(
-                lambda: self._api.add_task(content, description=description, labels=[LABEL], auto_parse_labels=False)
-            )
-        finally:
-            self._request_id = None
-        return _task(added)
+        # without the last argument, Todoist would turn an @name in the line into a label
+        body = {"content": content, "description": description, "labels": [LABEL], "auto_parse_labels": False}
+        return _task(self._call("POST", "/tasks", body, request_id=request_id) or {})
 
     def comment(self, task_id: str, text: str, request_id: str) -> None:
-        self._request_id = request_id
-        try:
-            self._ignoring_missing(lambda: self._api.add_comment(text, task_id=task_id))
-        finally:
-            self._request_id = None
+        self._call("POST", "/comments", {"task_id": task_id, "content": text}, request_id=request_id)
 
     def close(self, task_id: str) -> None:
         """Complete the task; a missing task is ignored."""
-        self._ignoring_missing(lambda: self._api.complete_task(task_id))
-
-    def delete(self, task_id: str) -> None:
-        self._ignoring_missing(lambda: self._api.delete_task(task_id))
+        self._call("POST", f"/tasks/{task_id}/close")
 
     def account(self) -> str:
         """The id of the account's inbox, of which each account has exactly one."""
-        for project in self._pages(lambda: self._api.get_projects(limit=PAGE)):
-            if project.is_inbox_project:
-                return str(project.id)
+        for project in self._pages("/projects", "results"):
+            if project["inbox_project"]:
+                return str(project["id"])
         raise TodoistRefusedError(
             "Todoist names no inbox for the account of TODOIST_API_TOKEN; give one that may read it."
         )
 
-    def _pages(self, ask: Callable[[], Iterator[list[T]]]) -> list[T]:
-        pages = ask()
-        found: list[T] = []
+    def _pages(self, path: str, name: str, **query: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
         for _ in range(MAX_PAGES):
-            page = self._call(lambda: next(pages, None))
-            if page is None:
+            page = self._call("GET", f"{path}?{urlencode(query | {'limit': PAGE})}") or {}
+            found += page[name]
+            if not (cursor := page["next_cursor"]):
                 break
-            found += page
+            query["cursor"] = cursor
         return found
 
-    def _ignoring_missing(self, ask: Callable[[], object]) -> None:
-        with contextlib.suppress(_NotFoundError):
-            self._call(ask)
-
-    def _call(self, ask: Callable[[], T]) -> T:
-        """Make a request, and wait and retry as Todoist asks, up to the patience of this connection."""
-        import httpx
-
+    def _call(
+        self, method: str, path: str, body: dict[str, Any] | None = None, *, request_id: str = ""
+    ) -> dict[str, Any] | None:
+        """The answer; None if Todoist does not know the task. Waits and retries as Todoist asks, up to the patience of
+        this connection."""
+        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
+        headers |= {"X-Request-Id": request_id} if request_id else {}
+        data = None if body is None else json.dumps(body).encode()
         while True:
+            request = Request(f"{URL}{API}{path}", data, headers, method=method)
             try:
-                return ask()
-            except httpx.HTTPStatusError as error:
-                response = error.response
-            except httpx.HTTPError as error:
+                with self._opener.open(request, timeout=self._seconds) as response:
+                    content = response.read()
+                answer = json.loads(content) if content else {}
+                break
+            except HTTPError as error:
+                if error.code == 404:
+                    return None
+                self._wait_or_raise(error, f"{method} {API}{path.partition('?')[0]}")
+            except (OSError, HTTPException, ValueError) as error:
                 raise TodoistBusyError(
                     f"Todoist did not answer ({type(error).__name__}); the next synchronization tries again."
                 ) from None
-            except Exception as error:  # the library has no exception for an unreadable answer
-                raise TodoistBusyError(f"Todoist's answer cannot be read ({type(error).__name__}).") from None
-            wait = self._judge(response)
-            if wait > self._patience:
-                told = f"Todoist asks to wait {wait:.0f} seconds (429); a later synchronization tries again."
-                raise TodoistBusyError(told, wait)
-            self._patience -= wait
-            time.sleep(wait)
+        if not isinstance(answer, dict):
+            raise TodoistBusyError(f"Todoist's answer to {method} {path.partition('?')[0]} cannot be read.")
+        return answer
 
-    def _judge(self, response: httpx.Response) -> float:
-        """Seconds to wait before repeating the request; raises if that would not help."""
-        status = response.status_code
-        if status == 429:
-            return _seconds(response.headers.get("Retry-After"))
-        asked = f"{response.request.method} {response.request.url.path}"
-        if status == 404:
-            raise _NotFoundError(f"Todoist does not know {asked} (404).")
-        if status in (401, 403):
+    def _wait_or_raise(self, error: HTTPError, asked: str) -> None:
+        """Wait before the request is repeated; raises if that would not help."""
+        said = clip(one_line(error.read().decode("utf-8", "replace").replace(self._token, "…")), 100)
+        said = f" It says: {said}" if said else ""
+        if error.code in (401, 403):
             raise TodoistRefusedError(
-                f"Todoist does not accept TODOIST_API_TOKEN ({status}); copy it again from Todoist, Settings, "
-                f"Integrations, Developer.{self._error_message(response)}"
-            )
-        if status >= 500:
-            raise TodoistBusyError(f"Todoist is unavailable ({status}); the next synchronization tries again.")
-        raise TodoistRefusedError(f"Todoist refused {asked} ({status}).{self._error_message(response)}")
-
-    def _error_message(self, response: httpx.Response) -> str:
-        said = clip(one_line(response.text.replace(self._token, "…")), 100)
-        return f" It says: {said}" if said else ""
-
-    def _prepare(self, request: httpx.Request) -> None:
-        """Set the timeout of a request, shorter than the library's, and the address of `URL`."""
-        import httpx
-
-        request.extensions["timeout"] = httpx.Timeout(self._seconds).as_dict()
-        base = httpx.URL(URL)
-        request.url = request.url.copy_with(scheme=base.scheme, host=base.host, port=base.port)
-        request.headers["Host"] = base.netloc.decode()
-
-    def _note_deleted(self, response: httpx.Response) -> None:
-        """Note deleted tasks, which Todoist still returns with a mark that the library drops."""
-        response.read()
-        self._deleted = bool(re.search(rb'"is_deleted"\s*:\s*true', response.content))
+                f"Todoist does not accept TODOIST_API_TOKEN ({error.code}); {_RENEW}.{said}"
+            ) from None
+        if error.code >= 500:
+            raise TodoistBusyError(
+                f"Todoist is unavailable ({error.code}); the next synchronization tries again."
+            ) from None
+        if error.code != 429:
+            raise TodoistRefusedError(f"Todoist refused {asked} ({error.code}).{said}") from None
+        header = error.headers.get("Retry-After", "").strip()
+        wait = max(1.0, float(header)) if header.isdigit() else DEFAULT_WAIT
+        if wait > self._patience:
+            message = f"Todoist asks to wait {wait:.0f} seconds (429); a later synchronization tries again."
+            raise TodoistBusyError(message, wait) from None
+        self._patience -= wait
+        time.sleep(wait)
 
 
-def open_todoist(settings: Settings, *, patience: float = PATIENCE, seconds: float = SECONDS) -> Todoist:
-    """A connection with the token of the settings. Raises `TodoistRefusedError` if there is no valid token."""
-    return Todoist(settings.todoist.api_token, patience=patience, seconds=seconds)
+def _rfc3339(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
-def _task(task: Task, state: str = OPEN) -> ReviewTask:
-    return ReviewTask(task.id, task.content, task.description or "", tuple(task.labels or ()), state)
-
-
-def _seconds(header: str | None) -> float:
-    return max(1.0, float(header)) if header and header.strip().isdigit() else WAIT_UNSAID
+def _task(task: dict[str, Any]) -> ReviewTask:
+    state = DELETED if task["is_deleted"] else COMPLETED if task["checked"] else OPEN
+    return ReviewTask(str(task["id"]), task["content"], task["description"], tuple(task["labels"]), state)

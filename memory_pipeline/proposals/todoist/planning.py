@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from memory_pipeline.lake.rows import ProposalState
 from memory_pipeline.proposals.events import ProposalLog
-from memory_pipeline.proposals.review import as_offered, on_display
-from memory_pipeline.proposals.review_file import Proposal
+from memory_pipeline.proposals.review import on_display
 from memory_pipeline.proposals.todoist.client import ReviewTask
-from memory_pipeline.proposals.todoist.tasks import account_of, edited_text, marked, shown_tasks
+from memory_pipeline.proposals.todoist.tasks import account_of, marked, shown_tasks
 from memory_pipeline.workspace.workspace import Workspace
 
 
@@ -24,8 +23,6 @@ class Plan:
     """Proposals that are recorded as tasks, with the id of the task."""
     open: dict[str, ReviewTask]
     """Pending proposals with their open task."""
-    doubles: list[ReviewTask]
-    """Further open tasks of the same proposal."""
     missing: list[str]
     """Pending proposals whose task is not listed: completed, deleted, or without the label."""
     unmade: list[str]
@@ -38,7 +35,6 @@ class Plan:
         """A description of the work that is equal for equal work; empty if there is none."""
         work = [f"reject {p}" for p, task in self.open.items() if task.is_rejected]
         work += [f"record {p} {task.task_id}" for p, task in self.open.items() if self.known.get(p) != task.task_id]
-        work += [f"remove {task.task_id}" for task in self.doubles]
         work += [f"look up {p}" for p in self.missing]
         work += [f"create {p}" for p in self.unmade]
         work += [f"close {task.task_id}" for tasks in self.settled.values() for task in tasks]
@@ -57,25 +53,16 @@ def plan(workspace: Workspace, tasks: Sequence[ReviewTask]) -> Plan:
         proposal_id = owner.get(task.task_id) or marked(task, account)
         if proposal_id in exists:
             found.setdefault(str(proposal_id), []).append(task)
-    kept = {p: tasks[0] for p, tasks in found.items() if p in waiting}
-    doubles: list[ReviewTask] = []
-    several = [waiting[p] for p in kept if len(found[p]) > 1]
-    for proposal in as_offered(workspace, log, several):
-        of_it = [(_task_sort_key(task, proposal, known), task) for task in found[proposal.proposal_id]]
-        (_, kept[proposal.proposal_id]), *others = sorted(of_it, key=lambda pair: pair[0])
-        doubles += [task for _, task in others]
+    kept = {
+        p: next((task for task in tasks if task.task_id == known.get(p)), tasks[0])
+        for p, tasks in found.items()
+        if p in waiting
+    }
     return Plan(
         waiting,
         known,
         kept,
-        doubles,
         missing=[p for p in waiting if p in known and p not in kept],
         unmade=[p for p in shown if p not in known and p not in kept],
         settled={p: tasks for p, tasks in found.items() if p not in waiting},
     )
-
-
-def _task_sort_key(task: ReviewTask, proposal: Proposal, known: dict[str, str]) -> tuple[bool, bool, bool, str]:
-    """A sort key that puts first the task that a user changed, then the recorded one."""
-    is_edited = edited_text(task, proposal) is not None
-    return not task.is_rejected, not is_edited, known.get(proposal.proposal_id) != task.task_id, task.task_id

@@ -16,7 +16,6 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.locks import FileLock
 from memory_pipeline.proposals.events import APPROVED, EXPIRED, INVALID, REJECTED, SUPERSEDED, WITHDRAWN, ProposalLog
 from memory_pipeline.proposals.review import as_offered, decide, reconcile
-from memory_pipeline.proposals.review_file import Proposal
 from memory_pipeline.proposals.todoist.client import (
     COMPLETED,
     DELETED,
@@ -36,7 +35,6 @@ from memory_pipeline.proposals.todoist.tasks import (
     content_of,
     description_of,
     edited_text,
-    first_shown,
     keep_account,
     marked,
     request_id,
@@ -45,9 +43,7 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
 
 LOOKED_BACK = timedelta(days=30)
-"""The period that is searched for completed tasks without a row."""
-MAX_LOOKED_BACK = timedelta(days=85)
-"""The maximum period of a search: Todoist lists completed tasks of at most three months."""
+"""The period that is searched for completed tasks; older ones are looked up by their id."""
 LOCK_SECONDS = 120.0
 """Seconds to wait for another pass, which takes seconds, or a minute when Todoist asks it to wait. Two concurrent
 passes would create tasks twice."""
@@ -94,7 +90,7 @@ def _read_decisions(workspace: Workspace, todoist: Todoist, plan: Plan, now: dat
     account = account_of(workspace.settings)
     tasks = dict(plan.open)
     if account and (plan.missing or plan.unmade):
-        tasks |= _unlisted_tasks(workspace.lake, todoist, plan, account, now)
+        tasks |= _unlisted_tasks(todoist, plan, account, now)
     decisions: dict[str, str] = {}
     for proposal_id, task in tasks.items():
         if task.state == DELETED or task.is_rejected:
@@ -106,8 +102,6 @@ def _read_decisions(workspace: Workspace, todoist: Todoist, plan: Plan, now: dat
     for proposal_id, task in tasks.items():
         if plan.known.get(proposal_id) != task.task_id:
             add_showing(workspace, proposal_id, task.task_id, now)
-    for task in plan.doubles:
-        todoist.delete(task.task_id)
     offered = as_offered(workspace, ProposalLog(workspace.lake), [plan.waiting[p] for p in decisions])
     edits = {
         p.proposal_id: edited_text(tasks[p.proposal_id], p) for p in offered if decisions[p.proposal_id] == APPROVED
@@ -126,10 +120,9 @@ def _read_decisions(workspace: Workspace, todoist: Todoist, plan: Plan, now: dat
         todoist.comment(task_id, f"Not added to MEMORY.md: {reason}", comment_id(task_id))
 
 
-def _unlisted_tasks(lake: Lake, todoist: Todoist, plan: Plan, account: Account, now: datetime) -> dict[str, ReviewTask]:
+def _unlisted_tasks(todoist: Todoist, plan: Plan, account: Account, now: datetime) -> dict[str, ReviewTask]:
     """The tasks of proposals whose task was not listed as open, with their state."""
-    since = min(first_shown(lake, account) or now, now - LOOKED_BACK)
-    done = todoist.completed(max(since, now - MAX_LOOKED_BACK), now + timedelta(days=1))
+    done = todoist.completed(now - LOOKED_BACK, now + timedelta(days=1))
     by_id = {task.task_id: task for task in done}
     by_mark = {proposal_id: task for task in done if (proposal_id := marked(task, account))}
     found = {p: by_mark[p] for p in plan.unmade if p in by_mark}
@@ -174,18 +167,8 @@ def _create_tasks(workspace: Workspace, todoist: Todoist, plan: Plan, now: datet
     if account is None or account.inbox != inbox:
         account = keep_account(workspace.settings, inbox, now)
     for proposal in as_offered(workspace, ProposalLog(workspace.lake), [plan.waiting[p] for p in plan.unmade]):
-        task = _add(todoist, proposal, account)
-        add_showing(workspace, proposal.proposal_id, task.task_id, now)
-        result.created.append(proposal.proposal_id)
-
-
-def _add(todoist: Todoist, proposal: Proposal, account: Account) -> ReviewTask:
-    try:
-        return todoist.add(
+        task = todoist.add(
             content_of(proposal), description_of(proposal, account), request_id(account, proposal.proposal_id)
         )
-    except TodoistBusyError:  # the task may exist, with only the answer lost
-        for task in todoist.review_tasks():
-            if marked(task, account) == proposal.proposal_id:
-                return task
-        raise
+        add_showing(workspace, proposal.proposal_id, task.task_id, now)
+        result.created.append(proposal.proposal_id)

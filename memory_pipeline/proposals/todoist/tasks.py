@@ -71,7 +71,7 @@ def content_of(proposal: Proposal) -> str:
 
 def is_line(proposal: Proposal) -> bool:
     """Whether the task's content is the approved text; a change of several lines is in its description."""
-    return proposal.change is None or proposal.change.edits == "line"
+    return proposal.change is None or proposal.change.is_editable
 
 
 def description_of(proposal: Proposal, account: Account) -> str:
@@ -117,12 +117,6 @@ def shown_tasks(lake: Lake, account: Account | None) -> dict[str, str]:
     again."""
     rows = _shown_events(lake, account).select("proposal_id", "external_id")
     return dict(rows.iter_rows())
-
-
-def first_shown(lake: Lake, account: Account | None) -> datetime | None:
-    """The time at which the oldest of these tasks was created."""
-    moment = _shown_events(lake, account)["happened_at"].min()
-    return moment if isinstance(moment, datetime) else None
 
 
 def add_showing(workspace: Workspace, proposal_id: str, task_id: str, now: datetime) -> None:

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, ValidationError, model_validator
 
 from memory_pipeline.llm.answers.cleaning import cleaned, without_thinking
-from memory_pipeline.llm.answers.degenerate import before_repetition, is_too_little, shortened, without_loops
+from memory_pipeline.llm.answers.degenerate import before_repetition, is_too_little, shortened
 from memory_pipeline.llm.answers.lines import MAX_LINE, entries, tidy
 from memory_pipeline.llm.answers.marks import kind_named, leading, priority_named
 from memory_pipeline.llm.answers.structured import (
@@ -135,9 +135,7 @@ def parse_reflection(text: str, sections: Sequence[str], *, is_cut: bool = False
     """The lines of an answer that name observations, in order. `sections` are the names of the sections. The last line
     of a truncated answer is dropped: half of it may say the opposite."""
     words, _ = without_thinking(cleaned(text))
-    words, has_loops = without_loops(words)
-    words, repeats = before_repetition(words)
-    has_loops = has_loops or repeats
+    words, has_loops = before_repetition(words)
     known = {name.casefold(): i for i, name in reversed(list(enumerate(sections)))} | {"user": 0}
     found, summary = _from_json(words, known) or _from_lines(words, known, is_cut=is_cut)
     lines = [line for line in found if isinstance(line, ParsedLine)][:MAX_LINES]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from memory_pipeline.llm.answers.cleaning import without_markup
-from memory_pipeline.observations.model.alignment import OF_THE_WRITER, stems
+from memory_pipeline.observations.model.alignment import SPEAKER_NAMES, Rarity, stems
 from memory_pipeline.reflections.model.answer import KnownToMemory, ParsedLine
 from memory_pipeline.reflections.types import Observation, ReflectionLine, best_priority, best_trust, section_of
 from memory_pipeline.scope import may_end
@@ -19,11 +17,11 @@ from memory_pipeline.text.sentences import clip, sentences
 from memory_pipeline.text.specifics import Words, missing_specifics
 
 MAX_SENTENCES, MAX_SUMMARY = 2, 400
-CARRIED = 0.4
+MIN_SUPPORT = 0.4
 """Minimum share of a model's line, weighted by rarity, in the words of its observations; the rest is wording. Of facts
 that two careful readers wrote about the same session in their own words, 97 % pass compared with the other's, and less
 than 1 % compared with another fact."""
-SAYING = 0.15
+MIN_SOURCE_SHARE = 0.15
 """Minimum share of a model's line in one observation that counts as its source."""
 
 
@@ -37,9 +35,7 @@ class Checker:
         self.observed = observed
         self._memory = memory or {}
         self._stems = [stems(o.said) for o in observed]
-        count = Counter(word for words in self._stems for word in words)
-        self._rarity = {word: math.log1p(len(observed) / n) for word, n in count.items()}
-        self._unknown = math.log1p(len(observed) or 1)
+        self._rarity = Rarity(self._stems)
 
     def check(self, parsed: ParsedLine) -> ReflectionLine | None:
         """The verified line, ready to be stored; None if its observations do not exist or do not support it."""
@@ -50,7 +46,7 @@ class Checker:
         ):
             return None
         shares = {i: self._share(parsed.text, [i]) for i in named}
-        saying = [i for i in named if shares[i] >= SAYING]
+        saying = [i for i in named if shares[i] >= MIN_SOURCE_SHARE]
         leading = [i for i in saying if self.observed[i].may_lead]
         if not leading:
             return None
@@ -73,7 +69,9 @@ class Checker:
             superseded=tuple(self._replaced_sources(replaced, sources)),
             tags=parsed.tags,
             contradicts=tuple(
-                m for m in self._existing_lines(parsed.contradicted) if self._share_a_word(m, parsed.text)
+                line
+                for line in self._existing_lines(parsed.contradicted)
+                if not (stems(line) - SPEAKER_NAMES).isdisjoint(stems(parsed.text))
             ),
         )
 
@@ -87,9 +85,6 @@ class Checker:
 
     def _existing_lines(self, ids: Sequence[str]) -> list[str]:
         return [self._memory[i] for i in ids if i in self._memory]
-
-    def _share_a_word(self, one: str, other: str) -> bool:
-        return not (stems(one) - OF_THE_WRITER).isdisjoint(stems(other))
 
     def summary(self, text: str | None) -> str | None:
         """The first sentences of a summary, without those with an unsupported name, number or time."""
@@ -107,14 +102,11 @@ class Checker:
         texts = [self.observed[i].said for i in positions]
         if not clock_times(text) <= set().union(*map(clock_times, texts)):
             return False
-        return not missing_specifics(text, Words(texts)) and self._share(text, positions) >= CARRIED
+        return not missing_specifics(text, Words(texts)) and self._share(text, positions) >= MIN_SUPPORT
 
     def _share(self, text: str, positions: Sequence[int]) -> float:
         """Share of the text's words, weighted by rarity, in these observations."""
-        weights = {word: self._rarity.get(word, self._unknown) for word in sorted(stems(text) - OF_THE_WRITER)}
-        said = set().union(*(self._stems[i] for i in positions))
-        total = sum(weights.values())
-        return sum(weight for word, weight in weights.items() if word in said) / total if total else 0.0
+        return self._rarity.share(text, set().union(*(self._stems[i] for i in positions)))
 
     def _replaced_sources(self, replaced: Sequence[int], sources: Sequence[Observation]) -> list[str]:
         """The observations that the model calls replaced, if they are older than the line's newest source."""

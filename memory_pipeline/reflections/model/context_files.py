@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, groupby
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -20,6 +20,8 @@ from memory_pipeline.settings import IDENTITY_FILES, Settings
 from memory_pipeline.text.tokens import estimate
 
 PROMPT = "reflector_context"
+MAX_TOKENS = 4_000
+"""Maximum tokens of a file that are shown."""
 MAX_BYTES = 4_000_000
 """Maximum bytes of a file that are read."""
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.S)
@@ -50,7 +52,7 @@ class ContextFiles:
     def from_settings(cls, settings: Settings, redact: Callable[[str], str]) -> Self:
         directory = settings.identity.directory
         identity = tuple(directory / name for name in IDENTITY_FILES) if directory else ()
-        return cls(settings.memory_file, identity, settings.context_file_tokens, redact)
+        return cls(settings.memory_file, identity, MAX_TOKENS, redact)
 
     def within(self, tokens: int) -> Self:
         """The same files with a total limit of this number of tokens."""
@@ -89,14 +91,9 @@ class ContextFiles:
         nearest = sorted(self.lines, key=lambda line: -len(stems(line.text) & words))  # stable order
         shown_as = [f"{line.heading}\n{line.line_id} {line.text}" for line in nearest]
         kept = set(nearest[: _fitting(self.token_budget, shown_as)])
-        shown, heading = [], ""
-        for line in self.lines:
-            if line not in kept:
-                continue
-            if line.heading != heading:
-                heading = line.heading
-                shown.append(heading)
-            shown.append(f"{line.line_id} {line.text}")
+        shown: list[str] = []
+        for heading, lines in groupby((line for line in self.lines if line in kept), key=lambda line: line.heading):
+            shown += [*filter(None, [heading]), *(f"{line.line_id} {line.text}" for line in lines)]
         return shown, sum(line not in kept for line in self.lines)
 
     def _identity(self, path: Path) -> tuple[list[str], int]:

@@ -67,7 +67,7 @@ PROMPTS = (
 )
 SMALL_PROMPTS = ("reflector_small", *PROMPTS[1:5])
 """Prompts for a model with a small context: short instructions, without those of the observer."""
-LONG_AGO = "All of this is more than three days old. "
+POOL_INTRODUCTION = "All of this is more than three days old. "
 GOOD, POOR, TOO_LONG, UNUSABLE = 3, 2, 1, 0
 """The quality of an answer: within the band, truncated or mostly unsupported, too long, or unusable."""
 
@@ -131,29 +131,22 @@ class LanguageModelReflector:
     ) -> Reflection:
         """The lines for the days that end with `day`. Raises `UnusableAnswerError` if no answer to a batch is usable,
         and the errors of `Client.complete`."""
-        return self._condensed(day, batches(observations, self.batch_tokens, day), _today(day), self.context_files)
+        return self._condensed(day, batches(observations, self.batch_tokens, day))
 
     def pool(self, day: date, lines: Sequence[Observation], vectors: Mapping[str, Sequence[float]]) -> Reflection:
         """Like `reflect`. The request does not depend on the day, so that it is answered from the cache later."""
-        parts = batches(lines, self.batch_tokens, None)
-        return self._condensed(day, parts, LONG_AGO, ContextFiles())
+        return self._condensed(day, batches(lines, self.batch_tokens, None))
 
-    def requests(self, day: date, observations: Sequence[Observation]) -> list[tuple[Request, Batch]]:
-        """The first request of each batch; for estimates."""
-        return self._first_requests(batches(observations, self.batch_tokens, day), _today(day), self.context_files)
+    def requests(self, day: date | None, observed: Sequence[Observation]) -> list[tuple[Request, Batch]]:
+        """The first request of each batch of a day, or of a pool if the day is None; for estimates."""
+        return [(self._request(batch), batch) for batch in batches(observed, self.batch_tokens, day)]
 
     def empty_request(self, day: date) -> Request:
         """The request for observations that are not known yet."""
-        return self._request(Batch((), "", ""), _today(day), self.context_files, "", 0)
+        return self._request(Batch((), "", "", day))
 
-    def pool_requests(self, lines: Sequence[Observation]) -> list[tuple[Request, Batch]]:
-        return self._first_requests(batches(lines, self.batch_tokens, None), LONG_AGO, ContextFiles())
-
-    def _first_requests(self, parts: Sequence[Batch], where: str, files: ContextFiles) -> list[tuple[Request, Batch]]:
-        return [(self._request(batch, where, files, "", 0), batch) for batch in _usable_parts(parts)]
-
-    def _condensed(self, day: date, parts: Sequence[Batch], where: str, files: ContextFiles) -> Reflection:
-        found = [self._best_attempt(day, batch, where, files) for batch in _usable_parts(parts)]
+    def _condensed(self, day: date, parts: Sequence[Batch]) -> Reflection:
+        found = [self._best_attempt(day, batch) for batch in parts]
         lines = merged(line for attempt, _ in found for line in attempt.lines)
         return Reflection(
             tuple(lines),
@@ -164,14 +157,14 @@ class LanguageModelReflector:
             instead=tuple(attempt.instead for attempt, _ in found),
         )
 
-    def _best_attempt(self, day: date, batch: Batch, where: str, files: ContextFiles) -> tuple[Attempt, int]:
+    def _best_attempt(self, day: date, batch: Batch) -> tuple[Attempt, int]:
         """The best attempt, and the number of attempts. If all are too long, the least important lines are dropped."""
-        checker = Checker(batch.observed, files.text_of)
+        checker = Checker(batch.observed, self._files_for(batch).text_of)
         best: Attempt | None = None
         guidance, number = "", 0
         for number, (share, said) in enumerate((*GUIDANCE, (0.0, "")), 1):
             try:
-                answer = self.client.complete(self._request(batch, where, files, guidance, number - 1), day)
+                answer = self.client.complete(self._request(batch, guidance, number - 1), day)
             except RequestRefusedError as refused:
                 best = best or Attempt((), 0, UNUSABLE, str(refused))
                 break
@@ -184,9 +177,13 @@ class LanguageModelReflector:
             raise UnusableAnswerError(f"{best.problem if best else 'nothing was asked'}, in {number} answer(s)")
         return _trimmed(best, batch) if best.quality == TOO_LONG else best, number
 
-    def _request(self, batch: Batch, where: str, files: ContextFiles, guidance: str, attempt: int) -> Request:
+    def _files_for(self, batch: Batch) -> ContextFiles:
+        return self.context_files if batch.today else ContextFiles()
+
+    def _request(self, batch: Batch, guidance: str = "", attempt: int = 0) -> Request:
         config = self.client.config
         has_schema = not self.is_small and takes_schema(config)
+        where = f"Today is {batch.today:%A %Y-%m-%d}. " if batch.today else POOL_INTRODUCTION
         turn = {"where": where, "fence": batch.fence, "observations": batch.text}
         return Request(
             model=config.model,
@@ -195,7 +192,7 @@ class LanguageModelReflector:
             temperature=config.temperature,
             max_output_tokens=config.max_output_tokens,
             attempt=attempt,
-            context=files.shown(batch.text),
+            context=self._files_for(batch).shown(batch.text),
             schema=schema() if has_schema else "",
             plain_system=self._instructions(LINES) if has_schema else "",
         )
@@ -219,7 +216,7 @@ class LanguageModelReflector:
         if parsed.loops:
             return Attempt(lines, dropped, UNUSABLE, "it repeated itself")
         if is_too_little(tokens, batch.tokens):
-            why = "its observations supported no line" if dropped and not lines else "almost nothing was left"
+            why = "its observations supported no line" if dropped and not lines else "it kept almost nothing"
             has_lines = bool(parsed.lines or parsed.known)
             return Attempt(lines, dropped, UNUSABLE, why if has_lines else "no line named its observations")
         summary = checker.summary(parsed.summary)
@@ -246,14 +243,5 @@ def _trimmed(attempt: Attempt, batch: Batch) -> Attempt:
     spent = accumulate(estimate(line.text) for line in lines)
     kept = tuple(line for line, tokens in zip(lines, spent, strict=True) if tokens <= batch.most_tokens)
     if not kept:
-        raise UnusableAnswerError("what it wrote is longer than what it was shown")
+        raise UnusableAnswerError("its lines are longer than the observations")
     return replace(attempt, lines=kept, dropped=attempt.dropped + len(lines) - len(kept))
-
-
-def _today(day: date) -> str:
-    return f"Today is {day:%A %Y-%m-%d}. "
-
-
-def _usable_parts(parts: Sequence[Batch]) -> list[Batch]:
-    """The observations that may give a line its words, with their groups."""
-    return [batch for batch in parts if any(o.may_lead for o in batch.observed)]

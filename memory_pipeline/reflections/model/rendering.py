@@ -13,18 +13,18 @@ from itertools import groupby
 
 from memory_pipeline.observations.flags import COMPLETED, ENDED, UNGROUNDED, UNGROUNDED_SPECIFICS, UNPARSED
 from memory_pipeline.reflections.evaluation import most_tokens
-from memory_pipeline.reflections.types import Observation, Topic
+from memory_pipeline.reflections.types import Observation
 from memory_pipeline.text.priorities import EMOJI
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.spaces import run_together
 from memory_pipeline.text.tokens import estimate
 
 FENCE = "observations"
-WHOSE = {
+SPEAKERS = {
     **{"user": "the person", "assistant": "the agent", "tool": "a tool's output", "paste": "pasted text"},
     **{"injected": "text that a program put in", "model": "nobody knows whose"},
 }
-SAID_OF = {ENDED: "ended", COMPLETED: "done", **dict.fromkeys((UNGROUNDED, UNGROUNDED_SPECIFICS, UNPARSED), "doubtful")}
+NOTES = {ENDED: "ended", COMPLETED: "done", **dict.fromkeys((UNGROUNDED, UNGROUNDED_SPECIFICS, UNPARSED), "doubtful")}
 """The note after an observation with the flag."""
 MAX_NARRATIVE = 400
 """Maximum characters of a topic's narrative."""
@@ -38,6 +38,8 @@ class Batch:
     text: str
     fence: str
     """A delimiter that cannot occur inside `text`: it contains a hash of it."""
+    today: date | None
+    """The day that is reflected on; None for a pool, whose text does not depend on the day."""
 
     @property
     def tokens(self) -> int:
@@ -51,7 +53,7 @@ class Batch:
 
 def batches(observed: Sequence[Observation], cap: int, today: date | None) -> list[Batch]:
     """The observations in batches by day and of about equal size, each of at most `cap` estimated tokens, except a
-    single longer one.
+    single longer one. Batches in which no observation may give a line its words are left out.
 
     With `today` each day is shown with its age; without it, the same observations always give the same text.
     """
@@ -68,7 +70,7 @@ def batches(observed: Sequence[Observation], cap: int, today: date | None) -> li
             spent, cost = 0, line + _heading_tokens(o, None)
         found[-1].append(o)
         spent += cost
-    return [_batch(taken, today) for taken in found]
+    return [_batch(taken, today) for taken in found if any(o.may_lead for o in taken)]
 
 
 def shown_tokens(observed: Sequence[Observation]) -> int:
@@ -92,7 +94,7 @@ def _place(o: Observation) -> tuple[date, str]:
 
 def _batch(observed: Sequence[Observation], today: date | None) -> Batch:
     text = "\n".join(_rendered_lines(observed, today))
-    return Batch(tuple(observed), text, f"{FENCE}-{hashlib.sha256(text.encode()).hexdigest()[:16]}")
+    return Batch(tuple(observed), text, f"{FENCE}-{hashlib.sha256(text.encode()).hexdigest()[:16]}", today)
 
 
 def _rendered_lines(observed: Sequence[Observation], today: date | None) -> Iterator[str]:
@@ -112,12 +114,8 @@ def _heading(o: Observation, before: Observation | None) -> str:
         return ""
     if o.topic is None:
         return "### (no topic)" if before and before.day == o.day else ""
-    return f"### {_topic_text(o.topic)}"
-
-
-def _topic_text(topic: Topic) -> str:
-    title, narrative = run_together(topic.title), clip(run_together(topic.narrative), MAX_NARRATIVE)
-    return ": ".join(filter(None, (title, narrative)))
+    title, narrative = run_together(o.topic.title), clip(run_together(o.topic.narrative), MAX_NARRATIVE)
+    return f"### {': '.join(filter(None, (title, narrative)))}"
 
 
 def _heading_tokens(o: Observation, before: Observation | None) -> int:
@@ -126,14 +124,11 @@ def _heading_tokens(o: Observation, before: Observation | None) -> int:
 
 
 def _line(o: Observation, number: int) -> str:
-    said = dict.fromkeys(f"({SAID_OF[flag]}) " for flag in o.flags if flag in SAID_OF)
-    text = run_together(o.text) + (f" (trace: {run_together(o.trace)})" if o.trace else "")
-    return f"o{number} {EMOJI[o.priority]} {o.kind}, {WHOSE.get(o.trust, o.trust)}{_projects(o)}: {''.join(said)}{text}"
-
-
-def _projects(o: Observation) -> str:
-    """The projects of the observation."""
-    return f" in {', '.join(map(run_together, o.projects))}" if o.projects else ""
+    notes = "".join(dict.fromkeys(f"({NOTES[flag]}) " for flag in o.flags if flag in NOTES))
+    projects = f" in {', '.join(map(run_together, o.projects))}" if o.projects else ""
+    trace = f" (trace: {run_together(o.trace)})" if o.trace else ""
+    head = f"o{number} {EMOJI[o.priority]} {o.kind}, {SPEAKERS.get(o.trust, o.trust)}{projects}: "
+    return f"{head}{notes}{run_together(o.text)}{trace}"
 
 
 def _age_text(days: int) -> str:

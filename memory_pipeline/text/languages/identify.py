@@ -56,9 +56,10 @@ MIN_LETTERS = 3
 """Minimum letters of a function word that shows a language by itself."""
 
 
+@lru_cache(maxsize=20_000)
 def language_of(text: str) -> str:
     """The language of one text of any length; English if it is uncertain."""
-    return _identify(text if len(text) <= LOOKED_AT else text[:LOOKED_AT])
+    return _identify(text)
 
 
 def is_plainly_english(text: str) -> bool:
@@ -71,32 +72,14 @@ def is_plainly_english(text: str) -> bool:
 
 def language_of_speaker(texts: Iterable[str]) -> str:
     """The language of all texts of one speaker; `UNKNOWN` for one without cues."""
-    parts: list[str] = []
-    length = 0
-    for text in texts:
-        parts.append(text[:LOOKED_AT])
-        length += len(text)
-        if length > LOOKED_AT:
-            break
-    prose = _CODE.sub(" ", "\n".join(parts)).lower()
-    words = _WORD.findall(prose)
-    if len(words) < MIN_WORDS:
-        return _identify(prose)
-    if by_script := _by_script(prose):
-        return "" if by_script in _SCRIPTS_WITHOUT_CUES else by_script
-    if sum(word in _ENGLISH for word in words) >= MIN_SHARE * len(words):
-        return ENGLISH
-    found, _ = _classify(" ".join(words), (*_WITH_CUES, *_OTHERS))
-    # the share of common words says that it is not English, whatever its letters
-    return found if found in _WITH_CUES[1:] else UNKNOWN
+    return _identify("\n".join(text[:LOOKED_AT] for text in texts))
 
 
 _SCRIPTS_WITHOUT_CUES = (KOREAN, "other")
 
 
-@lru_cache(maxsize=20_000)
 def _identify(text: str) -> str:
-    prose = _CODE.sub(" ", text).lower()
+    prose = _CODE.sub(" ", text[:LOOKED_AT]).lower()
     if by_script := _by_script(prose):
         return UNKNOWN if by_script in _SCRIPTS_WITHOUT_CUES else by_script
     words = _WORD.findall(prose)

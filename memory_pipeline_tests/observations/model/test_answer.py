@@ -230,7 +230,7 @@ It works.
         ParsedAnswer(
             (replace(FIRST, facts=(NPM,)),),
             form="segments",
-            problem="The answer ends within <facts>; the last fact may be cut.",
+            problem="The answer ends within <facts>.",
         ),
     ),
     "cut where hardly anything is there of the last fact": Case(
@@ -250,7 +250,7 @@ It works.
         ParsedAnswer(
             flat(fact("use pnpm instead of npm", "high")),
             form="flat",
-            problem="The answer ends within <observations>; the last fact may be cut.",
+            problem="The answer ends within <observations>.",
         ),
     ),
     "tags that were never closed, with a last line that is whole": Case(
@@ -424,7 +424,6 @@ def test_there_is_an_end_to_facts() -> None:
     lines = "".join(f"* 🔴 rule (10:00) [#{i}] The module {name} must stay\n" for i, name in enumerate(names))
     answer = parse_answer(f"<observations>\n{lines}</observations>")
     assert len(answer.segments[0].facts) == MAX_FACTS
-    assert (answer.parsed, answer.problem) == (False, "Only the first 200 facts are kept.")
 
 
 def test_segments_need_no_tags_of_their_own() -> None:

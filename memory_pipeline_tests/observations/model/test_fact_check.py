@@ -58,7 +58,7 @@ def test_a_message_that_the_model_named_comes_before_one_that_says_the_same() ->
 def test_a_message_that_the_model_was_not_shown_is_not_named() -> None:
     """It sees the window in parts; a number outside of its part is made up."""
     text = "No deploys on a Friday, when nobody is there to watch."
-    fact = FactCheck.from_messages(WINDOW, LONDON).check(parsed(text, refs=[1]), range(3, 7))
+    fact = FactCheck(WINDOW, LONDON).check(parsed(text, refs=[1]), range(3, 7))
     assert (fact.flags, fact.evidence) == ((UNGROUNDED,), ())
     assert fact.observed_at == WINDOW[3].said_at  # the beginning of its part
 

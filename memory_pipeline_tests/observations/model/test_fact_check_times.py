@@ -32,7 +32,7 @@ WINDOW = talk(
     "assistant: Noted, the log says 04:05:06 and src/app.py:10:25.",
     "user: Fine.",
 )
-FACT_CHECK = FactCheck.from_messages(WINDOW, LONDON)
+FACT_CHECK = FactCheck(WINDOW, LONDON)
 """Messages at 09:00, 09:01 and 09:02; 23:15, 12:30 and 2:30 were said."""
 
 
@@ -103,7 +103,7 @@ def test_only_the_invented_ones_go(text: str, left: str) -> None:
 
 def test_a_message_that_nobody_timed_lends_no_clock() -> None:
     window = [replace(m, untimed="early in session") for m in WINDOW]
-    check = FactCheck.from_messages(window, LONDON)
+    check = FactCheck(window, LONDON)
     assert check.without_invented_times("Agreed at 09:01.") == ("Agreed.", True)
     assert check.without_invented_times("The backup runs at 23:15.") == ("The backup runs at 23:15.", False)
     fact = check.check(ParsedFact("The backup runs at 23:15.", "high", "rule", "09:00", (1,)), range(3))
@@ -111,7 +111,7 @@ def test_a_message_that_nobody_timed_lends_no_clock() -> None:
 
 
 def test_the_local_time_of_a_message_counts_and_utc_does_not() -> None:
-    tokyo = FactCheck.from_messages(WINDOW, ZoneInfo("Asia/Tokyo"))
+    tokyo = FactCheck(WINDOW, ZoneInfo("Asia/Tokyo"))
     assert tokyo.without_invented_times("Agreed at 18:00.") == ("Agreed at 18:00.", False)
     assert tokyo.without_invented_times("Agreed at 09:00.") == ("Agreed.", True)
 
@@ -192,7 +192,7 @@ def test_the_rows_of_any_answer_pass_the_checks_that_block(
         quoted = ((0, len(text) // 2),) if role == "user" and number % 2 and len(text) > 1 else ()
         messages.append(WindowMessage(f"m{number}", role, moment, text, quoted=quoted))
     shown = range(min(shown_from, len(messages) - 1), len(messages))
-    fact_check = FactCheck.from_messages(messages, ZoneInfo(zone))
+    fact_check = FactCheck(messages, ZoneInfo(zone))
     stored = [fact_check.check(fact, shown) for fact in facts]
     assert {f.observed_at for f in stored} <= {messages[i].said_at for i in shown}
     segment = Segment("It was about the worker.", messages[0].message_id, messages[-1].message_id, tuple(stored))

@@ -306,7 +306,7 @@ def test_by_setting_quotes_stand_in_until_the_model_is_back(work: Make) -> None:
     with openai_server(by_session) as server:
         w = work(server.url, TURNS, OTHER, observer_fallback=True)
         built = w.run()
-    assert built and "1 of 2 windows are left" in built.notes["left_for_later"]
+    assert built and "1 of 2 windows were not observed" in built.notes["left_for_later"]
     observers = dict(w.lake.read("observations").group_by("session_id").agg(pl.col("observer").first()).iter_rows())
     assert observers["s1"].startswith("openai:") and observers["s2"].startswith("extractive")
     assert not is_current(w.stage(), w.lake, DAY)
@@ -335,7 +335,7 @@ def test_over_budget_the_day_is_partial_and_says_so(work: Make) -> None:
         assert len(server.requests) == 1
     assert len(w.texts()) == 2
     left = built.notes["left_for_later"] if built else ""
-    assert "1 of 2 windows are left" in left and "MEMORY_DAILY_BUDGET_TOKENS" in left
+    assert "1 of 2 windows were not observed" in left and "MEMORY_DAILY_BUDGET_TOKENS" in left
     assert not is_current(w.stage(), w.lake, DAY)
     spent = w.lake.read("ledger")
     assert spent["input_tokens"].sum() + spent["output_tokens"].sum() <= 14_000

@@ -198,7 +198,7 @@ def test_a_fact_without_words_is_left_out_alone() -> None:
     for text in (None, "", 7, ["a", "b"]):
         answer = parsed(changed(text=text))
         assert facts(answer) == facts(parse_answer(TAGGED))[1:], text
-        assert answer.problem == (None if text == "" else "1 item does not fit the schema."), text
+        assert answer.problem == (None if text == "" else "1 item(s) do not fit the schema."), text
 
 
 def test_an_answer_that_was_cut_keeps_what_was_whole() -> None:

@@ -50,7 +50,6 @@ def test_a_decision_is_a_line_and_what_was_done_is_none(importer: Importer, tmp_
     (line,) = file.lines
     assert line.text == "Chose SQLite over a flat file: Firings are queried by date."
     assert (line.number, line.project, line.origin) == (3, "kiln", "claude-mem")
-    assert file.left_out == {"observation other than a decision": 2, "session summary": 1}
 
 
 def test_directives_that_hold_are_rules(importer: Importer, tmp_path: Path) -> None:
@@ -67,13 +66,12 @@ def test_of_many_decisions_the_newest_are_read(
     rows = [("kiln", "decision", f"Chose brick number {n}", None) for n in range(5)]
     (file,) = read_path(importer, database(tmp_path, *rows))
     assert [line.text for line in file.lines] == ["Chose brick number 4", "Chose brick number 3"]
-    assert file.left_out == {"older decision": 3}
 
 
 def test_no_secret_of_a_decision_is_read(importer: Importer, tmp_path: Path) -> None:
     row = ("kiln", "decision", "Chose a key for the kiln", "AKIAIOSFODNN7EXAMPLE")
     (file,) = read_path(importer, database(tmp_path, row))
-    assert (file.lines, file.left_out) == ((), {"line with a secret": 1})
+    assert file.lines == ()
 
 
 def test_a_database_in_use_is_read_and_nothing_is_written_beside_it(importer: Importer, tmp_path: Path) -> None:

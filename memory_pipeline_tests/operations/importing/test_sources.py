@@ -55,7 +55,6 @@ def test_claude_codes_folder_is_of_the_project_that_its_transcripts_name(home: P
     write(memory.parent / "a.jsonl", json.dumps({"type": "user", "cwd": "/srv/my-kiln"}, separators=(",", ":")))
     files = read(importer, "claude-code", home)
     assert told(files) == [(1, "Cones lie in the left drawer.", "my-kiln"), (3, RULE, "my-kiln")]
-    assert files[1].left_out == {"pointer to another file": 1}
     assert {line.origin for file in files for line in file.lines} == {"Claude Code's memory"}
 
 
@@ -157,7 +156,6 @@ def test_no_secret_is_in_what_was_read(importer: Importer, tmp_path: Path) -> No
     text = f"- Deploy with {key}\n- Log in with AKIAIOSFODNN7EXAMPLE.\n- {RULE}\n"
     (file,) = read_path(importer, write(tmp_path / "notes.md", text))
     assert told([file]) == [(5, RULE, None)]
-    assert file.left_out["line with a secret"] == 2
 
 
 BAD = {

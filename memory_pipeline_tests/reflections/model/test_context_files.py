@@ -10,6 +10,7 @@ import pytest
 from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.reflections.estimate import estimate_reflections
+from memory_pipeline.reflections.model import context_files
 from memory_pipeline.stages import bring_up_to_date, is_current
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.llm.openai_server import openai_server
@@ -74,9 +75,8 @@ def test_the_lines_of_memory_are_shown_with_ids_before_the_observations(work: Ma
     assert prompt.index("MEMORY.md") < prompt.index("are the observations")
 
 
-def test_without_files_and_with_a_budget_of_nothing_only_observations_are_shown(work: Make, tmp_path: Path) -> None:
+def test_without_files_only_observations_are_shown(work: Make, tmp_path: Path) -> None:
     assert "MEMORY.md" not in asked_with(work, memory="")
-    assert "MEMORY.md" not in asked_with(work, context_file_tokens=0)
 
 
 def test_the_identity_files_are_shown_where_they_are_set(work: Make, tmp_path: Path) -> None:
@@ -95,13 +95,16 @@ def test_the_identity_files_are_shown_where_they_are_set(work: Make, tmp_path: P
     assert order == sorted(order)
 
 
-def test_what_does_not_fit_is_cut_by_whole_lines_and_counted(work: Make, tmp_path: Path) -> None:
+def test_what_does_not_fit_is_cut_by_whole_lines_and_counted(
+    work: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(context_files, "MAX_TOKENS", 200)
     many = "\n".join(f"- The gate {n} of depot d{n}x opens at night." for n in range(300))
     own = tmp_path / "agents"
     own.mkdir()
     (own / "AGENTS.md").write_text("\n".join(f"Step {n} is done by hand." for n in range(300)), "utf-8")
     memory = f"# Memory\n\n## Hard Rules\n\n{many}\n\n## Patterns\n\n- {FRIDAY}\n"
-    prompt = asked_with(work, memory=memory, context_file_tokens=200, **{"identity_directory": own})
+    prompt = asked_with(work, memory=memory, **{"identity_directory": own})
     lines = shown(prompt, "MEMORY.md").split("\n")
     assert lines[-1].endswith(FRIDAY)  # the nearest to what was observed, though it stands last
     assert all(re.fullmatch(r"## [\w ]+|m\w{6} .*[.]", line) for line in lines)

@@ -240,7 +240,7 @@ def test_one_long_line_of_little_is_not_stored(work: Make) -> None:
         w = work(server.url)
         notes = w.run()
     assert w.reflectors() == {"extractive-3"} and w.texts() == [FRIDAY, UV]
-    assert "longer than what it was shown" in notes["left_for_later"]
+    assert "longer than the observations" in notes["left_for_later"]
 
 
 WORSE = {
@@ -324,7 +324,7 @@ def test_next_to_nothing_of_much_is_nothing(work: Make) -> None:
         w = work(server.url)
         many(w.lake, 59)
         notes = w.run()
-    assert "almost nothing was left" in notes["left_for_later"]
+    assert "kept almost nothing" in notes["left_for_later"]
     assert w.reflectors() == {"extractive-3"}
 
 

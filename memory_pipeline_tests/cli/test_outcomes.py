@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.cli.settled import print_settled, settled_since
+from memory_pipeline.cli.outcomes import outcomes_since, print_outcomes
 from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
@@ -34,7 +34,7 @@ def mark(settings: Settings, **marks: str) -> None:
 def told(settings: Settings, capsys: pytest.CaptureFixture[str], *, minutes: int = 1) -> str:
     _, lake = workspace(settings.workspace)
     reconcile(Workspace(settings, lake), BEGAN + timedelta(minutes=minutes))
-    print_settled(settled_since(settings, BEGAN))
+    print_outcomes(outcomes_since(settings, BEGAN))
     return capsys.readouterr().out
 
 
@@ -46,12 +46,10 @@ def test_what_was_marked_is_counted_and_what_was_not_understood_is_named(
     settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mark(settings, A="x", B="x", C="-", D="?")
-    assert told(settings, capsys) == (
-        f"REVIEW.md: 2 approved, 1 of them edited (in MEMORY.md), 1 rejected; not understood: {D}\n"
-    )
-    found = settled_since(settings, BEGAN)
-    assert (found["approved"], found["edited"], found["in_memory"]) == ([A, B], [B], [A, B])
-    assert (found["rejected"], found["not_understood"], found["invalid"]) == ([C], [D], {})
+    assert told(settings, capsys) == (f"REVIEW.md: 2 approved, 1 rejected, not understood: {D}\n")
+    found = outcomes_since(settings, BEGAN)
+    assert (found["approved"], found["rejected"]) == ([A, B], [C])
+    assert (found["not_understood"], found["invalid"]) == ([D], {})
 
 
 def test_what_was_decided_before_the_run_is_not_said_again(
@@ -66,7 +64,7 @@ def test_what_ended_without_a_person_is_said(settings: Settings, capsys: pytest.
         told(settings, capsys, minutes=60 * 24 * day)
     mark(settings, E="x")
     out = told(settings, capsys, minutes=60 * 24 * 8)
-    assert out == "REVIEW.md: 1 approved (in MEMORY.md)\nAutomatically: 4 expired\n"
+    assert out == "REVIEW.md: 1 approved\nAutomatically: 4 expired\n"
 
 
 def test_of_a_fix_that_a_person_makes_it_says_what_there_is_to_do(
@@ -78,6 +76,6 @@ def test_of_a_fix_that_a_person_makes_it_says_what_there_is_to_do(
     text = settings.review_file.read_text("utf-8")
     settings.review_file.write_text(text.replace("- [ ] `f-", "- [x] `f-"), "utf-8")
     assert told(settings, capsys) == (
-        "REVIEW.md: 1 approved (in MEMORY.md), 1 approved (for you to apply)\n"
+        "REVIEW.md: 2 approved\n"
         "f-20250305-001: make this change in AGENTS.md, or have your agent make it:\n  +pytest -x\n"
     )
