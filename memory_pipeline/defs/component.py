@@ -40,5 +40,5 @@ class MemoryPipeline(dg.Component, dg.Resolvable, dg.Model):
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         resource = WorkspaceResource(path=self.workspace)
-        placement = Placement(tuple(self.key_prefix), self.group, resource, self.automation)
-        return build_definitions(resource.settings(), placement, with_sources=True)
+        placement = Placement(resource.settings(), tuple(self.key_prefix), self.group, resource, self.automation)
+        return build_definitions(placement, with_sources=True)

@@ -8,10 +8,9 @@ from typing import Any
 
 import dagster as dg
 
-from memory_pipeline.defs.check_results import Judged, days_to_judge, report_by_day
-from memory_pipeline.defs.orchestration import LOOKS_BACK, MODEL_RETRY, OWN_DAY, run_stage, table_spec
-from memory_pipeline.defs.partitions import daily_partitions
-from memory_pipeline.defs.placement import OURS, Placement
+from memory_pipeline.defs.check_results import check_by_day
+from memory_pipeline.defs.orchestration import LOOKS_BACK, MODEL_RETRY, OWN_DAY, run_stage, stage_asset, table_spec
+from memory_pipeline.defs.placement import Placement
 from memory_pipeline.embeddings import messages
 from memory_pipeline.embeddings.index import COLLECTION, MESSAGES, IndexUnavailableError
 from memory_pipeline.embeddings.index_pool import indexes_kept_open
@@ -25,16 +24,13 @@ from memory_pipeline.embeddings.stage import (
     settle_collections,
     switch_when_complete,
 )
-from memory_pipeline.settings import Settings
 from memory_pipeline.stages import Stage, is_incomplete
 from memory_pipeline.text.encoder import EncoderUnavailableError, encoder_of
 from memory_pipeline.verdict import Verdict
 from memory_pipeline.workspace.workspace import Workspace
 
-LEXICAL_ONLY = "lexical_only"
 LAST = {"dagster/priority": "-10"}
 """Tags of a step that only recall needs: observing, reflecting and proposing come first."""
-PARITY = "index_matches_tables"
 
 
 @dataclass(frozen=True)
@@ -95,29 +91,19 @@ EMBEDDINGS: Mapping[str, _Embedding] = {
 }
 
 
-def embedding_assets(settings: Settings, placement: Placement = OURS) -> list[dg.AssetsDefinition]:
+def embedding_assets(placement: Placement) -> list[dg.AssetsDefinition]:
     """The assets `embeddings`, `summary_embeddings` and `message_embeddings`."""
-    return [_asset(settings, placement, table, embedding) for table, embedding in EMBEDDINGS.items()]
+    return [_asset(placement, table, embedding) for table, embedding in EMBEDDINGS.items()]
 
 
-def _asset(settings: Settings, placement: Placement, table: str, embedding: _Embedding) -> dg.AssetsDefinition:
+def _asset(placement: Placement, table: str, embedding: _Embedding) -> dg.AssetsDefinition:
     spec = table_spec(
-        table,
-        deps=embedding.deps,
-        version=embedding.version,
-        description=embedding.description,
-        placement=placement,
+        placement, table, deps=embedding.deps, version=embedding.version, description=embedding.description
     )
+    policy = LOOKS_BACK if "reflections" in embedding.deps else OWN_DAY
+    tags = LAST if embedding.is_for_recall else None
 
-    @dg.multi_asset(
-        name=placement.name(embedding.op),
-        specs=[spec],
-        partitions_def=daily_partitions(settings),
-        **(LOOKS_BACK if "reflections" in embedding.deps else OWN_DAY),
-        retry_policy=MODEL_RETRY,
-        op_tags=LAST if embedding.is_for_recall else None,
-        required_resource_keys=placement.needs,
-    )
+    @stage_asset(placement, embedding.op, policy, [spec], retry_policy=MODEL_RETRY, op_tags=tags)
     def embed(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
         opened = placement.open(context)
         stage = embedding.stage(opened)
@@ -139,56 +125,36 @@ def _asset(settings: Settings, placement: Placement, table: str, embedding: _Emb
 
 def describe(workspace: Workspace, stage: Stage, day: date) -> dict[str, str]:
     """The embedding model and the mode of the day; a day without a model waits for one."""
-    mode = LEXICAL_ONLY if is_incomplete(stage, workspace.lake, day) else "vectors"
+    mode = "lexical_only" if is_incomplete(stage, workspace.lake, day) else "vectors"
     return {"model": workspace.settings.embedding_model, "mode": mode}
 
 
-def embedding_checks(settings: Settings, placement: Placement = OURS) -> list[dg.AssetChecksDefinition]:
+def embedding_checks(placement: Placement) -> list[dg.AssetChecksDefinition]:
     """The check `index_matches_tables` of each asset."""
-    return [_check(settings, placement, table, embedding) for table, embedding in EMBEDDINGS.items()]
+    return [
+        check_by_day(placement, table, "index_matches_tables", _judge_of(table, embedding), dg.AssetCheckSeverity.WARN)
+        for table, embedding in EMBEDDINGS.items()
+    ]
 
 
-def _check(settings: Settings, placement: Placement, table: str, embedding: _Embedding) -> dg.AssetChecksDefinition:
-    description = (
-        f"Every {embedding.checked} its row and its point in the index, and no point is left over.\n\n"
-        "Fails when the embedding model is missing, or the index was deleted, quarantined as damaged, or "
-        "restored from another copy than the tables."
-    )
-
-    @dg.asset_check(
-        asset=placement.key(table),
-        name=PARITY,
-        description=description,
-        partitions_def=daily_partitions(settings),
-        required_resource_keys=placement.needs,
-    )
-    def check(context: dg.AssetCheckExecutionContext) -> Judged:
-        opened = placement.open(context)
-        stage = embedding.stage(opened)
-        days = days_to_judge(context, opened.lake, table, daily_partitions(opened.settings))
-        points: dict[date, set[str]] = {}
-        unavailable: Exception | None = None
+def _judge_of(table: str, embedding: _Embedding) -> Callable[[Workspace, date], Verdict]:
+    def judge(workspace: Workspace, day: date) -> Verdict:
+        stage, encoder = embedding.stage(workspace), encoder_of(workspace.settings.embedding_model)
         try:
-            with open_index(
-                opened.settings, encoder_of(opened.settings.embedding_model), embedding.collection
-            ) as index:
-                points = {day: index.ids(day, stage.records) for day in days}
+            with open_index(workspace.settings, encoder, embedding.collection) as index:
+                points = index.ids(day, stage.records)
         except (EncoderUnavailableError, IndexUnavailableError) as error:
-            unavailable = error
-            context.log.warning(f"The content of the index is unknown: {error}")
+            return Verdict(False, offenders=[f"the contents of the index are unknown: {error}"], judged="The vectors")
+        rows = set(workspace.lake.read(table, [day])["point_id"])
+        number = len(stage.points(day) if isinstance(stage, MessageEmbeddingsStage) else stage.items(day))
+        return judge_parity(number, rows, points, embedding.sources)
 
-        def judge(day: date) -> Verdict:
-            if unavailable:
-                return Verdict(
-                    False, offenders=[f"the contents of the index are unknown: {unavailable}"], judged="The vectors"
-                )
-            rows = set(opened.lake.read(table, [day])["point_id"])
-            number = len(stage.points(day) if isinstance(stage, MessageEmbeddingsStage) else stage.items(day))
-            return judge_parity(number, rows, points.get(day, set()), embedding.sources)
-
-        yield from report_by_day(context, judge, dg.AssetCheckSeverity.WARN, days)
-
-    return check
+    judge.__doc__ = (
+        f"Every {embedding.checked} its row and its point in the index, and no point is left over.\n\n"
+        "Fails when the embedding model is missing, or the index was deleted, quarantined as damaged, or restored "
+        "from another copy than the tables."
+    )
+    return judge
 
 
 def judge_parity(lines: int, rows: set[str], points: set[str], what: str = "observations") -> Verdict:

@@ -12,10 +12,10 @@ from typing import Any
 
 import dagster as dg
 
-from memory_pipeline.defs.placement import OURS, Placement
+from memory_pipeline.defs.placement import Placement
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.redaction import redactor_of
-from memory_pipeline.settings import Settings, load_settings
+from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip
 
 TITLE = "memory_pipeline"
@@ -28,21 +28,21 @@ class NotTellableError(MemoryPipelineError):
     """The notification could not be sent; the message says why."""
 
 
-def failure_sensor(settings: Settings, placement: Placement = OURS) -> dg.SensorDefinition:
+def failure_sensor(placement: Placement) -> dg.SensorDefinition:
     """The sensor on failed runs; it is on if `notify` is set."""
 
     @dg.run_failure_sensor(
         name=placement.name("tell_failures"),
         minimum_interval_seconds=30,
         default_status=dg.DefaultSensorStatus.RUNNING
-        if placement.starts(settings.notify != OFF)
+        if placement.starts(placement.settings.notify != OFF)
         else dg.DefaultSensorStatus.STOPPED,
         description="Notify the target of MEMORY_NOTIFY when a run fails.",
     )
     def tell_failures(context: dg.RunFailureSensorContext) -> dg.SkipReason | None:
         if not placement.owns(context.dagster_run):
             return dg.SkipReason(f"{context.dagster_run.job_name} is no job of this pipeline.")
-        current = load_settings(settings.workspace)
+        current = placement.workspace.settings()
         if current.notify == OFF:
             return dg.SkipReason("MEMORY_NOTIFY is off.")
         steps = [event.step_failure_data.error for event in context.get_step_failure_events()]

@@ -10,9 +10,8 @@ import polars as pl
 
 from memory_pipeline.days import today
 from memory_pipeline.defs.check_results import check_by_day
-from memory_pipeline.defs.orchestration import MODEL_RETRY, OWN_DAY, markdown_table, run_stage, table_spec
-from memory_pipeline.defs.partitions import daily_partitions
-from memory_pipeline.defs.placement import OURS, Placement
+from memory_pipeline.defs.orchestration import MODEL_RETRY, OWN_DAY, markdown_table, run_stage, stage_asset, table_spec
+from memory_pipeline.defs.placement import Placement
 from memory_pipeline.markdown.escaping import escaped
 from memory_pipeline.observations import evaluation
 from memory_pipeline.observations.evaluation import condensed
@@ -27,46 +26,34 @@ from memory_pipeline.workspace.workspace import Workspace
 PREVIEWED = 40
 
 
-def observation_assets(settings: Settings, placement: Placement = OURS) -> dg.AssetsDefinition:
+def observation_assets(placement: Placement) -> dg.AssetsDefinition:
     """The assets `segments` and `observations`.
 
     Model and prompts are part of the version, so that after an edited prompt they are shown as stale once the code
     location is reloaded. A run uses the settings and prompts at its start.
     """
-    version = f"{VERSION} {observer_of(Workspace.open(settings)).version}"
+    version = f"{VERSION} {observer_of(Workspace.open(placement.settings)).version}"
+    specs = [
+        table_spec(
+            placement,
+            "segments",
+            deps=["messages", "windows"],
+            version=version,
+            description="A topic ends when the user continues after finished work, when the vocabulary changes, or "
+            "after a pause. The narrative states the request, the work and its outcome.",
+        ),
+        table_spec(
+            placement,
+            "observations",
+            deps=["messages", "windows"],
+            version=version,
+            description="Facts with priority, time and supporting spans: quotes, or lines of the model of "
+            "OBSERVER_MODEL that the session supports. Only windows marked `observed` have rows, and windows marked "
+            "`rules_only` in which the user said something. Also written to the day's log, memory/YYYY-MM-DD.md.",
+        ),
+    ]
 
-    @dg.multi_asset(
-        name=placement.name("observe"),
-        specs=[
-            table_spec(
-                "segments",
-                deps=["messages", "windows"],
-                version=version,
-                placement=placement,
-                description=(
-                    "A topic ends when the user continues after finished work, when the vocabulary changes, "
-                    "or after a pause. The narrative states the request, the work and its outcome."
-                ),
-            ),
-            table_spec(
-                "observations",
-                deps=["messages", "windows"],
-                version=version,
-                placement=placement,
-                description="Facts with priority, time and supporting spans: quotes, or lines of the model of "
-                "OBSERVER_MODEL that the session supports. Only windows marked `observed` have rows, and "
-                "windows marked `rules_only` in which the user said something. Also written to the day's "
-                "log, "
-                "memory/YYYY-MM-DD.md.",
-            ),
-        ],
-        partitions_def=daily_partitions(settings),
-        **OWN_DAY,
-        retry_policy=MODEL_RETRY,
-        # without it, Dagster 1.13 sometimes rejects a backfill, as it compares the output of each key
-        can_subset=True,
-        required_resource_keys=placement.needs,
-    )
+    @stage_asset(placement, "observe", OWN_DAY, specs, retry_policy=MODEL_RETRY)
     def observe(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
         opened = placement.open(context)
         stage, calls_for = ObservationsStage.from_workspace(opened), calls_by_day(opened)
@@ -129,29 +116,27 @@ def _preview(frame: pl.DataFrame, settings: Settings) -> str:
     return "\n".join([*lines, *more]) or "nothing worth keeping"
 
 
-BLOCKING = {
+CHECKS = {
     "times_are_recorded": evaluation.judge_timestamps,
     "evidence_is_verbatim": evaluation.judge_evidence,
     "no_secrets": evaluation.judge_secrets,
-}
-"""Checks that keep the rows of a failed day from later stages."""
-FAILING = {
     "no_silent_zero": evaluation.judge_silent_zero,
     "hallucinated_timestamps": evaluation.judge_invented_times,
-}
-"""Checks that do not block: the faults that they find are not stored."""
-WARNING = {
     "compression_ratio": evaluation.judge_compression,
     "ungrounded_specifics": evaluation.judge_specifics,
     "regurgitation": evaluation.judge_regurgitation,
     "high_is_rare": evaluation.judge_highs,
 }
+BLOCKING = {"times_are_recorded", "evidence_is_verbatim", "no_secrets"}
+"""Checks that keep the rows of a failed day from later stages."""
+WARNING = {"compression_ratio", "ungrounded_specifics", "regurgitation", "high_is_rare"}
 
 
-def observation_checks(settings: Settings, placement: Placement = OURS) -> list[dg.AssetChecksDefinition]:
-    warn, on = dg.AssetCheckSeverity.WARN, "observations"
+def observation_checks(placement: Placement) -> list[dg.AssetChecksDefinition]:
+    warn, error = dg.AssetCheckSeverity.WARN, dg.AssetCheckSeverity.ERROR
     return [
-        *(check_by_day(on, name, judge, settings, placement, blocking=True) for name, judge in BLOCKING.items()),
-        *(check_by_day(on, name, judge, settings, placement) for name, judge in FAILING.items()),
-        *(check_by_day(on, name, judge, settings, placement, severity=warn) for name, judge in WARNING.items()),
+        check_by_day(
+            placement, "observations", name, judge, warn if name in WARNING else error, blocking=name in BLOCKING
+        )
+        for name, judge in CHECKS.items()
     ]

@@ -6,7 +6,8 @@ from typing import Any
 
 import dagster as dg
 
-from memory_pipeline.defs.placement import OURS, Placement
+from memory_pipeline.defs.orchestration import other_asset
+from memory_pipeline.defs.placement import Placement
 from memory_pipeline.defs.quality_history import checks_of, results_of, seconds_by_stage
 from memory_pipeline.markdown.escaping import escaped
 from memory_pipeline.quality.page import write_report
@@ -18,17 +19,11 @@ SECONDS_DAYS = 92
 DAYS_SHOWN, FAILURES_SHOWN = 31, 40
 
 
-def quality_assets(definitions: Callable[[], dg.Definitions], placement: Placement = OURS) -> dg.AssetsDefinition:
+def quality_assets(definitions: Callable[[], dg.Definitions], placement: Placement) -> dg.AssetsDefinition:
     """The asset `quality_report`. The definitions contain every check; they are built when the asset is materialized,
     as they contain the asset itself."""
 
-    @dg.asset(
-        key=placement.key("quality_report"),
-        deps=[placement.key("memory_file"), placement.key("friction_clusters")],
-        group_name=placement.group,
-        kinds={"html"},
-        required_resource_keys=placement.needs,
-    )
+    @other_asset(placement, "quality_report", deps=["memory_file", "friction_clusters"], kinds={"html"})
     def quality_report(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
         """One page with the results of every check by day, quality figures over time, and fixes of failures.
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.defs.graph import build_definitions
+from memory_pipeline.defs.placement import Placement
 from memory_pipeline.defs.runs import instance_of
 from memory_pipeline.settings import load_settings
 from memory_pipeline_tests.cli.command import memory, memory_json
@@ -63,7 +64,9 @@ def test_the_asset_writes_the_same_page_and_shows_days_by_checks(home: Path, mon
     monkeypatch.setenv("MEMORY_WORKSPACE", f"{workspace(home)}")
     settings = load_settings()
     with instance_of(settings) as instance:
-        done = build_definitions(settings).resolve_job_def("quality_job").execute_in_process(instance=instance)
+        done = (
+            build_definitions(Placement(settings)).resolve_job_def("quality_job").execute_in_process(instance=instance)
+        )
         (made,) = done.asset_materializations_for_node("quality_report")
     shown = made.metadata
     assert shown["results_failed"].value == 0 and f"{shown['summary'].value}".startswith("All ")
