@@ -79,7 +79,7 @@ def plain(first: date, last: date) -> None:
         (stages.message_embeddings, MESSAGES, lambda day: len(stages.message_embeddings.points(day))),
     )
     for stage, collection, number in in_index:
-        with open_index(settings, encoder, collection) as index:
+        with open_index(settings, encoder.dimension, collection) as index:
             points = {day: index.ids(day, stage.records) for day in days}
         for day in days:
             rows = set(workspace.lake.read(stage.tables[0], [day])["point_id"])

@@ -48,9 +48,8 @@ ALONE = 3
 TICK = """
 import dagster as dg
 from memory_pipeline.defs.sensors import session_sensor_of
-from memory_pipeline.defs.placement import Placement
+from memory_pipeline.defs.placement import Placement, WorkspaceResource
 from memory_pipeline.defs.runs import instance_of
-from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.settings import load_settings
 
 settings = load_settings()

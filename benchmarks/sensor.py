@@ -58,8 +58,7 @@ def tick() -> tuple[float, str]:
     """Seconds of one evaluation, and what it came to."""
     import dagster as dg
 
-    from memory_pipeline.defs.placement import Placement
-    from memory_pipeline.defs.resources import WorkspaceResource
+    from memory_pipeline.defs.placement import Placement, WorkspaceResource
     from memory_pipeline.defs.sensors import session_sensor_of
     from memory_pipeline.settings import load_settings
 

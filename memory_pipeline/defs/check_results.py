@@ -178,17 +178,18 @@ def _metadata_of(verdict: Verdict) -> dict[str, Any]:
 
 
 def latest_materializations(
-    instance: dg.DagsterInstance, key: dg.AssetKey, partitions: Sequence[str]
+    instance: dg.DagsterInstance, key: dg.AssetKey, partitions: Sequence[str] | None = None
 ) -> dict[str, Target]:
-    """The latest materialization by partition; Dagster treats a result as current only if it names it."""
+    """The latest materialization of each partition; Dagster treats a result as current only if it names it."""
     storage = instance.event_log_storage
     kind = dg.DagsterEventType.ASSET_MATERIALIZATION
-    numbers = storage.get_latest_storage_id_by_partition(key, kind, partitions=set(partitions)) if partitions else {}
+    wanted = None if partitions is None else set(partitions)
+    numbers = {} if wanted == set() else storage.get_latest_storage_id_by_partition(key, kind, partitions=wanted)
     if not numbers:
         return {}
-    wanted = dg.AssetRecordsFilter(asset_key=key, storage_ids=list(numbers.values()))
+    latest = dg.AssetRecordsFilter(asset_key=key, storage_ids=list(numbers.values()))
     return {
         record.partition_key: Target(storage_id=record.storage_id, run_id=record.run_id, timestamp=record.timestamp)
-        for record in instance.fetch_materializations(wanted, limit=len(numbers)).records
+        for record in instance.fetch_materializations(latest, limit=len(numbers)).records
         if record.partition_key
     }

@@ -9,8 +9,7 @@ from dagster.components.component_scaffolding import scaffold_component
 from pydantic import Field
 
 from memory_pipeline.defs.graph import build_definitions
-from memory_pipeline.defs.placement import GROUP, Placement
-from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.defs.placement import GROUP, Placement, WorkspaceResource
 
 
 class _Scaffolder(dg.Scaffolder):

@@ -1,6 +1,5 @@
 """The asset `friction_clusters`, and its check."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any
@@ -8,8 +7,6 @@ from typing import Any
 import dagster as dg
 import polars as pl
 
-from memory_pipeline.actions.outcomes import OUTCOMES, outcomes, repeated_failures
-from memory_pipeline.days import day_of
 from memory_pipeline.defs.check_results import check_by_day
 from memory_pipeline.defs.orchestration import (
     LOOKS_BACK,
@@ -23,11 +20,10 @@ from memory_pipeline.defs.partitions import lookback_dep
 from memory_pipeline.defs.placement import Placement
 from memory_pipeline.friction.active import Pattern, Window, active_patterns, why_none
 from memory_pipeline.friction.evaluation import judge_evidence
-from memory_pipeline.friction.shown import shown_lines
 from memory_pipeline.friction.stage import INPUTS, VERSION, FrictionStage
 from memory_pipeline.lake.rows import FrictionRow, typed_rows
 from memory_pipeline.markdown.escaping import escaped
-from memory_pipeline.proposals.shown_to_agents import approved_rules, refresh_agents
+from memory_pipeline.proposals.shown_to_agents import refresh_agents
 from memory_pipeline.scope import describe_projects
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.workspace.workspace import Workspace
@@ -77,27 +73,9 @@ def describe(workspace: Workspace, day: date) -> Mapping[str, Any]:
         "worst_severity": float(max((p.row["severity"] for p in patterns), default=0.0)),
         "table": _table(patterns, day) if patterns else why_none(workspace, day),
     }
-    metadata |= _hints(workspace, day)
     if window.remarks:
         metadata["remarks"] = dg.MetadataValue.md("\n".join(f"- {escaped(remark)}" for remark in window.remarks))
     return metadata
-
-
-def _hints(workspace: Workspace, day: date) -> dict[str, int]:
-    """The hints that agents were shown at tool calls on the day, by what became of them, the calls that rules held or
-    would have held, and known failures that occurred again; empty before the first hint."""
-    settings, lake = workspace.settings, workspace.lake
-    shown = [(day_of(line.at, settings.zone), line) for line in shown_lines(settings)]
-    if not shown or day < min(of for of, _ in shown):
-        return {}
-    found = outcomes(settings, lake, approved_rules(settings, lake), day)
-    times, again = Counter(seen.outcome for seen in found), repeated_failures(settings, lake, day)
-    return {f"hints_{outcome}": times[outcome] for outcome in OUTCOMES} | {
-        "hints_shown": len(found),
-        "rule_violations": sum(of == day and line.shown_as != "hint" for of, line in shown),
-        "failures_repeated_with_hint": again["with"],
-        "failures_repeated_without_hint": again["without"],
-    }
 
 
 def _table(patterns: Sequence[Pattern], day: date) -> dg.MarkdownMetadataValue:

@@ -1,14 +1,16 @@
 """The jobs, each with the assets that it updates or with its own ops."""
 
+import shutil
 from collections.abc import Callable, Sequence, Set
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
 
 from memory_pipeline.days import today
+from memory_pipeline.defs.check_results import latest_materializations
 from memory_pipeline.defs.placement import Placement
-from memory_pipeline.defs.pruning import prune
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, TABLE_OF, WEEK
 from memory_pipeline.operations.retention import retire
 from memory_pipeline.proposals.todoist.client import TodoistBusyError, TodoistRefusedError, open_todoist
@@ -31,6 +33,10 @@ NOT_REFLECTED = ("friction_clusters", "summary_embeddings", "message_embeddings"
 """Assets of a day on which no proposal depends."""
 TODOIST_IS_OFF = "Todoist is off; MEMORY_TODOIST=true and TODOIST_API_TOKEN switch it on."
 ARCHIVING_IS_OFF = "Archiving is off; MEMORY_ARCHIVE_AFTER_DAYS=30 archives logs that are 30 days old."
+KEEP_RUNS_DAYS = 90
+"""Days after which ended runs are deleted, if all of their materializations were replaced by later ones. Results of
+checks are kept, so that nothing becomes missing in the UI."""
+ENDED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
 DESCRIPTIONS = {
     DAY_JOB: "Process a day from its session files to MEMORY.md and friction.",
     REFLECT_JOB: "Process a day from its session files to its proposals, and write these to REVIEW.md.",
@@ -95,6 +101,30 @@ def prune_runs(context: dg.OpExecutionContext, opened: Workspace) -> None:
     runs = prune(context.instance, opened.settings.dagster_home, datetime.now(UTC))
     context.add_output_metadata({"runs": runs})
     context.log.info(f"{runs} runs were deleted.")
+
+
+def prune(instance: dg.DagsterInstance, home: Path, now: datetime) -> int:
+    """Delete the runs that are no longer needed from the instance and from DAGSTER_HOME; returns their number."""
+    filters = dg.RunsFilter(statuses=ENDED, updated_before=now - timedelta(days=KEEP_RUNS_DAYS))
+    used = _runs_in_use(instance)
+    gone = [run.run_id for run in instance.get_runs(filters) if run.run_id not in used]
+    for run in gone:
+        instance.delete_run(run)
+        # Dagster leaves the empty SQLite database of a run
+        for file in (home / "history/runs").glob(f"{run}.db*"):
+            file.unlink(missing_ok=True)
+        shutil.rmtree(home / "storage" / run, ignore_errors=True)
+    return len(gone)
+
+
+def _runs_in_use(instance: dg.DagsterInstance) -> set[str]:
+    """The runs with the latest materialization of a partition, or of an asset without partitions."""
+    used = set[str]()
+    for key in instance.all_asset_keys():
+        used |= {latest.run_id for latest in latest_materializations(instance, key).values()}
+        if newest := instance.get_latest_materialization_event(key):
+            used.add(newest.run_id)
+    return used
 
 
 def retire_rows(context: dg.OpExecutionContext, opened: Workspace) -> None:

@@ -9,8 +9,10 @@ from typing import Any
 import dagster as dg
 import polars as pl
 
+from memory_pipeline.days import today
 from memory_pipeline.defs.partitions import daily_partitions
 from memory_pipeline.defs.placement import Placement
+from memory_pipeline.embeddings.index_pool import indexes_kept_open
 from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
 from memory_pipeline.lake.tables import TABLES, duckdb_type
 from memory_pipeline.llm.errors import SetAsideError
@@ -138,7 +140,7 @@ def run_stage(
     lake, rebuilt, days = workspace.lake, 0, days_of(context, day_of_key)
     report = on_progress.get()
     ordered = list(reversed(days) if newest_first else days)
-    with lake.seen_once():
+    with lake.seen_once(), indexes_kept_open():
         for done, day in enumerate(ordered, 1):
             if report:
                 report(f"{stage.tables[-1]} {day}", 0)
@@ -177,8 +179,14 @@ def run_stage(
             allow_retries=isinstance(error, TryAgainLaterError) and not isinstance(error, SetAsideError),
         ) from error
     context.log.info(f"{', '.join(stage.tables)}: {rebuilt} of {len(days)} days were out of date")
-    schema = {table: {"dagster/column_schema": table_schema(table)} for table in stage.tables}
-    return [dg.MaterializeResult(asset_key=keys[table], metadata=schema[table]) for table in selected]
+    return [dg.MaterializeResult(asset_key=keys[table]) for table in selected]
+
+
+def calls_today(workspace: Workspace, stage: str, day: date) -> dict[str, Any]:
+    """Calls of the model and their cost for a day of a stage since this morning; empty if it was not asked."""
+    made = workspace.lake.read("ledger", [today(workspace.settings.zone)], ["for_day", "stage", "cached", "cost_usd"])
+    calls = made.filter((pl.col("for_day") == day) & (pl.col("stage") == stage) & ~pl.col("cached"))
+    return {"model_calls": calls.height, "spent_usd": float(calls["cost_usd"].sum())} if calls.height else {}
 
 
 def markdown_table(frame: pl.DataFrame, limit: int = 20) -> dg.MarkdownMetadataValue:

@@ -4,17 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
 from dagster_duckdb import DuckDBResource
 
-from memory_pipeline.defs.resources import WorkspaceResource
-from memory_pipeline.settings import Settings
+from memory_pipeline.operations.migrations import migrate
+from memory_pipeline.settings import Settings, load_settings
 from memory_pipeline.workspace.workspace import Workspace
 
 GROUP = "memory"
 """The only asset group: the UI collapses several groups, and the assets should be visible at once."""
+
+
+class WorkspaceResource(dg.ConfigurableResource):  # type: ignore[type-arg]
+    """The workspace, with the settings of the environment and of its file at the start of a run or tick."""
+
+    path: str | None = None
+    """The folder of the workspace; without it the environment names one."""
+
+    def settings(self) -> Settings:
+        return load_settings(Path(self.path) if self.path else None)
+
+    def open(self) -> Workspace:
+        settings = self.settings()
+        migrate(settings)
+        return Workspace.open(settings)
 
 
 @dataclass(frozen=True)

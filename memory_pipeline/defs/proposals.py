@@ -8,7 +8,6 @@ from typing import Any
 import dagster as dg
 import polars as pl
 
-from memory_pipeline.actions.outcomes import OUTCOMES, stored_times
 from memory_pipeline.days import today
 from memory_pipeline.defs.check_results import check_of_all_days
 from memory_pipeline.defs.orchestration import (
@@ -21,8 +20,6 @@ from memory_pipeline.defs.orchestration import (
     table_spec,
 )
 from memory_pipeline.defs.placement import Placement
-from memory_pipeline.embeddings.index_pool import indexes_kept_open
-from memory_pipeline.markdown.escaping import escaped
 from memory_pipeline.operations.identity import NOT_SET, look_at_identity
 from memory_pipeline.proposals.attention import judge_attention
 from memory_pipeline.proposals.auto_fix import HOW_TO_UNDO
@@ -35,8 +32,6 @@ from memory_pipeline.proposals.stage import VERSION, ProposalsStage
 from memory_pipeline.settings import Settings
 from memory_pipeline.verdict import Verdict
 from memory_pipeline.workspace.workspace import Workspace
-
-PREVIEWED = 40
 
 
 def proposal_assets(placement: Placement) -> dg.AssetsDefinition:
@@ -57,9 +52,7 @@ def proposal_assets(placement: Placement) -> dg.AssetsDefinition:
         opened = placement.open(context)
         stage = ProposalsStage(opened)
         decided = dict(ProposalLog(opened.lake).decisions.select("proposal_id", "decision").iter_rows())
-        with indexes_kept_open():
-            made = run_stage(context, opened, stage, lambda _, day: describe(stage, day, decided))
-        yield from made
+        yield from run_stage(context, opened, stage, lambda _, day: describe(stage, day, decided))
 
     return propose
 
@@ -80,6 +73,7 @@ def memory_file_asset(placement: Placement) -> dg.AssetsDefinition:
         _report(context, reconciled)
         log, path = ProposalLog(opened.lake), opened.settings.memory_file
         lines = lines_of(path.read_bytes()) if path.exists() else []
+        shown = [(line.section, line.text) for line in reversed(lines)]
         for why in in_shadow(opened, log):
             context.log.warning(f"MEMORY_AUTO_PROMOTE=on: {why}.")
         shadow = "\n".join(f"* {sentence}" for sentence in report(opened, log))
@@ -99,22 +93,12 @@ def memory_file_asset(placement: Placement) -> dg.AssetsDefinition:
                 "superseded_now": len(reconciled.superseded),
                 "fixes_withdrawn_now": len(reconciled.withdrawn),
                 "invalid_now": len(reconciled.invalid),
-                **_hints(opened.settings),
-                "preview": dg.MetadataValue.md(
-                    "\n".join(f"* {escaped(f'{line.section}: {line.text}')}" for line in lines[-PREVIEWED:])
-                    or "No line is approved yet; `memory review` shows what is offered."
-                ),
+                "preview": markdown_table(pl.DataFrame(shown, schema=["section", "text"], orient="row")),
                 **({"auto_promotion": dg.MetadataValue.md(shadow)} if shadow else {}),
             }
         )
 
     return memory_file
-
-
-def _hints(settings: Settings) -> dict[str, int]:
-    """The lines that agents were shown at tool calls so far, by what became of them; empty without hooks."""
-    times = stored_times(settings)
-    return {f"hints_{name}": times[name] for name in OUTCOMES} | {"hints_shown": times.total()} if times else {}
 
 
 def describe(stage: ProposalsStage, day: date, decided: dict[str, str]) -> dict[str, Any]:
@@ -140,19 +124,12 @@ def _report(context: dg.AssetExecutionContext, reconciled: Reconciled) -> None:
         context.log.warning(
             f"The marks in REVIEW.md for {', '.join(reconciled.ignored)} are unclear; nothing was decided."
         )
-    for proposal_id, state in reconciled.already.items():
-        context.log.info(f"{proposal_id} is already {state}, so its line in an older copy of REVIEW.md was not read.")
     for proposal_id, reason in reconciled.invalid.items():
         context.log.warning(f"{proposal_id} was approved and is not in MEMORY.md: {reason}.")
     for how in reconciled.to_make.values():
         context.log.info(f"Approved. {how}")
-    for proposal_id, reason in reconciled.withdrawn.items():
-        context.log.info(f"{proposal_id} was withdrawn: {reason}.")
-    for proposal_id in reconciled.automatic:
-        context.log.info(f"{proposal_id} is {HOW_TO_UNDO if is_fix(proposal_id) else HOW_TO_TAKE_BACK}.")
-    for proposal_id in reconciled.too_late:
-        how = HOW_TO_UNDO if is_fix(proposal_id) else HOW_TO_TAKE_BACK
-        context.log.warning(f"The decision on {proposal_id} came too late: it is {how}.")
+    for proposal_id in (*reconciled.automatic, *reconciled.too_late):
+        context.log.warning(f"{proposal_id} is {HOW_TO_UNDO if is_fix(proposal_id) else HOW_TO_TAKE_BACK}.")
     for proposal_id, state in reconciled.late.items():
         context.log.warning(
             f"{proposal_id} is already {state}, so its line in REVIEW.md was not read; to keep it, write it into "

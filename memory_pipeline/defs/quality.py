@@ -16,7 +16,7 @@ from memory_pipeline.workspace.workspace import Workspace
 
 SECONDS_DAYS = 92
 """Number of days for which the duration of stages is reported."""
-DAYS_SHOWN, FAILURES_SHOWN = 31, 40
+FAILURES_SHOWN = 40
 
 
 def quality_assets(definitions: Callable[[], dg.Definitions], placement: Placement) -> dg.AssetsDefinition:
@@ -50,7 +50,7 @@ def report_of(workspace: Workspace, instance: dg.DagsterInstance, definitions: d
 
 
 def describe(report: Report) -> dict[str, Any]:
-    """The report's metadata for the UI: numbers for plots, a table of days and checks, and the reasons of failures."""
+    """The report's metadata for the UI: numbers for plots, and the reasons of failures."""
     means = {
         f"{figure.key}_last_7_days": mean
         for figure in report.figures
@@ -62,27 +62,10 @@ def describe(report: Report) -> dict[str, Any]:
         "results_failed": len(report.failed),
         "errors": sum(result.severe for result in report.failed),
         "days_failed": len(report.days_failed),
-        "days_by_checks": dg.MetadataValue.md(_days_by_checks(report)),
         "why": dg.MetadataValue.md(_reasons_of(report)),
         "changes_since_last_week": dg.MetadataValue.md("\n".join(f"* {escaped(line)}" for line in report.changes)),
         **means,
     }
-
-
-def _days_by_checks(report: Report) -> str:
-    """A line for each of the last checked days, and a column for each check that judges days."""
-    checks = [check for check in report.checked if check.is_by_day]
-    days = sorted({day for check in checks for day in check.results if day}, reverse=True)[:DAYS_SHOWN]
-    if not days:
-        return "No check has run yet."
-    head = "| day | " + " | ".join(escaped(check.name) for check in checks) + " |"
-    lines = [head, "|---" * (len(checks) + 1) + "|"]
-    for day in days:
-        marks = (
-            "·" if (r := c.results.get(day)) is None else "✓" if r.passed else "✗" if r.severe else "!" for c in checks
-        )
-        lines.append(f"| {day} | " + " | ".join(marks) + " |")
-    return "\n".join(lines)
 
 
 def _reasons_of(report: Report) -> str:

@@ -5,14 +5,13 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 import dagster as dg
-import polars as pl
 
-from memory_pipeline.days import today
 from memory_pipeline.defs.check_results import check_by_day
 from memory_pipeline.defs.orchestration import (
     LOOKS_BACK,
     MODEL_RETRY,
     STOPPED,
+    calls_today,
     markdown_table,
     other_asset,
     run_stage,
@@ -22,7 +21,6 @@ from memory_pipeline.defs.orchestration import (
 )
 from memory_pipeline.defs.partitions import lookback_dep
 from memory_pipeline.defs.placement import Placement
-from memory_pipeline.embeddings.index_pool import indexes_kept_open
 from memory_pipeline.errors import CannotGoOnError
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.errors import BudgetReachedError
@@ -57,11 +55,8 @@ def reflection_assets(placement: Placement) -> dg.AssetsDefinition:
     @stage_asset(placement, "reflect", LOOKS_BACK, [spec], retry_policy=MODEL_RETRY)
     def reflect(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
         opened = placement.open(context)
-        with indexes_kept_open():
-            made = run_stage(
-                context, opened, ReflectionsStage.from_workspace(opened), lambda _, day: describe(opened, day)
-            )
-        yield from made
+        stage = ReflectionsStage.from_workspace(opened)
+        yield from run_stage(context, opened, stage, lambda _, day: describe(opened, day))
 
     return reflect
 
@@ -126,19 +121,12 @@ def pool_of(lake: Lake) -> dict[str, Any]:
     return {"dagster/row_count": frame.height, "preview": preview}
 
 
-def asked_today(workspace: Workspace, day: date) -> dict[str, Any]:
-    """Calls and cost of the reflector for the day since this morning; empty if it was not asked."""
-    made = workspace.lake.read("ledger", [today(workspace.settings.zone)])
-    calls = made.filter((pl.col("for_day") == day) & (pl.col("stage") == "reflections") & ~pl.col("cached"))
-    return {"model_calls": calls.height, "spent_usd": float(calls["cost_usd"].sum())} if calls.height else {}
-
-
 def describe(workspace: Workspace, day: date) -> dict[str, Any]:
     frame = workspace.lake.read("reflections", [day])
     spent = int(frame["input_tokens"].max() or 0)  # type: ignore[arg-type]
     tokens = int(frame["tokens"].sum())
     shown = frame.sort("support", "last_seen", descending=True).select("section", "priority", "support", "text")
-    return asked_today(workspace, day) | {
+    return calls_today(workspace, "reflections", day) | {
         "input_tokens": spent,
         "output_tokens": tokens,
         "compression_ratio": round(tokens / spent, 4) if spent else 0.0,

@@ -5,7 +5,6 @@ The session directories are the queue: a rescan finds whatever was missed.
 
 import hashlib
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
 
@@ -25,11 +24,10 @@ from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
 
 IS_INSIDE = "This process was started by a model command of the pipeline itself."
-MAX_ATTEMPTS = 3
-"""Maximum failed runs for the same input."""
+TWICE_MORE = {"dagster/max_retries": "2"}
+"""The tag by which Dagster retries a failed run. A run is requested once for the same input."""
 MAX_DAYS = 20
-"""Maximum days requested in one tick; the next tick finds the rest."""
-RUNS_LOOKED_AT = 500
+"""Maximum old days that are requested; more are left to a backfill."""
 RECENT_DAYS = 7
 """Age in days up to which days are requested regardless of the number of due days."""
 REFRESH_SECONDS = 2.0
@@ -38,9 +36,6 @@ SETTLED_SECONDS = 3.0
 """Seconds after which a saved REVIEW.md counts as complete."""
 TODOIST_SECONDS = 10.0
 """Maximum seconds of each step of the request to Todoist in a tick."""
-INPUT_TAG, SAVED_TAG, WORK_TAG = "memory/input", "memory/review", "memory/todoist"
-"""Tags with the state of the inputs for which a run was requested; for Todoist also the hour, as failed work is retried
-each hour."""
 
 
 def session_sensor_of(placement: Placement) -> dg.SensorDefinition:
@@ -61,18 +56,11 @@ def session_sensor_of(placement: Placement) -> dg.SensorDefinition:
             for day in settled_days(catalogue, now)
             if not stages.is_current(day)
         }
-        failed = failed_runs(context.instance, placement.name(DAY_JOB))
-        hopeless = [day for day, fingerprint in due.items() if failed[fingerprint] >= MAX_ATTEMPTS]
         summary = f"{seen.files} session files, {seen.changed} changed, {seen.left} still to be read"
-        if hopeless:
-            summary += (
-                f"; {MAX_ATTEMPTS} runs failed for {', '.join(map(str, hopeless))}: check their logs and run these "
-                f"by hand"
-            )
         older = [day for day in due if day < placement.settings.start_date]
         if older:
             summary += f"; {len(older)} days from {older[0]} on are before the partitions: reload the code location"
-        due = {day: key for day, key in due.items() if day not in hopeless and day not in older}
+        due = {day: key for day, key in due.items() if day not in older}
         history = history_of(due, day_of(now, settings.zone))
         if history:
             summary += (
@@ -80,7 +68,7 @@ def session_sensor_of(placement: Placement) -> dg.SensorDefinition:
                 f"backfill`, or start a backfill of these days here"
             )
         requests = [
-            dg.RunRequest(run_key=f"{day}:{key}:{failed[key]}", partition_key=f"{day}", tags={INPUT_TAG: key})
+            dg.RunRequest(run_key=f"{day}:{key}", partition_key=f"{day}", tags=TWICE_MORE)
             for day, key in due.items()
             if day not in history
         ]
@@ -88,11 +76,7 @@ def session_sensor_of(placement: Placement) -> dg.SensorDefinition:
             others = f" and {len(busy) - 1} more" if len(busy) > 1 else ""
             return dg.SkipReason(f"{summary}; {len(requests)} days are due and wait for the end of {busy[0]}{others}.")
         context.log.info(summary)
-        return (
-            dg.SensorResult(run_requests=requests[:MAX_DAYS])
-            if requests
-            else dg.SkipReason(f"{summary}; no run is requested.")
-        )
+        return dg.SensorResult(run_requests=requests) if requests else dg.SkipReason(f"{summary}; no run is requested.")
 
     return session_sensor
 
@@ -117,20 +101,6 @@ def settled_days(catalogue: Catalogue, now: datetime) -> list[date]:
         for day in catalogue.days()
         if all(catalogue.is_idle(path, day, now) for path in catalogue.files_of(day) if path in catalogue.present)
     ]
-
-
-def failed_runs(instance: dg.DagsterInstance, job: str) -> Counter[str]:
-    """The number of this sensor's latest failed runs without a later success, by fingerprint."""
-    runs = instance.get_runs(dg.RunsFilter(job_name=job), limit=RUNS_LOOKED_AT)  # newest first
-    failed: Counter[str] = Counter()
-    done: set[str] = set()
-    for run in runs:
-        key = run.tags.get(INPUT_TAG)
-        if key and run.status == dg.DagsterRunStatus.SUCCESS:
-            done.add(key)
-        elif key and run.status == dg.DagsterRunStatus.FAILURE and key not in done:
-            failed[key] += 1
-    return failed
 
 
 def early_request(lake: Lake, day: date, threshold: int) -> dg.RunRequest | dg.SkipReason:
@@ -189,8 +159,7 @@ def sensors(placement: Placement) -> list[dg.SensorDefinition]:
         if shown.exists() and shown.read_bytes() == data:
             return dg.SkipReason("REVIEW.md is unchanged.")
         saved = f"{hashlib.sha256(data).hexdigest()}:{path.stat().st_mtime_ns}"
-        hopeless = "for this REVIEW.md; check their logs, then save it again"
-        return _request(context, placement, REVIEW_JOB, SAVED_TAG, saved, hopeless)
+        return _request("review", saved)
 
     @_sensor(placement, TODOIST_JOB, 120, is_on=placement.settings.todoist.enabled)
     def todoist_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
@@ -213,19 +182,10 @@ def sensors(placement: Placement) -> list[dg.SensorDefinition]:
             return dg.SkipReason("Every proposal in review has a task, and none of them was decided.")
         work = f"{hashlib.sha256(' '.join(due).encode()).hexdigest()[:16]}:{now:%Y-%m-%dT%H}"
         context.log.info(", ".join(due))
-        hopeless = "in this hour; check their logs. The sensor tries again in the next hour"
-        return _request(context, placement, TODOIST_JOB, WORK_TAG, work, hopeless)
+        return _request("todoist", work)
 
     return [session_sensor_of(placement), reflect_early, review_sensor, todoist_sensor, failure_sensor(placement)]
 
 
-def _request(
-    context: dg.SensorEvaluationContext, placement: Placement, job: str, tag: str, state: str, hopeless: str
-) -> dg.SensorResult | dg.SkipReason:
-    """A request of the job for this state of its input, until some runs have failed for it."""
-    filters = dg.RunsFilter(job_name=placement.name(job), tags={tag: state}, statuses=[dg.DagsterRunStatus.FAILURE])
-    failed = context.instance.get_runs_count(filters)
-    if failed >= MAX_ATTEMPTS:
-        return dg.SkipReason(f"{failed} runs failed {hopeless}.")
-    request = dg.RunRequest(run_key=f"{job.removesuffix('_job')}:{state}:{failed}", tags={tag: state})
-    return dg.SensorResult(run_requests=[request])
+def _request(kind: str, state: str) -> dg.SensorResult:
+    return dg.SensorResult(run_requests=[dg.RunRequest(run_key=f"{kind}:{state}", tags=TWICE_MORE)])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
@@ -21,13 +20,6 @@ from memory_pipeline.workspace.workspace import Workspace
 
 LOOK_SECONDS = 2.0
 """Seconds that a check waits for an index in use by another process: busy does not mean broken."""
-
-
-@dataclass(frozen=True)
-class _Size:
-    """The dimension of the stored vectors, without loading the model."""
-
-    dimension: int
 
 
 def is_made_elsewhere(workspace: Workspace) -> bool:
@@ -86,13 +78,13 @@ def _problems(workspace: Workspace, *, marks: bool) -> Iterator[str]:
     known = rows.filter(rows["model"] == settings.embedding_model)
     if known.height or settings.qdrant.url:
         try:
-            size = _Size(known["dimension"][-1]) if known.height else encoder_of(settings.embedding_model)
+            size = known["dimension"][-1] if known.height else encoder_of(settings.embedding_model).dimension
             with open_index(settings, size, wait=LOOK_SECONDS) as index:
                 there, unsound = set[str](), list[str]()
                 for batch in batches(known["point_id"].to_list()):  # a year's vectors would take half a gigabyte
                     found = index.vectors(batch)
                     there |= found.keys()
-                    unsound += [p for p, vector in found.items() if not is_sound(vector, size.dimension)]
+                    unsound += [p for p, vector in found.items() if not is_sound(vector, size)]
                 if unsound:
                     index.delete(unsound)  # otherwise a rebuilt day would reuse them as vectors
                 lost = set(known["point_id"]) - there | set(unsound)
@@ -136,7 +128,7 @@ def _lost_message_vectors(workspace: Workspace, marks: bool) -> Iterator[str]:
     if sizes.is_empty():
         return
     try:
-        with open_index(settings, _Size(sizes[-1]), MESSAGES, wait=LOOK_SECONDS) as index:
+        with open_index(settings, sizes[-1], MESSAGES, wait=LOOK_SECONDS) as index:
             lost = set() if index.count() >= rows.height else set(rows["point_id"]) - index.ids()
     except IndexBusyError:
         raise

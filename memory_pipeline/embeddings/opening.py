@@ -6,36 +6,31 @@ import json
 import re
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from uuid import uuid4
 
 from filelock import Timeout
 
 from memory_pipeline.embeddings.fair_lock import FairLock
 from memory_pipeline.embeddings.index import COLLECTION, MESSAGES, IndexBusyError, IndexUnavailableError, VectorIndex
-from memory_pipeline.embeddings.index_pool import IndexPool, current_pool
+from memory_pipeline.embeddings.index_pool import current_pool
 from memory_pipeline.markdown.safe_write import ChangedMeanwhileError, write_atomically
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.free_space import DiskFullError, require_space
 
 WAIT_SECONDS = 30.0
 """Seconds to wait for an embedded index that another process has open."""
+SERVER_SECONDS = 8.0
+"""Maximum seconds for one request to a server, including the connection."""
 DOWN_SECONDS = 60.0
 """Seconds for which an unreachable index is not retried: otherwise each stage of each day would wait for it."""
 MAKE_ANEW = "`memory run --all` rebuilds it"
 _down: dict[str, tuple[float, IndexUnavailableError]] = {}
 """The time until which a server or folder counts as unreachable in this process, and the reason."""
-
-
-class HasDimension(Protocol):
-    """The part of an encoder that the index needs."""
-
-    @property
-    def dimension(self) -> int: ...
 
 
 SCHEMA = 3
@@ -58,78 +53,78 @@ def index_folder(settings: Settings, dimension: int, base: str = COLLECTION) -> 
 
 @contextmanager
 def open_index(
-    settings: Settings, encoder: HasDimension, base: str = COLLECTION, *, wait: float = WAIT_SECONDS
+    settings: Settings, dimension: int, base: str = COLLECTION, *, wait: float = WAIT_SECONDS
 ) -> Iterator[VectorIndex]:
     """The collection of the configured model: on the server of `QDRANT_URL`, else embedded, waiting up to ``wait``
     seconds for other users. Raises `IndexUnavailableError`."""
-    name = collection_name(settings, base, settings.embedding_model, encoder.dimension)
-    keeping = None if settings.qdrant.url else current_pool()
-    if keeping and (found := keeping.take(settings.index_dir / name)):
-        with _closing(found, keeping):
-            yield found
-        return
-    place = f"{settings.qdrant.url or settings.index_dir} {name} {settings.qdrant.api_key}"
-    until, reason = _down.get(place, (0.0, None))
-    if reason and time.monotonic() < until:
-        raise reason
-    try:
-        if not settings.qdrant.url:
-            with suppress(OSError):  # opening the folder reports a disk that is not writable
-                generation(settings, base)  # a new one if the folder is gone, which opening would hide
-        index = open_collection(settings, name, encoder.dimension, wait)
-        if index.set_aside:
-            new_generation(settings, base)
-        if not settings.qdrant.url:
-            _record_dimension(settings, base, encoder.dimension)
-    except IndexUnavailableError as error:
-        if wait >= WAIT_SECONDS or settings.qdrant.url:
-            _down[place] = (time.monotonic() + DOWN_SECONDS, error)
-        raise
-    _down.pop(place, None)
-    with _closing(index, keeping):
+    name = collection_name(settings, base, settings.embedding_model, dimension)
+
+    def opened() -> VectorIndex:
+        place = f"{settings.qdrant.url or settings.index_dir} {name} {settings.qdrant.api_key}"
+        until, reason = _down.get(place, (0.0, None))
+        if reason and time.monotonic() < until:
+            raise reason
+        try:
+            if not settings.qdrant.url:
+                with suppress(OSError):  # opening the folder reports a disk that is not writable
+                    generation(settings, base)  # a new one if the folder is gone, which opening would hide
+            index = open_collection(settings, name, dimension, wait)
+            if index.set_aside:
+                new_generation(settings, base)
+            if not settings.qdrant.url:
+                _record_dimension(settings, base, dimension)
+        except IndexUnavailableError as error:
+            if wait >= WAIT_SECONDS or settings.qdrant.url:
+                _down[place] = (time.monotonic() + DOWN_SECONDS, error)
+            raise
+        _down.pop(place, None)
+        return index
+
+    with _from_pool(settings, name, opened) as index:
         yield index
 
 
 @contextmanager
 def collection_in_use(settings: Settings, name: str, dimension: int, base: str) -> Iterator[VectorIndex]:
     """An existing collection, from the pool if it is open there. Raises `IndexUnavailableError`."""
-    keeping = None if settings.qdrant.url else current_pool()
-    index: VectorIndex | None = keeping.take(settings.index_dir / name) if keeping else None
-    if index is None:
+
+    def opened() -> VectorIndex:
         index = open_to_search(settings, name, dimension, WAIT_SECONDS)
         if index.set_aside:  # damaged since the stages used it: it is rebuilt completely
             new_generation(settings, base)
-    with _closing(index, keeping):
+        return index
+
+    with _from_pool(settings, name, opened) as index:
         yield index
 
 
 @contextmanager
-def _closing(index: Any, keeping: IndexPool | None) -> Iterator[None]:
+def _from_pool(settings: Settings, name: str, opened: Callable[[], VectorIndex]) -> Iterator[VectorIndex]:
+    pool = None if settings.qdrant.url else current_pool()
+    index: Any = (pool and pool.take(settings.index_dir / name)) or opened()
     try:
-        yield
+        yield index
     except BaseException:
         index.close()  # its state is unknown
         raise
-    if keeping:
-        keeping.keep(index)
+    if pool:
+        pool.keep(index)
     else:
         index.close()
 
 
-def open_collection(settings: Settings, name: str, dimension: int, wait: float) -> VectorIndex:
+def open_collection(settings: Settings, name: str, dimension: int, wait: float, *, create: bool = True) -> VectorIndex:
     """A collection by name, created if needed; close it when done. Raises `IndexUnavailableError`, also if the disk is
     too full for the embedded engine, which would be killed by SIGBUS."""
-    if settings.qdrant.url:
+    if url := settings.qdrant.url:
         from memory_pipeline.embeddings.server import ServerIndex
 
-        return ServerIndex(
-            settings.qdrant.url,
-            dimension,
-            api_key=settings.qdrant.api_key,
-            collection=name,
-        )
+        key, seconds = settings.qdrant.api_key, min(wait, SERVER_SECONDS)
+        return ServerIndex(url, dimension, api_key=key, collection=name, create=create, seconds=seconds)
     from memory_pipeline.embeddings.edge import EdgeIndex
 
+    if not create and not (settings.index_dir / name).is_dir():
+        raise IndexUnavailableError(f"{name} is gone from index/; {MAKE_ANEW}.")
     try:
         require_space(settings.index_dir)
     except DiskFullError as error:
@@ -140,14 +135,7 @@ def open_collection(settings: Settings, name: str, dimension: int, wait: float) 
 def open_to_search(settings: Settings, name: str, dimension: int, wait: float) -> VectorIndex:
     """An existing collection; ``wait`` limits both the response of a server and the wait for another user of a folder.
     Raises `IndexUnavailableError` also if it does not exist: an empty one would silently find nothing."""
-    if settings.qdrant.url:
-        from memory_pipeline.embeddings.server import ServerIndex
-
-        url, key = settings.qdrant.url, settings.qdrant.api_key
-        return ServerIndex(url, dimension, api_key=key, collection=name, create=False, seconds=wait)
-    if not (settings.index_dir / name).is_dir():
-        raise IndexUnavailableError(f"{name} is gone from index/; {MAKE_ANEW}.")
-    return open_collection(settings, name, dimension, wait)
+    return open_collection(settings, name, dimension, wait, create=False)
 
 
 def generation(settings: Settings, base: str = COLLECTION) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
@@ -35,6 +35,7 @@ from memory_pipeline.embeddings.opening import (
 from memory_pipeline.embeddings.sparse import weigh
 from memory_pipeline.lake.rows import (
     EmbeddingRow,
+    MessageEmbeddingRow,
     ObservationRow,
     ReflectionRow,
     SegmentRow,
@@ -45,7 +46,7 @@ from memory_pipeline.lake.rows import (
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.settings import Settings
-from memory_pipeline.stages import Built, bring_up_to_date
+from memory_pipeline.stages import Built
 from memory_pipeline.text.embedding_models import facts_of
 from memory_pipeline.text.encoder import Encoder, EncoderUnavailableError, encoder_of
 from memory_pipeline.text.terms import terms
@@ -73,15 +74,15 @@ class Item:
         return str(self.payload["record"])
 
 
-class LineStage:
-    """A stage that embeds every line of a day from some tables in the collection of observations. Unchanged lines are
-    not encoded again."""
+class IndexStage:
+    """A stage whose points are in a collection of the index. Unchanged rows are not encoded again."""
 
     tables: tuple[str]
     inputs: tuple[str, ...]
     """The tables whose rows determine what is stored."""
     records: tuple[str, ...]
     """The values of `record` of the stage's points; others belong to another stage."""
+    collection = COLLECTION
 
     def __init__(self, workspace: Workspace, encoder: Encoder) -> None:
         self.settings, self.lake, self.encoder = workspace.settings, workspace.lake, encoder
@@ -89,6 +90,31 @@ class LineStage:
     @classmethod
     def from_workspace(cls, workspace: Workspace) -> Self:
         return cls(workspace, encoder_of(workspace.settings.embedding_model))
+
+    def fingerprint(self, day: date) -> str:
+        name = self._generation if self.lake.is_for_planning else generation(self.settings, self.collection)
+        digests = (self.lake.digest(table, [day]) for table in self.inputs)
+        return fingerprint_of(VERSION, self.settings.embedding_model, name, *digests)
+
+    @cached_property
+    def _generation(self) -> str:
+        """The name of the collection when a plan began."""
+        return generation(self.settings, self.collection)
+
+    def build(self, day: date) -> Built:
+        raise NotImplementedError
+
+    def point_count(self, day: date) -> int:
+        """The number of points that the day should have."""
+        raise NotImplementedError
+
+    def _frames(self, rows: Sequence[EmbeddingRow] | Sequence[MessageEmbeddingRow]) -> dict[str, pl.DataFrame]:
+        (table,) = self.tables
+        return {table: pl.DataFrame(rows, schema=TABLES[table].columns)}
+
+
+class LineStage(IndexStage):
+    """A stage that embeds every line of a day from some tables."""
 
     def items(self, day: date) -> list[Item]:
         """The searched lines of the day; after retention only the kept ones."""
@@ -102,15 +128,8 @@ class LineStage:
         """All lines of the day."""
         raise NotImplementedError
 
-    def fingerprint(self, day: date) -> str:
-        name = self._generation if self.lake.is_for_planning else generation(self.settings)
-        digests = (self.lake.digest(table, [day]) for table in self.inputs)
-        return fingerprint_of(VERSION, self.settings.embedding_model, name, *digests)
-
-    @cached_property
-    def _generation(self) -> str:
-        """The name of the collection when a plan began."""
-        return generation(self.settings)
+    def point_count(self, day: date) -> int:
+        return len(self.items(day))
 
     def build(self, day: date) -> Built:
         """The rows of the day: none without a model, the stored ones without an index. The day then waits, and later
@@ -123,10 +142,14 @@ class LineStage:
         except EncoderUnavailableError as error:
             # the rows that retention left determine what is searched, so they are kept
             kept = list(old.values()) if self.lake.is_retired(table, day) else []
-            return _without_vectors(table, kept, error)
+            return self._without_vectors(kept, error)
         except IndexUnavailableError as error:
-            return _without_vectors(table, [row for row in rows if old.get(row["source_id"]) == row], error)
-        return Built(_frames(table, rows), notes={"encoded": encoded})
+            return self._without_vectors([row for row in rows if old.get(row["source_id"]) == row], error)
+        return Built(self._frames(rows), notes={"encoded": encoded})
+
+    def _without_vectors(self, rows: list[EmbeddingRow], error: Exception) -> Built:
+        warnings = (f"No vectors, by words only: {error}",)
+        return Built(self._frames(rows), is_complete=False, notes={"why": str(error)}, warnings=warnings)
 
     def _row(self, day: date, item: Item) -> EmbeddingRow:
         return {
@@ -143,7 +166,7 @@ class LineStage:
         """Encode new lines with the index closed, then update the day's points; the number of encoded lines."""
         if not rows and not old:
             return 0
-        with open_index(self.settings, self.encoder) as index:
+        with open_index(self.settings, self.encoder.dimension) as index:
             stored = index.ids(day, self.records)
             new = [
                 (item, row)
@@ -164,7 +187,7 @@ class LineStage:
         ]
         gone = stored - {row["point_id"] for row in rows}
         if points or gone:
-            with open_index(self.settings, self.encoder) as index:
+            with open_index(self.settings, self.encoder.dimension) as index:
                 index.delete(gone)
                 index.upsert(points)
         return len(unknown)
@@ -261,15 +284,6 @@ def _segment_text(row: SegmentRow) -> str:
     return " – ".join(filter(None, (row["title"], row["narrative"])))
 
 
-def _without_vectors(table: str, rows: list[EmbeddingRow], error: Exception) -> Built:
-    warnings = (f"No vectors, by words only: {error}",)
-    return Built(_frames(table, rows), is_complete=False, notes={"why": str(error)}, warnings=warnings)
-
-
-def _frames(table: str, rows: list[EmbeddingRow]) -> dict[str, pl.DataFrame]:
-    return {table: pl.DataFrame(rows, schema=TABLES[table].columns)}
-
-
 def switch_when_complete(workspace: Workspace) -> None:
     """Search each collection of the configured model as soon as every row has a vector in it."""
     settings = workspace.settings
@@ -307,21 +321,6 @@ def settle_collections(workspace: Workspace) -> None:
                 index.settle()
 
 
-def rebuild(workspace: Workspace, days: Iterable[date], report: Callable[[date], None]) -> None:
-    """Fill the collections of the configured model from the tables, in the given order of days. If interrupted, the
-    next run does the rest."""
-    from memory_pipeline.embeddings.messages import MessageEmbeddingsStage
-
-    stages = [
-        kind.from_workspace(workspace) for kind in (EmbeddingsStage, SummaryEmbeddingsStage, MessageEmbeddingsStage)
-    ]
-    for day in days:
-        for stage in stages:
-            bring_up_to_date(stage, workspace.lake, day)
-        report(day)
-    switch_when_complete(workspace)
-
-
 def vectors_of(settings: Settings, encoder: Encoder, observation_ids: list[str]) -> dict[str, list[float]]:
     """The stored vectors by observation id, for comparison by cosine. Observations without one are left out; without a
     model or an index, or with an uncalibrated model, the result is empty."""
@@ -329,7 +328,7 @@ def vectors_of(settings: Settings, encoder: Encoder, observation_ids: list[str])
         return {}
     by_point = {point_id(o): o for o in observation_ids}
     try:
-        with open_index(settings, encoder) as index:
+        with open_index(settings, encoder.dimension) as index:
             found = index.vectors(by_point.keys())
             return {by_point[p]: v for p, v in found.items() if is_sound(v, encoder.dimension)}
     except (EncoderUnavailableError, IndexUnavailableError):  # there may be rows from before it went missing

@@ -13,8 +13,7 @@ import dagster as dg
 import pytest
 
 from memory_pipeline.defs.notifications import NotTellableError, failure_sensor, tell
-from memory_pipeline.defs.placement import Placement
-from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.defs.placement import Placement, WorkspaceResource
 from memory_pipeline.settings import SettingError, load_settings
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import changed, workspace

@@ -16,8 +16,8 @@ import pytest
 
 from memory_pipeline.cli.dagster_state import dagster_state
 from memory_pipeline.cli.doctor import _examined
+from memory_pipeline.defs.jobs import prune
 from memory_pipeline.defs.placement import Placement
-from memory_pipeline.defs.pruning import prune
 from memory_pipeline.defs.runs import instance_of
 from memory_pipeline.operations.doctor import PROBLEM
 from memory_pipeline.operations.forgetting.databases import database_changes

@@ -8,8 +8,8 @@ import dagster as dg
 import pytest
 
 from memory_pipeline.defs.graph import build_definitions
+from memory_pipeline.defs.jobs import prune
 from memory_pipeline.defs.placement import Placement
-from memory_pipeline.defs.pruning import prune
 from memory_pipeline.operations.retention import Retired
 from memory_pipeline.settings import Settings
 from memory_pipeline_tests.rows import workspace

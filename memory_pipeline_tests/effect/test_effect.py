@@ -15,8 +15,7 @@ from memory_pipeline.cli.console import FAILED, MISUSED
 from memory_pipeline.cli.main import app
 from memory_pipeline.defs.effect import effect_assets
 from memory_pipeline.defs.graph import build_definitions
-from memory_pipeline.defs.placement import Placement
-from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.defs.placement import Placement, WorkspaceResource
 from memory_pipeline.effect.cases import DayEffect, effect_on
 from memory_pipeline.effect.history import MemoryHistory
 from memory_pipeline.effect.pairs import read_pairs

@@ -10,9 +10,8 @@ import dagster as dg
 import polars as pl
 import pytest
 
-from memory_pipeline.defs.placement import Placement
+from memory_pipeline.defs.placement import Placement, WorkspaceResource
 from memory_pipeline.defs.proposals import memory_file_asset
-from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.proposals.auto_promotion import in_shadow, report, retracted
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.integrity import ProposalIntegrity

@@ -6,9 +6,8 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from memory_pipeline.defs.placement import Placement
+from memory_pipeline.defs.placement import Placement, WorkspaceResource
 from memory_pipeline.defs.reflections import pool_asset
-from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.settings import load_settings
 from memory_pipeline_tests.llm.openai_server import Fail, openai_server
