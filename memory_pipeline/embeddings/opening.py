@@ -142,11 +142,10 @@ def generation(settings: Settings, base: str = COLLECTION) -> str:
     """A name for this instance of the collection: it changes when the folder is deleted, quarantined or incomplete, so
     that days that lost their vectors become out of date. The dimension is not needed, as the model may have to be
     loaded for it."""
-    mark = _mark(settings, base)
+    name, dimension = _read_mark(settings, base)
     if settings.qdrant.url:
-        name = collection_name(settings, base, settings.embedding_model, "*")
-        return f"{settings.qdrant.url}#{name}" + (f" {mark.read_text('utf-8')}" if mark.exists() else "")
-    name, _, dimension = mark.read_text("utf-8").partition("\n") if mark.exists() else ("", "", "")
+        collection = collection_name(settings, base, settings.embedding_model, "*")
+        return f"{settings.qdrant.url}#{collection}" + (f" {name}" if name else "")
     is_gone = dimension and not index_folder(settings, int(dimension), base).exists()
     return new_generation(settings, base) if not name or is_gone else name
 
@@ -158,7 +157,7 @@ def new_generation(settings: Settings, base: str = COLLECTION) -> str:
     if found and found.is_complete and found.model == settings.embedding_model:
         _complete(settings, base).unlink(missing_ok=True)
     _write(_mark(settings, base), name)
-    return _mark(settings, base).read_text("utf-8").partition("\n")[0]
+    return _read_mark(settings, base)[0]
 
 
 @dataclass(frozen=True)
@@ -216,8 +215,7 @@ def left_over(settings: Settings) -> list[Path]:
 
 
 def _filling_collection(settings: Settings, base: str) -> Collection | None:
-    mark = _mark(settings, base)
-    dimension = mark.read_text("utf-8").partition("\n")[2] if mark.exists() else ""
+    _, dimension = _read_mark(settings, base)
     if not dimension.isdigit():
         return None
     name = collection_name(settings, base, settings.embedding_model, dimension)
@@ -228,8 +226,15 @@ def _filling_collection(settings: Settings, base: str) -> Collection | None:
 def _record_dimension(settings: Settings, base: str, dimension: int) -> None:
     """Record that the folder exists, so that its loss is noticed."""
     name = generation(settings, base)
-    if "\n" not in _mark(settings, base).read_text("utf-8"):
+    if not _read_mark(settings, base)[1]:
         _write(_mark(settings, base), f"{name}\n{dimension}")
+
+
+def _read_mark(settings: Settings, base: str) -> tuple[str, str]:
+    """The generation and the dimension of its folder, each empty if unknown."""
+    mark = _mark(settings, base)
+    name, _, dimension = (mark.read_text("utf-8") if mark.exists() else "").partition("\n")
+    return name, dimension
 
 
 def _write(path: Path, text: str) -> None:

@@ -40,8 +40,9 @@ def remove_points(settings: Settings, ids: Collection[str], matches: Matches) ->
 
 
 def _found(index: VectorIndex, ids: Collection[str], matches: Matches) -> Iterator[tuple[str, str]]:
+    wanted = set(ids)
     for point, payload, _ in index.retrieve(index.ids(), payload=True):
-        if point in ids or matches(payload or {}):
+        if point in wanted or matches(payload or {}):
             yield point, f"{(payload or {}).get('text') or ''}"
 
 

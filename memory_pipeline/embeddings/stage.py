@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 from typing import Any, Self
@@ -19,6 +18,7 @@ from memory_pipeline.embeddings.index import (
     OBSERVATION,
     REFLECTION,
     SEGMENT,
+    WHOLE_SESSION,
     WORDS,
     IndexUnavailableError,
     Point,
@@ -34,8 +34,6 @@ from memory_pipeline.embeddings.opening import (
 )
 from memory_pipeline.embeddings.sparse import weigh
 from memory_pipeline.lake.rows import (
-    EmbeddingRow,
-    MessageEmbeddingRow,
     ObservationRow,
     ReflectionRow,
     SegmentRow,
@@ -52,6 +50,10 @@ from memory_pipeline.text.encoder import Encoder, EncoderUnavailableError, encod
 from memory_pipeline.text.terms import terms
 from memory_pipeline.workspace.workspace import Workspace
 
+Row = dict[str, Any]
+"""A row of one of the tables of vectors."""
+Payload = dict[str, Any]
+
 VERSION = "2"
 PAYLOAD_VERSION = 3
 
@@ -61,21 +63,8 @@ def point_id(source_id: str) -> str:
     return str(uuid5(NAMESPACE_URL, source_id))
 
 
-@dataclass(frozen=True)
-class Item:
-    """A line with a point: its id, its text, and its payload."""
-
-    source_id: str
-    text: str
-    payload: dict[str, Any]
-
-    @property
-    def record(self) -> str:
-        return str(self.payload["record"])
-
-
 class IndexStage:
-    """A stage whose points are in a collection of the index. Unchanged rows are not encoded again."""
+    """A stage whose points are in a collection of the index. Unchanged texts are not encoded again."""
 
     tables: tuple[str]
     inputs: tuple[str, ...]
@@ -83,6 +72,8 @@ class IndexStage:
     records: tuple[str, ...]
     """The values of `record` of the stage's points; others belong to another stage."""
     collection = COLLECTION
+    needs_model = True
+    """Whether nothing is stored without an embedding model."""
 
     def __init__(self, workspace: Workspace, encoder: Encoder) -> None:
         self.settings, self.lake, self.encoder = workspace.settings, workspace.lake, encoder
@@ -90,6 +81,14 @@ class IndexStage:
     @classmethod
     def from_workspace(cls, workspace: Workspace) -> Self:
         return cls(workspace, encoder_of(workspace.settings.embedding_model))
+
+    def points(self, day: date) -> list[Point]:
+        """The points of the day without dense vectors; after retention only the kept ones."""
+        raise NotImplementedError
+
+    def count(self, day: date) -> int:
+        """The number of points of the day."""
+        return len(self.points(day))
 
     def fingerprint(self, day: date) -> str:
         name = self._generation if self.lake.is_for_planning else generation(self.settings, self.collection)
@@ -102,13 +101,88 @@ class IndexStage:
         return generation(self.settings, self.collection)
 
     def build(self, day: date) -> Built:
-        raise NotImplementedError
+        """The rows of the day. Without a model or an index the day waits, and later stages are built without
+        embeddings."""
+        points, (table,) = self.points(day), self.tables
+        old = {row["point_id"]: row for row in self.lake.read(table, [day]).to_dicts()}
+        if not points and not old:
+            return Built(self._frames([]), notes={"encoded": 0})
+        missing: Exception | None = None
+        try:
+            try:
+                dense, encoded = self._dense(points, old)
+            except EncoderUnavailableError as error:
+                if self.needs_model:
+                    # the rows that retention left determine what is searched, so they are kept
+                    return self._waiting([*old.values()] if self.lake.is_retired(table, day) else [], error)
+                dense, encoded, missing = {}, 0, error
+            self._store(day, points, dense, old)
+        except IndexUnavailableError as error:
+            return self._waiting([row for point in points if (row := self._reusable(point, old))], error)
+        rows = [self._row(day, point, point.point_id in dense) for point in points]
+        return self._waiting(rows, missing) if missing else Built(self._frames(rows), notes={"encoded": encoded})
 
-    def point_count(self, day: date) -> int:
-        """The number of points that the day should have."""
-        raise NotImplementedError
+    def _dense(self, points: list[Point], old: Mapping[str, Row]) -> tuple[dict[str, list[float]], int]:
+        """The dense vectors by point, and the number of encoded ones; the index is closed while encoding."""
+        dimension = self.encoder.dimension  # raises without a model, also if nothing is to be encoded
+        embedded = [point for point in points if point.payload["record"] != WHOLE_SESSION]
+        same = [point.point_id for point in embedded if self._has_vector(point, old.get(point.point_id))]
+        known: dict[str, list[float]] = {}
+        if same:
+            with open_index(self.settings, dimension, self.collection) as index:
+                known = {name: vector for name, vector in index.vectors(same).items() if is_sound(vector, dimension)}
+        unknown = [point for point in embedded if point.point_id not in known]
+        encoded = self.encoder.encode([point.payload["text"] for point in unknown])
+        return known | {p.point_id: vector for p, vector in zip(unknown, encoded, strict=True)}, len(unknown)
 
-    def _frames(self, rows: Sequence[EmbeddingRow] | Sequence[MessageEmbeddingRow]) -> dict[str, pl.DataFrame]:
+    def _store(self, day: date, points: list[Point], dense: Mapping[str, list[float]], old: Mapping[str, Row]) -> None:
+        """Store the day while holding the index, so that no reader sees a part of it."""
+        with open_index(self.settings, self._dimension(), self.collection) as index:
+            stored = index.ids(day, self.records)
+            index.delete(stored - {point.point_id for point in points})
+            index.upsert(
+                [
+                    Point(point.point_id, dense.get(point.point_id), point.payload, point.sparse)
+                    for point in points
+                    if point.point_id not in stored or not self._reusable(point, old)
+                ]
+            )
+
+    def _dimension(self) -> int:
+        """The dimension of the collection, which is needed without a model too."""
+        try:
+            return self.encoder.dimension
+        except EncoderUnavailableError:
+            return 1
+
+    def _has_vector(self, point: Point, row: Row | None) -> bool:
+        """Whether the stored vector is that of the point's text."""
+        return row is not None and row["model"] == self.settings.embedding_model
+
+    def _reusable(self, point: Point, old: Mapping[str, Row]) -> Row | None:
+        """The stored row of the point, if neither it nor the point has to be replaced."""
+        row = old.get(point.point_id)
+        return row if row and row["content_hash"] == self._hash(point) else None
+
+    def _hash(self, point: Point) -> str:
+        return hashlib.sha256(repr(sorted(point.payload.items())).encode()).hexdigest()
+
+    def _row(self, day: date, point: Point, has_vector: bool) -> Row:
+        return {
+            "day": day,
+            "point_id": point.point_id,
+            "kind": point.payload["record"],
+            "source_id": point.payload["source_id"],
+            "model": self.settings.embedding_model,
+            "dimension": self.encoder.dimension,
+            "content_hash": self._hash(point),
+        }
+
+    def _waiting(self, rows: Sequence[Row], error: Exception) -> Built:
+        warnings = (f"By words only: {error}",)
+        return Built(self._frames(rows), is_complete=False, notes={"why": str(error)}, warnings=warnings)
+
+    def _frames(self, rows: Sequence[Row]) -> dict[str, pl.DataFrame]:
         (table,) = self.tables
         return {table: pl.DataFrame(rows, schema=TABLES[table].columns)}
 
@@ -116,89 +190,26 @@ class IndexStage:
 class LineStage(IndexStage):
     """A stage that embeds every line of a day from some tables."""
 
-    def items(self, day: date) -> list[Item]:
-        """The searched lines of the day; after retention only the kept ones."""
-        lines, (table,) = self.lines(day), self.tables
-        if not self.lake.is_retired(table, day):
-            return lines
-        kept = set(self.lake.read(table, [day], ["source_id"])["source_id"])
-        return [line for line in lines if line.source_id in kept]
-
-    def lines(self, day: date) -> list[Item]:
-        """All lines of the day."""
+    def lines(self, day: date) -> list[Payload]:
+        """The payloads of all lines of the day, with id and text."""
         raise NotImplementedError
 
-    def point_count(self, day: date) -> int:
-        return len(self.items(day))
-
-    def build(self, day: date) -> Built:
-        """The rows of the day: none without a model, the stored ones without an index. The day then waits, and later
-        stages are built without embeddings."""
-        items, table = self.items(day), self.tables[0]
-        old = {row["source_id"]: row for row in typed_rows(self.lake.read(table, [day]), EmbeddingRow)}
-        try:
-            rows = [self._row(day, item) for item in items]
-            encoded = self._store(day, items, rows, old)
-        except EncoderUnavailableError as error:
-            # the rows that retention left determine what is searched, so they are kept
-            kept = list(old.values()) if self.lake.is_retired(table, day) else []
-            return self._without_vectors(kept, error)
-        except IndexUnavailableError as error:
-            return self._without_vectors([row for row in rows if old.get(row["source_id"]) == row], error)
-        return Built(self._frames(rows), notes={"encoded": encoded})
-
-    def _without_vectors(self, rows: list[EmbeddingRow], error: Exception) -> Built:
-        warnings = (f"No vectors, by words only: {error}",)
-        return Built(self._frames(rows), is_complete=False, notes={"why": str(error)}, warnings=warnings)
-
-    def _row(self, day: date, item: Item) -> EmbeddingRow:
-        return {
-            "day": day,
-            "point_id": point_id(item.source_id),
-            "kind": item.record,
-            "source_id": item.source_id,
-            "model": self.settings.embedding_model,
-            "dimension": self.encoder.dimension,
-            "content_hash": hashlib.sha256(repr(sorted(self._payload(item).items())).encode()).hexdigest(),
-        }
-
-    def _store(self, day: date, items: list[Item], rows: list[EmbeddingRow], old: dict[str, EmbeddingRow]) -> int:
-        """Encode new lines with the index closed, then update the day's points; the number of encoded lines."""
-        if not rows and not old:
-            return 0
-        with open_index(self.settings, self.encoder.dimension) as index:
-            stored = index.ids(day, self.records)
-            new = [
-                (item, row)
-                for item, row in zip(items, rows, strict=True)
-                if row["point_id"] not in stored
-                or row["source_id"] not in old
-                or old[row["source_id"]]["content_hash"] != row["content_hash"]
-            ]
-            # the id depends on the text, so other changes need no new vector
-            same = [r["point_id"] for _, r in new if (o := old.get(r["source_id"])) and o["model"] == r["model"]]
-            known = {p: v for p, v in index.vectors(same).items() if is_sound(v, self.encoder.dimension)}
-        unknown = [(item.text, r["point_id"]) for item, r in new if r["point_id"] not in known]
-        encoded = self.encoder.encode([text for text, _ in unknown])
-        vectors = known | {name: vector for (_, name), vector in zip(unknown, encoded, strict=True)}
-        points = [
-            Point(r["point_id"], vectors[r["point_id"]], self._payload(i), {WORDS: weigh(terms(i.text), WORDS)})
-            for i, r in new
+    def points(self, day: date) -> list[Point]:
+        return [
+            Point(point_id(line["source_id"]), None, line, {WORDS: weigh(terms(line["text"]), WORDS)})
+            for line in self._kept_lines(day)
         ]
-        gone = stored - {row["point_id"] for row in rows}
-        if points or gone:
-            with open_index(self.settings, self.encoder.dimension) as index:
-                index.delete(gone)
-                index.upsert(points)
-        return len(unknown)
 
-    def _payload(self, item: Item) -> dict[str, Any]:
-        return item.payload | {
-            "source_id": item.source_id,
-            "text": item.text,
-            "model": self.settings.embedding_model,
-            "schema_version": PAYLOAD_VERSION,
-        }
+    def count(self, day: date) -> int:
+        return len(self._kept_lines(day))
+
+    def _kept_lines(self, day: date) -> list[Payload]:
+        lines, (table,) = self.lines(day), self.tables
+        if self.lake.is_retired(table, day):
+            kept = set(self.lake.read(table, [day], ["source_id"])["source_id"])
+            lines = [line for line in lines if line["source_id"] in kept]
+        more = {"model": self.settings.embedding_model, "schema_version": PAYLOAD_VERSION}
+        return [line | more for line in lines]
 
 
 class EmbeddingsStage(LineStage):
@@ -208,13 +219,10 @@ class EmbeddingsStage(LineStage):
     inputs = ("observations", "windows")
     records = (OBSERVATION,)
 
-    def lines(self, day: date) -> list[Item]:
+    def lines(self, day: date) -> list[Payload]:
         rows = typed_rows(self.lake.read("observations", [day]), ObservationRow)
         windows = {row["dedupe_key"]: row for row in typed_rows(self.lake.read("windows", [day]), WindowRow)}
-        return [
-            Item(row["observation_id"], row["text"], _observation_payload(row, windows.get(row["dedupe_key"])))
-            for row in rows
-        ]
+        return [_observation_payload(row, windows.get(row["dedupe_key"])) for row in rows]
 
 
 class SummaryEmbeddingsStage(LineStage):
@@ -224,20 +232,19 @@ class SummaryEmbeddingsStage(LineStage):
     inputs = ("segments", "reflections", "sessions")
     records = (SEGMENT, REFLECTION)
 
-    def lines(self, day: date) -> list[Item]:
+    def lines(self, day: date) -> list[Payload]:
         sessions = {row["session_id"]: row for row in typed_rows(self.lake.read("sessions", [day]), SessionRow)}
         segments = typed_rows(self.lake.read("segments", [day]), SegmentRow)
         reflections = typed_rows(self.lake.read("reflections", [day]), ReflectionRow)
-        found = [
-            Item(row["segment_id"], text, _segment_payload(row, sessions.get(row["session_id"]), self.settings.owner))
-            for row in segments
-            if (text := _segment_text(row))
-        ]
-        return found + [Item(row["reflection_id"], row["text"], _reflection_payload(row)) for row in reflections]
+        owner = self.settings.owner
+        found = [_segment_payload(row, sessions.get(row["session_id"]), owner) for row in segments]
+        return [line for line in found if line["text"]] + [_reflection_payload(row) for row in reflections]
 
 
-def _observation_payload(row: ObservationRow, window: WindowRow | None) -> dict[str, Any]:
+def _observation_payload(row: ObservationRow, window: WindowRow | None) -> Payload:
     return {
+        "source_id": row["observation_id"],
+        "text": row["text"],
         "date": f"{row['day']}",
         "record": OBSERVATION,
         "session_id": row["session_id"],
@@ -254,8 +261,10 @@ def _observation_payload(row: ObservationRow, window: WindowRow | None) -> dict[
     }
 
 
-def _segment_payload(row: SegmentRow, session: SessionRow | None, owner: str) -> dict[str, Any]:
+def _segment_payload(row: SegmentRow, session: SessionRow | None, owner: str) -> Payload:
     return {
+        "source_id": row["segment_id"],
+        "text": " – ".join(filter(None, (row["title"], row["narrative"]))),
         "date": f"{row['day']}",
         "record": SEGMENT,
         "session_id": row["session_id"],
@@ -267,8 +276,10 @@ def _segment_payload(row: SegmentRow, session: SessionRow | None, owner: str) ->
     }
 
 
-def _reflection_payload(row: ReflectionRow) -> dict[str, Any]:
+def _reflection_payload(row: ReflectionRow) -> Payload:
     return {
+        "source_id": row["reflection_id"],
+        "text": row["text"],
         "date": f"{row['day']}",
         "record": REFLECTION,
         "project": next(iter(row["projects"] or ()), None),
@@ -278,10 +289,6 @@ def _reflection_payload(row: ReflectionRow) -> dict[str, Any]:
         "timestamp": row["last_seen"].isoformat(),
         "tokens": row["tokens"],
     }
-
-
-def _segment_text(row: SegmentRow) -> str:
-    return " – ".join(filter(None, (row["title"], row["narrative"])))
 
 
 def switch_when_complete(workspace: Workspace) -> None:
@@ -294,19 +301,12 @@ def switch_when_complete(workspace: Workspace) -> None:
             dimension = int(rows["dimension"][-1])
             name = collection_name(settings, base, settings.embedding_model, dimension)
             known = searched_collection(settings, base)
-            is_marked = known and known.is_complete and known.name == name
-            if is_marked or _has_points(settings, name, dimension, base, every.height):
-                mark_complete(settings, dimension, base)
-
-
-def _has_points(settings: Settings, name: str, dimension: int, base: str, points: int) -> bool:
-    """Whether a collection has this many points. After damage the tables still have the rows of days that are not
-    rebuilt yet."""
-    try:
-        with collection_in_use(settings, name, dimension, base) as index:
-            return index.count() >= points
-    except IndexUnavailableError:
-        return False
+            if known and known.is_complete and known.name == name:
+                continue
+            # after damage the tables still have the rows of days that are not rebuilt yet
+            with suppress(IndexUnavailableError), collection_in_use(settings, name, dimension, base) as index:
+                if index.count() >= every.height:
+                    mark_complete(settings, dimension, base)
 
 
 def settle_collections(workspace: Workspace) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from memory_pipeline.defs.notifications import NotTellableError, failure_sensor, tell
+from memory_pipeline.defs.notifications import failure_sensor, tell
 from memory_pipeline.defs.placement import Placement, WorkspaceResource
 from memory_pipeline.settings import SettingError, load_settings
 from memory_pipeline_tests.cases import each
@@ -116,7 +116,7 @@ def test_the_desktop_is_told_by_its_own_program(tmp_path: Path, monkeypatch: pyt
     settings = changed(workspace(tmp_path)[0], notify="desktop")
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setenv("PATH", f"{tmp_path}")
-    with pytest.raises(NotTellableError, match="notify-send"):
+    with pytest.raises(dg.Failure, match="notify-send"):
         tell(settings, "x")
     program = tmp_path / "notify-send"
     program.write_text(f'#!/bin/sh\nprintf "%s|" "$@" > {tmp_path}/said\n')
