@@ -4,7 +4,7 @@ For a run over a range, even of one day, Dagster 1.13 stores one result without 
 skipped; a day's result without its materialization is shown as missing.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -54,8 +54,24 @@ def check_by_day(
     def check(context: dg.AssetCheckExecutionContext) -> Judged:
         opened = placement.open(context)
         days = days_to_judge(context, opened.lake, asset, partitions, day_of_key)
+        if report := on_progress.get():
+            report(f"checks of {asset}", 0)
         with indexes_kept_open():
-            yield from report_by_day(context, lambda day: judge(opened, day), severity, days, blocking)
+            verdicts = {day: judge(opened, day) for day in days}
+        if context.has_partition_key:
+            yield _result_of(*verdicts.values(), severity)
+            return
+        (key,) = (spec.key for spec in context.check_specs)
+        targets = latest_materializations(context.instance, key.asset_key, list(days.values()))
+        for day, verdict in verdicts.items():
+            evaluation = evaluation_of(key, verdict, severity, days[day], targets.get(days[day]))
+            # log_event accepts results of checks
+            context.op_execution_context.log_event(evaluation)  # type: ignore[arg-type]
+        # for an AssetCheckResult without a partition, Dagster 1.13 reads the versions of all partitions of the run, and
+        # fails if the run has none
+        yield dg.Output(None)
+        newest = max(targets.values(), key=lambda target: target.storage_id, default=None)
+        yield evaluation_of(key, over_days(verdicts), severity, target=newest, blocking=blocking)
 
     return check
 
@@ -101,34 +117,6 @@ def days_to_judge(
     stored = set(lake.days(asset))
     days = sorted((day_of_key(key), key) for key in partitions.get_partition_keys())
     return {day: key for day, key in days if day in stored}
-
-
-def report_by_day(
-    context: dg.AssetCheckExecutionContext,
-    judge: Callable[[date], Verdict],
-    severity: dg.AssetCheckSeverity,
-    days: Mapping[date, str],
-    blocking: bool = False,
-) -> Iterator[dg.AssetCheckResult | dg.Output[None] | dg.AssetCheckEvaluation]:
-    """Judge these days, store a result for each, and yield the result of the run."""
-    (spec,) = context.check_specs
-    if report := on_progress.get():
-        report(f"checks of {spec.asset_key.path[-1]}", 0)
-    verdicts = {day: judge(day) for day in days}
-    if context.has_partition_key:
-        (verdict,) = verdicts.values()
-        yield _result_of(verdict, severity)
-        return
-    targets = latest_materializations(context.instance, spec.asset_key, list(days.values()))
-    for day, verdict in verdicts.items():
-        evaluation = evaluation_of(spec.key, verdict, severity, days[day], targets.get(days[day]))
-        # log_event accepts results of checks
-        context.op_execution_context.log_event(evaluation)  # type: ignore[arg-type]
-    # for an AssetCheckResult without a partition, Dagster 1.13 reads the versions of all partitions of the run, and
-    # fails if the run has none
-    yield dg.Output(None)
-    newest = max(targets.values(), key=lambda target: target.storage_id, default=None)
-    yield evaluation_of(spec.key, over_days(verdicts), severity, target=newest, blocking=blocking)
 
 
 def _result_of(verdict: Verdict, severity: dg.AssetCheckSeverity) -> dg.AssetCheckResult:

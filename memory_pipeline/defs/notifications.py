@@ -41,8 +41,8 @@ def failure_sensor(placement: Placement) -> dg.SensorDefinition:
             return dg.SkipReason("MEMORY_NOTIFY is off.")
         steps = [event.step_failure_data.error for event in context.get_step_failure_events()]
         reasons = [_first_cause(error) for error in steps if error] or [context.failure_event.message or ""]
-        told = text_of(context.dagster_run.job_name, reasons[0])
-        tell(current, redactor_of(current).redact(told))
+        message = text_of(context.dagster_run.job_name, reasons[0])
+        tell(current, redactor_of(current).redact(message))
         return None
 
     return tell_failures

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 MAX_RESULTS = 20_000
 """Maximum results read for one check, newest first."""
 MAX_RUNS = 500
-ANEW = dg.MetadataValue.bool(True)
 NOTHING_SAID = "nothing_said"
 """Metadata of results that version 0.2 stored for days without a session; nothing was checked."""
 
@@ -28,8 +27,8 @@ def checks_of(definitions: dg.Definitions) -> dict[str, str]:
     graph = definitions.resolve_asset_graph()
     order = list(graph.toposorted_asset_keys)
     keys = sorted(graph.asset_check_keys, key=lambda key: order.index(key.asset_key))
-    told = {key: (graph.get_check_spec(key).description or "").strip().split("\n\n")[0] for key in keys}
-    return {f"{key.asset_key.path[-1]}/{key.name}": " ".join(text.split()) for key, text in told.items()}
+    texts = {key: (graph.get_check_spec(key).description or "").strip().split("\n\n")[0] for key in keys}
+    return {f"{key.asset_key.path[-1]}/{key.name}": " ".join(text.split()) for key, text in texts.items()}
 
 
 def results_of(instance: dg.DagsterInstance, definitions: dg.Definitions) -> list[Result]:
@@ -83,7 +82,9 @@ def days_made(instance: dg.DagsterInstance, job: str, asset: str, most: int) -> 
         days = {
             date.fromisoformat(one.partition)
             for one in made
-            if one.partition and one.asset_key == dg.AssetKey(asset) and one.metadata.get(REBUILT) == ANEW
+            if one.partition
+            and one.asset_key == dg.AssetKey(asset)
+            and one.metadata.get(REBUILT) == dg.MetadataValue.bool(True)
         }
         if days:
             found.append((days, record.end_time - record.start_time))

@@ -24,8 +24,8 @@ from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
 
 IS_INSIDE = "This process was started by a model command of the pipeline itself."
-TWICE_MORE = {"dagster/max_retries": "2"}
-"""The tag by which Dagster retries a failed run. A run is requested once for the same input."""
+RETRY_TAGS = {"dagster/max_retries": "2"}
+"""Dagster retries a failed run twice. For the same input a run is requested once."""
 MAX_DAYS = 20
 """Maximum old days that are requested; more are left to a backfill."""
 RECENT_DAYS = 7
@@ -68,7 +68,7 @@ def session_sensor_of(placement: Placement) -> dg.SensorDefinition:
                 f"backfill`, or start a backfill of these days here"
             )
         requests = [
-            dg.RunRequest(run_key=f"{day}:{key}", partition_key=f"{day}", tags=TWICE_MORE)
+            dg.RunRequest(run_key=f"{day}:{key}", partition_key=f"{day}", tags=RETRY_TAGS)
             for day, key in due.items()
             if day not in history
         ]
@@ -188,4 +188,4 @@ def sensors(placement: Placement) -> list[dg.SensorDefinition]:
 
 
 def _request(kind: str, state: str) -> dg.SensorResult:
-    return dg.SensorResult(run_requests=[dg.RunRequest(run_key=f"{kind}:{state}", tags=TWICE_MORE)])
+    return dg.SensorResult(run_requests=[dg.RunRequest(run_key=f"{kind}:{state}", tags=RETRY_TAGS)])

@@ -129,13 +129,13 @@ def judge_windows(lake: Lake, day: date) -> Verdict:
     windows = lake.read("windows", [day])
     twice = messages.group_by("message_id").len().filter(pl.col("len") > 1)["message_id"].to_list()
     known = windows["dedupe_key"].to_list()
-    homeless = messages.filter(~pl.col("dedupe_key").is_in(known).fill_null(False))["message_id"].to_list()
+    without_window = messages.filter(~pl.col("dedupe_key").is_in(known).fill_null(False))["message_id"].to_list()
     counted = messages.group_by("dedupe_key").len().join(windows, on="dedupe_key", how="right")
     miscounted = counted.filter(pl.col("len").fill_null(0) != pl.col("messages"))["dedupe_key"].to_list()
     offenders = [f"message {m} is stored more than once" for m in twice]
     if messages.is_empty():
         offenders += [f"{path} has messages of this day, and none is stored" for path in _files_of(lake, day)]
-    offenders += [f"message {m} is in no window" for m in homeless]
+    offenders += [f"message {m} is in no window" for m in without_window]
     offenders += [f"window {w[:12]} has another number of messages than it states" for w in miscounted]
     offenders += [f"window {w[:12]} is stored more than once" for w in {w for w in known if known.count(w) > 1}]
     return Verdict(

@@ -69,8 +69,8 @@ def _refusal(request: HTTPConnection) -> Response | None:
     if request.scope["type"] == "websocket" or method in ("HEAD", "OPTIONS"):
         return None
     if method == "GET":
-        asks = request.scope["path"] == "/graphql" and request.scope["query_string"]
-        return PlainTextResponse("GraphQL requests must use POST.", 405) if asks else None
+        is_query = request.scope["path"] == "/graphql" and request.scope["query_string"]
+        return PlainTextResponse("GraphQL requests must use POST.", 405) if is_query else None
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         return PlainTextResponse("The content type must be application/json.", 415)
     return None

@@ -92,7 +92,7 @@ class EdgeIndex(VectorIndex):
         with self._engine() as shard:
             shard.update(UpdateOperation.upsert_points([Point(*row) for row in rows]))
 
-    def _delete(self, point_ids: list[str]) -> None:
+    def _delete(self, point_ids: list[Any]) -> None:
         from qdrant_edge import UpdateOperation
 
         with self._engine() as shard:
@@ -108,7 +108,7 @@ class EdgeIndex(VectorIndex):
         with self._engine() as shard:
             return shard.scroll(ScrollRequest(offset, PAGE, chosen, with_payload=False))
 
-    def _retrieve(self, point_ids: list[str], payload: bool, vectors: list[str] | Literal[False]) -> Sequence[Any]:
+    def _retrieve(self, point_ids: list[Any], payload: bool, vectors: list[str] | Literal[False]) -> Sequence[Any]:
         with self._engine() as shard:
             return shard.retrieve(point_ids, with_payload=payload, with_vector=vectors)
 

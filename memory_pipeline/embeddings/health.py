@@ -96,10 +96,10 @@ def _problems(workspace: Workspace, *, marks: bool) -> Iterator[str]:
         if lost:
             if marks:
                 _mark(workspace.lake, "embeddings", known.filter(pl.col("point_id").is_in(list(lost))))
-            said = f"{len(lost)} of {known.height} vectors are not in the index"
+            message = f"{len(lost)} of {known.height} vectors are not in the index"
             if unsound:
-                said += f", {len(unsound)} of them because they were zero or not numbers"
-            yield f"{said}; `memory run --all` rebuilds them."
+                message += f", {len(unsound)} of them because they were zero or not numbers"
+            yield f"{message}; `memory run --all` rebuilds them."
     yield from _lost_message_vectors(workspace, marks)
 
 

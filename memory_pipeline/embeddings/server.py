@@ -98,7 +98,7 @@ class ServerIndex(VectorIndex):
         with self._server() as client:
             _with_retries(functools.partial(client.upsert, self.collection, points, wait=True))
 
-    def _delete(self, point_ids: list[str]) -> None:
+    def _delete(self, point_ids: list[Any]) -> None:
         with self._server() as client:
             _with_retries(functools.partial(client.delete, self.collection, point_ids, wait=True))
 
@@ -121,6 +121,15 @@ class ServerIndex(VectorIndex):
             return client.query_points(
                 self.collection, query, using=using, query_filter=chosen, limit=limit, with_payload=payload
             ).points
+
+    def settle(self) -> None:
+        """Do nothing: a server optimises by itself."""
+
+    def rewrite(self) -> None:
+        """Do nothing: a server cleans up by itself, once enough was deleted."""
+
+    def _flush(self) -> None:
+        """Do nothing: each write waits until the server has applied it."""
 
     def close(self) -> None:
         """Close the connection. Safe to call twice."""

@@ -153,9 +153,9 @@ class Lake:
         """
         days = sorted(set(days))
         frame = self._conformed(table, frame)
-        strange = set(frame["day"].unique()) - set(days)
-        if strange:
-            raise ValueError(f"{table}: rows of {sorted(strange)} were given, but only {days} are replaced.")
+        unexpected = set(frame["day"].unique()) - set(days)
+        if unexpected:
+            raise ValueError(f"{table}: rows of {sorted(unexpected)} were given, but only {days} are replaced.")
         for day in days:
             fingerprint = (fingerprints or {}).get(day, "")
             rows = frame.filter(pl.col("day") == day)
@@ -373,8 +373,8 @@ class Lake:
         """The frame with these columns of the table (None: all) in order; columns added since a file was written are
         null."""
         known = TABLES[table].columns
-        if strange := set(frame.columns) - set(known):
-            raise ValueError(f"{table} has no column {sorted(strange)}; its columns are {list(known)}.")
+        if unexpected := set(frame.columns) - set(known):
+            raise ValueError(f"{table} has no column {sorted(unexpected)}; its columns are {list(known)}.")
         columns = {name: known[name] for name in names} if names else known
         if frame.columns == list(columns) and frame.dtypes == list(columns.values()):
             return frame  # as almost always
