@@ -59,9 +59,7 @@ def plain(first: date, last: date) -> None:
     for day in days:
         judge_windows(workspace.lake, day)
     judges: Iterable[Callable[..., object]] = (
-        *of_observations.BLOCKING.values(),
-        *of_observations.FAILING.values(),
-        *of_observations.WARNING.values(),
+        *of_observations.CHECKS.values(),
         of_reflections.judge_silent_zero,
         of_reflections.judge_compression,
     )

@@ -10,17 +10,16 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Literal, NamedTuple, get_args
 
 import polars as pl
 
-from memory_pipeline.actions.files import KINDS, commands_of_hints
+from memory_pipeline.actions.files import commands_of_hints
 from memory_pipeline.actions.rules import Rule
 from memory_pipeline.agents.kit.tool_calls import runs
 from memory_pipeline.days import day_of
-from memory_pipeline.friction.active import active_patterns
-from memory_pipeline.friction.attempts import ASSISTANT, TOOL, Attempt, Turn, attempts
+from memory_pipeline.friction.attempts import ASSISTANT, Attempt, Turn, attempts
 from memory_pipeline.friction.observed import CLOCKS
 from memory_pipeline.friction.shown import ShownLine, shown_lines
 from memory_pipeline.lake.store import Lake
@@ -85,30 +84,6 @@ def stored_times(settings: Settings) -> Counter[str]:
         by_id = json.loads(settings.outcomes_file.read_bytes())
         return sum((Counter(own) for own in by_id.values()), Counter())
     return Counter()
-
-
-def repeated_failures(settings: Settings, lake: Lake, day: date) -> Counter[str]:
-    """The failures of the day that are known from an earlier one, `with` and `without` a hint that their session had
-    been shown before."""
-    first: dict[tuple[str, str], ShownLine] = {}
-    for line in shown_lines(settings):
-        first.setdefault((line.session_id, line.line_id), line)
-    messages = lake.read("messages", [day], ("message_id", "session_id", "said_at", "role")).filter(role=TOOL)
-    failed = {i: (session_id, at) for i, session_id, at, _ in messages.iter_rows()}
-    times = Counter[str]()
-    for pattern in active_patterns(lake, day, settings.lookback_days):
-        if pattern.row["kind"] not in KINDS or pattern.first_day >= day:
-            continue
-        for message_id in {span["message_id"] for span in pattern.row["evidence"]} & failed.keys():
-            session_id, at = failed[message_id]
-            hint = first.get((session_id, pattern.row["pattern_id"]))
-            times["with" if hint and _is_before(hint, at) else "without"] += 1
-    return times
-
-
-def _is_before(line: ShownLine, failed: datetime) -> bool:
-    """Whether the line was shown before the call that failed then, and not because of it."""
-    return line.at + CLOCKS < failed if line.event == "after" else line.at <= failed
 
 
 def describe(times: Mapping[str, int]) -> str:

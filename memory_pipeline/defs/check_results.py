@@ -59,7 +59,8 @@ def check_by_day(
         with indexes_kept_open():
             verdicts = {day: judge(opened, day) for day in days}
         if context.has_partition_key:
-            yield _result_of(*verdicts.values(), severity)
+            (verdict,) = verdicts.values()
+            yield _result_of(verdict, severity)
             return
         (key,) = (spec.key for spec in context.check_specs)
         targets = latest_materializations(context.instance, key.asset_key, list(days.values()))

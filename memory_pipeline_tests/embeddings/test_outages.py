@@ -12,7 +12,6 @@ from memory_pipeline.embeddings.health import (
     lexical_only,
     set_aside_files,
     vector_problems,
-    vector_problems_if_changed,
 )
 from memory_pipeline.embeddings.index import IndexUnavailableError, Point, is_sound
 from memory_pipeline.embeddings.opening import generation, index_folder, open_index
@@ -164,16 +163,16 @@ def test_an_index_that_was_sound_is_opened_again_once_it_has_changed(
     stage = embed(opened)
     with monkeypatch.context() as patched, open_index(opened.settings, stage.encoder.dimension):
         patched.setattr("memory_pipeline.embeddings.health.LOOK_SECONDS", 0.1)
-        assert vector_problems_if_changed(opened) == []  # in use, and not looked at
+        assert vector_problems(opened) == []  # in use, and not looked at
     assert not (opened.settings.index_dir / "sound.txt").exists()
-    assert vector_problems_if_changed(opened) == []
+    assert vector_problems(opened) == []
     with monkeypatch.context() as patched:
         patched.delattr("memory_pipeline.embeddings.health.open_index")
-        assert vector_problems_if_changed(opened) == []
+        assert vector_problems(opened) == []
     with open_index(opened.settings, stage.encoder.dimension) as index:
         index.delete(list(opened.lake.read("embeddings")["point_id"][:1]))
     for _ in range(2):
-        (problem,) = vector_problems_if_changed(opened)
+        (problem,) = vector_problems(opened)
         assert problem.startswith("1 of 2 vectors are not in the index")
 
 
