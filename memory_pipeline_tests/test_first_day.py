@@ -11,7 +11,7 @@ import pytest
 
 from memory_pipeline.cli.choosing import keep_first_session_day
 from memory_pipeline.cli.status import status
-from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.defs.placement import WorkspaceResource
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources
