@@ -39,17 +39,13 @@ def plain(first: date, last: date) -> None:
     from memory_pipeline.defs import observations as of_observations
     from memory_pipeline.defs.embeddings import judge_parity
     from memory_pipeline.defs.sessions import judge_windows
-    from memory_pipeline.embeddings.index import COLLECTION, MESSAGES
     from memory_pipeline.embeddings.index_pool import indexes_kept_open
-    from memory_pipeline.embeddings.messages import MessageEmbeddingsStage
     from memory_pipeline.embeddings.opening import open_index
-    from memory_pipeline.embeddings.stage import LineStage
     from memory_pipeline.planning import Stages
     from memory_pipeline.proposals.review import reconcile
     from memory_pipeline.reflections import evaluation as of_reflections
     from memory_pipeline.settings import load_settings
     from memory_pipeline.stages import bring_up_to_date
-    from memory_pipeline.text.encoder import encoder_of
     from memory_pipeline.workspace.workspace import Workspace
 
     settings = load_settings()
@@ -63,27 +59,19 @@ def plain(first: date, last: date) -> None:
     for day in days:
         judge_windows(workspace.lake, day)
     judges: Iterable[Callable[..., object]] = (
-        *of_observations.BLOCKING.values(),
-        *of_observations.FAILING.values(),
-        *of_observations.WARNING.values(),
+        *of_observations.CHECKS.values(),
         of_reflections.judge_silent_zero,
         of_reflections.judge_compression,
     )
     for judge in judges:
         for day in days:
             judge(workspace, day)
-    encoder = encoder_of(settings.embedding_model)
-    in_index: Iterable[tuple[LineStage | MessageEmbeddingsStage, str, Callable[[date], int]]] = (
-        (stages.embeddings, COLLECTION, lambda day: len(stages.embeddings.items(day))),
-        (stages.summary_embeddings, COLLECTION, lambda day: len(stages.summary_embeddings.items(day))),
-        (stages.message_embeddings, MESSAGES, lambda day: len(stages.message_embeddings.points(day))),
-    )
-    for stage, collection, number in in_index:
-        with open_index(settings, encoder, collection) as index:
+    for stage in (stages.embeddings, stages.summary_embeddings, stages.message_embeddings):
+        with open_index(settings, stage.encoder.dimension, stage.collection) as index:
             points = {day: index.ids(day, stage.records) for day in days}
         for day in days:
             rows = set(workspace.lake.read(stage.tables[0], [day])["point_id"])
-            judge_parity(number(day), rows, points[day])
+            judge_parity(stage.count(day), rows, points[day])
     reconcile(workspace, datetime.now(UTC))
 
 

@@ -26,7 +26,7 @@ import numpy as np
 import polars as pl
 
 from benchmarks.common import parser
-from benchmarks.recall_speed import Space, Words, as_observations, day_of_points
+from benchmarks.recall_speed import Words, as_observations, day_of_points
 from memory_pipeline.embeddings.index import COLLECTION, MESSAGES
 from memory_pipeline.embeddings.opening import mark_complete, open_index
 from memory_pipeline.lake.store import Lake
@@ -64,8 +64,7 @@ def main() -> None:
 def _fill(settings: Settings, words: Words, messages: int, proposals: int, days: int) -> None:
     lake, draw, vectors = Lake.from_settings(settings), random.Random(1), np.random.default_rng(1)
     number = 0
-    space: Any = Space(DIMENSION)
-    with open_index(settings, space, MESSAGES) as said, open_index(settings, space, COLLECTION) as observed:
+    with open_index(settings, DIMENSION, MESSAGES) as said, open_index(settings, DIMENSION, COLLECTION) as observed:
         for n in range(days):
             day = LAST - timedelta(days=days - 1 - n)
             rows = _messages(words, draw, day, messages // days)

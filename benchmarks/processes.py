@@ -47,15 +47,15 @@ ALONE = 3
 """Calls of each command for the baseline."""
 TICK = """
 import dagster as dg
-from memory_pipeline.defs.sensors import session_sensor_from
+from memory_pipeline.defs.sensors import session_sensor_of
+from memory_pipeline.defs.placement import Placement, WorkspaceResource
 from memory_pipeline.defs.runs import instance_of
-from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.settings import load_settings
 
 settings = load_settings()
 resources = {"workspace": WorkspaceResource()}
 with instance_of(settings) as instance, dg.build_sensor_context(instance, resources=resources) as context:
-    session_sensor_from(settings.start_date)(context)
+    session_sensor_of(Placement(settings))(context)
 """
 BUSY = re.compile(r"Another `memory run` is using|is in use by another process|and a decision is final")
 _ORDERS = (

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from benchmarks.common import parser
 from benchmarks.peers.system import Collection, said_at, with_speaker
@@ -35,7 +36,6 @@ from benchmarks.recall_peers import DATASETS, QUESTIONS, quantile
 from memory_pipeline.embeddings.edge import EdgeIndex
 from memory_pipeline.embeddings.index import DENSE, PASSAGE, WORDS, Point
 from memory_pipeline.embeddings.passages import passages_of, points_of
-from memory_pipeline.lake.rows import MessageRow
 from memory_pipeline.recall.answer import newest_first
 from memory_pipeline.recall.fusion import Candidates, Ranked, candidates, fuse, session_parts
 from memory_pipeline.recall.search import Searcher
@@ -121,10 +121,8 @@ def indexed(collection: Collection, folder: Path, encoder: Encoder) -> EdgeIndex
                 "voided": False,
             }
         )
-    days: dict[Any, list[MessageRow]] = defaultdict(list)
-    for row in rows:
-        days[row["day"]].append(row)
-    points = [p for said in days.values() for p in points_of(passages_of(said), {}, "me")]
+    by_day = pl.DataFrame(rows).partition_by("day", maintain_order=True)
+    points = [p for said in by_day for p in points_of(passages_of(said), {}, "me")]
     passages = [p for p in points if p.payload["record"] == PASSAGE]
     vectors = dict(
         zip((p.point_id for p in passages), encoder.encode([p.payload["text"] for p in passages]), strict=True)

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from benchmarks.common import FIXTURES, ROOT, parser
 from benchmarks.recall_peers import quantile
@@ -51,13 +52,6 @@ WORDS_OF_A_MESSAGE = (4, 90)
 QUERIES = 200
 WRITING_SECONDS = 30
 MILLION_DIMENSION = 32
-
-
-class Space:
-    """Stands for a model, of which the index asks the dimension only."""
-
-    def __init__(self, dimension: int) -> None:
-        self.dimension = dimension
 
 
 class Words:
@@ -124,7 +118,7 @@ def day_of_points(
         }
         for i in range(count)
     ]
-    points = points_of(passages_of(rows), {}, "me")
+    points = points_of(passages_of(pl.DataFrame(rows)), {}, "me")
     return [
         Point(p.point_id, _unit(vectors, dimension) if p.payload["record"] == PASSAGE else None, p.payload, p.sparse)
         for p in points
@@ -154,18 +148,18 @@ def _unit(vectors: np.random.Generator, dimension: int) -> list[float]:
 
 def fill(settings: Settings, words: Words, count: int) -> None:
     """Both collections of the workspace, marked as complete."""
-    space, vectors = Space(Encoder(BUNDLED_MODEL).dimension), np.random.default_rng(1)
+    dimension, vectors = Encoder(BUNDLED_MODEL).dimension, np.random.default_rng(1)
     observed: list[Point] = []
-    with open_index(settings, space, MESSAGES) as index:
-        for points in days_of_points(words, count, space.dimension):
+    with open_index(settings, dimension, MESSAGES) as index:
+        for points in days_of_points(words, count, dimension):
             index.upsert(points)
-            observed += as_observations(points, space.dimension, vectors)
+            observed += as_observations(points, dimension, vectors)
         settle(index)
-    with open_index(settings, space, COLLECTION) as index:
+    with open_index(settings, dimension, COLLECTION) as index:
         index.upsert(observed)
         settle(index)
     for base in (MESSAGES, COLLECTION):
-        mark_complete(settings, space.dimension, base)
+        mark_complete(settings, dimension, base)
     lines = "\n".join(f"- {words.text(random.Random(i))}" for i in range(60))
     settings.memory_file.write_text(f"# Memory\n\n## Hard Rules\n\n{lines}\n", "utf-8")
     (settings.lake_dir / "sessions").mkdir(parents=True)  # as after a run; a search in here is logged
@@ -219,13 +213,13 @@ def cold(settings: Settings, words: Words, times: int = 7) -> None:
 
 def _write(settings: Settings, words: Words, stop: Any, written: Any) -> None:
     draw, vectors = random.Random(9), np.random.default_rng(9)
-    space = Space(Encoder(BUNDLED_MODEL).dimension)
+    dimension = Encoder(BUNDLED_MODEL).dimension
     day = FIRST - timedelta(days=1)
-    versions = [day_of_points(words, day, n, space.dimension, draw, vectors) for n in (60, 300)]
+    versions = [day_of_points(words, day, n, dimension, draw, vectors) for n in (60, 300)]
     for points in itertools.cycle(versions):
         if stop.is_set():
             return
-        with open_index(settings, space, MESSAGES) as index:  # as the stage does it
+        with open_index(settings, dimension, MESSAGES) as index:  # as the stage does it
             index.delete(index.ids(day) - {p.point_id for p in points})
             index.upsert(points)
         written.value += 1
@@ -267,9 +261,9 @@ def growth(words: Words, counts: list[int], dimension: int) -> None:
     print(f"\n{'points':>9}  {'points/s':>8}  {'bytes/point':>11}  {'load':>6}  {'median':>8}  {'95 %':>8}", flush=True)
     for count in counts:
         with tempfile.TemporaryDirectory() as place:
-            settings, space = Settings(workspace=Path(place)), Space(dimension)
+            settings = Settings(workspace=Path(place))
             seconds, made = 0.0, 0
-            with open_index(settings, space, MESSAGES) as index:
+            with open_index(settings, dimension, MESSAGES) as index:
                 for points in days_of_points(words, count, dimension):
                     start = time.perf_counter()
                     index.upsert(points)
@@ -279,7 +273,7 @@ def growth(words: Words, counts: list[int], dimension: int) -> None:
             folder = settings.index_dir / collection_name(settings, MESSAGES, BUNDLED_MODEL, dimension)
             size = sum(f.stat().st_blocks * 512 for f in folder.rglob("*") if f.is_file())
             start = time.perf_counter()
-            with open_index(settings, space, MESSAGES) as index:
+            with open_index(settings, dimension, MESSAGES) as index:
                 loaded = time.perf_counter() - start
                 took = [_one_query(index, words, draw, dimension) for _ in range(40)]
         print(

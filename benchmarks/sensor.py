@@ -58,8 +58,8 @@ def tick() -> tuple[float, str]:
     """Seconds of one evaluation, and what it came to."""
     import dagster as dg
 
-    from memory_pipeline.defs.resources import WorkspaceResource
-    from memory_pipeline.defs.sensors import session_sensor_from
+    from memory_pipeline.defs.placement import Placement, WorkspaceResource
+    from memory_pipeline.defs.sensors import session_sensor_of
     from memory_pipeline.settings import load_settings
 
     with (
@@ -67,7 +67,7 @@ def tick() -> tuple[float, str]:
         dg.build_sensor_context(instance, resources={"workspace": WorkspaceResource()}) as context,
     ):
         start = time.monotonic()
-        answer = session_sensor_from(load_settings().start_date)(context)
+        answer = session_sensor_of(Placement(load_settings()))(context)
         seconds = time.monotonic() - start
     if isinstance(answer, dg.SkipReason):
         return seconds, str(answer.skip_message)

@@ -14,6 +14,7 @@ import dagster as dg
 
 import memory_pipeline.defs.graph
 from memory_pipeline.cli.commands import ADMIN, AGENTS, SECTIONS
+from memory_pipeline.defs.placement import Placement
 from memory_pipeline.lake.tables import TABLES, duckdb_type
 from memory_pipeline.settings import Settings
 from memory_pipeline.settings.sources import Setting, settings_of
@@ -33,7 +34,7 @@ def _repository() -> dg.RepositoryDefinition:
         start_date=date(2025, 1, 1),
         default_session_dirs=False,
     )
-    return memory_pipeline.defs.graph.build_definitions(settings).get_repository_def()
+    return memory_pipeline.defs.graph.build_definitions(Placement(settings)).get_repository_def()
 
 
 def graph() -> str:

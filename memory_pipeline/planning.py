@@ -46,28 +46,20 @@ class Stages:
     ) -> Self:
         """The stages of a workspace, with its catalogue of session files; see `Lake.for_planning`."""
         lake = Lake.from_settings(settings, for_planning=for_planning)
+        workspace = Workspace(settings, lake)
         return cls(
-            SessionsStage(Workspace(settings, lake), catalogue or Catalogue(lake, settings), now or datetime.now(UTC)),
-            ObservationsStage.from_workspace(Workspace(settings, lake)),
-            EmbeddingsStage.from_workspace(Workspace(settings, lake)),
-            ReflectionsStage.from_workspace(Workspace(settings, lake)),
-            ProposalsStage(Workspace(settings, lake)),
-            FrictionStage.from_workspace(Workspace(settings, lake)),
-            SummaryEmbeddingsStage.from_workspace(Workspace(settings, lake)),
-            MessageEmbeddingsStage.from_workspace(Workspace(settings, lake)),
+            SessionsStage(workspace, catalogue or Catalogue(lake, settings), now or datetime.now(UTC)),
+            ObservationsStage.from_workspace(workspace),
+            EmbeddingsStage.from_workspace(workspace),
+            ReflectionsStage.from_workspace(workspace),
+            ProposalsStage(workspace),
+            FrictionStage.from_workspace(workspace),
+            SummaryEmbeddingsStage.from_workspace(workspace),
+            MessageEmbeddingsStage.from_workspace(workspace),
         )
 
     def all(self) -> tuple[Stage, ...]:
-        return (
-            self.sessions,
-            self.observations,
-            self.embeddings,
-            self.reflections,
-            self.proposals,
-            self.friction_clusters,
-            self.summary_embeddings,
-            self.message_embeddings,
-        )
+        return tuple(vars(self).values())
 
     def is_sent(self, day: date) -> bool:
         """Whether the tables contain the messages of the day, whatever was derived from them."""

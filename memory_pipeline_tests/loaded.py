@@ -7,6 +7,7 @@ from datetime import date
 from pathlib import Path
 
 from memory_pipeline.defs.graph import build_definitions
+from memory_pipeline.defs.placement import Placement
 from memory_pipeline.defs.reflections import reflection_assets, reflection_checks
 from memory_pipeline.defs.schedules import schedules
 from memory_pipeline.defs.sensors import sensors
@@ -19,14 +20,15 @@ SETTINGS = Settings(
     start_date=date(2025, 1, 1),
     default_session_dirs=False,
 )
-defs = build_definitions(SETTINGS)
-read_sessions = session_assets(SETTINGS)
-(every_message_in_one_window,) = session_checks(SETTINGS)
-reflect = reflection_assets(SETTINGS)
-REFLECTION_CHECKS = reflection_checks(SETTINGS)
-ALL_SCHEDULES = schedules(SETTINGS)
+PLACEMENT = Placement(SETTINGS)
+defs = build_definitions(PLACEMENT)
+read_sessions = session_assets(PLACEMENT)
+(every_message_in_one_window,) = session_checks(PLACEMENT)
+reflect = reflection_assets(PLACEMENT)
+REFLECTION_CHECKS = reflection_checks(PLACEMENT)
+ALL_SCHEDULES = schedules(PLACEMENT)
 _BY_NAME = {schedule.name: schedule for schedule in ALL_SCHEDULES}
 reflect_at_six, friction_at_seven, archive_at_eight = (
     _BY_NAME[name] for name in ("reflect_at_six", "friction_at_seven", "archive_at_eight")
 )
-session_sensor, reflect_early, review_sensor, todoist_sensor, tell_failures = sensors(SETTINGS)
+session_sensor, reflect_early, review_sensor, todoist_sensor, tell_failures = sensors(PLACEMENT)

@@ -374,8 +374,6 @@ def use_encoder(monkeypatch: pytest.MonkeyPatch, encoder: FakeEncoder) -> None:
     """Make this the encoder that every stage and check gets, for the length of a test."""
     for module in (
         "embeddings.stage",
-        "embeddings.messages",
-        "defs.embeddings",
         "reflections.stage",
         "proposals.stage",
         "recall.search",

@@ -12,6 +12,7 @@ from dagster._core.storage.asset_check_execution_record import AssetCheckExecuti
 
 from memory_pipeline.defs.check_results import over_days
 from memory_pipeline.defs.graph import build_definitions
+from memory_pipeline.defs.placement import Placement
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.flags import UNGROUNDED_SPECIFICS
 from memory_pipeline.settings import load_settings
@@ -55,7 +56,7 @@ def keys() -> list[dg.AssetCheckKey]:
 
 def run(instance: dg.DagsterInstance, **how: Any) -> dg.ExecuteInProcessResult:
     """The assets up to the observations with their checks."""
-    defs = build_definitions(load_settings())
+    defs = build_definitions(Placement(load_settings()))
     assets = [a for a in defs.assets or [] if {key.path[-1] for key in a.keys} <= set(READ)]
     checks = [c for c in defs.asset_checks or [] if {*c.check_keys} & {*keys()}]
     return dg.materialize([*assets, *checks], instance=instance, resources=defs.resources, run_config=QUIET, **how)
@@ -63,7 +64,7 @@ def run(instance: dg.DagsterInstance, **how: Any) -> dg.ExecuteInProcessResult:
 
 def execute_all(instance: dg.DagsterInstance) -> dg.ExecuteInProcessResult:
     """As the button on the Checks tab does: a run of checks alone, without a partition."""
-    job = build_definitions(load_settings()).get_repository_def().get_implicit_global_asset_job_def()
+    job = build_definitions(Placement(load_settings())).get_repository_def().get_implicit_global_asset_job_def()
     chosen = job.get_subset(asset_check_selection={*keys()}, asset_selection=set())
     return chosen.execute_in_process(instance=instance, run_config=QUIET)
 

@@ -21,6 +21,7 @@ import pytest
 
 from docs.generate import fails_when
 from memory_pipeline.defs.graph import build_definitions
+from memory_pipeline.defs.placement import Placement
 from memory_pipeline.distillation.periods import Period
 from memory_pipeline.distillation.stage import DistillationStage
 from memory_pipeline.lake.store import Lake
@@ -292,7 +293,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def checked(asset: str, check: str) -> bool:
     """What the check says, run alone: nothing is made anew before it."""
-    found, key = build_definitions(load_settings()), dg.AssetCheckKey(dg.AssetKey(asset), check)
+    found, key = build_definitions(Placement(load_settings())), dg.AssetCheckKey(dg.AssetKey(asset), check)
     partitions = found.resolve_asset_graph().get(key).partitions_def
     with warnings.catch_warnings():  # dagster 1.13 infers the partitions of assets only
         warnings.simplefilter("ignore", DeprecationWarning)

@@ -19,6 +19,7 @@ from memory_pipeline.defs.under_way import work_under_way
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.settings import load_settings
 from memory_pipeline_tests.conftest import conversation, write_session
+from memory_pipeline_tests.loaded import SETTINGS
 from memory_pipeline_tests.loaded import defs as ours
 from memory_pipeline_tests.rows import DAY, FakeEncoder, use_encoder
 
@@ -68,7 +69,7 @@ attributes:
   workspace: {workspace}
   automation: false
 """
-BAKERY_MEMORY = Placement(("bakery", "memory"))
+BAKERY_MEMORY = Placement(SETTINGS, ("bakery", "memory"))
 
 
 @pytest.fixture
@@ -142,7 +143,7 @@ def test_runs_of_the_rest_of_the_project_do_not_hold_us_up() -> None:
         instance.add_run(dg.DagsterRun("__ASSET_JOB", status=started, asset_selection={asset}))
         instance.add_run(dg.DagsterRun("bakery_memory_day_job", status=started))
         assert sorted(work_under_way(instance, BAKERY_MEMORY)) == ["__ASSET_JOB", "bakery_memory_day_job"]
-        assert len(work_under_way(instance, Placement())) == 4
+        assert len(work_under_way(instance, Placement(SETTINGS))) == 4
 
 
 def test_a_day_is_made_in_the_workspace_of_the_attribute(

@@ -11,7 +11,7 @@ from typing import Any
 import dagster as dg
 
 from memory_pipeline.defs.orchestration import LOOKS_BACK, OWN_DAY, table_schema
-from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.defs.placement import WorkspaceResource
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.loaded import defs

@@ -25,7 +25,7 @@ import dagster as dg
 import pytest
 
 import memory_pipeline
-from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.defs.placement import WorkspaceResource
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.settings import Settings, load_settings
 from memory_pipeline_tests.conftest import SHARED, Entry, assistant, conversation, user, write_session
@@ -61,7 +61,7 @@ class ThreeWeeks:
         self.now = datetime.combine(FIRST_DAY, time(8), UTC)
         self.kept = Kept(self.settings, self.lake)
         use_encoder(monkeypatch, WordEncoder())
-        monkeypatch.setattr("memory_pipeline.defs.resources.load_settings", lambda folder: self.settings)
+        monkeypatch.setattr("memory_pipeline.defs.placement.load_settings", lambda folder: self.settings)
         self._said: dict[Path, list[Entry]] = {}
         clock = type("Clock", (datetime,), {"now": lambda zone=None: self.now})
         for module in CLOCKS:

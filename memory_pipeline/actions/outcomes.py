@@ -96,30 +96,6 @@ def stored_times(settings: Settings) -> Counter[str]:
     return Counter()
 
 
-def repeated_failures(settings: Settings, lake: Lake, day: date) -> Counter[str]:
-    """The failures of the day that are known from an earlier one, `with` and `without` a hint that their session had
-    been shown before."""
-    first: dict[tuple[str, str], ShownLine] = {}
-    for line in shown_lines(settings):
-        first.setdefault((line.session_id, line.line_id), line)
-    messages = lake.read("messages", [day], ("message_id", "session_id", "said_at", "role")).filter(role=TOOL)
-    failed = {i: (session_id, at) for i, session_id, at, _ in messages.iter_rows()}
-    times = Counter[str]()
-    for pattern in active_patterns(lake, day, settings.lookback_days):
-        if pattern.row["kind"] not in KINDS or pattern.first_day >= day:
-            continue
-        for message_id in {span["message_id"] for span in pattern.row["evidence"]} & failed.keys():
-            session_id, at = failed[message_id]
-            hint = first.get((session_id, pattern.row["pattern_id"]))
-            times["with" if hint and _is_before(hint, at) else "without"] += 1
-    return times
-
-
-def _is_before(line: ShownLine, failed: datetime) -> bool:
-    """Whether the line was shown before the call that failed then, and not because of it."""
-    return line.at + CLOCKS < failed if line.event == "after" else line.at <= failed
-
-
 def describe(times: Mapping[str, int]) -> str:
     """The number of lines that were shown, and of each outcome; empty if none was shown."""
     total = sum(times.values())
@@ -186,3 +162,27 @@ def _sessions(lake: Lake, wanted: Mapping[str, list[ShownLine]]) -> Iterator[tup
                 for session, i, day, role, at, text, tool, is_error, answer_to in own.iter_rows()
             ],
         )
+
+
+def repeated_failures(settings: Settings, lake: Lake, day: date) -> Counter[str]:
+    """The failures of the day that are known from an earlier one, `with` and `without` a hint that their session had
+    been shown before."""
+    first: dict[tuple[str, str], ShownLine] = {}
+    for line in shown_lines(settings):
+        first.setdefault((line.session_id, line.line_id), line)
+    messages = lake.read("messages", [day], ("message_id", "session_id", "said_at", "role")).filter(role=TOOL)
+    failed = {i: (session_id, at) for i, session_id, at, _ in messages.iter_rows()}
+    times = Counter[str]()
+    for pattern in active_patterns(lake, day, settings.lookback_days):
+        if pattern.row["kind"] not in KINDS or pattern.first_day >= day:
+            continue
+        for message_id in {span["message_id"] for span in pattern.row["evidence"]} & failed.keys():
+            session_id, at = failed[message_id]
+            hint = first.get((session_id, pattern.row["pattern_id"]))
+            times["with" if hint and _is_before(hint, at) else "without"] += 1
+    return times
+
+
+def _is_before(line: ShownLine, failed: datetime) -> bool:
+    """Whether the line was shown before the call that failed then, and not because of it."""
+    return line.at + CLOCKS < failed if line.event == "after" else line.at <= failed

@@ -60,7 +60,7 @@ def rebuild(yes: Annotated[bool, typer.Option("--yes", help="Do not ask for conf
 
     Leftovers of other models and versions are deleted too. If it is interrupted, `memory run --all` completes it.
     """
-    from memory_pipeline.embeddings.stage import rebuild as fill
+    from memory_pipeline.embeddings.messages import rebuild as fill
     from memory_pipeline.workspace.workspace import Workspace
 
     settings = active_settings()

@@ -29,7 +29,6 @@ from memory_pipeline.planning import Stages
 from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace.daily_log.markers import write_markers
 from memory_pipeline.workspace.workspace import Workspace
 
 UP_TO_DATE = "all up to date"
@@ -100,9 +99,6 @@ def _plan(settings: Settings, catalogue: Catalogue, days: Sequence[date]) -> lis
     todo = describe_ranges(ranges) if ranges else f"{nothing}."
     sentence = f"{len(days)} days with sessions chosen, {todo} {left_out(catalogue)}"
     err.print(sentence.rstrip(), style="dim", soft_wrap=True)
-    if logs := write_markers(settings):
-        which = f"{logs[0].stem} to {logs[-1].stem}" if len(logs) > 1 else logs[0].stem
-        err.print(f"{len(logs)} daily log(s) now have the markers `{settings.markers}`: {which}.", style="dim")
     return ranges
 
 

@@ -23,7 +23,7 @@ from memory_pipeline.embeddings.health import (
     is_made_elsewhere,
     lexical_only,
     set_aside_files,
-    vector_problems_if_changed,
+    vector_problems,
 )
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.quality import NO_MODEL, NO_MODEL_FOR_FRICTION
@@ -59,7 +59,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         directories = roots(settings)
     # with a lake in a bucket, `memory admin push` publishes a file once its days are stored
     left = catalogue.refresh(find_sources(directories), seconds=SECONDS, is_stored=not lake.storage.is_far).left
-    problems = vector_problems_if_changed(workspace)  # first, as missing vectors make days out of date
+    problems = vector_problems(workspace)  # first, as missing vectors make days out of date
     stages = Stages.from_settings(settings, catalogue, for_planning=True)
     planning = Lake.from_settings(settings, for_planning=True)
     days, log, is_elsewhere = catalogue.days(), ProposalLog(lake), is_made_elsewhere(workspace)

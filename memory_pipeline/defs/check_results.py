@@ -4,7 +4,7 @@ For a run over a range, even of one day, Dagster 1.13 stores one result without 
 skipped; a day's result without its materialization is shown as missing.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -15,10 +15,10 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 
 from memory_pipeline.defs.orchestration import DayOfKey, days_of, on_progress
 from memory_pipeline.defs.partitions import daily_partitions
-from memory_pipeline.defs.placement import OURS, Placement
+from memory_pipeline.defs.placement import Placement
+from memory_pipeline.embeddings.index_pool import indexes_kept_open
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.markdown.escaping import escaped
-from memory_pipeline.settings import Settings
 from memory_pipeline.verdict import Verdict
 from memory_pipeline.workspace.workspace import Workspace
 
@@ -29,20 +29,19 @@ SHOWN = 10
 
 
 def check_by_day(
+    placement: Placement,
     asset: str,
     name: str,
     judge: Callable[[Workspace, date], Verdict],
-    settings: Settings,
-    placement: Placement = OURS,
-    *,
     severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.ERROR,
+    *,
     blocking: bool = False,
     partitions_def: dg.PartitionsDefinition[Any] | None = None,
     day_of_key: DayOfKey = date.fromisoformat,
 ) -> dg.AssetChecksDefinition:
     """A check that judges each day of a run, or all stored days in a run without days; the judge's docstring is its
     description in the UI. With other partitions than days the last day of each is judged."""
-    partitions = partitions_def or daily_partitions(settings)
+    partitions = partitions_def or daily_partitions(placement.settings)
 
     @dg.asset_check(
         asset=placement.key(asset),
@@ -55,7 +54,46 @@ def check_by_day(
     def check(context: dg.AssetCheckExecutionContext) -> Judged:
         opened = placement.open(context)
         days = days_to_judge(context, opened.lake, asset, partitions, day_of_key)
-        yield from report_by_day(context, lambda day: judge(opened, day), severity, days, blocking)
+        if report := on_progress.get():
+            report(f"checks of {asset}", 0)
+        with indexes_kept_open():
+            verdicts = {day: judge(opened, day) for day in days}
+        if context.has_partition_key:
+            (verdict,) = verdicts.values()
+            yield _result_of(verdict, severity)
+            return
+        (key,) = (spec.key for spec in context.check_specs)
+        targets = latest_materializations(context.instance, key.asset_key, list(days.values()))
+        for day, verdict in verdicts.items():
+            evaluation = evaluation_of(key, verdict, severity, days[day], targets.get(days[day]))
+            # log_event accepts results of checks
+            context.op_execution_context.log_event(evaluation)  # type: ignore[arg-type]
+        # for an AssetCheckResult without a partition, Dagster 1.13 reads the versions of all partitions of the run, and
+        # fails if the run has none
+        yield dg.Output(None)
+        newest = max(targets.values(), key=lambda target: target.storage_id, default=None)
+        yield evaluation_of(key, over_days(verdicts), severity, target=newest, blocking=blocking)
+
+    return check
+
+
+def check_of_all_days(
+    placement: Placement,
+    asset: str,
+    name: str,
+    judge: Callable[[Workspace], Verdict],
+    severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.ERROR,
+) -> dg.AssetChecksDefinition:
+    """A check of an asset without partitions; the judge's docstring is its description in the UI."""
+
+    @dg.asset_check(
+        asset=placement.key(asset),
+        name=name,
+        description=description_of(judge),
+        required_resource_keys=placement.needs,
+    )
+    def check(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
+        return _result_of(judge(placement.open(context)), severity)
 
     return check
 
@@ -82,34 +120,10 @@ def days_to_judge(
     return {day: key for day, key in days if day in stored}
 
 
-def report_by_day(
-    context: dg.AssetCheckExecutionContext,
-    judge: Callable[[date], Verdict],
-    severity: dg.AssetCheckSeverity,
-    days: Mapping[date, str],
-    blocking: bool = False,
-) -> Iterator[dg.AssetCheckResult | dg.Output[None] | dg.AssetCheckEvaluation]:
-    """Judge these days, store a result for each, and yield the result of the run."""
-    (spec,) = context.check_specs
-    if report := on_progress.get():
-        report(f"checks of {spec.asset_key.path[-1]}", 0)
-    verdicts = {day: judge(day) for day in days}
-    if context.has_partition_key:
-        (verdict,) = verdicts.values()
-        yield dg.AssetCheckResult(
-            passed=verdict.passed, severity=severity, description=verdict.sentence, metadata=verdict_metadata(verdict)
-        )
-        return
-    targets = latest_materializations(context.instance, spec.asset_key, list(days.values()))
-    for day, verdict in verdicts.items():
-        evaluation = evaluation_of(spec.key, verdict, severity, days[day], targets.get(days[day]))
-        # log_event accepts results of checks
-        context.op_execution_context.log_event(evaluation)  # type: ignore[arg-type]
-    # for an AssetCheckResult without a partition, Dagster 1.13 reads the versions of all partitions of the run, and
-    # fails if the run has none
-    yield dg.Output(None)
-    newest = max(targets.values(), key=lambda target: target.storage_id, default=None)
-    yield evaluation_of(spec.key, over_days(verdicts), severity, target=newest, blocking=blocking)
+def _result_of(verdict: Verdict, severity: dg.AssetCheckSeverity) -> dg.AssetCheckResult:
+    return dg.AssetCheckResult(
+        passed=verdict.passed, severity=severity, description=verdict.sentence, metadata=_metadata_of(verdict)
+    )
 
 
 def evaluation_of(
@@ -129,7 +143,7 @@ def evaluation_of(
         passed=verdict.passed,
         partition=partition,
         description=verdict.sentence,
-        metadata=verdict_metadata(verdict),
+        metadata=_metadata_of(verdict),
         severity=severity,
         target_materialization_data=target,
         blocking=blocking,
@@ -146,24 +160,25 @@ def over_days(verdicts: Mapping[date, Verdict]) -> Verdict:
     return Verdict(not failed, numbers, offenders, f"{few}, {len(failed)} of them failed" if failed else few)
 
 
-def verdict_metadata(verdict: Verdict, offenders_as: str = "first_offenders") -> dict[str, Any]:
+def _metadata_of(verdict: Verdict) -> dict[str, Any]:
     """The numbers and first offenders of a check, for the UI."""
     offenders = "\n".join(f"- {escaped(line)}" for line in verdict.offenders[:SHOWN])
-    return verdict.numbers | ({offenders_as: dg.MetadataValue.md(offenders)} if offenders else {})
+    return verdict.numbers | ({"first_offenders": dg.MetadataValue.md(offenders)} if offenders else {})
 
 
 def latest_materializations(
-    instance: dg.DagsterInstance, key: dg.AssetKey, partitions: Sequence[str]
+    instance: dg.DagsterInstance, key: dg.AssetKey, partitions: Sequence[str] | None = None
 ) -> dict[str, Target]:
-    """The latest materialization by partition; Dagster treats a result as current only if it names it."""
+    """The latest materialization of each partition; Dagster treats a result as current only if it names it."""
     storage = instance.event_log_storage
     kind = dg.DagsterEventType.ASSET_MATERIALIZATION
-    numbers = storage.get_latest_storage_id_by_partition(key, kind, partitions=set(partitions)) if partitions else {}
+    wanted = None if partitions is None else set(partitions)
+    numbers = {} if wanted == set() else storage.get_latest_storage_id_by_partition(key, kind, partitions=wanted)
     if not numbers:
         return {}
-    wanted = dg.AssetRecordsFilter(asset_key=key, storage_ids=list(numbers.values()))
+    latest = dg.AssetRecordsFilter(asset_key=key, storage_ids=list(numbers.values()))
     return {
         record.partition_key: Target(storage_id=record.storage_id, run_id=record.run_id, timestamp=record.timestamp)
-        for record in instance.fetch_materializations(wanted, limit=len(numbers)).records
+        for record in instance.fetch_materializations(latest, limit=len(numbers)).records
         if record.partition_key
     }

@@ -9,8 +9,7 @@ from dagster.components.component_scaffolding import scaffold_component
 from pydantic import Field
 
 from memory_pipeline.defs.graph import build_definitions
-from memory_pipeline.defs.placement import GROUP, Placement
-from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.defs.placement import GROUP, Placement, WorkspaceResource
 
 
 class _Scaffolder(dg.Scaffolder):
@@ -40,5 +39,5 @@ class MemoryPipeline(dg.Component, dg.Resolvable, dg.Model):
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         resource = WorkspaceResource(path=self.workspace)
-        placement = Placement(tuple(self.key_prefix), self.group, resource, self.automation)
-        return build_definitions(resource.settings(), placement, with_sources=True)
+        placement = Placement(resource.settings(), tuple(self.key_prefix), self.group, resource, self.automation)
+        return build_definitions(placement, with_sources=True)

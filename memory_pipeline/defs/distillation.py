@@ -1,15 +1,15 @@
 """The assets `day_distillations`, `week_distillations` and `month_distillations`, with their partitions and checks."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any
 
 import dagster as dg
 
 from memory_pipeline.defs.check_results import check_by_day
-from memory_pipeline.defs.orchestration import LOOKS_BACK, markdown_table, run_stage, table_spec
-from memory_pipeline.defs.partitions import daily_partitions, monthly_partitions, weekly_partitions
-from memory_pipeline.defs.placement import OURS, Placement
+from memory_pipeline.defs.orchestration import LOOKS_BACK, markdown_table, run_stage, stage_asset, table_spec
+from memory_pipeline.defs.partitions import daily_partitions
+from memory_pipeline.defs.placement import Placement
 from memory_pipeline.distillation.facts import facts_of
 from memory_pipeline.distillation.lines import count_words
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, NAMES, TABLE_OF, WEEK, Period
@@ -27,15 +27,17 @@ from memory_pipeline.verdict import Verdict
 from memory_pipeline.workspace.workspace import Workspace
 
 NOT_YET = "It is not old enough to be distilled"
-RECALL_LOSS, LINES_ARE_WHOLE = "recall_loss", "lines_are_whole"
 
 
 def partitions_of(settings: Settings, level: int) -> dg.TimeWindowPartitionsDefinition:
-    """One partition per period, from the one that contains the workspace's first day."""
+    """One partition per period once it has ended, from the one that contains the workspace's first day; days follow
+    when they are old enough, and weeks are those from Monday to Sunday."""
     if level == DAY:
         return daily_partitions(settings, youngest=settings.distil_after_days)
-    first = Period.containing(settings.start_date, level).key
-    return weekly_partitions(settings, first) if level == WEEK else monthly_partitions(settings, first)
+    first, zone = f"{Period.containing(settings.start_date, level).key}", settings.timezone
+    if level == WEEK:
+        return dg.WeeklyPartitionsDefinition(start_date=first, timezone=zone, day_offset=1)
+    return dg.MonthlyPartitionsDefinition(start_date=first, timezone=zone)
 
 
 def last_day_in(level: int) -> Callable[[str], date]:
@@ -43,19 +45,18 @@ def last_day_in(level: int) -> Callable[[str], date]:
     return lambda key: Period.from_key(level, date.fromisoformat(key)).last
 
 
-def distillation_checks(settings: Settings, placement: Placement = OURS) -> list[dg.AssetChecksDefinition]:
+def distillation_checks(placement: Placement) -> list[dg.AssetChecksDefinition]:
     return [
         check_by_day(
+            placement,
             TABLE_OF[level],
             name,
             _for_level(judge, level),
-            settings,
-            placement,
-            partitions_def=partitions_of(settings, level),
+            partitions_def=partitions_of(placement.settings, level),
             day_of_key=last_day_in(level),
         )
         for level in LEVELS
-        for name, judge in ((RECALL_LOSS, judge_recall), (LINES_ARE_WHOLE, judge_lines))
+        for name, judge in (("recall_loss", judge_recall), ("lines_are_whole", judge_lines))
     ]
 
 
@@ -102,49 +103,31 @@ def judge_lines(stage: DistillationStage, day: date) -> Verdict:
 
 KEPT = "Rows of the level below are not changed, and each line names its sources."
 DESCRIPTIONS = {
-    DAY: (
-        "The unshortened facts and narratives of a day, once it is MEMORY_DISTIL_AFTER_DAYS old: all high ones and "
-        f"the best of the others, up to 85 % of the observed words. {KEPT}"
-    ),
-    WEEK: (
-        "Lines of the days of a week from Monday to Sunday: all high ones and the best of the others, up to 55 % "
-        "of the words observed in the week. The partition is the Monday; the rows have the day of the Sunday. "
-        f"{KEPT}"
-    ),
-    MONTH: (
-        "Lines of the weeks that end in a month: all high ones and the best of the others, up to 35 % of the "
-        f"words observed in them. The rows have the month's last day. {KEPT}"
-    ),
+    DAY: "The unshortened facts and narratives of a day, once it is MEMORY_DISTIL_AFTER_DAYS old: all high ones and "
+    f"the best of the others, up to 85 % of the observed words. {KEPT}",
+    WEEK: "Lines of the days of a week from Monday to Sunday: all high ones and the best of the others, up to 55 % of "
+    "the words observed in the week. The partition is the Monday; the rows have the day of the Sunday. " + KEPT,
+    MONTH: "Lines of the weeks that end in a month: all high ones and the best of the others, up to 35 % of the words "
+    f"observed in them. The rows have the month's last day. {KEPT}",
 }
 OVERLAPPING = dg.TimeWindowPartitionMapping(allow_nonexistent_upstream_partitions=True)
 """Dagster's own mapping, as the UI supports no other. Days of a week before the workspace's first day are no error. For
 a month it also includes the week that begins in it and ends in the next one, to which that week belongs."""
 
 
-def distillation_assets(settings: Settings, placement: Placement = OURS) -> list[dg.AssetsDefinition]:
+def distillation_assets(placement: Placement) -> list[dg.AssetsDefinition]:
     """One asset per level, each with its own partitions."""
-    return [_asset_of(settings, placement, level) for level in LEVELS]
+    return [_asset_of(placement, level) for level in LEVELS]
 
 
-def _asset_of(settings: Settings, placement: Placement, level: int) -> dg.AssetsDefinition:
-    deps = ["windows", "segments", "observations"]
-    below = [dg.AssetDep(placement.key(TABLE_OF[level - 1]), partition_mapping=OVERLAPPING)] if level != DAY else deps
+def _asset_of(placement: Placement, level: int) -> dg.AssetsDefinition:
+    deps: Sequence[str | dg.AssetDep] = ["windows", "segments", "observations"]
+    if level != DAY:
+        deps = [dg.AssetDep(placement.key(TABLE_OF[level - 1]), partition_mapping=OVERLAPPING)]
+    spec = table_spec(placement, TABLE_OF[level], deps=deps, version=VERSIONS[level], description=DESCRIPTIONS[level])
+    partitions = partitions_of(placement.settings, level)
 
-    @dg.multi_asset(
-        name=placement.name(f"distil_{NAMES[level]}s"),
-        specs=[
-            table_spec(
-                TABLE_OF[level],
-                deps=below,
-                version=VERSIONS[level],
-                description=DESCRIPTIONS[level],
-                placement=placement,
-            )
-        ],
-        partitions_def=partitions_of(settings, level),
-        **LOOKS_BACK,
-        required_resource_keys=placement.needs,
-    )
+    @stage_asset(placement, f"distil_{NAMES[level]}s", LOOKS_BACK, [spec], partitions)
     def distil(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
         opened = placement.open(context)
         stage = DistillationStage.from_workspace(opened, level)

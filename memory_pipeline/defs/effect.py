@@ -6,33 +6,27 @@ from typing import Any
 import dagster as dg
 import polars as pl
 
-from memory_pipeline.defs.orchestration import LOOKS_BACK, days_of, markdown_table
+from memory_pipeline.defs.orchestration import LOOKS_BACK, days_of, markdown_table, other_asset
 from memory_pipeline.defs.partitions import daily_partitions, lookback_dep
-from memory_pipeline.defs.placement import OURS, Placement
+from memory_pipeline.defs.placement import Placement
 from memory_pipeline.effect.cases import DayEffect, effect_on
 from memory_pipeline.effect.summary import totals
-from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip
 
+LOOKED_BACK_ON = ("proposals", "friction_clusters")
 MAX_QUOTE = 160
 """Maximum characters of a quote in the table."""
 
 
-def effect_assets(settings: Settings, placement: Placement = OURS) -> dg.AssetsDefinition:
+def effect_assets(placement: Placement) -> dg.AssetsDefinition:
     """The asset `memory_effect`."""
 
-    @dg.asset(
-        key=placement.key("memory_effect"),
-        deps=[
-            placement.key("messages"),
-            lookback_dep("proposals", settings, placement),
-            lookback_dep("friction_clusters", settings, placement),
-            placement.key("memory_file"),
-        ],
-        partitions_def=daily_partitions(settings),
-        group_name=placement.group,
+    @other_asset(
+        placement,
+        "memory_effect",
+        deps=["messages", "memory_file", *(lookback_dep(table, placement) for table in LOOKED_BACK_ON)],
+        partitions_def=daily_partitions(placement.settings),
         kinds={"polars"},
-        required_resource_keys=placement.needs,
         **LOOKS_BACK,
     )
     def memory_effect(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:

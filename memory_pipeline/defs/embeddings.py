@@ -8,129 +8,85 @@ from typing import Any
 
 import dagster as dg
 
-from memory_pipeline.defs.check_results import Judged, days_to_judge, report_by_day
-from memory_pipeline.defs.orchestration import LOOKS_BACK, MODEL_RETRY, OWN_DAY, run_stage, table_spec
-from memory_pipeline.defs.partitions import daily_partitions
-from memory_pipeline.defs.placement import OURS, Placement
-from memory_pipeline.embeddings import messages
-from memory_pipeline.embeddings.index import COLLECTION, MESSAGES, IndexUnavailableError
-from memory_pipeline.embeddings.index_pool import indexes_kept_open
+from memory_pipeline.defs.check_results import check_by_day
+from memory_pipeline.defs.orchestration import LOOKS_BACK, MODEL_RETRY, OWN_DAY, run_stage, stage_asset, table_spec
+from memory_pipeline.defs.placement import Placement
+from memory_pipeline.embeddings.index import MESSAGES, IndexUnavailableError
 from memory_pipeline.embeddings.messages import MessageEmbeddingsStage
 from memory_pipeline.embeddings.opening import open_index
 from memory_pipeline.embeddings.stage import (
     VERSION,
     EmbeddingsStage,
-    LineStage,
+    IndexStage,
     SummaryEmbeddingsStage,
     settle_collections,
     switch_when_complete,
 )
-from memory_pipeline.settings import Settings
 from memory_pipeline.stages import Stage, is_incomplete
-from memory_pipeline.text.encoder import EncoderUnavailableError, encoder_of
+from memory_pipeline.text.encoder import EncoderUnavailableError
 from memory_pipeline.verdict import Verdict
 from memory_pipeline.workspace.workspace import Workspace
 
-LEXICAL_ONLY = "lexical_only"
 LAST = {"dagster/priority": "-10"}
 """Tags of a step that only recall needs: observing, reflecting and proposing come first."""
-PARITY = "index_matches_tables"
 
 
 @dataclass(frozen=True)
 class _Embedding:
-    """An asset of vectors, and the parameters of its check."""
+    """An asset of vectors. Those that only recall reads are built newest day first, and after other steps."""
 
     op: str
     deps: Sequence[str]
-    version: str
     description: str
-    stage: Callable[[Workspace], LineStage | MessageEmbeddingsStage]
-    collection: str
-    sources: str
-    """The name of the rows with a vector in the check's result."""
-    checked: str
-    """The name of a day's rows with a vector in the check's description."""
+    stage: Callable[[Workspace], IndexStage]
     is_for_recall: bool = True
-    """Whether only recall reads the vectors, so that the newest day comes first, and after other steps."""
 
 
 EMBEDDINGS: Mapping[str, _Embedding] = {
     "embeddings": _Embedding(
-        op="embed",
-        deps=["observations"],
-        version=VERSION,
-        description="The vectors themselves are in the index (index/, or the server of QDRANT_URL), which "
-        "can be rebuilt from this table's sources at any time. Without an embedding model there "
-        "are no rows, `mode` says `lexical_only`, and later stages compare by words.",
-        stage=EmbeddingsStage.from_workspace,
-        collection=COLLECTION,
-        sources="observations",
-        checked="observation of the day has",
+        "embed",
+        ["observations"],
+        "The vectors themselves are in the index (index/, or the server of QDRANT_URL), which can be rebuilt from this "
+        "table's sources at any time. Without an embedding model there are no rows, `mode` says `lexical_only`, and "
+        "later stages compare by words.",
+        EmbeddingsStage.from_workspace,
         is_for_recall=False,
     ),
     "summary_embeddings": _Embedding(
-        op="embed_summaries",
-        deps=["segments", "reflections", "sessions"],
-        version=VERSION,
-        description="Segments and reflections, indexed beside the observations for `memory recall`.",
-        stage=SummaryEmbeddingsStage.from_workspace,
-        collection=COLLECTION,
-        sources="segments and reflections",
-        checked="segment with a title or narrative and every reflection of the day has",
+        "embed_summaries",
+        ["segments", "reflections", "sessions"],
+        "Segments and reflections, indexed beside the observations for `memory recall`.",
+        SummaryEmbeddingsStage.from_workspace,
     ),
     "message_embeddings": _Embedding(
-        op="embed_messages",
-        deps=["sessions", "messages"],
-        version=messages.VERSION,
-        description=(
-            "Passages of the messages of users and models, and every session as a whole: the text that "
-            "`memory recall` and `memory search` search. Words are indexed even without a model."
-        ),
-        stage=MessageEmbeddingsStage.from_workspace,
-        collection=MESSAGES,
-        sources="passages and sessions",
-        checked="passage of a user or a model on the day, and every session with one, has",
+        "embed_messages",
+        ["sessions", "messages"],
+        "Passages of the messages of users and models, and every session as a whole: the text that `memory recall` and "
+        "`memory search` search. Words are indexed even without a model.",
+        MessageEmbeddingsStage.from_workspace,
     ),
 }
 
 
-def embedding_assets(settings: Settings, placement: Placement = OURS) -> list[dg.AssetsDefinition]:
+def embedding_assets(placement: Placement) -> list[dg.AssetsDefinition]:
     """The assets `embeddings`, `summary_embeddings` and `message_embeddings`."""
-    return [_asset(settings, placement, table, embedding) for table, embedding in EMBEDDINGS.items()]
+    return [_asset(placement, table, embedding) for table, embedding in EMBEDDINGS.items()]
 
 
-def _asset(settings: Settings, placement: Placement, table: str, embedding: _Embedding) -> dg.AssetsDefinition:
-    spec = table_spec(
-        table,
-        deps=embedding.deps,
-        version=embedding.version,
-        description=embedding.description,
-        placement=placement,
-    )
+def _asset(placement: Placement, table: str, embedding: _Embedding) -> dg.AssetsDefinition:
+    spec = table_spec(placement, table, deps=embedding.deps, version=VERSION, description=embedding.description)
+    policy = LOOKS_BACK if "reflections" in embedding.deps else OWN_DAY
+    tags = LAST if embedding.is_for_recall else None
 
-    @dg.multi_asset(
-        name=placement.name(embedding.op),
-        specs=[spec],
-        partitions_def=daily_partitions(settings),
-        **(LOOKS_BACK if "reflections" in embedding.deps else OWN_DAY),
-        retry_policy=MODEL_RETRY,
-        op_tags=LAST if embedding.is_for_recall else None,
-        required_resource_keys=placement.needs,
-    )
+    @stage_asset(placement, embedding.op, policy, [spec], retry_policy=MODEL_RETRY, op_tags=tags)
     def embed(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
         opened = placement.open(context)
         stage = embedding.stage(opened)
-        with indexes_kept_open():
-            made = run_stage(
-                context,
-                opened,
-                stage,
-                lambda _, day: describe(opened, stage, day),
-                newest_first=embedding.is_for_recall,
-            )
-        yield from made
-        if embedding.collection == MESSAGES:
+        newest_first = embedding.is_for_recall
+        yield from run_stage(
+            context, opened, stage, lambda _, day: describe(opened, stage, day), newest_first=newest_first
+        )
+        if stage.collection == MESSAGES:
             switch_when_complete(opened)
             settle_collections(opened)
 
@@ -139,62 +95,41 @@ def _asset(settings: Settings, placement: Placement, table: str, embedding: _Emb
 
 def describe(workspace: Workspace, stage: Stage, day: date) -> dict[str, str]:
     """The embedding model and the mode of the day; a day without a model waits for one."""
-    mode = LEXICAL_ONLY if is_incomplete(stage, workspace.lake, day) else "vectors"
+    mode = "lexical_only" if is_incomplete(stage, workspace.lake, day) else "vectors"
     return {"model": workspace.settings.embedding_model, "mode": mode}
 
 
-def embedding_checks(settings: Settings, placement: Placement = OURS) -> list[dg.AssetChecksDefinition]:
+def embedding_checks(placement: Placement) -> list[dg.AssetChecksDefinition]:
     """The check `index_matches_tables` of each asset."""
-    return [_check(settings, placement, table, embedding) for table, embedding in EMBEDDINGS.items()]
+    return [
+        check_by_day(placement, table, "index_matches_tables", _judge_of(embedding.stage), dg.AssetCheckSeverity.WARN)
+        for table, embedding in EMBEDDINGS.items()
+    ]
 
 
-def _check(settings: Settings, placement: Placement, table: str, embedding: _Embedding) -> dg.AssetChecksDefinition:
-    description = (
-        f"Every {embedding.checked} its row and its point in the index, and no point is left over.\n\n"
-        "Fails when the embedding model is missing, or the index was deleted, quarantined as damaged, or "
-        "restored from another copy than the tables."
-    )
+def _judge_of(stage_of: Callable[[Workspace], IndexStage]) -> Callable[[Workspace, date], Verdict]:
+    def judge(workspace: Workspace, day: date) -> Verdict:
+        """Every text of the day that is embedded has its row and its point in the index, and no point is left over.
 
-    @dg.asset_check(
-        asset=placement.key(table),
-        name=PARITY,
-        description=description,
-        partitions_def=daily_partitions(settings),
-        required_resource_keys=placement.needs,
-    )
-    def check(context: dg.AssetCheckExecutionContext) -> Judged:
-        opened = placement.open(context)
-        stage = embedding.stage(opened)
-        days = days_to_judge(context, opened.lake, table, daily_partitions(opened.settings))
-        points: dict[date, set[str]] = {}
-        unavailable: Exception | None = None
+        Fails when the embedding model is missing, or the index was deleted, quarantined as damaged, or restored from
+        another copy than the tables.
+        """
+        stage = stage_of(workspace)
         try:
-            with open_index(
-                opened.settings, encoder_of(opened.settings.embedding_model), embedding.collection
-            ) as index:
-                points = {day: index.ids(day, stage.records) for day in days}
+            with open_index(workspace.settings, stage.encoder.dimension, stage.collection) as index:
+                points = index.ids(day, stage.records)
         except (EncoderUnavailableError, IndexUnavailableError) as error:
-            unavailable = error
-            context.log.warning(f"The content of the index is unknown: {error}")
+            return Verdict(False, offenders=[f"the contents of the index are unknown: {error}"], judged="The vectors")
+        rows = set(workspace.lake.read(stage.tables[0], [day])["point_id"])
+        return judge_parity(stage.count(day), rows, points)
 
-        def judge(day: date) -> Verdict:
-            if unavailable:
-                return Verdict(
-                    False, offenders=[f"the contents of the index are unknown: {unavailable}"], judged="The vectors"
-                )
-            rows = set(opened.lake.read(table, [day])["point_id"])
-            number = len(stage.points(day) if isinstance(stage, MessageEmbeddingsStage) else stage.items(day))
-            return judge_parity(number, rows, points.get(day, set()), embedding.sources)
-
-        yield from report_by_day(context, judge, dg.AssetCheckSeverity.WARN, days)
-
-    return check
+    return judge
 
 
-def judge_parity(lines: int, rows: set[str], points: set[str], what: str = "observations") -> Verdict:
+def judge_parity(texts: int, rows: set[str], points: set[str]) -> Verdict:
     offenders = [f"point {p} is in the table and not in the index" for p in sorted(rows - points)]
     offenders += [f"point {p} is in the index and not in the table" for p in sorted(points - rows)]
-    if lines != len(rows):
-        offenders.insert(0, f"{lines} {what} have {len(rows)} vectors")
-    judged = f"{lines} {what}, {len(rows)} rows and {len(points)} points of the index"
+    if texts != len(rows):
+        offenders.insert(0, f"{texts} texts have {len(rows)} vectors")
+    judged = f"{texts} texts, {len(rows)} rows and {len(points)} points of the index"
     return Verdict(not offenders, {"rows": len(rows), "points": len(points)}, offenders, judged)

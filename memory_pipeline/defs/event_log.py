@@ -69,7 +69,7 @@ class ReusingSqliteEventLogStorage(SqliteEventLogStorage):
         return self._engines[shard]
 
     def has_table(self, table_name: str) -> bool:
-        """Whether the index has the table; Dagster asks this for each result of a check and opens the file anew."""
+        """Whether the index has the table; Dagster queries this for each result of a check in a new connection."""
         if table_name not in self._known_tables and super().has_table(table_name):
             self._known_tables.add(table_name)
         return table_name in self._known_tables

@@ -11,9 +11,16 @@ import polars as pl
 from memory_pipeline.actions.outcomes import OUTCOMES, outcomes, repeated_failures
 from memory_pipeline.days import day_of, lookback
 from memory_pipeline.defs.check_results import check_by_day
-from memory_pipeline.defs.orchestration import LOOKS_BACK, MODEL_RETRY, markdown_table, run_stage, table_spec
-from memory_pipeline.defs.partitions import daily_partitions, lookback_dep
-from memory_pipeline.defs.placement import OURS, Placement
+from memory_pipeline.defs.orchestration import (
+    LOOKS_BACK,
+    MODEL_RETRY,
+    markdown_table,
+    run_stage,
+    stage_asset,
+    table_spec,
+)
+from memory_pipeline.defs.partitions import lookback_dep
+from memory_pipeline.defs.placement import Placement
 from memory_pipeline.friction.active import Pattern, active_patterns, points_in, why_none
 from memory_pipeline.friction.evaluation import judge_evidence
 from memory_pipeline.friction.shown import shown_lines
@@ -21,7 +28,6 @@ from memory_pipeline.friction.stage import INPUTS, VERSION, FrictionStage
 from memory_pipeline.lake.rows import FrictionRow, typed_rows
 from memory_pipeline.proposals.shown_to_agents import approved_rules, refresh_agents
 from memory_pipeline.scope import describe_projects
-from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.workspace.workspace import Workspace
 
@@ -29,34 +35,25 @@ MAX_TITLE = 120
 """Maximum characters of a title in the table."""
 
 
-def friction_assets(settings: Settings, placement: Placement = OURS) -> dg.AssetsDefinition:
+def friction_assets(placement: Placement) -> dg.AssetsDefinition:
     """The asset `friction_clusters`."""
-
-    @dg.multi_asset(
-        name=placement.name("find_friction"),
-        specs=[
-            table_spec(
-                "friction_clusters",
-                deps=[lookback_dep(table, settings, placement) for table in INPUTS],
-                version=VERSION,
-                placement=placement,
-                description=(
-                    "Problems that recur over sessions, of seven kinds: corrections, failures, misused "
-                    "tools, environment drift, missing skills, stale lines and broken rules, each with all "
-                    "its occurrences. Severity is the number of sessions times the minutes that one "
-                    "occurrence costs. A day has the patterns that occurred on it and those that ended."
-                ),
-            )
-        ],
-        partitions_def=daily_partitions(settings),
-        **LOOKS_BACK,
-        retry_policy=MODEL_RETRY,
-        required_resource_keys=placement.needs | {placement.name("duckdb")},
+    spec = table_spec(
+        placement,
+        "friction_clusters",
+        deps=[lookback_dep(table, placement) for table in INPUTS],
+        version=VERSION,
+        description="Problems that recur over sessions, of seven kinds: corrections, failures, misused tools, "
+        "environment drift, missing skills, stale lines and broken rules, each with all its occurrences. Severity is "
+        "the number of sessions times the minutes that one occurrence costs. A day has the patterns that occurred on "
+        "it and those that ended.",
     )
+
+    duckdb = placement.name("duckdb")
+
+    @stage_asset(placement, "find_friction", LOOKS_BACK, [spec], resources={duckdb}, retry_policy=MODEL_RETRY)
     def find_friction(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
         opened = placement.open(context)
-        duckdb = getattr(context.resources, placement.name("duckdb"))
-        stage = FrictionStage.from_workspace(opened, duckdb.get_connection)
+        stage = FrictionStage.from_workspace(opened, getattr(context.resources, duckdb).get_connection)
         yield from run_stage(context, opened, stage, lambda _, day: describe(opened, day))
         for problem in refresh_agents(opened.settings):
             context.log.warning(problem)
@@ -121,6 +118,6 @@ def _table(patterns: Sequence[Pattern], day: date) -> dg.MarkdownMetadataValue:
     )
 
 
-def friction_checks(settings: Settings, placement: Placement = OURS) -> list[dg.AssetChecksDefinition]:
+def friction_checks(placement: Placement) -> list[dg.AssetChecksDefinition]:
     warn = dg.AssetCheckSeverity.WARN
-    return [check_by_day("friction_clusters", "evidence_is_stored", judge_evidence, settings, placement, severity=warn)]
+    return [check_by_day(placement, "friction_clusters", "evidence_is_stored", judge_evidence, warn)]

@@ -30,51 +30,50 @@ from memory_pipeline.defs.embeddings import embedding_assets, embedding_checks
 from memory_pipeline.defs.friction import friction_assets, friction_checks
 from memory_pipeline.defs.jobs import jobs
 from memory_pipeline.defs.observations import observation_assets, observation_checks
-from memory_pipeline.defs.placement import OURS, Placement
+from memory_pipeline.defs.placement import Placement
 from memory_pipeline.defs.proposals import memory_file_asset, memory_file_checks, proposal_assets
 from memory_pipeline.defs.quality import quality_assets
 from memory_pipeline.defs.reflections import pool_asset, reflection_assets, reflection_checks
 from memory_pipeline.defs.schedules import schedules, with_deadline
 from memory_pipeline.defs.sensors import sensors
 from memory_pipeline.defs.sessions import session_assets, session_checks
-from memory_pipeline.settings import Settings
 
 
-def build_definitions(settings: Settings, placement: Placement = OURS, *, with_sources: bool = False) -> dg.Definitions:
-    """All definitions from one Settings: the first day and time zone of the partitions, versions, schedules.
+def build_definitions(placement: Placement, *, with_sources: bool = False) -> dg.Definitions:
+    """All definitions of a pipeline.
 
     With sources, the UI shows the file and line of each asset; the command line saves the time to find them.
     """
     assets = with_deadline(
         [
-            session_assets(settings, placement),
-            observation_assets(settings, placement),
-            *embedding_assets(settings, placement),
-            reflection_assets(settings, placement),
+            session_assets(placement),
+            observation_assets(placement),
+            *embedding_assets(placement),
+            reflection_assets(placement),
             pool_asset(placement),
-            *distillation_assets(settings, placement),
-            friction_assets(settings, placement),
-            proposal_assets(settings, placement),
+            *distillation_assets(placement),
+            friction_assets(placement),
+            proposal_assets(placement),
             memory_file_asset(placement),
-            effect_assets(settings, placement),
-            quality_assets(lambda: build_definitions(settings, placement), placement),
+            effect_assets(placement),
+            quality_assets(lambda: build_definitions(placement), placement),
         ],
-        settings,
+        placement.settings,
     )
     return dg.Definitions(
         assets=dg.with_source_code_references(assets) if with_sources else assets,
         asset_checks=[
-            *session_checks(settings, placement),
-            *observation_checks(settings, placement),
-            *embedding_checks(settings, placement),
-            *friction_checks(settings, placement),
-            *reflection_checks(settings, placement),
-            *distillation_checks(settings, placement),
+            *session_checks(placement),
+            *observation_checks(placement),
+            *embedding_checks(placement),
+            *friction_checks(placement),
+            *reflection_checks(placement),
+            *distillation_checks(placement),
             *memory_file_checks(placement),
         ],
         jobs=jobs({key.path[-1] for asset in assets for key in asset.keys}, placement),
-        schedules=schedules(settings, placement),
-        sensors=sensors(settings, placement),
+        schedules=schedules(placement),
+        sensors=sensors(placement),
         resources=placement.resources,
         # a process per step would load torch for each of them; in a project, only our jobs can ask for that
         executor=None if placement.prefix else dg.in_process_executor,

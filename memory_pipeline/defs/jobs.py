@@ -1,14 +1,16 @@
 """The jobs, each with the assets that it updates or with its own ops."""
 
+import shutil
 from collections.abc import Callable, Sequence, Set
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
 
 from memory_pipeline.days import today
-from memory_pipeline.defs.placement import OURS, Placement
-from memory_pipeline.defs.pruning import prune
+from memory_pipeline.defs.check_results import latest_materializations
+from memory_pipeline.defs.placement import Placement
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, TABLE_OF, WEEK
 from memory_pipeline.operations.retention import retire
 from memory_pipeline.proposals.todoist.client import Todoist, TodoistBusyError, TodoistRefusedError
@@ -25,49 +27,44 @@ DISTIL_JOBS = {DAY: DISTIL_JOB, WEEK: DISTIL_WEEKS_JOB, MONTH: DISTIL_MONTHS_JOB
 """One job per level: Dagster does not allow assets with different partitions in a job."""
 SHOWN = 10
 """Maximum days that a log lists individually."""
-RECALL = ("summary_embeddings", "message_embeddings")
-"""Assets that only recall reads."""
-DISTILLATIONS = tuple(TABLE_OF[level] for level in LEVELS)
-WITH_A_JOB_OF_THEIR_OWN = ("memory_effect", "pool_reflections", "quality_report", *DISTILLATIONS)
+OWN_JOB = ("memory_effect", "pool_reflections", "quality_report", *(TABLE_OF[level] for level in LEVELS))
+"""Assets that no run of a day includes: they look back over weeks, and a failing one must not stop a day."""
+NOT_REFLECTED = ("friction_clusters", "summary_embeddings", "message_embeddings")
+"""Assets of a day on which no proposal depends."""
 TODOIST_IS_OFF = "Todoist is off; MEMORY_TODOIST=true and TODOIST_API_TOKEN switch it on."
 ARCHIVING_IS_OFF = "Archiving is off; MEMORY_ARCHIVE_AFTER_DAYS=30 archives logs that are 30 days old."
-SELECTIONS: Sequence[tuple[str, Callable[[Set[str]], Set[str]], str]] = (
-    # the others have their own jobs: they look back over weeks, and a failing one must not stop a day
-    (
-        DAY_JOB,
-        lambda known: known - {*WITH_A_JOB_OF_THEIR_OWN},
-        "Process a day from its session files to MEMORY.md and friction.",
-    ),
-    (
-        REFLECT_JOB,
-        lambda known: (
-            known
-            - {"friction_clusters", "memory_effect", "pool_reflections", "quality_report", *RECALL, *DISTILLATIONS}
-        ),
-        "Process a day from its session files to its proposals, and write these to REVIEW.md.",
-    ),
-    (
-        POOL_REFLECT_JOB,
-        lambda _: {"pool_reflections"},
-        "Condense the reflections of all days but the last three for good.",
-    ),
-    (DISTIL_JOB, lambda _: {TABLE_OF[DAY]}, "Distil days."),
-    (
-        DISTIL_WEEKS_JOB,
-        lambda _: {TABLE_OF[WEEK]},
-        "Distil weeks, after updating their days.",
-    ),
-    (
-        DISTIL_MONTHS_JOB,
-        lambda _: {TABLE_OF[MONTH]},
-        "Distil months, after updating their weeks and days.",
-    ),
-    (FRICTION_JOB, lambda _: {"friction_clusters"}, "Find friction in the days up to the partition."),
-    (REVIEW_JOB, lambda _: {"memory_file"}, "Apply the decisions in REVIEW.md to MEMORY.md."),
-    (EFFECT_JOB, lambda _: {"memory_effect"}, "Count what users repeated although the memory held it."),
-    (QUALITY_JOB, lambda _: {"quality_report"}, "Write the quality report: results of checks and quality over time."),
-)
-"""Jobs over assets, each with its choice among the names of all assets."""
+KEEP_RUNS_DAYS = 90
+"""Days after which ended runs are deleted, if all of their materializations were replaced by later ones. Results of
+checks are kept, so that nothing becomes missing in the UI."""
+ENDED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
+DESCRIPTIONS = {
+    DAY_JOB: "Process a day from its session files to MEMORY.md and friction.",
+    REFLECT_JOB: "Process a day from its session files to its proposals, and write these to REVIEW.md.",
+    POOL_REFLECT_JOB: "Condense the reflections of all days but the last three for good.",
+    DISTIL_JOB: "Distil days.",
+    DISTIL_WEEKS_JOB: "Distil weeks, after updating their days.",
+    DISTIL_MONTHS_JOB: "Distil months, after updating their weeks and days.",
+    FRICTION_JOB: "Find friction in the days up to the partition.",
+    REVIEW_JOB: "Apply the decisions in REVIEW.md to MEMORY.md.",
+    EFFECT_JOB: "Count what users repeated although the memory held it.",
+    QUALITY_JOB: "Write the quality report: results of checks and quality over time.",
+}
+"""The jobs over assets."""
+
+
+def _selections(tables: Set[str]) -> dict[str, Set[str]]:
+    """The assets of each job, of all assets."""
+    of_a_day = tables - {*OWN_JOB}
+    return {
+        DAY_JOB: of_a_day,
+        REFLECT_JOB: of_a_day - {*NOT_REFLECTED},
+        POOL_REFLECT_JOB: {"pool_reflections"},
+        **{DISTIL_JOBS[level]: {TABLE_OF[level]} for level in LEVELS},
+        FRICTION_JOB: {"friction_clusters"},
+        REVIEW_JOB: {"memory_file"},
+        EFFECT_JOB: {"memory_effect"},
+        QUALITY_JOB: {"quality_report"},
+    }
 
 
 def sync_todoist(context: dg.OpExecutionContext, opened: Workspace) -> None:
@@ -105,6 +102,30 @@ def prune_runs(context: dg.OpExecutionContext, opened: Workspace) -> None:
     context.log.info(f"{runs} runs were deleted.")
 
 
+def prune(instance: dg.DagsterInstance, home: Path, now: datetime) -> int:
+    """Delete the runs that are no longer needed from the instance and from DAGSTER_HOME; returns their number."""
+    filters = dg.RunsFilter(statuses=ENDED, updated_before=now - timedelta(days=KEEP_RUNS_DAYS))
+    used = _runs_in_use(instance)
+    gone = [run.run_id for run in instance.get_runs(filters) if run.run_id not in used]
+    for run in gone:
+        instance.delete_run(run)
+        # Dagster leaves the empty SQLite database of a run
+        for file in (home / "history/runs").glob(f"{run}.db*"):
+            file.unlink(missing_ok=True)
+        shutil.rmtree(home / "storage" / run, ignore_errors=True)
+    return len(gone)
+
+
+def _runs_in_use(instance: dg.DagsterInstance) -> set[str]:
+    """The runs with the latest materialization of a partition, or of an asset without partitions."""
+    used = set[str]()
+    for key in instance.all_asset_keys():
+        used |= {latest.run_id for latest in latest_materializations(instance, key).values()}
+        if newest := instance.get_latest_materialization_event(key):
+            used.add(newest.run_id)
+    return used
+
+
 def retire_rows(context: dg.OpExecutionContext, opened: Workspace) -> None:
     """Delete rows that are older than `[retention]` in settings.toml allows."""
     settings = opened.settings
@@ -123,16 +144,16 @@ def _list_days(days: Sequence[date]) -> str:
     return ", ".join(map(str, days)) if len(days) <= SHOWN else f"from {days[0]} to {days[-1]}"
 
 
-def jobs(tables: Set[str], placement: Placement = OURS) -> list[Any]:
+def jobs(tables: Set[str], placement: Placement) -> list[Any]:
     """All jobs. The runs of another project are not ours to delete, so there `prune_job` deletes rows only."""
     chosen = [
         dg.define_asset_job(
             placement.name(name),
-            dg.AssetSelection.assets(*sorted(map(placement.key, choose(tables)))),
-            description=description,
+            dg.AssetSelection.assets(*sorted(map(placement.key, names))),
+            description=DESCRIPTIONS[name],
             executor_def=dg.in_process_executor,
         )
-        for name, choose, description in SELECTIONS
+        for name, names in _selections(tables).items()
     ]
     prune_works, prune_description = [retire_rows], retire_rows.__doc__ or ""
     if not placement.prefix:
@@ -155,17 +176,9 @@ Work = Callable[[dg.OpExecutionContext, Workspace], None]
 def _job_of(placement: Placement, name: str, works: Sequence[Work], description: str = "") -> dg.JobDefinition:
     """A job with an op for each of these functions, which do not depend on each other."""
     ops = [_op_of(placement, work) for work in works]
-
-    @dg.job(
-        name=placement.name(name),
-        description=description or works[0].__doc__,
-        executor_def=dg.in_process_executor,
+    return dg.GraphDefinition(name=placement.name(name), node_defs=ops).to_job(
+        description=description or works[0].__doc__, executor_def=dg.in_process_executor
     )
-    def job() -> None:
-        for op in ops:
-            op()
-
-    return job
 
 
 def _op_of(placement: Placement, work: Work) -> dg.OpDefinition:

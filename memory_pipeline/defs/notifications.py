@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 import urllib.error
@@ -12,10 +11,9 @@ from typing import Any
 
 import dagster as dg
 
-from memory_pipeline.defs.placement import OURS, Placement
-from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.defs.placement import Placement
 from memory_pipeline.redaction import redactor_of
-from memory_pipeline.settings import Settings, load_settings
+from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip
 
 TITLE = "memory_pipeline"
@@ -24,34 +22,27 @@ SECONDS = 10
 OFF, DESKTOP = "off", "desktop"
 
 
-class NotTellableError(MemoryPipelineError):
-    """The notification could not be sent; the message says why."""
-
-
-def failure_sensor(settings: Settings, placement: Placement = OURS) -> dg.SensorDefinition:
+def failure_sensor(placement: Placement) -> dg.SensorDefinition:
     """The sensor on failed runs; it is on if `notify` is set."""
 
     @dg.run_failure_sensor(
         name=placement.name("tell_failures"),
         minimum_interval_seconds=30,
         default_status=dg.DefaultSensorStatus.RUNNING
-        if placement.starts(settings.notify != OFF)
+        if placement.starts(placement.settings.notify != OFF)
         else dg.DefaultSensorStatus.STOPPED,
         description="Notify the target of MEMORY_NOTIFY when a run fails.",
     )
     def tell_failures(context: dg.RunFailureSensorContext) -> dg.SkipReason | None:
         if not placement.owns(context.dagster_run):
             return dg.SkipReason(f"{context.dagster_run.job_name} is no job of this pipeline.")
-        current = load_settings(settings.workspace)
+        current = placement.workspace.settings()
         if current.notify == OFF:
             return dg.SkipReason("MEMORY_NOTIFY is off.")
         steps = [event.step_failure_data.error for event in context.get_step_failure_events()]
         reasons = [_first_cause(error) for error in steps if error] or [context.failure_event.message or ""]
-        told = text_of(context.dagster_run.job_name, reasons[0])
-        try:
-            tell(current, redactor_of(current).redact(told))
-        except NotTellableError as error:
-            raise dg.Failure(str(error)) from None  # shown as a failed tick
+        message = text_of(context.dagster_run.job_name, reasons[0])
+        tell(current, redactor_of(current).redact(message))
         return None
 
     return tell_failures
@@ -69,7 +60,7 @@ def text_of(job: str, reason: str) -> str:
 
 
 def tell(settings: Settings, text: str) -> None:
-    """Send the notification. Raises `NotTellableError` if that fails."""
+    """Send the notification. Raises `dg.Failure`, which is shown as a failed tick, if that fails."""
     if settings.notify == DESKTOP:
         _notify_desktop(text)
     elif settings.notify != OFF:
@@ -82,14 +73,10 @@ def _notify_desktop(text: str) -> None:
         command = ["osascript", "-e", script]
     else:
         command = ["notify-send", "--app-name", TITLE, TITLE, text]
-    if shutil.which(command[0]) is None:
-        raise NotTellableError(
-            f"MEMORY_NOTIFY=desktop: {command[0]} is not installed on this machine; set an address instead."
-        )
     try:
         subprocess.run(command, check=True, capture_output=True, timeout=SECONDS)
     except (subprocess.SubprocessError, OSError) as error:
-        raise NotTellableError(f"MEMORY_NOTIFY=desktop: {command[0]} failed: {error}") from None
+        raise dg.Failure(f"MEMORY_NOTIFY=desktop: {command[0]} failed: {error}") from None
 
 
 def _post(url: str, text: str) -> None:
@@ -103,4 +90,4 @@ def _post(url: str, text: str) -> None:
         why = f"{error.code}"
     except (OSError, ValueError) as error:
         why = type(error).__name__  # its message may contain the URL, and that a token
-    raise NotTellableError(f"MEMORY_NOTIFY: the address did not accept the notification ({why}).")
+    raise dg.Failure(f"MEMORY_NOTIFY: the address did not accept the notification ({why}).")

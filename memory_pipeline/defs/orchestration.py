@@ -1,15 +1,18 @@
 """The declaration of a table as an asset, and the loop over the days of a run."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextvars import ContextVar
 from datetime import date
-from typing import Any, TypedDict
+from typing import Any
 
 import dagster as dg
 import polars as pl
 
+from memory_pipeline.days import today
+from memory_pipeline.defs.partitions import daily_partitions
 from memory_pipeline.defs.placement import Placement
+from memory_pipeline.embeddings.index_pool import indexes_kept_open
 from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
 from memory_pipeline.lake.tables import TABLES, duckdb_type
 from memory_pipeline.llm.errors import SetAsideError
@@ -25,21 +28,11 @@ warnings.filterwarnings("ignore", category=dg.PreviewWarning)
 warnings.filterwarnings("ignore", "Asset job .* materializes assets with varying BackfillPolicies")
 
 
-class _BackfillOptions(TypedDict):
-    """How Dagster splits a backfill of an asset into runs, and which of these wait for each other."""
-
-    pool: str
-    backfill_policy: dg.BackfillPolicy
-
-
 DAYS_POOL, LOOK_BACK_POOL = "days", "look_back"
 """Pools of runs with one slot each; a user gives `days` more slots for a parallel backfill."""
-OWN_DAY: _BackfillOptions = {
-    "pool": DAYS_POOL,
-    "backfill_policy": dg.BackfillPolicy.multi_run(max_partitions_per_run=10),
-}
+OWN_DAY = {"pool": DAYS_POOL, "backfill_policy": dg.BackfillPolicy.multi_run(max_partitions_per_run=10)}
 """Policy of an asset whose day depends on that day alone: a backfill may be several concurrent runs."""
-LOOKS_BACK: _BackfillOptions = {"pool": LOOK_BACK_POOL, "backfill_policy": dg.BackfillPolicy.single_run()}
+LOOKS_BACK = {"pool": LOOK_BACK_POOL, "backfill_policy": dg.BackfillPolicy.single_run()}
 """Policy of an asset whose day depends on earlier days: a single run, oldest day first."""
 MODEL_RETRY = dg.RetryPolicy(max_retries=2, delay=5, backoff=dg.Backoff.EXPONENTIAL, jitter=dg.Jitter.PLUS_MINUS)
 """Retries of steps that wait for the index's lock or a server; bad data is not retried."""
@@ -63,7 +56,7 @@ its last call; the command line sets it to draw a progress bar."""
 
 
 def table_spec(
-    table: str, *, deps: Sequence[Any] = (), description: str, version: str, placement: Placement
+    placement: Placement, table: str, *, version: str, description: str, deps: Sequence[str | dg.AssetDep] = ()
 ) -> dg.AssetSpec:
     """An asset that is a table of the lake; dependencies are names of tables, or have a mapping of partitions."""
     return dg.AssetSpec(
@@ -75,6 +68,42 @@ def table_spec(
         kinds={"parquet", "polars"},
         metadata={"dagster/column_schema": table_schema(table)},
     )
+
+
+def stage_asset(
+    placement: Placement,
+    op: str,
+    policy: Mapping[str, Any],
+    specs: Sequence[dg.AssetSpec],
+    partitions_def: dg.PartitionsDefinition[Any] | None = None,
+    resources: Set[str] = frozenset(),
+    **options: Any,
+) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
+    """A decorator of the function that builds the tables of a stage, by default partitioned by day."""
+    return dg.multi_asset(
+        name=placement.name(op),
+        specs=specs,
+        partitions_def=partitions_def or daily_partitions(placement.settings),
+        # without it, Dagster 1.13 sometimes rejects a backfill, as it compares the output of each key
+        can_subset=len(specs) > 1,
+        required_resource_keys=placement.needs | resources,
+        **policy,
+        **options,
+    )
+
+
+def other_asset(
+    placement: Placement, name: str, *, deps: Sequence[str | dg.AssetDep], **options: Any
+) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
+    """A decorator of the function that materializes an asset that is no stage."""
+    decorator: Callable[[Callable[..., Any]], dg.AssetsDefinition] = dg.asset(
+        key=placement.key(name),
+        deps=[placement.key(dep) if isinstance(dep, str) else dep for dep in deps],
+        group_name=placement.group,
+        required_resource_keys=placement.needs,
+        **options,
+    )
+    return decorator
 
 
 def table_schema(table: str) -> dg.TableSchema:
@@ -111,7 +140,7 @@ def run_stage(
     lake, rebuilt, days = workspace.lake, 0, days_of(context, day_of_key)
     report = on_progress.get()
     ordered = list(reversed(days) if newest_first else days)
-    with lake.seen_once():
+    with lake.seen_once(), indexes_kept_open():
         for done, day in enumerate(ordered, 1):
             if report:
                 report(f"{stage.tables[-1]} {day}", 0)
@@ -150,8 +179,14 @@ def run_stage(
             allow_retries=isinstance(error, TryAgainLaterError) and not isinstance(error, SetAsideError),
         ) from error
     context.log.info(f"{', '.join(stage.tables)}: {rebuilt} of {len(days)} days were out of date")
-    schema = {table: {"dagster/column_schema": table_schema(table)} for table in stage.tables}
-    return [dg.MaterializeResult(asset_key=keys[table], metadata=schema[table]) for table in selected]
+    return [dg.MaterializeResult(asset_key=keys[table]) for table in selected]
+
+
+def calls_today(workspace: Workspace, stage: str, day: date) -> dict[str, Any]:
+    """Calls of the model and their cost for a day of a stage since this morning; empty if it was not asked."""
+    made = workspace.lake.read("ledger", [today(workspace.settings.zone)], ["for_day", "stage", "cached", "cost_usd"])
+    calls = made.filter((pl.col("for_day") == day) & (pl.col("stage") == stage) & ~pl.col("cached"))
+    return {"model_calls": calls.height, "spent_usd": float(calls["cost_usd"].sum())} if calls.height else {}
 
 
 def markdown_table(frame: pl.DataFrame, limit: int = 20) -> dg.MarkdownMetadataValue:

@@ -4,7 +4,7 @@ from datetime import date
 
 import dagster as dg
 
-from memory_pipeline.defs.placement import OURS, Placement
+from memory_pipeline.defs.placement import Placement
 from memory_pipeline.settings import Settings
 
 RANGE_START_TAG, RANGE_END_TAG = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
@@ -26,21 +26,9 @@ def daily_partitions(settings: Settings, youngest: int = 0) -> dg.DailyPartition
     )
 
 
-def weekly_partitions(settings: Settings, monday: date) -> dg.WeeklyPartitionsDefinition:
-    """One partition per week from Monday to Sunday since ``monday``, once it has ended."""
-    return dg.WeeklyPartitionsDefinition(start_date=f"{monday}", timezone=settings.timezone, day_offset=1)
-
-
-def monthly_partitions(settings: Settings, first: date) -> dg.MonthlyPartitionsDefinition:
-    """One partition per month since the one that begins on ``first``, once it has ended."""
-    return dg.MonthlyPartitionsDefinition(start_date=f"{first}", timezone=settings.timezone)
-
-
-def lookback_dep(asset: str, settings: Settings, placement: Placement = OURS) -> dg.AssetDep:
+def lookback_dep(asset: str, placement: Placement) -> dg.AssetDep:
     """A dependency on the days of the lookback; days before the first partition are no error."""
-    return dg.AssetDep(
-        placement.key(asset),
-        partition_mapping=dg.TimeWindowPartitionMapping(
-            start_offset=1 - settings.lookback_days, allow_nonexistent_upstream_partitions=True
-        ),
+    mapping = dg.TimeWindowPartitionMapping(
+        start_offset=1 - placement.settings.lookback_days, allow_nonexistent_upstream_partitions=True
     )
+    return dg.AssetDep(placement.key(asset), partition_mapping=mapping)

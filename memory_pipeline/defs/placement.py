@@ -1,25 +1,44 @@
-"""The names under which a code location loads the pipeline, so that it can be part of somebody else's project."""
+"""The pipeline of a workspace at its place in a code location, which may be somebody else's project."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
 from dagster_duckdb import DuckDBResource
 
-from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.operations.migrations import migrate
+from memory_pipeline.settings import Settings, load_settings
 from memory_pipeline.workspace.workspace import Workspace
 
 GROUP = "memory"
 """The only asset group: the UI collapses several groups, and the assets should be visible at once."""
 
 
+class WorkspaceResource(dg.ConfigurableResource):  # type: ignore[type-arg]
+    """The workspace, with the settings of the environment and of its file at the start of a run or tick."""
+
+    path: str | None = None
+    """The folder of the workspace; without it the environment names one."""
+
+    def settings(self) -> Settings:
+        return load_settings(Path(self.path) if self.path else None)
+
+    def open(self) -> Workspace:
+        settings = self.settings()
+        migrate(settings)
+        return Workspace.open(settings)
+
+
 @dataclass(frozen=True)
 class Placement:
-    """A pipeline's place in a code location; without a prefix it has the location to itself."""
+    """The settings of a pipeline and its names in a code location; without a prefix it has the location to itself."""
 
+    settings: Settings
+    """The settings when the code location was loaded: partitions, time zone, versions. A run reads them again."""
     prefix: tuple[str, ...] = ()
     """The first parts of every asset key, and the first words of the names of ops, jobs, schedules, sensors and
     resources."""
@@ -59,7 +78,3 @@ class Placement:
     def includes(self, keys: Iterable[dg.AssetKey]) -> bool:
         """Whether one of these assets is this pipeline's; without a prefix all are."""
         return not self.prefix or any(key.has_prefix(list(self.prefix)) for key in keys)
-
-
-OURS = Placement()
-"""The placement of our own code location."""

@@ -1,7 +1,7 @@
 """The assets `proposals` and `memory_file`, and their checks: one decision per proposal, a reviewed backlog, and
 identity files."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -10,12 +10,17 @@ import polars as pl
 
 from memory_pipeline.actions.outcomes import OUTCOMES, stored_times
 from memory_pipeline.days import today
-from memory_pipeline.defs.check_results import description_of, verdict_metadata
-from memory_pipeline.defs.orchestration import LOOKS_BACK, MODEL_RETRY, markdown_table, run_stage, table_spec
-from memory_pipeline.defs.partitions import daily_partitions
-from memory_pipeline.defs.placement import OURS, Placement
-from memory_pipeline.embeddings.index_pool import indexes_kept_open
-from memory_pipeline.markdown.escaping import escaped
+from memory_pipeline.defs.check_results import check_of_all_days
+from memory_pipeline.defs.orchestration import (
+    LOOKS_BACK,
+    MODEL_RETRY,
+    markdown_table,
+    other_asset,
+    run_stage,
+    stage_asset,
+    table_spec,
+)
+from memory_pipeline.defs.placement import Placement
 from memory_pipeline.operations.identity import NOT_SET, look_at_identity
 from memory_pipeline.proposals.attention import judge_attention
 from memory_pipeline.proposals.automatic import report
@@ -28,55 +33,34 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.verdict import Verdict
 from memory_pipeline.workspace.workspace import Workspace
 
-PREVIEWED = 40
 
-
-def proposal_assets(settings: Settings, placement: Placement = OURS) -> dg.AssetsDefinition:
+def proposal_assets(placement: Placement) -> dg.AssetsDefinition:
     """The asset `proposals`."""
-
-    @dg.multi_asset(
-        name=placement.name("propose"),
-        specs=[
-            table_spec(
-                "proposals",
-                deps=["reflections"],
-                version=VERSION,
-                placement=placement,
-                description=(
-                    "High lines and notable medium ones, each offered once; a repetition of a line of "
-                    "MEMORY.md or of an earlier proposal is merged into it (`supports`). Questions, "
-                    "suppositions and instructions that only tools or pasted text gave are left out. A user decides "
-                    "in REVIEW.md or with `memory review`; a proposal that was shown on seven days without a decision "
-                    "expires."
-                ),
-            )
-        ],
-        partitions_def=daily_partitions(settings),
-        **LOOKS_BACK,
-        retry_policy=MODEL_RETRY,
-        required_resource_keys=placement.needs,
+    spec = table_spec(
+        placement,
+        "proposals",
+        deps=["reflections"],
+        version=VERSION,
+        description="High lines and notable medium ones, each offered once; a repetition of a line of MEMORY.md or of "
+        "an earlier proposal is merged into it (`supports`). Questions, suppositions and instructions that only tools "
+        "or pasted text gave are left out and counted. A user decides in REVIEW.md or with `memory review`; a proposal "
+        "that was shown on seven days without a decision expires.",
     )
+
+    @stage_asset(placement, "propose", LOOKS_BACK, [spec], retry_policy=MODEL_RETRY)
     def propose(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
         opened = placement.open(context)
         stage = ProposalsStage(opened)
         decided = dict(ProposalLog(opened.lake).decisions.select("proposal_id", "decision").iter_rows())
-        with indexes_kept_open():
-            made = run_stage(context, opened, stage, lambda _, day: describe(stage, day, decided))
-        yield from made
+        yield from run_stage(context, opened, stage, lambda _, day: describe(stage, day, decided))
 
     return propose
 
 
-def memory_file_asset(placement: Placement = OURS) -> dg.AssetsDefinition:
+def memory_file_asset(placement: Placement) -> dg.AssetsDefinition:
     """The asset `memory_file`."""
 
-    @dg.asset(
-        key=placement.key("memory_file"),
-        deps=[placement.key("proposals")],
-        group_name=placement.group,
-        kinds={"markdown"},
-        required_resource_keys=placement.needs,
-    )
+    @other_asset(placement, "memory_file", deps=["proposals"], kinds={"markdown"})
     def memory_file(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
         """MEMORY.md: the lines that a user approved, each under its section, once.
 
@@ -89,6 +73,7 @@ def memory_file_asset(placement: Placement = OURS) -> dg.AssetsDefinition:
         _report(context, reconciled)
         log, path = ProposalLog(opened.lake), opened.settings.memory_file
         lines = lines_of(path.read_bytes()) if path.exists() else []
+        approved = [(line.section, line.text) for line in reversed(lines)]
         shadow = "\n".join(f"* {sentence}" for sentence in report(opened, log))
         return dg.MaterializeResult(
             metadata={
@@ -107,10 +92,7 @@ def memory_file_asset(placement: Placement = OURS) -> dg.AssetsDefinition:
                 "fixes_withdrawn_now": len(reconciled.withdrawn),
                 "invalid_now": len(reconciled.invalid),
                 **_hints(opened.settings),
-                "preview": dg.MetadataValue.md(
-                    "\n".join(f"* {escaped(f'{line.section}: {line.text}')}" for line in lines[-PREVIEWED:])
-                    or "No line is approved yet; `memory review` shows what is offered."
-                ),
+                "preview": markdown_table(pl.DataFrame(approved, schema=["section", "text"], orient="row")),
                 **({"auto_promotion": dg.MetadataValue.md(shadow)} if shadow else {}),
             }
         )
@@ -142,42 +124,14 @@ def _report(context: dg.AssetExecutionContext, reconciled: Reconciled) -> None:
         context.log.warning(warning)
 
 
-ONE_END, ATTENTION, IDENTITY = "one_decision_each", "review_backlog", "identity_files"
-
-
-def memory_file_checks(placement: Placement = OURS) -> list[dg.AssetChecksDefinition]:
+def memory_file_checks(placement: Placement) -> list[dg.AssetChecksDefinition]:
     """The checks of `memory_file`. They are about files and all proposals, not days, so they have no partitions."""
-    warn = dg.AssetCheckSeverity.WARN
+    warn, on = dg.AssetCheckSeverity.WARN, "memory_file"
     return [
-        _check(placement, ONE_END, _judge_decisions, dg.AssetCheckSeverity.ERROR),
-        _check(placement, ATTENTION, _judge_backlog, warn),
-        _check(placement, IDENTITY, _judge_files, warn, "broken"),
+        check_of_all_days(placement, on, "one_decision_each", _judge_decisions),
+        check_of_all_days(placement, on, "review_backlog", _judge_backlog, warn),
+        check_of_all_days(placement, on, "identity_files", _judge_files, warn),
     ]
-
-
-def _check(
-    placement: Placement,
-    name: str,
-    judge: Callable[[Workspace], Verdict],
-    severity: dg.AssetCheckSeverity,
-    offenders_as: str = "first_offenders",
-) -> dg.AssetChecksDefinition:
-    @dg.asset_check(
-        asset=placement.key("memory_file"),
-        name=name,
-        description=description_of(judge),
-        required_resource_keys=placement.needs,
-    )
-    def check(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
-        verdict = judge(placement.open(context))
-        return dg.AssetCheckResult(
-            passed=verdict.passed,
-            severity=severity,
-            description=verdict.sentence,
-            metadata=verdict_metadata(verdict, offenders_as),
-        )
-
-    return check
 
 
 def _judge_decisions(workspace: Workspace) -> Verdict:

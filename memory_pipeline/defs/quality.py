@@ -6,27 +6,22 @@ from typing import Any
 
 import dagster as dg
 
-from memory_pipeline.defs.placement import OURS, Placement
+from memory_pipeline.defs.orchestration import other_asset
+from memory_pipeline.defs.placement import Placement
 from memory_pipeline.defs.quality_history import checks_of, results_of
 from memory_pipeline.markdown.escaping import escaped
 from memory_pipeline.quality.page import write_report
 from memory_pipeline.quality.report import Report, make_report
 from memory_pipeline.workspace.workspace import Workspace
 
-DAYS_SHOWN, FAILURES_SHOWN = 31, 40
+FAILURES_SHOWN = 40
 
 
-def quality_assets(definitions: Callable[[], dg.Definitions], placement: Placement = OURS) -> dg.AssetsDefinition:
+def quality_assets(definitions: Callable[[], dg.Definitions], placement: Placement) -> dg.AssetsDefinition:
     """The asset `quality_report`. The definitions contain every check; they are built when the asset is materialized,
     as they contain the asset itself."""
 
-    @dg.asset(
-        key=placement.key("quality_report"),
-        deps=[placement.key("memory_file"), placement.key("friction_clusters")],
-        group_name=placement.group,
-        kinds={"html"},
-        required_resource_keys=placement.needs,
-    )
+    @other_asset(placement, "quality_report", deps=["memory_file", "friction_clusters"], kinds={"html"})
     def quality_report(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
         """One page with the results of every check by day, quality figures over time, and fixes of failures.
 
@@ -52,7 +47,7 @@ def report_of(workspace: Workspace, instance: dg.DagsterInstance, definitions: d
 
 
 def describe(report: Report) -> dict[str, Any]:
-    """The report's metadata for the UI: numbers for plots, a table of days and checks, and the reasons of failures."""
+    """The report's metadata for the UI: numbers for plots, and the reasons of failures."""
     means = {
         f"{figure.key}_last_7_days": mean
         for figure in report.figures
@@ -64,27 +59,10 @@ def describe(report: Report) -> dict[str, Any]:
         "results_failed": len(report.failed),
         "errors": sum(result.severe for result in report.failed),
         "days_failed": len(report.days_failed),
-        "days_by_checks": dg.MetadataValue.md(_days_by_checks(report)),
         "why": dg.MetadataValue.md(_reasons_of(report)),
         "changes_since_last_week": dg.MetadataValue.md("\n".join(f"* {escaped(line)}" for line in report.changes)),
         **means,
     }
-
-
-def _days_by_checks(report: Report) -> str:
-    """A line for each of the last checked days, and a column for each check that judges days."""
-    checks = [check for check in report.checked if check.is_by_day]
-    days = sorted({day for check in checks for day in check.results if day}, reverse=True)[:DAYS_SHOWN]
-    if not days:
-        return "No check has run yet."
-    head = "| day | " + " | ".join(escaped(check.name) for check in checks) + " |"
-    lines = [head, "|---" * (len(checks) + 1) + "|"]
-    for day in days:
-        marks = (
-            "·" if (r := c.results.get(day)) is None else "✓" if r.passed else "✗" if r.severe else "!" for c in checks
-        )
-        lines.append(f"| {day} | " + " | ".join(marks) + " |")
-    return "\n".join(lines)
 
 
 def _reasons_of(report: Report) -> str:

@@ -20,8 +20,8 @@ def checks_of(definitions: dg.Definitions) -> dict[str, str]:
     graph = definitions.resolve_asset_graph()
     order = list(graph.toposorted_asset_keys)
     keys = sorted(graph.asset_check_keys, key=lambda key: order.index(key.asset_key))
-    told = {key: (graph.get_check_spec(key).description or "").strip().split("\n\n")[0] for key in keys}
-    return {f"{key.asset_key.path[-1]}/{key.name}": " ".join(text.split()) for key, text in told.items()}
+    texts = {key: (graph.get_check_spec(key).description or "").strip().split("\n\n")[0] for key in keys}
+    return {f"{key.asset_key.path[-1]}/{key.name}": " ".join(text.split()) for key, text in texts.items()}
 
 
 def results_of(instance: dg.DagsterInstance, definitions: dg.Definitions) -> list[Result]:

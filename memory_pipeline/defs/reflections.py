@@ -5,22 +5,22 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 import dagster as dg
-import polars as pl
 
-from memory_pipeline.days import today
 from memory_pipeline.defs.check_results import check_by_day
 from memory_pipeline.defs.orchestration import (
     LOOKS_BACK,
     MODEL_RETRY,
     STOPPED,
+    calls_today,
     markdown_table,
+    other_asset,
     run_stage,
+    stage_asset,
     table_schema,
     table_spec,
 )
-from memory_pipeline.defs.partitions import daily_partitions, lookback_dep
-from memory_pipeline.defs.placement import OURS, Placement
-from memory_pipeline.embeddings.index_pool import indexes_kept_open
+from memory_pipeline.defs.partitions import lookback_dep
+from memory_pipeline.defs.placement import Placement
 from memory_pipeline.errors import CannotGoOnError
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.errors import BudgetReachedError
@@ -28,7 +28,6 @@ from memory_pipeline.reflections import evaluation
 from memory_pipeline.reflections.pool import reflect_pool
 from memory_pipeline.reflections.stage import VERSION, ReflectionsStage, reflector_of
 from memory_pipeline.reflections.types import UnusableAnswerError
-from memory_pipeline.settings import Settings
 from memory_pipeline.text.encoder import encoder_of
 from memory_pipeline.workspace.workspace import Workspace
 
@@ -39,54 +38,39 @@ NOT_ALONE = (
 )
 
 
-def reflection_assets(settings: Settings, placement: Placement = OURS) -> dg.AssetsDefinition:
+def reflection_assets(placement: Placement) -> dg.AssetsDefinition:
     """The asset `reflections`. Model and prompts are part of its version: an edited prompt shows it as stale."""
-    version = f"{VERSION} {reflector_of(Workspace.open(settings)).version}"
-
-    @dg.multi_asset(
-        name=placement.name("reflect"),
-        specs=[
-            table_spec(
-                "reflections",
-                deps=[lookback_dep(table, settings, placement) for table in ("segments", "observations", "embeddings")],
-                version=version,
-                placement=placement,
-                description="Over a lookback of days that ends with the partition, observations that say the same "
-                "become one line with its support. Lines older than a day are condensed; after three "
-                "days only explicit or repeated ones remain. Newer state replaces older. With "
-                "REFLECTOR_MODEL a model writes the lines, and only those that their observations "
-                "support are kept. Notes that a user wrote into a daily log are included (`notes`). A "
-                "day without observations or "
-                "notes has no rows.",
-            )
-        ],
-        partitions_def=daily_partitions(settings),
-        **LOOKS_BACK,
-        retry_policy=MODEL_RETRY,
-        required_resource_keys=placement.needs,
+    spec = table_spec(
+        placement,
+        "reflections",
+        deps=[lookback_dep(table, placement) for table in ("segments", "observations", "embeddings")],
+        version=f"{VERSION} {reflector_of(Workspace.open(placement.settings)).version}",
+        description="Over a lookback of days that ends with the partition, observations that say the same become one "
+        "line with its support. Lines older than a day are condensed; after three days only explicit or repeated ones "
+        "remain. Newer state replaces older. With REFLECTOR_MODEL a model writes the lines, and only those that their "
+        "observations support are kept. Notes that a user wrote into a daily log are included (`notes`). A day without "
+        "observations or notes has no rows.",
     )
+
+    @stage_asset(placement, "reflect", LOOKS_BACK, [spec], retry_policy=MODEL_RETRY)
     def reflect(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
         opened = placement.open(context)
-        with indexes_kept_open():
-            made = run_stage(
-                context, opened, ReflectionsStage.from_workspace(opened), lambda _, day: describe(opened, day)
-            )
-        yield from made
+        stage = ReflectionsStage.from_workspace(opened)
+        yield from run_stage(context, opened, stage, lambda _, day: describe(opened, day))
 
     return reflect
 
 
-def pool_asset(placement: Placement = OURS) -> dg.AssetsDefinition:
+def pool_asset(placement: Placement) -> dg.AssetsDefinition:
     """The asset `pool_reflections`."""
 
-    @dg.asset(
-        key=placement.key("pool_reflections"),
-        deps=[placement.key("reflections")],
-        group_name=placement.group,
+    @other_asset(
+        placement,
+        "pool_reflections",
+        deps=["reflections"],
         kinds={"parquet", "polars"},
         metadata={"dagster/column_schema": table_schema("pool_reflections")},
         retry_policy=MODEL_RETRY,
-        required_resource_keys=placement.needs,
     )
     def pool_reflections(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
         """The reflections of all days but the last three, condensed, in rows of 150 to 600 tokens.
@@ -137,19 +121,12 @@ def pool_of(lake: Lake) -> dict[str, Any]:
     return {"dagster/row_count": frame.height, "preview": preview}
 
 
-def asked_today(workspace: Workspace, day: date) -> dict[str, Any]:
-    """Calls and cost of the reflector for the day since this morning; empty if it was not asked."""
-    made = workspace.lake.read("ledger", [today(workspace.settings.zone)])
-    calls = made.filter((pl.col("for_day") == day) & (pl.col("stage") == "reflections") & ~pl.col("cached"))
-    return {"model_calls": calls.height, "spent_usd": float(calls["cost_usd"].sum())} if calls.height else {}
-
-
 def describe(workspace: Workspace, day: date) -> dict[str, Any]:
     frame = workspace.lake.read("reflections", [day])
     spent = int(frame["input_tokens"].max() or 0)  # type: ignore[arg-type]
     tokens = int(frame["tokens"].sum())
     shown = frame.sort("support", "last_seen", descending=True).select("section", "priority", "support", "text")
-    return asked_today(workspace, day) | {
+    return calls_today(workspace, "reflections", day) | {
         "input_tokens": spent,
         "output_tokens": tokens,
         "compression_ratio": round(tokens / spent, 4) if spent else 0.0,
@@ -159,9 +136,9 @@ def describe(workspace: Workspace, day: date) -> dict[str, Any]:
     }
 
 
-def reflection_checks(settings: Settings, placement: Placement = OURS) -> list[dg.AssetChecksDefinition]:
+def reflection_checks(placement: Placement) -> list[dg.AssetChecksDefinition]:
     warn, on = dg.AssetCheckSeverity.WARN, "reflections"
     return [
-        check_by_day(on, "no_silent_zero", evaluation.judge_silent_zero, settings, placement),
-        check_by_day(on, "compression_ratio", evaluation.judge_compression, settings, placement, severity=warn),
+        check_by_day(placement, on, "no_silent_zero", evaluation.judge_silent_zero),
+        check_by_day(placement, on, "compression_ratio", evaluation.judge_compression, warn),
     ]

@@ -1,13 +1,13 @@
 """Schedules in the workspace's time zone: distilling at five, reflecting at six, friction at seven, the effect at
 twenty past seven, the quality report at half past, archiving at eight."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date, timedelta
+from functools import partial
 from zoneinfo import ZoneInfo
 
 import dagster as dg
 
-from memory_pipeline.days import day_of
 from memory_pipeline.defs.jobs import (
     ARCHIVE_JOB,
     DISTIL_JOBS,
@@ -18,7 +18,7 @@ from memory_pipeline.defs.jobs import (
     REFLECT_JOB,
 )
 from memory_pipeline.defs.partitions import range_tags
-from memory_pipeline.defs.placement import OURS, Placement
+from memory_pipeline.defs.placement import Placement
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, NAMES, WEEK, consecutive
 from memory_pipeline.distillation.stage import DistillationStage, due_periods, state_of
 from memory_pipeline.settings import Settings
@@ -44,116 +44,97 @@ def with_deadline(assets: Iterable[dg.AssetsDefinition], settings: Settings) -> 
     return [asset for asset in dg.map_asset_specs(dated, assets) if isinstance(asset, dg.AssetsDefinition)]
 
 
-def schedules(settings: Settings, placement: Placement = OURS) -> list[dg.ScheduleDefinition]:
+def schedules(placement: Placement) -> list[dg.ScheduleDefinition]:
     """All schedules. Each requests the same day only once."""
 
-    def day_that_ended(context: dg.ScheduleEvaluationContext) -> str:
-        """The local day before the tick, also on the days of a clock change and when the tick runs late."""
-        local = context.scheduled_execution_time.astimezone(ZoneInfo(settings.timezone))
-        return f"{local.date() - timedelta(days=1)}"
+    def before_first_day(day: date) -> str:
+        return f"{day} is before the workspace's first day." if day < placement.settings.start_date else ""
 
-    @dg.schedule(
-        name=placement.name("reflect_at_six"),
-        job_name=placement.name(REFLECT_JOB),
-        cron_schedule="0 6 * * *",
-        execution_timezone=settings.timezone,
-        default_status=_status(placement),
-        description="Reflect on the past day and offer its lines in REVIEW.md.",
-    )
-    def reflect_at_six(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
-        day = day_that_ended(context)
-        if day < f"{settings.start_date}":  # workspace created today
-            return dg.SkipReason(f"{day} is before the workspace's first day.")
-        return dg.RunRequest(run_key=f"reflect:{day}", partition_key=day)
-
-    @dg.schedule(
-        name=placement.name("friction_at_seven"),
-        job_name=placement.name(FRICTION_JOB),
-        cron_schedule="0 7 * * *",
-        execution_timezone=settings.timezone,
-        default_status=_status(placement),
-        description="Find friction in the days up to yesterday, once these have been reflected on.",
-    )
-    def friction_at_seven(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
-        day = day_that_ended(context)
+    def not_reflected(day: date) -> str:
         # from the lake: Dagster also counts days that were reported without messages
-        if date.fromisoformat(day) not in placement.workspace.open().lake.days("reflections"):
-            return dg.SkipReason(f"{day} has not been reflected on; materialize `reflections` of that day first.")
-        return dg.RunRequest(run_key=f"friction:{day}", partition_key=day)
+        if day in placement.workspace.open().lake.days("reflections"):
+            return ""
+        return f"{day} has not been reflected on; materialize `reflections` of that day first."
 
-    @dg.schedule(
-        name=placement.name("effect_at_twenty_past_seven"),
-        job_name=placement.name(EFFECT_JOB),
-        cron_schedule="20 7 * * *",
-        execution_timezone=settings.timezone,
-        default_status=_status(placement),
-        description="Count what users repeated yesterday although the memory held it the day before.",
+    def not_read(day: date) -> str:
+        return "" if day in placement.workspace.open().lake.days("messages") else f"No session of {day} was read."
+
+    def without_days(job: str) -> Callable[[date], dg.RunRequest]:
+        return lambda day: dg.RunRequest(run_key=f"{job.removesuffix('_job')}:{day}")
+
+    reflect = "Reflect on the past day and offer its lines in REVIEW.md."
+    friction = "Find friction in the days up to yesterday, once these have been reflected on."
+    effect = "Count what users repeated yesterday although the memory held it the day before."
+    report = "Write the quality report of all days."
+    archive = "Archive the daily logs that are old enough. Off unless MEMORY_ARCHIVE_AFTER_DAYS is set."
+    prune = (
+        "Remove replaced runs that are 90 days old from Dagster's record, and rows that `[retention]` no longer keeps."
     )
-    def effect_at_twenty_past_seven(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
-        day = day_that_ended(context)
-        if date.fromisoformat(day) not in placement.workspace.open().lake.days("messages"):
-            return dg.SkipReason(f"No session of {day} was read.")
-        return dg.RunRequest(run_key=f"effect:{day}", partition_key=day)
-
-    def whole(name: str, job: str, cron: str, description: str, *, is_on: bool = True) -> dg.ScheduleDefinition:
-        """A schedule of a job without days."""
-
-        @dg.schedule(
-            name=placement.name(name),
-            job_name=placement.name(job),
-            cron_schedule=cron,
-            execution_timezone=settings.timezone,
-            default_status=_status(placement, is_on),
-            description=description,
-        )
-        def once(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
-            return dg.RunRequest(run_key=f"{job.removesuffix('_job')}:{day_that_ended(context)}")
-
-        return once
-
+    by_day, schedule = partial(_schedule_of_days, placement), partial(_schedule, placement)
+    archives = placement.settings.archive_after_days > 0
     return [
-        *(_distil_schedule(settings, level, placement) for level in LEVELS),
-        reflect_at_six,
-        friction_at_seven,
-        effect_at_twenty_past_seven,
-        whole("report_at_half_past_seven", QUALITY_JOB, "30 7 * * *", "Write the quality report of all days."),
-        whole(
-            "archive_at_eight",
-            ARCHIVE_JOB,
-            "0 8 * * *",
-            "Archive the daily logs that are old enough. Off unless MEMORY_ARCHIVE_AFTER_DAYS is set.",
-            is_on=settings.archive_after_days > 0,
-        ),
-        whole(
-            "prune_on_sunday",
-            PRUNE_JOB,
-            "0 4 * * 0",
-            "Remove replaced runs that are 90 days old from Dagster's record, and rows that `[retention]` no longer "
-            "keeps.",
-            is_on=True,
-        ),
+        *(_distil_schedule(placement, level) for level in LEVELS),
+        by_day("reflect_at_six", REFLECT_JOB, "0 6 * * *", reflect, before_first_day),
+        by_day("friction_at_seven", FRICTION_JOB, "0 7 * * *", friction, not_reflected),
+        by_day("effect_at_twenty_past_seven", EFFECT_JOB, "20 7 * * *", effect, not_read),
+        schedule("report_at_half_past_seven", QUALITY_JOB, "30 7 * * *", report, without_days(QUALITY_JOB)),
+        schedule("archive_at_eight", ARCHIVE_JOB, "0 8 * * *", archive, without_days(ARCHIVE_JOB), is_on=archives),
+        schedule("prune_on_sunday", PRUNE_JOB, "0 4 * * 0", prune, without_days(PRUNE_JOB)),
     ]
 
 
-def _status(placement: Placement, is_on: bool = True) -> dg.DefaultScheduleStatus:
-    return dg.DefaultScheduleStatus.RUNNING if placement.starts(is_on) else dg.DefaultScheduleStatus.STOPPED
+Requests = dg.RunRequest | list[dg.RunRequest] | dg.SkipReason
 
 
-def _distil_schedule(settings: Settings, level: int, placement: Placement) -> dg.ScheduleDefinition:
+def _schedule(
+    placement: Placement,
+    name: str,
+    job: str,
+    cron: str,
+    description: str,
+    request: Callable[[date], Requests],
+    *,
+    is_on: bool = True,
+) -> dg.ScheduleDefinition:
+    """A schedule that requests runs for the local day before the tick, also on the days of a clock change and when the
+    tick runs late."""
+    zone = ZoneInfo(placement.settings.timezone)
+
+    @dg.schedule(
+        name=placement.name(name),
+        job_name=placement.name(job),
+        cron_schedule=cron,
+        execution_timezone=placement.settings.timezone,
+        default_status=dg.DefaultScheduleStatus.RUNNING
+        if placement.starts(is_on)
+        else dg.DefaultScheduleStatus.STOPPED,
+        description=description,
+    )
+    def schedule(context: dg.ScheduleEvaluationContext) -> Requests:
+        return request(context.scheduled_execution_time.astimezone(zone).date() - timedelta(days=1))
+
+    return schedule
+
+
+def _schedule_of_days(
+    placement: Placement, name: str, job: str, cron: str, description: str, why_not: Callable[[date], str]
+) -> dg.ScheduleDefinition:
+    """A schedule that requests a run for each day, unless there is a reason against it."""
+
+    def request(day: date) -> Requests:
+        if reason := why_not(day):
+            return dg.SkipReason(reason)
+        return dg.RunRequest(run_key=f"{name.partition('_')[0]}:{day}", partition_key=f"{day}")
+
+    return _schedule(placement, name, job, cron, description, request)
+
+
+def _distil_schedule(placement: Placement, level: int) -> dg.ScheduleDefinition:
     """The schedule of a level: runs over exactly the due periods. The order of the levels does not matter, as each
     updates its parts."""
 
-    @dg.schedule(
-        name=placement.name(DISTIL_SCHEDULES[level]),
-        job_name=placement.name(DISTIL_JOBS[level]),
-        cron_schedule="0 5 * * *",
-        execution_timezone=settings.timezone,
-        default_status=_status(placement),
-        description=f"Distil the {NAMES[level]}s that are old enough or have changed.",
-    )
-    def distil(context: dg.ScheduleEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
-        opened = placement.workspace.open()
-        stage = DistillationStage(opened, level, day_of(context.scheduled_execution_time, opened.settings.zone))
+    def request(day: date) -> Requests:
+        stage = DistillationStage(placement.workspace.open(), level, day + timedelta(days=1))
         due = due_periods(stage)
         if not due:
             return dg.SkipReason(f"Every {NAMES[level]} that is old enough is distilled.")
@@ -162,4 +143,5 @@ def _distil_schedule(settings: Settings, level: int, placement: Placement) -> dg
             for group in consecutive(due)
         ]
 
-    return distil
+    description = f"Distil the {NAMES[level]}s that are old enough or have changed."
+    return _schedule(placement, DISTIL_SCHEDULES[level], DISTIL_JOBS[level], "0 5 * * *", description, request)

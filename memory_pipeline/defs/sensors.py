@@ -5,8 +5,7 @@ The session directories are the queue: a rescan finds whatever was missed.
 
 import hashlib
 import time
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
 
 import dagster as dg
@@ -14,7 +13,7 @@ import dagster as dg
 from memory_pipeline.days import day_of, today
 from memory_pipeline.defs.jobs import DAY_JOB, REFLECT_JOB, REVIEW_JOB, TODOIST_IS_OFF, TODOIST_JOB
 from memory_pipeline.defs.notifications import failure_sensor
-from memory_pipeline.defs.placement import OURS, Placement
+from memory_pipeline.defs.placement import Placement
 from memory_pipeline.defs.under_way import work_under_way
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.own_sessions import is_inside
@@ -23,13 +22,12 @@ from memory_pipeline.proposals.todoist.client import Todoist, TodoistBusyError, 
 from memory_pipeline.proposals.todoist.planning import plan
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
-from memory_pipeline.settings import Settings
 
-MAX_ATTEMPTS = 3
-"""Maximum failed runs for the same input."""
+IS_INSIDE = "This process was started by a model command of the pipeline itself."
+RETRY_TAGS = {"dagster/max_retries": "2"}
+"""Dagster retries a failed run twice. For the same input a run is requested once."""
 MAX_DAYS = 20
-"""Maximum days requested in one tick; the next tick finds the rest."""
-RUNS_LOOKED_AT = 500
+"""Maximum old days that are requested; more are left to a backfill."""
 RECENT_DAYS = 7
 """Age in days up to which days are requested regardless of the number of due days."""
 REFRESH_SECONDS = 2.0
@@ -38,24 +36,16 @@ SETTLED_SECONDS = 3.0
 """Seconds after which a saved REVIEW.md counts as complete."""
 TODOIST_SECONDS = 10.0
 """Maximum seconds of each step of the request to Todoist in a tick."""
-INPUT_TAG, SAVED_TAG, WORK_TAG = "memory/input", "memory/review", "memory/todoist"
-"""Tags with the state of the inputs for which a run was requested; for Todoist also the hour, as failed work is retried
-each hour."""
 
 
-def session_sensor_from(first_day: date, placement: Placement = OURS) -> dg.SensorDefinition:
+def session_sensor_of(placement: Placement) -> dg.SensorDefinition:
     """The sensor on the session directories; it requests no day before the first loaded partition."""
 
-    @dg.sensor(
-        name=placement.name("session_sensor"),
-        job_name=placement.name(DAY_JOB),
-        minimum_interval_seconds=60,
-        default_status=_status(placement),
-        description="Materialize the days of session files that are new or have grown and are idle.",
-    )
+    @_sensor(placement, DAY_JOB, 60)
     def session_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        """Materialize the days of session files that are new or have grown and are idle."""
         if is_inside():
-            return dg.SkipReason("This process was started by a model command of the pipeline itself.")
+            return dg.SkipReason(IS_INSIDE)
         opened, now = placement.workspace.open(), datetime.now(UTC)
         settings = opened.settings
         catalogue = Catalogue(opened.lake, settings)
@@ -66,18 +56,11 @@ def session_sensor_from(first_day: date, placement: Placement = OURS) -> dg.Sens
             for day in settled_days(catalogue, now)
             if not stages.is_current(day)
         }
-        failed = failed_runs(context.instance, placement.name(DAY_JOB))
-        hopeless = [day for day, fingerprint in due.items() if failed[fingerprint] >= MAX_ATTEMPTS]
         summary = f"{seen.files} session files, {seen.changed} changed, {seen.left} still to be read"
-        if hopeless:
-            summary += (
-                f"; {MAX_ATTEMPTS} runs failed for {', '.join(map(str, hopeless))}: check their logs and run these "
-                f"by hand"
-            )
-        older = [day for day in due if day < first_day]
+        older = [day for day in due if day < placement.settings.start_date]
         if older:
             summary += f"; {len(older)} days from {older[0]} on are before the partitions: reload the code location"
-        due = {day: key for day, key in due.items() if day not in hopeless and day not in older}
+        due = {day: key for day, key in due.items() if day not in older}
         history = history_of(due, day_of(now, settings.zone))
         if history:
             summary += (
@@ -85,7 +68,7 @@ def session_sensor_from(first_day: date, placement: Placement = OURS) -> dg.Sens
                 f"backfill`, or start a backfill of these days here"
             )
         requests = [
-            dg.RunRequest(run_key=f"{day}:{key}:{failed[key]}", partition_key=f"{day}", tags={INPUT_TAG: key})
+            dg.RunRequest(run_key=f"{day}:{key}", partition_key=f"{day}", tags=RETRY_TAGS)
             for day, key in due.items()
             if day not in history
         ]
@@ -93,11 +76,7 @@ def session_sensor_from(first_day: date, placement: Placement = OURS) -> dg.Sens
             others = f" and {len(busy) - 1} more" if len(busy) > 1 else ""
             return dg.SkipReason(f"{summary}; {len(requests)} days are due and wait for the end of {busy[0]}{others}.")
         context.log.info(summary)
-        return (
-            dg.SensorResult(run_requests=requests[:MAX_DAYS])
-            if requests
-            else dg.SkipReason(f"{summary}; no run is requested.")
-        )
+        return dg.SensorResult(run_requests=requests) if requests else dg.SkipReason(f"{summary}; no run is requested.")
 
     return session_sensor
 
@@ -124,20 +103,6 @@ def settled_days(catalogue: Catalogue, now: datetime) -> list[date]:
     ]
 
 
-def failed_runs(instance: dg.DagsterInstance, job: str) -> Counter[str]:
-    """The number of this sensor's latest failed runs without a later success, by fingerprint."""
-    runs = instance.get_runs(dg.RunsFilter(job_name=job), limit=RUNS_LOOKED_AT)  # newest first
-    failed: Counter[str] = Counter()
-    done: set[str] = set()
-    for run in runs:
-        key = run.tags.get(INPUT_TAG)
-        if key and run.status == dg.DagsterRunStatus.SUCCESS:
-            done.add(key)
-        elif key and run.status == dg.DagsterRunStatus.FAILURE and key not in done:
-            failed[key] += 1
-    return failed
-
-
 def early_request(lake: Lake, day: date, threshold: int) -> dg.RunRequest | dg.SkipReason:
     """A run request for the day if its observations have ``threshold`` tokens; its key is the day, so it is requested
     once."""
@@ -147,38 +112,43 @@ def early_request(lake: Lake, day: date, threshold: int) -> dg.RunRequest | dg.S
     return dg.RunRequest(run_key=f"reflect_early:{day}", partition_key=f"{day}")
 
 
-def _status(placement: Placement, is_on: bool = True) -> dg.DefaultSensorStatus:
-    return dg.DefaultSensorStatus.RUNNING if placement.starts(is_on) else dg.DefaultSensorStatus.STOPPED
+Look = Callable[[dg.SensorEvaluationContext], dg.SensorResult | dg.RunRequest | dg.SkipReason]
 
 
-def sensors(settings: Settings, placement: Placement = OURS) -> list[dg.SensorDefinition]:
+def _sensor(
+    placement: Placement, job: str, seconds: int, *, is_on: bool = True
+) -> Callable[[Look], dg.SensorDefinition]:
+    """A decorator of the function that looks every so many seconds whether the job should run; its docstring is the
+    description."""
+
+    def sensor_of(look: Look) -> dg.SensorDefinition:
+        return dg.sensor(
+            name=placement.name(look.__name__),
+            job_name=placement.name(job),
+            minimum_interval_seconds=seconds,
+            default_status=dg.DefaultSensorStatus.RUNNING
+            if placement.starts(is_on)
+            else dg.DefaultSensorStatus.STOPPED,
+            description=" ".join((look.__doc__ or "").split()),
+        )(look)
+
+    return sensor_of
+
+
+def sensors(placement: Placement) -> list[dg.SensorDefinition]:
     """All sensors; the one for Todoist is off unless it is switched on."""
 
-    def failures(job: str, tags: dict[str, str], context: dg.SensorEvaluationContext) -> int:
-        filters = dg.RunsFilter(job_name=placement.name(job), tags=tags, statuses=[dg.DagsterRunStatus.FAILURE])
-        return context.instance.get_runs_count(filters)
-
-    @dg.sensor(
-        name=placement.name("reflect_early"),
-        job_name=placement.name(REFLECT_JOB),
-        minimum_interval_seconds=300,
-        default_status=_status(placement),
-        description="Reflect on today, once, when its observations exceed MEMORY_REFLECT_EARLY_TOKENS.",
-    )
+    @_sensor(placement, REFLECT_JOB, 300)
     def reflect_early(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+        """Reflect on today, once, when its observations exceed MEMORY_REFLECT_EARLY_TOKENS."""
         if is_inside():
-            return dg.SkipReason("This process was started by a model command of the pipeline itself.")
+            return dg.SkipReason(IS_INSIDE)
         opened = placement.workspace.open()
         return early_request(opened.lake, today(opened.settings.zone), opened.settings.reflect_early_tokens)
 
-    @dg.sensor(
-        name=placement.name("review_sensor"),
-        job_name=placement.name(REVIEW_JOB),
-        minimum_interval_seconds=30,
-        default_status=_status(placement),
-        description="Read the decisions and update MEMORY.md when a user has saved REVIEW.md.",
-    )
+    @_sensor(placement, REVIEW_JOB, 30)
     def review_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        """Read the decisions and update MEMORY.md when a user has saved REVIEW.md."""
         settings = placement.workspace.open().settings
         path, shown = settings.review_file, settings.review_shown
         if not path.exists():
@@ -189,23 +159,12 @@ def sensors(settings: Settings, placement: Placement = OURS) -> list[dg.SensorDe
         if shown.exists() and shown.read_bytes() == data:
             return dg.SkipReason("REVIEW.md is unchanged.")
         saved = f"{hashlib.sha256(data).hexdigest()}:{path.stat().st_mtime_ns}"
-        failed = failures(REVIEW_JOB, {SAVED_TAG: saved}, context)
-        if failed >= MAX_ATTEMPTS:
-            return dg.SkipReason(f"{failed} runs failed for this REVIEW.md; check their logs, then save it again.")
-        request = dg.RunRequest(run_key=f"review:{saved}:{failed}", tags={SAVED_TAG: saved})
-        return dg.SensorResult(run_requests=[request])
+        return _request("review", saved)
 
-    @dg.sensor(
-        name=placement.name("todoist_sensor"),
-        job_name=placement.name(TODOIST_JOB),
-        minimum_interval_seconds=120,
-        default_status=_status(placement, settings.todoist.enabled),
-        description=(
-            "Synchronize with Todoist when a task was completed, deleted, edited or labelled, or a proposal "
-            "has no task yet."
-        ),
-    )
+    @_sensor(placement, TODOIST_JOB, 120, is_on=placement.settings.todoist.enabled)
     def todoist_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        """Synchronize with Todoist when a task was completed, deleted, edited or labelled, or a proposal has no task
+        yet."""
         opened, now = placement.workspace.open(), datetime.now(UTC)
         if not opened.settings.todoist.enabled:
             return dg.SkipReason(TODOIST_IS_OFF)
@@ -222,18 +181,11 @@ def sensors(settings: Settings, placement: Placement = OURS) -> list[dg.SensorDe
         if not due:
             return dg.SkipReason("Every proposal in review has a task, and none of them was decided.")
         work = f"{hashlib.sha256(' '.join(due).encode()).hexdigest()[:16]}:{now:%Y-%m-%dT%H}"
-        failed = failures(TODOIST_JOB, {WORK_TAG: work}, context)
-        if failed >= MAX_ATTEMPTS:
-            return dg.SkipReason(
-                f"{failed} runs failed in this hour; check their logs. The sensor tries again in the next hour."
-            )
         context.log.info(", ".join(due))
-        return dg.SensorResult(run_requests=[dg.RunRequest(run_key=f"todoist:{work}:{failed}", tags={WORK_TAG: work})])
+        return _request("todoist", work)
 
-    return [
-        session_sensor_from(settings.start_date, placement),
-        reflect_early,
-        review_sensor,
-        todoist_sensor,
-        failure_sensor(settings, placement),
-    ]
+    return [session_sensor_of(placement), reflect_early, review_sensor, todoist_sensor, failure_sensor(placement)]
+
+
+def _request(kind: str, state: str) -> dg.SensorResult:
+    return dg.SensorResult(run_requests=[dg.RunRequest(run_key=f"{kind}:{state}", tags=RETRY_TAGS)])

@@ -9,58 +9,48 @@ import dagster as dg
 import polars as pl
 
 from memory_pipeline.defs.check_results import check_by_day
-from memory_pipeline.defs.orchestration import OWN_DAY, markdown_table, run_stage, table_spec
-from memory_pipeline.defs.partitions import daily_partitions
-from memory_pipeline.defs.placement import OURS, Placement
+from memory_pipeline.defs.orchestration import OWN_DAY, markdown_table, run_stage, stage_asset, table_spec
+from memory_pipeline.defs.placement import Placement
 from memory_pipeline.harnesses.compressed import where_it_lies
 from memory_pipeline.lake.rows import FileDayRow, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.sessions.catalogue import READER_VERSION, Catalogue
 from memory_pipeline.sessions.forks import Lineage, left_out
 from memory_pipeline.sessions.stage import SessionsStage
-from memory_pipeline.settings import Settings
 from memory_pipeline.verdict import Verdict
 from memory_pipeline.workspace.workspace import Workspace
 
 
-def session_assets(settings: Settings, placement: Placement = OURS) -> dg.AssetsDefinition:
+def session_assets(placement: Placement) -> dg.AssetsDefinition:
     """The assets `sessions`, `messages` and `windows`."""
+    specs = [
+        table_spec(
+            placement,
+            "sessions",
+            version=READER_VERSION,
+            description="Read from the sessions of the agents in docs/agents.md, which are never written to. A "
+            "session over midnight has a row on each of its days. Rows are missing when a file of the day could "
+            "not be read: `memory status` names such files.",
+        ),
+        table_spec(
+            placement,
+            "messages",
+            deps=["sessions"],
+            version=READER_VERSION,
+            description="Roles are user (what a person typed), assistant, tool (calls and results, clipped) and "
+            "injected (text that no person typed). Secrets are replaced by marks before anything is stored.",
+        ),
+        table_spec(
+            placement,
+            "windows",
+            deps=["messages"],
+            version=READER_VERSION,
+            description="Trigger `compaction`: the messages that a compaction replaced by a summary; `shutdown`: "
+            "the rest once the session is idle. `reason` says why a window is stored but not observed.",
+        ),
+    ]
 
-    @dg.multi_asset(
-        name=placement.name("read_sessions"),
-        specs=[
-            table_spec(
-                "sessions",
-                version=READER_VERSION,
-                placement=placement,
-                description="Read from the sessions of the agents in docs/agents.md, which are never written to. A "
-                "session over midnight has a row on each of its days. Rows are missing when a file of the day could "
-                "not be read: `memory status` names such files.",
-            ),
-            table_spec(
-                "messages",
-                deps=["sessions"],
-                version=READER_VERSION,
-                placement=placement,
-                description="Roles are user (what a person typed), assistant, tool (calls and results, clipped) and "
-                "injected (text that no person typed). Secrets are replaced by marks before anything is stored.",
-            ),
-            table_spec(
-                "windows",
-                deps=["messages"],
-                version=READER_VERSION,
-                placement=placement,
-                description="Trigger `compaction`: the messages that a compaction replaced by a summary; `shutdown`: "
-                "the rest once the "
-                "session is idle. `reason` says why a window is stored but not observed.",
-            ),
-        ],
-        partitions_def=daily_partitions(settings),
-        **OWN_DAY,
-        # without it, Dagster 1.13 sometimes rejects a backfill, as it compares the output of each key
-        can_subset=True,
-        required_resource_keys=placement.needs,
-    )
+    @stage_asset(placement, "read_sessions", OWN_DAY, specs)
     def read_sessions(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
         opened = placement.open(context)
         stage = SessionsStage.from_workspace(opened)
@@ -121,34 +111,31 @@ def describe(lake: Lake, table: str, day: date) -> Mapping[str, Any]:
     }
 
 
-EVERY_MESSAGE = "every_message_in_one_window"
+def session_checks(placement: Placement) -> list[dg.AssetChecksDefinition]:
+    def judge(workspace: Workspace, day: date) -> Verdict:
+        return judge_windows(workspace.lake, day)
+
+    judge.__doc__ = judge_windows.__doc__
+    return [check_by_day(placement, "windows", "every_message_in_one_window", judge, blocking=True)]
 
 
-def session_checks(settings: Settings, placement: Placement = OURS) -> list[dg.AssetChecksDefinition]:
-    return [check_by_day("windows", EVERY_MESSAGE, _judge_messages, settings, placement, blocking=True)]
-
-
-def _judge_messages(workspace: Workspace, day: date) -> Verdict:
+def judge_windows(lake: Lake, day: date) -> Verdict:
     """Every message of the day is in exactly one window, and no message is stored twice.
 
     Fails when a file of `messages` or `windows` was changed or restored from a different copy than the other one, or a
     session file has messages of the day but none is stored.
     """
-    return judge_windows(workspace.lake, day)
-
-
-def judge_windows(lake: Lake, day: date) -> Verdict:
     messages = lake.read("messages", [day]).select("message_id", "dedupe_key")
     windows = lake.read("windows", [day])
     twice = messages.group_by("message_id").len().filter(pl.col("len") > 1)["message_id"].to_list()
     known = windows["dedupe_key"].to_list()
-    homeless = messages.filter(~pl.col("dedupe_key").is_in(known).fill_null(False))["message_id"].to_list()
+    without_window = messages.filter(~pl.col("dedupe_key").is_in(known).fill_null(False))["message_id"].to_list()
     counted = messages.group_by("dedupe_key").len().join(windows, on="dedupe_key", how="right")
     miscounted = counted.filter(pl.col("len").fill_null(0) != pl.col("messages"))["dedupe_key"].to_list()
     offenders = [f"message {m} is stored more than once" for m in twice]
     if messages.is_empty():
         offenders += [f"{path} has messages of this day, and none is stored" for path in _files_of(lake, day)]
-    offenders += [f"message {m} is in no window" for m in homeless]
+    offenders += [f"message {m} is in no window" for m in without_window]
     offenders += [f"window {w[:12]} has another number of messages than it states" for w in miscounted]
     offenders += [f"window {w[:12]} is stored more than once" for w in {w for w in known if known.count(w) > 1}]
     return Verdict(

@@ -14,20 +14,15 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import dagster as dg
+from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memory_pipeline.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, MutableMapping
-
-    Scope = MutableMapping[str, Any]
-    Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-    Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-    App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MODULE = "memory_pipeline.definitions"
 HOST = "127.0.0.1"
@@ -35,8 +30,8 @@ _LOCAL_NAMES = {"127.0.0.1", "localhost", "::1"}
 _STOP_SECONDS = 20
 """Maximum seconds for the daemon to end, which finishes its tick."""
 _LOCAL_IMAGES_POLICY = (
-    b"img-src 'self' data: blob:; media-src 'self'; font-src 'self' data:; connect-src 'self'; frame-src 'self'; "
-    b"form-action 'self'; frame-ancestors 'none'"
+    "img-src 'self' data: blob:; media-src 'self'; font-src 'self' data:; connect-src 'self'; frame-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'"
 )
 """Addition to Dagster's content security policy, which lets previews fetch images from anywhere."""
 
@@ -49,33 +44,35 @@ class GuardedApp:
     or websocket, as Dagster also accepts mutations by GET.
     """
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
-        elif refusal := _refusal(scope):
-            await _refuse(scope, receive, send, *refusal)
-        else:
+        elif (refusal := _refusal(HTTPConnection(scope))) is None:
             await self.app(scope, receive, _with_policy(send))
+        elif scope["type"] == "http":
+            await refusal(scope, receive, send)
+        else:
+            await receive()
+            await send({"type": "websocket.close", "code": 1008, "reason": "refused"})
 
 
-def _refusal(scope: Scope) -> tuple[int, str] | None:
-    """The status and the reason of a refusal; None if the request may pass."""
-    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-    host, origin = headers.get("host", ""), headers.get("origin")
+def _refusal(request: HTTPConnection) -> Response | None:
+    """The answer to a request that may not pass."""
+    host, origin, method = request.headers.get("host", ""), request.headers.get("origin"), request.scope.get("method")
     if _name(f"//{host}") not in _LOCAL_NAMES:
-        return 403, f"Unknown host {host!r}. Open the page as http://{HOST} and its port."
+        return PlainTextResponse(f"Unknown host {host!r}. Open the page as http://{HOST} and its port.", 403)
     if origin is not None and urlsplit(origin).netloc != host:
-        return 403, f"Requests from other pages are refused: {origin!r}."
-    if scope["type"] == "websocket" or scope["method"] in ("HEAD", "OPTIONS"):
+        return PlainTextResponse(f"Requests from other pages are refused: {origin!r}.", 403)
+    if request.scope["type"] == "websocket" or method in ("HEAD", "OPTIONS"):
         return None
-    if scope["method"] == "GET":
-        asks = scope["path"] == "/graphql" and scope["query_string"]
-        return (405, "GraphQL requests must use POST.") if asks else None
-    if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        return 415, "The content type must be application/json."
+    if method == "GET":
+        is_query = request.scope["path"] == "/graphql" and request.scope["query_string"]
+        return PlainTextResponse("GraphQL requests must use POST.", 405) if is_query else None
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        return PlainTextResponse("The content type must be application/json.", 415)
     return None
 
 
@@ -86,23 +83,12 @@ def _name(address: str) -> str | None:
         return None
 
 
-async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, reason: str) -> None:
-    if scope["type"] == "websocket":
-        await receive()
-        await send({"type": "websocket.close", "code": 1008, "reason": "refused"})
-        return
-    headers = [(b"content-type", b"text/plain; charset=utf-8")]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": reason.encode()})
-
-
 def _with_policy(send: Send) -> Send:
-    async def guarded(message: MutableMapping[str, Any]) -> None:
+    async def guarded(message: Message) -> None:
         if message["type"] == "http.response.start":
-            name = b"content-security-policy"
-            policies = [value.rstrip(b"; ") for key, value in message["headers"] if key.lower() == name]
-            rest = [(key, value) for key, value in message["headers"] if key.lower() != name]
-            message["headers"] = [*rest, (name, b"; ".join([*policies, _LOCAL_IMAGES_POLICY]))]
+            headers, name = MutableHeaders(scope=message), "content-security-policy"
+            policies = [policy.rstrip("; ") for policy in headers.getlist(name)]
+            headers[name] = "; ".join([*policies, _LOCAL_IMAGES_POLICY])
         await send(message)
 
     return guarded

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from filelock import Timeout
 
@@ -22,29 +21,20 @@ from memory_pipeline.embeddings.index import (
     DAY_NUMBER,
     DENSE,
     KEYWORDS,
+    PAGE,
     SPARSE,
-    Hit,
     IndexBusyError,
     IndexUnavailableError,
-    Point,
-    Sparse,
     VectorIndex,
     batches,
-    check_points,
-    check_vector,
-    day_bounds,
-    known_form,
-    shown_payload,
-    stored_payload,
 )
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.markdown.safe_write import aside
 from memory_pipeline.text.sentences import clip
 
 if TYPE_CHECKING:
-    from qdrant_edge import EdgeShard, Filter
+    from qdrant_edge import EdgeShard
 
-_PAGE = 1000
 _RETRY_SECONDS = 0.05
 _NEVER = 1_000_000_000
 _MAX_REASON = 200
@@ -67,7 +57,6 @@ class EdgeIndex(VectorIndex):
     def __init__(self, folder: Path, dimension: int, *, lock_timeout: float = 30.0) -> None:
         self.folder = folder
         self.dimension = dimension
-        self.set_aside: Path | None = None
         self._shard: EdgeShard | None = None
         self._busy = (
             f"The vector index in {folder} is in use by another process and did not become free within "
@@ -91,53 +80,37 @@ class EdgeIndex(VectorIndex):
                 ) from error
             raise
 
-    def upsert(self, points: Sequence[Point]) -> None:
-        """Store the points, flushed to disk on return. Raises `ValueError`, storing nothing, for an invalid point."""
-        from qdrant_edge import Point as EdgePoint
+    @property
+    def _models(self) -> Any:
+        import qdrant_edge
+
+        return qdrant_edge
+
+    def _upsert(self, rows: list[tuple[str, Any, dict[str, Any]]]) -> None:
+        from qdrant_edge import Point, UpdateOperation
+
+        with self._engine() as shard:
+            shard.update(UpdateOperation.upsert_points([Point(*row) for row in rows]))
+
+    def _delete(self, point_ids: list[Any]) -> None:
         from qdrant_edge import UpdateOperation
 
-        check_points(points, self.dimension)
-        if not points:
-            return
         with self._engine() as shard:
-            for batch in batches(points):
-                rows = [EdgePoint(point.point_id, _vectors(point), stored_payload(point)) for point in batch]
-                shard.update(UpdateOperation.upsert_points(rows))
+            shard.update(UpdateOperation.delete_points(point_ids))
+
+    def _flush(self) -> None:
+        with self._engine() as shard:
             shard.flush()
 
-    def delete(self, point_ids: Collection[str]) -> None:
-        """Remove points; flushed to disk on return."""
-        from qdrant_edge import UpdateOperation
-
-        if not point_ids:
-            return  # flushing takes .1 s
-        with self._engine() as shard:
-            for batch in batches(known_form(point_ids)):
-                shard.update(UpdateOperation.delete_points(list(batch)))
-            shard.flush()
-
-    def ids(self, day: date | None = None, records: Collection[str] = ()) -> set[str]:
-        """Ids of all points, or of the day's, or of those of these records."""
+    def _scroll(self, offset: Any, chosen: Any) -> tuple[Sequence[Any], Any]:
         from qdrant_edge import ScrollRequest
 
-        found: set[str] = set()
-        chosen = _filter(day, day, {"record": records} if records else {})
-        offset = None
         with self._engine() as shard:
-            while True:
-                found_now, offset = shard.scroll(ScrollRequest(offset, _PAGE, chosen, with_payload=False))
-                found.update(str(record.id) for record in found_now)
-                if offset is None:
-                    return found
+            return shard.scroll(ScrollRequest(offset, PAGE, chosen, with_payload=False))
 
-    def retrieve(
-        self, point_ids: Collection[str], *, payload: bool = False, vectors: Collection[str] = ()
-    ) -> Iterator[tuple[str, Mapping[str, Any] | None, Mapping[str, Any]]]:
-        wanted = list(vectors) or False
+    def _retrieve(self, point_ids: list[Any], payload: bool, vectors: list[str] | Literal[False]) -> Sequence[Any]:
         with self._engine() as shard:
-            for batch in batches(known_form(point_ids)):
-                for record in shard.retrieve(list(batch), with_payload=payload, with_vector=wanted):
-                    yield str(record.id), record.payload, cast("dict[str, Any]", record.vector or {})
+            return shard.retrieve(point_ids, with_payload=payload, with_vector=vectors)
 
     def count(self, *, exact: bool = True) -> int:
         """The exact number of points, in 7 ms for 100,000."""
@@ -146,36 +119,19 @@ class EdgeIndex(VectorIndex):
         with self._engine() as shard:
             return int(shard.count(CountRequest(exact=exact)))
 
-    def search(
-        self,
-        vector: Sequence[float] | Sparse,
-        limit: int,
-        *,
-        using: str = DENSE,
-        first_day: date | None = None,
-        last_day: date | None = None,
-        equals: Mapping[str, Collection[str]] | None = None,
-        fields: Collection[str] | None = None,
-    ) -> list[Hit]:
-        """The nearest points, nearest first. Raises `ValueError` for a vector of another dimension."""
-        from qdrant_edge import QuantizationSearchParams, Query, QueryRequest, SearchParams, SparseVector
+    def _search(self, query: Any, using: str, limit: int, chosen: Any, payload: bool | list[str]) -> Sequence[Any]:
+        from qdrant_edge import QuantizationSearchParams, Query, QueryRequest, SearchParams
 
-        params = None
-        if isinstance(vector, Sparse):
-            query = Query.Nearest(SparseVector(vector.indices, vector.values), using=using)
-        else:
-            check_vector(vector, self.dimension)
-            query = Query.Nearest(list(vector), using=using)
-            params = SearchParams(quantization=QuantizationSearchParams(rescore=True, oversampling=_OVERSAMPLING))
+        exactly = SearchParams(quantization=QuantizationSearchParams(rescore=True, oversampling=_OVERSAMPLING))
         request = QueryRequest(
-            limit=max(limit, 0),
-            query=query,
-            filter=_filter(first_day, last_day, equals or {}),
-            with_payload=fields is None or (list(fields) or False),
-            params=params,
+            limit=limit,
+            query=Query.Nearest(query, using=using),
+            filter=chosen,
+            with_payload=payload,
+            params=exactly if using == DENSE else None,
         )
         with self._engine() as shard:
-            hits = [Hit(str(hit.id), hit.score, shown_payload(hit.payload)) for hit in shard.query(request)]
+            hits = shard.query(request)
         if using == DENSE and not all(abs(hit.score) <= _MAX_COSINE for hit in hits):
             raise IndexUnavailableError(
                 f"The vectors in {self.folder} are damaged; `memory admin index rebuild` rebuilds them."
@@ -193,8 +149,7 @@ class EdgeIndex(VectorIndex):
 
         If the process is killed between the two renames, the folder is missing, and the next run rebuilds it.
         """
-        from qdrant_edge import Point as EdgePoint
-        from qdrant_edge import UpdateOperation
+        from qdrant_edge import Point, UpdateOperation
 
         new, old = (self.folder.with_name(f"{self.folder.name}.{name}") for name in ("new", "old"))
         for folder in (new, old):
@@ -204,7 +159,7 @@ class EdgeIndex(VectorIndex):
             copy = self._load(new)
             for batch in batches(ids):
                 found = shard.retrieve(list(batch), with_payload=True, with_vector=True)
-                rows = [EdgePoint(str(r.id), cast("Any", r.vector), dict(r.payload or {})) for r in found]
+                rows = [Point(str(r.id), cast("Any", r.vector), dict(r.payload or {})) for r in found]
                 copy.update(UpdateOperation.upsert_points(rows))
             copy.flush()
             copy.close()
@@ -313,22 +268,6 @@ class EdgeIndex(VectorIndex):
             ) from error
         self.set_aside = broken
         return shard
-
-
-def _vectors(point: Point) -> Any:
-    from qdrant_edge import SparseVector
-
-    named: dict[str, Any] = {name: SparseVector(v.indices, v.values) for name, v in point.sparse.items()}
-    return named if point.vector is None else named | {DENSE: list(point.vector)}
-
-
-def _filter(first_day: date | None, last_day: date | None, equals: Mapping[str, Collection[str]]) -> Filter | None:
-    from qdrant_edge import FieldCondition, Filter, MatchAny, RangeFloat
-
-    conditions = [FieldCondition(name, match=MatchAny(sorted(values))) for name, values in equals.items()]
-    if bounds := day_bounds(first_day, last_day):
-        conditions.append(FieldCondition(DAY_NUMBER, range=RangeFloat(**bounds)))
-    return Filter(must=list(conditions)) if conditions else None
 
 
 def _engine_failed(error: BaseException) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
@@ -23,13 +22,6 @@ LOOK_SECONDS = 2.0
 """Seconds that a check waits for an index in use by another process: busy does not mean broken."""
 
 
-@dataclass(frozen=True)
-class _Size:
-    """The dimension of the stored vectors, without loading the model."""
-
-    dimension: int
-
-
 def is_made_elsewhere(workspace: Workspace) -> bool:
     """Whether the tables are in object storage and this workspace has no index: another machine builds the memory."""
     settings = workspace.settings
@@ -41,58 +33,44 @@ def vector_problems(workspace: Workspace, *, before_a_run: bool = False) -> list
 
     The index is opened as by a stage: a damaged one is quarantined (see `set_aside_files`), and days with missing, zero
     or non-finite vectors become out of date. With a lake in object storage, whose vectors may be on another machine,
-    that only happens `before_a_run` that builds them here.
+    that only happens `before_a_run` that builds them here. As opening takes long, an embedded index is not opened while
+    its files and those of its tables are the same as when no problem was found.
     """
-    return _look(workspace, before_a_run=before_a_run)[0]
-
-
-def vector_problems_if_changed(workspace: Workspace) -> list[str]:
-    """`vector_problems`, but none as long as the files of the index and of its tables are those of a check that found
-    none. Opening the index takes longer than the rest of `memory status`."""
-    settings = workspace.settings
-    if settings.qdrant.url or workspace.lake.storage.is_far or not settings.index_dir.is_dir():
-        return vector_problems(workspace)
-    sound = settings.index_dir / "sound.txt"
+    settings, is_far = workspace.settings, workspace.lake.storage.is_far
+    if is_made_elsewhere(workspace):
+        return []
+    if by_words := lexical_only(settings):
+        return [by_words]
+    sound = None if settings.qdrant.url or is_far else settings.index_dir / "sound.txt"
     with suppress(OSError):
-        if sound.read_text("utf-8") == _files(workspace, sound):
+        if sound and sound.read_text("utf-8") == _files(workspace, sound):
             return []
-    problems, is_complete = _look(workspace)
-    if is_complete and not problems:
-        with suppress(OSError):
-            sound.write_text(_files(workspace, sound), "utf-8")  # as opening has changed files
-    return problems
-
-
-def _look(workspace: Workspace, *, before_a_run: bool = False) -> tuple[list[str], bool]:
-    """The problems, and whether all was looked at: an index in use by another process is not."""
     found: list[str] = []
     try:
-        for problem in _problems(workspace, marks=before_a_run or not workspace.lake.storage.is_far):
+        for problem in _problems(workspace, marks=before_a_run or not is_far):
             found.append(problem)
-    except IndexBusyError:
-        return found, False
-    return found, True
+    except IndexBusyError:  # not everything was checked
+        return found
+    if sound and not found and settings.index_dir.is_dir():
+        with suppress(OSError):
+            sound.write_text(_files(workspace, sound), "utf-8")  # as opening has changed files
+    return found
 
 
 def _problems(workspace: Workspace, *, marks: bool) -> Iterator[str]:
     """See `vector_problems`. Raises `IndexBusyError`."""
     settings = workspace.settings
-    if is_made_elsewhere(workspace):
-        return
-    if by_words := lexical_only(settings):
-        yield by_words
-        return
     rows = workspace.lake.read("embeddings", columns=["day", "point_id", "model", "dimension"])
     known = rows.filter(rows["model"] == settings.embedding_model)
     if known.height or settings.qdrant.url:
         try:
-            size = _Size(known["dimension"][-1]) if known.height else encoder_of(settings.embedding_model)
+            size = known["dimension"][-1] if known.height else encoder_of(settings.embedding_model).dimension
             with open_index(settings, size, wait=LOOK_SECONDS) as index:
                 there, unsound = set[str](), list[str]()
                 for batch in batches(known["point_id"].to_list()):  # a year's vectors would take half a gigabyte
                     found = index.vectors(batch)
                     there |= found.keys()
-                    unsound += [p for p, vector in found.items() if not is_sound(vector, size.dimension)]
+                    unsound += [p for p, vector in found.items() if not is_sound(vector, size)]
                 if unsound:
                     index.delete(unsound)  # otherwise a rebuilt day would reuse them as vectors
                 lost = set(known["point_id"]) - there | set(unsound)
@@ -104,10 +82,10 @@ def _problems(workspace: Workspace, *, marks: bool) -> Iterator[str]:
         if lost:
             if marks:
                 _mark(workspace.lake, "embeddings", known.filter(pl.col("point_id").is_in(list(lost))))
-            said = f"{len(lost)} of {known.height} vectors are not in the index"
+            message = f"{len(lost)} of {known.height} vectors are not in the index"
             if unsound:
-                said += f", {len(unsound)} of them because they were zero or not numbers"
-            yield f"{said}; `memory run --all` rebuilds them."
+                message += f", {len(unsound)} of them because they were zero or not numbers"
+            yield f"{message}; `memory run --all` rebuilds them."
     yield from _lost_message_vectors(workspace, marks)
 
 
@@ -136,7 +114,7 @@ def _lost_message_vectors(workspace: Workspace, marks: bool) -> Iterator[str]:
     if sizes.is_empty():
         return
     try:
-        with open_index(settings, _Size(sizes[-1]), MESSAGES, wait=LOOK_SECONDS) as index:
+        with open_index(settings, sizes[-1], MESSAGES, wait=LOOK_SECONDS) as index:
             lost = set() if index.count() >= rows.height else set(rows["point_id"]) - index.ids()
     except IndexBusyError:
         raise

@@ -1,4 +1,4 @@
-"""The index: one protocol for the embedded engine (`edge.py`) and a server (`server.py`).
+"""The index: one class for the embedded engine (`edge.py`) and a server (`server.py`).
 
 An index is one collection of points, each with a dense vector, sparse vectors of its words, or both. It can be rebuilt
 from the lake at any time.
@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from memory_pipeline.errors import TryAgainLaterError
 
@@ -37,6 +37,8 @@ DAY_NUMBER = "day_number"
 
 # Points per request: 256 vectors of 768 numbers are some 4 MB of JSON, well below a server's limit of 32 MB.
 BATCH = 256
+PAGE = 1000
+"""Points per page of a listing."""
 
 Item = TypeVar("Item")
 
@@ -80,19 +82,41 @@ class IndexBusyError(IndexUnavailableError):
 
 
 class VectorIndex(Protocol):
-    """The operations of an index. All methods raise `IndexUnavailableError` if it cannot be reached."""
+    """A collection of points. All methods raise `IndexUnavailableError` if it cannot be reached.
 
-    set_aside: Path | None
+    An engine implements the methods that begin with an underscore, for at most `BATCH` points, and names its `_models`:
+    those of both engines have the same names.
+    """
+
+    dimension: int
+    set_aside: Path | None = None
     """The path of the damaged index that this one replaces."""
 
     def upsert(self, points: Sequence[Point]) -> None:
-        """Store the points durably; a point with a known id is replaced."""
+        """Store the points durably; a point with a known id is replaced. Raises `ValueError`, storing nothing, for an
+        invalid point."""
+        check_points(points, self.dimension)
+        for batch in batches(points):
+            self._upsert([(point.point_id, self._vectors(point), stored_payload(point)) for point in batch])
+        if points:
+            self._flush()
 
     def delete(self, point_ids: Collection[str]) -> None:
         """Remove points; unknown ids are ignored."""
+        for batch in batches(known_form(point_ids)):
+            self._delete(list(batch))
+        if point_ids:
+            self._flush()
 
     def ids(self, day: date | None = None, records: Collection[str] = ()) -> set[str]:
         """Ids of all points, or of those whose payload `date` is the day and whose `record` is one of these."""
+        found, offset = set[str](), None
+        chosen = self._filter(day, day, {"record": records} if records else {})
+        while True:
+            page, offset = self._scroll(offset, chosen)
+            found.update(str(record.id) for record in page)
+            if offset is None:
+                return found
 
     def count(self, *, exact: bool = True) -> int:
         """The number of points, exact or approximate."""
@@ -101,6 +125,9 @@ class VectorIndex(Protocol):
         self, point_ids: Collection[str], *, payload: bool = False, vectors: Collection[str] = ()
     ) -> Iterator[tuple[str, Mapping[str, Any] | None, Mapping[str, Any]]]:
         """The known ones of these points: id, stored payload (if requested), and their vectors of these names."""
+        for batch in batches(known_form(point_ids)):
+            for record in self._retrieve(list(batch), payload, list(vectors) or False):
+                yield str(record.id), record.payload, record.vector or {}
 
     def vectors(self, point_ids: Collection[str]) -> dict[str, list[float]]:
         """The stored dense vectors by id, without unknown ids and points that have none. They have unit length, as in
@@ -110,6 +137,11 @@ class VectorIndex(Protocol):
     def payloads(self, point_ids: Collection[str]) -> dict[str, dict[str, Any]]:
         """The payloads by id; unknown ids are left out."""
         return {i: shown_payload(payload) for i, payload, _ in self.retrieve(point_ids, payload=True)}
+
+    def term_numbers(self, point_ids: Collection[str], using: str) -> dict[str, set[int]]:
+        """The term numbers in the sparse vector of that name, by id, without unknown ids."""
+        found = self.retrieve(point_ids, vectors=[using])
+        return {i: set(named[using].indices) if named.get(using) else set() for i, _, named in found}
 
     def search(
         self,
@@ -124,21 +156,61 @@ class VectorIndex(Protocol):
     ) -> list[Hit]:
         """The nearest points by the vector of that name, nearest first, within the days (both included) and with one of
         the given values in each payload field of `equals` (of `KEYWORDS`). The hits have these `fields` of their
-        payload, or all: texts are most of the data of a search."""
-
-    def term_numbers(self, point_ids: Collection[str], using: str) -> dict[str, set[int]]:
-        """The term numbers in the sparse vector of that name, by id, without unknown ids."""
-        found = self.retrieve(point_ids, vectors=[using])
-        return {i: set(named[using].indices) if named.get(using) else set() for i, _, named in found}
+        payload, or all: texts are most of the data of a search. Raises `ValueError` for a vector of another dimension.
+        """
+        query: Any = list(vector)
+        if isinstance(vector, Sparse):
+            query = self._models.SparseVector(indices=vector.indices, values=vector.values)
+        else:
+            check_vector(vector, self.dimension)
+        if limit < 1:  # servers reject such a request
+            return []
+        chosen = self._filter(first_day, last_day, equals or {})
+        hits = self._search(query, using, limit, chosen, fields is None or (list(fields) or False))
+        return [Hit(str(hit.id), hit.score, shown_payload(hit.payload)) for hit in hits]
 
     def settle(self) -> None:
         """Optimise added points for opening and searching, if there are enough."""
 
     def rewrite(self) -> None:
-        """Rewrite the storage without deleted points, if the engine does not do so itself."""
+        """Rewrite the storage without deleted points."""
 
     def close(self) -> None:
         """Flush and release the lock. Safe to call twice."""
+
+    @property
+    def _models(self) -> Any: ...
+
+    def _upsert(self, rows: list[tuple[str, Any, dict[str, Any]]]) -> None: ...
+
+    def _delete(self, point_ids: list[str]) -> None: ...
+
+    def _flush(self) -> None:
+        """Make writes durable."""
+
+    def _scroll(self, offset: Any, chosen: Any) -> tuple[Sequence[Any], Any]:
+        """A page of points without payload, and the offset of the next one, or None."""
+
+    def _retrieve(self, point_ids: list[str], payload: bool, vectors: list[str] | Literal[False]) -> Sequence[Any]: ...
+
+    def _search(self, query: Any, using: str, limit: int, chosen: Any, payload: bool | list[str]) -> Sequence[Any]: ...
+
+    def _vectors(self, point: Point) -> Any:
+        sparse = self._models.SparseVector
+        named: dict[str, Any] = {name: sparse(indices=v.indices, values=v.values) for name, v in point.sparse.items()}
+        return named if point.vector is None else named | {DENSE: list(point.vector)}
+
+    def _filter(self, first_day: date | None, last_day: date | None, equals: Mapping[str, Collection[str]]) -> Any:
+        models = self._models
+        conditions = [
+            models.FieldCondition(key=name, match=models.MatchAny(any=sorted(values)))
+            for name, values in equals.items()
+        ]
+        bounds = {"gte": first_day, "lte": last_day}
+        if days := {name: float(day.toordinal()) for name, day in bounds.items() if day is not None}:
+            span = models.RangeFloat if hasattr(models, "RangeFloat") else models.Range
+            conditions.append(models.FieldCondition(key=DAY_NUMBER, range=span(**days)))
+        return models.Filter(must=conditions) if conditions else None
 
 
 def batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
@@ -200,9 +272,3 @@ def stored_payload(point: Point) -> dict[str, Any]:
 def shown_payload(payload: Mapping[str, Any] | None) -> dict[str, Any]:
     """The payload as given to `upsert`, without the day number."""
     return {key: value for key, value in (payload or {}).items() if key != DAY_NUMBER}
-
-
-def day_bounds(first_day: date | None, last_day: date | None) -> dict[str, float]:
-    """The days as bounds (`gte`, `lte`) of a range filter on `DAY_NUMBER`; empty without either."""
-    bounds = {"gte": first_day, "lte": last_day}
-    return {name: float(day.toordinal()) for name, day in bounds.items() if day is not None}

@@ -11,33 +11,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from memory_pipeline.embeddings.index import VectorIndex
+if TYPE_CHECKING:
+    from memory_pipeline.embeddings.edge import EdgeIndex
 
 _LOOK_SECONDS = 0.03
-
-
-class Keepable(VectorIndex, Protocol):
-    """An open index in a folder."""
-
-    folder: Path
-
-    def is_wanted(self) -> bool:
-        """Whether another process waits for it."""
 
 
 class IndexPool:
     """The open idle indexes, by folder."""
 
     def __init__(self) -> None:
-        self._idle: dict[Path, Keepable] = {}
+        self._idle: dict[Path, EdgeIndex] = {}
         self._access = threading.Lock()
         self._end = threading.Event()
         self._watch = threading.Thread(target=self._release_wanted, name="indexes kept open", daemon=True)
         self._watch.start()
 
-    def take(self, folder: Path) -> Keepable | None:
+    def take(self, folder: Path) -> EdgeIndex | None:
         """The idle index of this folder; None if it was not kept or was released, or its folder is gone."""
         with self._access:
             index = self._idle.pop(folder, None)
@@ -46,7 +38,7 @@ class IndexPool:
             return None
         return index
 
-    def keep(self, index: Keepable) -> None:
+    def keep(self, index: EdgeIndex) -> None:
         """Mark the index as idle."""
         with self._access:
             self._idle[index.folder] = index
@@ -75,7 +67,11 @@ def current_pool() -> IndexPool | None:
 
 @contextmanager
 def indexes_kept_open() -> Iterator[None]:
-    """Keep indexes opened by `open_index` in this context open until its end, unless another process waits for one."""
+    """Keep indexes opened by `open_index` in this context open until its end, or that of an outer context, unless
+    another process waits for one."""
+    if _kept.get():
+        yield
+        return
     found = IndexPool()
     token = _kept.set(found)
     try:

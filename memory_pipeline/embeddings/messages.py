@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date
-from functools import cached_property
-from typing import Self
 
-import polars as pl
-
-from memory_pipeline.embeddings.index import MESSAGES, PASSAGE, WHOLE_SESSION, IndexUnavailableError, Point, is_sound
-from memory_pipeline.embeddings.opening import HasDimension, generation, open_index
+from memory_pipeline.embeddings.index import MESSAGES, PASSAGE, WHOLE_SESSION, Point
 from memory_pipeline.embeddings.passages import passages_of, points_of
-from memory_pipeline.lake.rows import MessageEmbeddingRow, MessageRow, SessionRow, typed_rows
-from memory_pipeline.lake.store import fingerprint_of
-from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.stages import Built
-from memory_pipeline.text.encoder import Encoder, EncoderUnavailableError, encoder_of
+from memory_pipeline.embeddings.stage import (
+    EmbeddingsStage,
+    IndexStage,
+    Row,
+    SummaryEmbeddingsStage,
+    switch_when_complete,
+)
+from memory_pipeline.lake.rows import SessionRow, typed_rows
+from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline.workspace.workspace import Workspace
 
-VERSION = "2"
 
-
-class WordsOnly:
-    """A replacement for a model that cannot be loaded, as a lexical index needs a dimension too."""
-
-    dimension = 1
-
-
-class MessageEmbeddingsStage:
+class MessageEmbeddingsStage(IndexStage):
     """The stage that indexes all messages of a day, including those of sessions that are too short to be observed.
 
     The lexical index needs no model: without one, or while it cannot be loaded, the points have sparse vectors only and
@@ -36,96 +28,34 @@ class MessageEmbeddingsStage:
     """
 
     tables = ("message_embeddings",)
+    inputs = ("messages", "sessions")
     records = (PASSAGE, WHOLE_SESSION)
-
-    def __init__(self, workspace: Workspace, encoder: Encoder) -> None:
-        self.settings, self.lake, self.encoder = workspace.settings, workspace.lake, encoder
-
-    @classmethod
-    def from_workspace(cls, workspace: Workspace) -> Self:
-        return cls(workspace, encoder_of(workspace.settings.embedding_model))
+    collection = MESSAGES
+    needs_model = False
 
     def days_read(self, day: date) -> list[date]:
         return [day]
-
-    def fingerprint(self, day: date) -> str:
-        return fingerprint_of(
-            VERSION,
-            self.settings.embedding_model,
-            self._generation if self.lake.is_for_planning else generation(self.settings, MESSAGES),
-            self.lake.digest("messages", [day]),
-            self.lake.digest("sessions", [day]),
-        )
-
-    @cached_property
-    def _generation(self) -> str:
-        """The name of the collection when a plan began."""
-        return generation(self.settings, MESSAGES)
 
     def points(self, day: date) -> list[Point]:
         """The points of the messages of the day and of its sessions, without dense vectors; none for a day that
         retention has removed from search."""
         if self.lake.is_retired(self.tables[0], day):
             return []
-        messages = typed_rows(self.lake.read("messages", [day]), MessageRow)
         sessions: dict[str, SessionRow] = {}
         for row in typed_rows(self.lake.read("sessions", [day]), SessionRow):
             sessions.setdefault(row["session_id"], row)
-        return points_of(passages_of(messages), sessions, self.settings.owner)
+        return points_of(passages_of(self.lake.read("messages", [day])), sessions, self.settings.owner)
 
-    def build(self, day: date) -> Built:
-        points = self.points(day)
-        old = {r["point_id"]: r for r in typed_rows(self.lake.read(self.tables[0], [day]), MessageEmbeddingRow)}
-        if not points and not old:
-            return Built(_frames([]), notes={"encoded": 0})
-        reason = ""
-        try:
-            try:
-                dense, encoded = self._dense(points, old)
-            except EncoderUnavailableError as error:
-                dense, encoded, reason = {}, 0, f"By words only: {error}"
-            self._store(day, points, dense)
-        except IndexUnavailableError as error:
-            return Built(_frames([]), is_complete=False, warnings=(f"Not searchable yet: {error}",))
-        rows = [self._row(day, point, dense) for point in points]
-        warnings = (reason,) if reason else ()
-        return Built(_frames(rows), is_complete=not reason, notes={"encoded": encoded}, warnings=warnings)
+    def _has_vector(self, point: Point, row: Row | None) -> bool:
+        return super()._has_vector(point, row) and row is not None and row["content_hash"] == self._hash(point)
 
-    def _dense(self, points: list[Point], old: dict[str, MessageEmbeddingRow]) -> tuple[dict[str, list[float]], int]:
-        """The dense vectors of the passages by point, and the number of encoded ones; the index is closed while
-        encoding."""
-        passages = [p for p in points if p.payload["record"] == PASSAGE]
-        same = [
-            p.point_id
-            for p in passages
-            if (row := old.get(p.point_id))
-            and (row["model"], row["content_hash"]) == (self.settings.embedding_model, _hash(p))
-        ]
-        known: dict[str, list[float]] = {}
-        if same:
-            with open_index(self.settings, self.encoder, MESSAGES) as index:
-                found = index.vectors(same)
-            known = {name: vector for name, vector in found.items() if is_sound(vector, self.encoder.dimension)}
-        unknown = [p for p in passages if p.point_id not in known]
-        encoded = self.encoder.encode([p.payload["text"] for p in unknown])
-        return known | {p.point_id: vector for p, vector in zip(unknown, encoded, strict=True)}, len(unknown)
+    def _reusable(self, point: Point, old: Mapping[str, Row]) -> None:
+        """None: a point names its neighbours, so the whole day is replaced."""
 
-    def _store(self, day: date, points: list[Point], dense: dict[str, list[float]]) -> None:
-        """Store the whole day while holding the index, so that no reader sees a part of it."""
-        whole = [Point(p.point_id, dense.get(p.point_id), p.payload, p.sparse) for p in points]
-        with open_index(self.settings, self._space(), MESSAGES) as index:
-            index.delete(index.ids(day) - {p.point_id for p in whole})
-            index.upsert(whole)
+    def _hash(self, point: Point) -> str:
+        return hashlib.sha256(point.payload["text"].encode()).hexdigest()
 
-    def _space(self) -> HasDimension:
-        try:
-            self.encoder.dimension  # noqa: B018 - a model that is not there has none
-        except EncoderUnavailableError:
-            return WordsOnly()
-        return self.encoder
-
-    def _row(self, day: date, point: Point, dense: dict[str, list[float]]) -> MessageEmbeddingRow:
-        has_vector = point.point_id in dense
+    def _row(self, day: date, point: Point, has_vector: bool) -> Row:
         return {
             "day": day,
             "point_id": point.point_id,
@@ -136,13 +66,18 @@ class MessageEmbeddingsStage:
             "end": point.payload.get("end", 0),
             "model": self.settings.embedding_model if has_vector else None,
             "dimension": self.encoder.dimension if has_vector else 0,
-            "content_hash": _hash(point),
+            "content_hash": self._hash(point),
         }
 
 
-def _hash(point: Point) -> str:
-    return hashlib.sha256(point.payload["text"].encode()).hexdigest()
-
-
-def _frames(rows: list[MessageEmbeddingRow]) -> dict[str, pl.DataFrame]:
-    return {"message_embeddings": pl.DataFrame(rows, schema=TABLES["message_embeddings"].columns)}
+def rebuild(workspace: Workspace, days: Iterable[date], report: Callable[[date], None]) -> None:
+    """Fill the collections of the configured model from the tables, in the given order of days. If interrupted, the
+    next run does the rest."""
+    stages = [
+        kind.from_workspace(workspace) for kind in (EmbeddingsStage, SummaryEmbeddingsStage, MessageEmbeddingsStage)
+    ]
+    for day in days:
+        for stage in stages:
+            bring_up_to_date(stage, workspace.lake, day)
+        report(day)
+    switch_when_complete(workspace)

@@ -6,36 +6,31 @@ import json
 import re
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from uuid import uuid4
 
 from filelock import Timeout
 
 from memory_pipeline.embeddings.fair_lock import FairLock
 from memory_pipeline.embeddings.index import COLLECTION, MESSAGES, IndexBusyError, IndexUnavailableError, VectorIndex
-from memory_pipeline.embeddings.index_pool import IndexPool, current_pool
+from memory_pipeline.embeddings.index_pool import current_pool
 from memory_pipeline.markdown.safe_write import ChangedMeanwhileError, write_atomically
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.free_space import DiskFullError, require_space
 
 WAIT_SECONDS = 30.0
 """Seconds to wait for an embedded index that another process has open."""
+SERVER_SECONDS = 8.0
+"""Maximum seconds for one request to a server, including the connection."""
 DOWN_SECONDS = 60.0
 """Seconds for which an unreachable index is not retried: otherwise each stage of each day would wait for it."""
 MAKE_ANEW = "`memory run --all` rebuilds it"
 _down: dict[str, tuple[float, IndexUnavailableError]] = {}
 """The time until which a server or folder counts as unreachable in this process, and the reason."""
-
-
-class HasDimension(Protocol):
-    """The part of an encoder that the index needs."""
-
-    @property
-    def dimension(self) -> int: ...
 
 
 SCHEMA = 3
@@ -58,78 +53,78 @@ def index_folder(settings: Settings, dimension: int, base: str = COLLECTION) -> 
 
 @contextmanager
 def open_index(
-    settings: Settings, encoder: HasDimension, base: str = COLLECTION, *, wait: float = WAIT_SECONDS
+    settings: Settings, dimension: int, base: str = COLLECTION, *, wait: float = WAIT_SECONDS
 ) -> Iterator[VectorIndex]:
     """The collection of the configured model: on the server of `QDRANT_URL`, else embedded, waiting up to ``wait``
     seconds for other users. Raises `IndexUnavailableError`."""
-    name = collection_name(settings, base, settings.embedding_model, encoder.dimension)
-    keeping = None if settings.qdrant.url else current_pool()
-    if keeping and (found := keeping.take(settings.index_dir / name)):
-        with _closing(found, keeping):
-            yield found
-        return
-    place = f"{settings.qdrant.url or settings.index_dir} {name} {settings.qdrant.api_key}"
-    until, reason = _down.get(place, (0.0, None))
-    if reason and time.monotonic() < until:
-        raise reason
-    try:
-        if not settings.qdrant.url:
-            with suppress(OSError):  # opening the folder reports a disk that is not writable
-                generation(settings, base)  # a new one if the folder is gone, which opening would hide
-        index = open_collection(settings, name, encoder.dimension, wait)
-        if index.set_aside:
-            new_generation(settings, base)
-        if not settings.qdrant.url:
-            _record_dimension(settings, base, encoder.dimension)
-    except IndexUnavailableError as error:
-        if wait >= WAIT_SECONDS or settings.qdrant.url:
-            _down[place] = (time.monotonic() + DOWN_SECONDS, error)
-        raise
-    _down.pop(place, None)
-    with _closing(index, keeping):
+    name = collection_name(settings, base, settings.embedding_model, dimension)
+
+    def opened() -> VectorIndex:
+        place = f"{settings.qdrant.url or settings.index_dir} {name} {settings.qdrant.api_key}"
+        until, reason = _down.get(place, (0.0, None))
+        if reason and time.monotonic() < until:
+            raise reason
+        try:
+            if not settings.qdrant.url:
+                with suppress(OSError):  # opening the folder reports a disk that is not writable
+                    generation(settings, base)  # a new one if the folder is gone, which opening would hide
+            index = open_collection(settings, name, dimension, wait)
+            if index.set_aside:
+                new_generation(settings, base)
+            if not settings.qdrant.url:
+                _record_dimension(settings, base, dimension)
+        except IndexUnavailableError as error:
+            if wait >= WAIT_SECONDS or settings.qdrant.url:
+                _down[place] = (time.monotonic() + DOWN_SECONDS, error)
+            raise
+        _down.pop(place, None)
+        return index
+
+    with _from_pool(settings, name, opened) as index:
         yield index
 
 
 @contextmanager
 def collection_in_use(settings: Settings, name: str, dimension: int, base: str) -> Iterator[VectorIndex]:
     """An existing collection, from the pool if it is open there. Raises `IndexUnavailableError`."""
-    keeping = None if settings.qdrant.url else current_pool()
-    index: VectorIndex | None = keeping.take(settings.index_dir / name) if keeping else None
-    if index is None:
+
+    def opened() -> VectorIndex:
         index = open_to_search(settings, name, dimension, WAIT_SECONDS)
         if index.set_aside:  # damaged since the stages used it: it is rebuilt completely
             new_generation(settings, base)
-    with _closing(index, keeping):
+        return index
+
+    with _from_pool(settings, name, opened) as index:
         yield index
 
 
 @contextmanager
-def _closing(index: Any, keeping: IndexPool | None) -> Iterator[None]:
+def _from_pool(settings: Settings, name: str, opened: Callable[[], VectorIndex]) -> Iterator[VectorIndex]:
+    pool = None if settings.qdrant.url else current_pool()
+    index: Any = (pool and pool.take(settings.index_dir / name)) or opened()
     try:
-        yield
+        yield index
     except BaseException:
         index.close()  # its state is unknown
         raise
-    if keeping:
-        keeping.keep(index)
+    if pool:
+        pool.keep(index)
     else:
         index.close()
 
 
-def open_collection(settings: Settings, name: str, dimension: int, wait: float) -> VectorIndex:
+def open_collection(settings: Settings, name: str, dimension: int, wait: float, *, create: bool = True) -> VectorIndex:
     """A collection by name, created if needed; close it when done. Raises `IndexUnavailableError`, also if the disk is
     too full for the embedded engine, which would be killed by SIGBUS."""
-    if settings.qdrant.url:
+    if url := settings.qdrant.url:
         from memory_pipeline.embeddings.server import ServerIndex
 
-        return ServerIndex(
-            settings.qdrant.url,
-            dimension,
-            api_key=settings.qdrant.api_key,
-            collection=name,
-        )
+        key, seconds = settings.qdrant.api_key, min(wait, SERVER_SECONDS)
+        return ServerIndex(url, dimension, api_key=key, collection=name, create=create, seconds=seconds)
     from memory_pipeline.embeddings.edge import EdgeIndex
 
+    if not create and not (settings.index_dir / name).is_dir():
+        raise IndexUnavailableError(f"{name} is gone from index/; {MAKE_ANEW}.")
     try:
         require_space(settings.index_dir)
     except DiskFullError as error:
@@ -140,25 +135,17 @@ def open_collection(settings: Settings, name: str, dimension: int, wait: float) 
 def open_to_search(settings: Settings, name: str, dimension: int, wait: float) -> VectorIndex:
     """An existing collection; ``wait`` limits both the response of a server and the wait for another user of a folder.
     Raises `IndexUnavailableError` also if it does not exist: an empty one would silently find nothing."""
-    if settings.qdrant.url:
-        from memory_pipeline.embeddings.server import ServerIndex
-
-        url, key = settings.qdrant.url, settings.qdrant.api_key
-        return ServerIndex(url, dimension, api_key=key, collection=name, create=False, seconds=wait)
-    if not (settings.index_dir / name).is_dir():
-        raise IndexUnavailableError(f"{name} is gone from index/; {MAKE_ANEW}.")
-    return open_collection(settings, name, dimension, wait)
+    return open_collection(settings, name, dimension, wait, create=False)
 
 
 def generation(settings: Settings, base: str = COLLECTION) -> str:
     """A name for this instance of the collection: it changes when the folder is deleted, quarantined or incomplete, so
     that days that lost their vectors become out of date. The dimension is not needed, as the model may have to be
     loaded for it."""
-    mark = _mark(settings, base)
+    name, dimension = _read_mark(settings, base)
     if settings.qdrant.url:
-        name = collection_name(settings, base, settings.embedding_model, "*")
-        return f"{settings.qdrant.url}#{name}" + (f" {mark.read_text('utf-8')}" if mark.exists() else "")
-    name, _, dimension = mark.read_text("utf-8").partition("\n") if mark.exists() else ("", "", "")
+        collection = collection_name(settings, base, settings.embedding_model, "*")
+        return f"{settings.qdrant.url}#{collection}" + (f" {name}" if name else "")
     is_gone = dimension and not index_folder(settings, int(dimension), base).exists()
     return new_generation(settings, base) if not name or is_gone else name
 
@@ -170,7 +157,7 @@ def new_generation(settings: Settings, base: str = COLLECTION) -> str:
     if found and found.is_complete and found.model == settings.embedding_model:
         _complete(settings, base).unlink(missing_ok=True)
     _write(_mark(settings, base), name)
-    return _mark(settings, base).read_text("utf-8").partition("\n")[0]
+    return _read_mark(settings, base)[0]
 
 
 @dataclass(frozen=True)
@@ -228,8 +215,7 @@ def left_over(settings: Settings) -> list[Path]:
 
 
 def _filling_collection(settings: Settings, base: str) -> Collection | None:
-    mark = _mark(settings, base)
-    dimension = mark.read_text("utf-8").partition("\n")[2] if mark.exists() else ""
+    _, dimension = _read_mark(settings, base)
     if not dimension.isdigit():
         return None
     name = collection_name(settings, base, settings.embedding_model, dimension)
@@ -240,8 +226,15 @@ def _filling_collection(settings: Settings, base: str) -> Collection | None:
 def _record_dimension(settings: Settings, base: str, dimension: int) -> None:
     """Record that the folder exists, so that its loss is noticed."""
     name = generation(settings, base)
-    if "\n" not in _mark(settings, base).read_text("utf-8"):
+    if not _read_mark(settings, base)[1]:
         _write(_mark(settings, base), f"{name}\n{dimension}")
+
+
+def _read_mark(settings: Settings, base: str) -> tuple[str, str]:
+    """The generation and the dimension of its folder, each empty if unknown."""
+    mark = _mark(settings, base)
+    name, _, dimension = (mark.read_text("utf-8") if mark.exists() else "").partition("\n")
+    return name, dimension
 
 
 def _write(path: Path, text: str) -> None:

@@ -19,7 +19,7 @@ import polars as pl
 from memory_pipeline.embeddings.index import CONTEXT, PASSAGE, SESSION, WHOLE_SESSION, WORDS, Point
 from memory_pipeline.embeddings.sparse import weigh
 from memory_pipeline.harnesses.speakers import is_prompt
-from memory_pipeline.lake.rows import MessageRow, SessionRow
+from memory_pipeline.lake.rows import MessageRow, SessionRow, typed_rows
 from memory_pipeline.text.terms import terms
 
 MAX_CHARACTERS = 1_000
@@ -63,21 +63,13 @@ def spoken(messages: pl.DataFrame) -> pl.DataFrame:
     return messages.filter(said | pl.col("message_id").is_in(prompts["message_id"].to_list()))
 
 
-def passages_of(messages: Sequence[MessageRow]) -> list[Passage]:
+def passages_of(messages: pl.DataFrame) -> list[Passage]:
     """The passages of users, models and, in sessions without a user, programs, by session and in order, without tool
     output and withdrawn messages."""
-    attended = {m["session_id"] for m in messages if m["role"] == "user"}
-    said = [
-        m
-        for m in messages
-        if not m["voided"]
-        and m["text"].strip()
-        and (
-            m["role"] in SPEAKERS or (m["role"] == PROGRAM and m["session_id"] not in attended and is_prompt(m["text"]))
-        )
-    ]
+    said = spoken(messages).filter(~pl.col("voided").fill_null(False), pl.col("text").str.strip_chars() != "")
+    rows = typed_rows(said.sort("session_id", "said_at", "source_line", "message_id"), MessageRow)
     found: list[Passage] = []
-    for session_id, group in groupby(sorted(said, key=_in_order), key=lambda m: m["session_id"]):
+    for session_id, group in groupby(rows, key=lambda row: row["session_id"]):
         position = 0
         for message in group:
             for start, end in _cut(message["text"]):
@@ -116,10 +108,6 @@ def points_of(passages: Sequence[Passage], sessions: Mapping[str, SessionRow], o
         head = {"record": WHOLE_SESSION, "source_id": session_id, "text": _title(session), "passages": len(inside)}
         points.append(Point(name, None, shared | head, {SESSION: weigh(everything, SESSION)}))
     return points
-
-
-def _in_order(message: MessageRow) -> tuple[Any, ...]:
-    return message["session_id"], message["said_at"], message["source_line"], message["message_id"]
 
 
 def _cut(text: str) -> Iterator[tuple[int, int]]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing
 from typing import Any
 
-from memory_pipeline.embeddings.index import BATCH, COLLECTION, MESSAGES, VectorIndex
+from memory_pipeline.embeddings.index import COLLECTION, MESSAGES, VectorIndex
 from memory_pipeline.embeddings.opening import WAIT_SECONDS, left_over, open_collection, searched_collection
 from memory_pipeline.settings import Settings
 
@@ -21,7 +21,7 @@ def find_points(settings: Settings, ids: Collection[str], matches: Matches) -> d
     """The text of each point that has one of these ids or matches. Raises `IndexUnavailableError`."""
     found: dict[str, str] = {}
     for name, dimension in _collections(settings):
-        with _open_existing(settings, name, dimension) as index:
+        with closing(open_collection(settings, name, dimension, WAIT_SECONDS)) as index:
             found |= dict(_found(index, ids, matches))
     return found
 
@@ -34,17 +34,16 @@ def remove_points(settings: Settings, ids: Collection[str], matches: Matches) ->
     for folder in left_over(settings):
         shutil.rmtree(folder)
     for name, dimension in _collections(settings):
-        with _open_existing(settings, name, dimension) as index:
+        with closing(open_collection(settings, name, dimension, WAIT_SECONDS)) as index:
             index.delete([point for point, _ in _found(index, ids, matches)])
             index.rewrite()
 
 
 def _found(index: VectorIndex, ids: Collection[str], matches: Matches) -> Iterator[tuple[str, str]]:
-    wanted, there = set(ids), sorted(index.ids())
-    for start in range(0, len(there), BATCH):
-        for point, payload in index.payloads(there[start : start + BATCH]).items():
-            if point in wanted or matches(payload):
-                yield point, f"{payload.get('text') or ''}"
+    wanted = set(ids)
+    for point, payload, _ in index.retrieve(index.ids(), payload=True):
+        if point in wanted or matches(payload or {}):
+            yield point, f"{(payload or {}).get('text') or ''}"
 
 
 def _collections(settings: Settings) -> list[tuple[str, int]]:
@@ -58,12 +57,3 @@ def _collections(settings: Settings) -> list[tuple[str, int]]:
                 known.setdefault(folder.name, int(dimension[1]))
         known = {name: size for name, size in known.items() if (settings.index_dir / name).is_dir()}
     return sorted(known.items())
-
-
-@contextmanager
-def _open_existing(settings: Settings, name: str, dimension: int) -> Iterator[VectorIndex]:
-    index = open_collection(settings, name, dimension, WAIT_SECONDS)
-    try:
-        yield index
-    finally:
-        index.close()

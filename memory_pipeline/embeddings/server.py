@@ -6,41 +6,27 @@ import functools
 import math
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import date
 from json import JSONDecodeError
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from memory_pipeline.embeddings.index import (
     COLLECTION,
     DAY_NUMBER,
     DENSE,
     KEYWORDS,
+    PAGE,
     SPARSE,
-    Hit,
     IndexUnavailableError,
-    Point,
-    Sparse,
     VectorIndex,
-    batches,
-    check_points,
-    check_vector,
-    day_bounds,
-    known_form,
-    shown_payload,
-    stored_payload,
 )
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.text.sentences import clip
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
-    from qdrant_client.models import Filter
 
-_PAGE = 1000
-_TIMEOUT_SECONDS = 8.0  # for one request including the connection
 _MAX_REASON = 200
 _TRIES = 4
 """Maximum attempts of a write while the server is busy, with pauses of .5, 1 and 2 seconds."""
@@ -67,12 +53,11 @@ class ServerIndex(VectorIndex):
         collection: str = COLLECTION,
         client: QdrantClient | None = None,
         create: bool = True,
-        seconds: float = _TIMEOUT_SECONDS,
+        seconds: float = 8.0,
     ) -> None:
         from qdrant_client import QdrantClient
 
         self.dimension = dimension
-        self.set_aside: Path | None = None
         self.collection = collection
         # An address may carry a password or a token; messages must not.
         self._shown_url = re.sub(r"//[^/]*@", "//", url).partition("?")[0]
@@ -100,92 +85,51 @@ class ServerIndex(VectorIndex):
             self.close()
             raise
 
-    def upsert(self, points: Sequence[Point]) -> None:
-        """Store the points; the server has applied them on return. Raises `ValueError`, storing nothing, for an invalid
-        point."""
+    @property
+    def _models(self) -> Any:
+        from qdrant_client import models
+
+        return models
+
+    def _upsert(self, rows: list[tuple[str, Any, dict[str, Any]]]) -> None:
         from qdrant_client.models import PointStruct
 
-        check_points(points, self.dimension)
+        points = [PointStruct(id=point_id, vector=vectors, payload=payload) for point_id, vectors, payload in rows]
         with self._server() as client:
-            for batch in batches(points):
-                rows = [
-                    PointStruct(id=point.point_id, vector=_vectors(point), payload=stored_payload(point))
-                    for point in batch
-                ]
-                _with_retries(functools.partial(client.upsert, self.collection, rows, wait=True))
+            _with_retries(functools.partial(client.upsert, self.collection, points, wait=True))
 
-    def delete(self, point_ids: Collection[str]) -> None:
-        """Remove points."""
+    def _delete(self, point_ids: list[Any]) -> None:
         with self._server() as client:
-            for batch in batches(known_form(point_ids)):
-                _with_retries(functools.partial(client.delete, self.collection, list(batch), wait=True))
+            _with_retries(functools.partial(client.delete, self.collection, point_ids, wait=True))
 
-    def ids(self, day: date | None = None, records: Collection[str] = ()) -> set[str]:
-        """Ids of all points, or of the day's, or of those of these records."""
-        found: set[str] = set()
-        chosen = _filter(day, day, {"record": records} if records else {})
-        offset = None
+    def _scroll(self, offset: Any, chosen: Any) -> tuple[Sequence[Any], Any]:
         with self._server() as client:
-            while True:
-                found_now, offset = client.scroll(
-                    self.collection, chosen, limit=_PAGE, offset=offset, with_payload=False, with_vectors=False
-                )
-                found.update(str(record.id) for record in found_now)
-                if offset is None:
-                    return found
+            return client.scroll(
+                self.collection, chosen, limit=PAGE, offset=offset, with_payload=False, with_vectors=False
+            )
 
-    def retrieve(
-        self, point_ids: Collection[str], *, payload: bool = False, vectors: Collection[str] = ()
-    ) -> Iterator[tuple[str, Mapping[str, Any] | None, Mapping[str, Any]]]:
-        wanted = list(vectors) or False
+    def _retrieve(self, point_ids: list[str], payload: bool, vectors: list[str] | Literal[False]) -> Sequence[Any]:
         with self._server() as client:
-            for batch in batches(known_form(point_ids)):
-                for record in client.retrieve(self.collection, list(batch), with_payload=payload, with_vectors=wanted):
-                    yield str(record.id), record.payload, cast("dict[str, Any]", record.vector or {})
+            return client.retrieve(self.collection, point_ids, with_payload=payload, with_vectors=vectors)
 
     def count(self, *, exact: bool = True) -> int:
-        """The number of points, exact or approximate."""
         with self._server() as client:
             return client.count(self.collection, exact=exact).count
 
-    def search(
-        self,
-        vector: Sequence[float] | Sparse,
-        limit: int,
-        *,
-        using: str = DENSE,
-        first_day: date | None = None,
-        last_day: date | None = None,
-        equals: Mapping[str, Collection[str]] | None = None,
-        fields: Collection[str] | None = None,
-    ) -> list[Hit]:
-        """The nearest points, nearest first. Raises `ValueError` for a vector of another dimension."""
-        from qdrant_client.models import SparseVector
-
-        query: Any = list(vector)
-        if isinstance(vector, Sparse):
-            query = SparseVector(indices=vector.indices, values=vector.values)
-        else:
-            check_vector(vector, self.dimension)
-        if limit < 1:  # servers reject such a request
-            return []
-        chosen = _filter(first_day, last_day, equals or {})
+    def _search(self, query: Any, using: str, limit: int, chosen: Any, payload: bool | list[str]) -> Sequence[Any]:
         with self._server() as client:
-            answer = client.query_points(
-                self.collection,
-                query,
-                using=using,
-                query_filter=chosen,
-                limit=limit,
-                with_payload=fields is None or (list(fields) or False),
-            )
-        return [Hit(str(hit.id), hit.score, shown_payload(hit.payload)) for hit in answer.points]
+            return client.query_points(
+                self.collection, query, using=using, query_filter=chosen, limit=limit, with_payload=payload
+            ).points
 
     def settle(self) -> None:
         """Do nothing: a server optimises by itself."""
 
     def rewrite(self) -> None:
         """Do nothing: a server cleans up by itself, once enough was deleted."""
+
+    def _flush(self) -> None:
+        """Do nothing: each write waits until the server has applied it."""
 
     def close(self) -> None:
         """Close the connection. Safe to call twice."""
@@ -301,19 +245,3 @@ def _is_temporary(error: BaseException) -> bool:
     if isinstance(error, ResponseHandlingException):
         return isinstance(error.source, TransportError) and not isinstance(error.source, UnsupportedProtocol)
     return isinstance(error, ResourceExhaustedResponse)
-
-
-def _vectors(point: Point) -> dict[str, Any]:
-    from qdrant_client.models import SparseVector
-
-    named: dict[str, Any] = {name: SparseVector(indices=v.indices, values=v.values) for name, v in point.sparse.items()}
-    return named if point.vector is None else named | {DENSE: list(point.vector)}
-
-
-def _filter(first_day: date | None, last_day: date | None, equals: Mapping[str, Collection[str]]) -> Filter | None:
-    from qdrant_client.models import FieldCondition, Filter, MatchAny, Range
-
-    conditions = [FieldCondition(key=name, match=MatchAny(any=sorted(values))) for name, values in equals.items()]
-    if bounds := day_bounds(first_day, last_day):
-        conditions.append(FieldCondition(key=DAY_NUMBER, range=Range(**bounds)))
-    return Filter(must=list(conditions)) if conditions else None

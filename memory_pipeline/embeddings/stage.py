@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 from typing import Any, Self
@@ -19,6 +18,7 @@ from memory_pipeline.embeddings.index import (
     OBSERVATION,
     REFLECTION,
     SEGMENT,
+    WHOLE_SESSION,
     WORDS,
     IndexUnavailableError,
     Point,
@@ -34,7 +34,6 @@ from memory_pipeline.embeddings.opening import (
 )
 from memory_pipeline.embeddings.sparse import weigh
 from memory_pipeline.lake.rows import (
-    EmbeddingRow,
     ObservationRow,
     ReflectionRow,
     SegmentRow,
@@ -45,11 +44,15 @@ from memory_pipeline.lake.rows import (
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.settings import Settings
-from memory_pipeline.stages import Built, bring_up_to_date
+from memory_pipeline.stages import Built
 from memory_pipeline.text.embedding_models import facts_of
 from memory_pipeline.text.encoder import Encoder, EncoderUnavailableError, encoder_of
 from memory_pipeline.text.terms import terms
 from memory_pipeline.workspace.workspace import Workspace
+
+Row = dict[str, Any]
+"""A row of one of the tables of vectors."""
+Payload = dict[str, Any]
 
 VERSION = "2"
 PAYLOAD_VERSION = 3
@@ -60,28 +63,17 @@ def point_id(source_id: str) -> str:
     return str(uuid5(NAMESPACE_URL, source_id))
 
 
-@dataclass(frozen=True)
-class Item:
-    """A line with a point: its id, its text, and its payload."""
-
-    source_id: str
-    text: str
-    payload: dict[str, Any]
-
-    @property
-    def record(self) -> str:
-        return str(self.payload["record"])
-
-
-class LineStage:
-    """A stage that embeds every line of a day from some tables in the collection of observations. Unchanged lines are
-    not encoded again."""
+class IndexStage:
+    """A stage whose points are in a collection of the index. Unchanged texts are not encoded again."""
 
     tables: tuple[str]
     inputs: tuple[str, ...]
     """The tables whose rows determine what is stored."""
     records: tuple[str, ...]
     """The values of `record` of the stage's points; others belong to another stage."""
+    collection = COLLECTION
+    needs_model = True
+    """Whether nothing is stored without an embedding model."""
 
     def __init__(self, workspace: Workspace, encoder: Encoder) -> None:
         self.settings, self.lake, self.encoder = workspace.settings, workspace.lake, encoder
@@ -90,92 +82,134 @@ class LineStage:
     def from_workspace(cls, workspace: Workspace) -> Self:
         return cls(workspace, encoder_of(workspace.settings.embedding_model))
 
-    def items(self, day: date) -> list[Item]:
-        """The searched lines of the day; after retention only the kept ones."""
-        lines, (table,) = self.lines(day), self.tables
-        if not self.lake.is_retired(table, day):
-            return lines
-        kept = set(self.lake.read(table, [day], ["source_id"])["source_id"])
-        return [line for line in lines if line.source_id in kept]
-
-    def lines(self, day: date) -> list[Item]:
-        """All lines of the day."""
+    def points(self, day: date) -> list[Point]:
+        """The points of the day without dense vectors; after retention only the kept ones."""
         raise NotImplementedError
 
+    def count(self, day: date) -> int:
+        """The number of points of the day."""
+        return len(self.points(day))
+
     def fingerprint(self, day: date) -> str:
-        name = self._generation if self.lake.is_for_planning else generation(self.settings)
+        name = self._generation if self.lake.is_for_planning else generation(self.settings, self.collection)
         digests = (self.lake.digest(table, [day]) for table in self.inputs)
         return fingerprint_of(VERSION, self.settings.embedding_model, name, *digests)
 
     @cached_property
     def _generation(self) -> str:
         """The name of the collection when a plan began."""
-        return generation(self.settings)
+        return generation(self.settings, self.collection)
 
     def build(self, day: date) -> Built:
-        """The rows of the day: none without a model, the stored ones without an index. The day then waits, and later
-        stages are built without embeddings."""
-        items, table = self.items(day), self.tables[0]
-        old = {row["source_id"]: row for row in typed_rows(self.lake.read(table, [day]), EmbeddingRow)}
+        """The rows of the day. Without a model or an index the day waits, and later stages are built without
+        embeddings."""
+        points, (table,) = self.points(day), self.tables
+        old = {row["point_id"]: row for row in self.lake.read(table, [day]).to_dicts()}
+        if not points and not old:
+            return Built(self._frames([]), notes={"encoded": 0})
+        missing: Exception | None = None
         try:
-            rows = [self._row(day, item) for item in items]
-            encoded = self._store(day, items, rows, old)
-        except EncoderUnavailableError as error:
-            # the rows that retention left determine what is searched, so they are kept
-            kept = list(old.values()) if self.lake.is_retired(table, day) else []
-            return _without_vectors(table, kept, error)
+            try:
+                dense, encoded = self._dense(points, old)
+            except EncoderUnavailableError as error:
+                if self.needs_model:
+                    # the rows that retention left determine what is searched, so they are kept
+                    return self._waiting([*old.values()] if self.lake.is_retired(table, day) else [], error)
+                dense, encoded, missing = {}, 0, error
+            self._store(day, points, dense, old)
         except IndexUnavailableError as error:
-            return _without_vectors(table, [row for row in rows if old.get(row["source_id"]) == row], error)
-        return Built(_frames(table, rows), notes={"encoded": encoded})
+            return self._waiting([row for point in points if (row := self._reusable(point, old))], error)
+        rows = [self._row(day, point, point.point_id in dense) for point in points]
+        return self._waiting(rows, missing) if missing else Built(self._frames(rows), notes={"encoded": encoded})
 
-    def _row(self, day: date, item: Item) -> EmbeddingRow:
+    def _dense(self, points: list[Point], old: Mapping[str, Row]) -> tuple[dict[str, list[float]], int]:
+        """The dense vectors by point, and the number of encoded ones; the index is closed while encoding."""
+        dimension = self.encoder.dimension  # raises without a model, also if nothing is to be encoded
+        embedded = [point for point in points if point.payload["record"] != WHOLE_SESSION]
+        same = [point.point_id for point in embedded if self._has_vector(point, old.get(point.point_id))]
+        known: dict[str, list[float]] = {}
+        if same:
+            with open_index(self.settings, dimension, self.collection) as index:
+                known = {name: vector for name, vector in index.vectors(same).items() if is_sound(vector, dimension)}
+        unknown = [point for point in embedded if point.point_id not in known]
+        encoded = self.encoder.encode([point.payload["text"] for point in unknown])
+        return known | {p.point_id: vector for p, vector in zip(unknown, encoded, strict=True)}, len(unknown)
+
+    def _store(self, day: date, points: list[Point], dense: Mapping[str, list[float]], old: Mapping[str, Row]) -> None:
+        """Store the day while holding the index, so that no reader sees a part of it."""
+        with open_index(self.settings, self._dimension(), self.collection) as index:
+            stored = index.ids(day, self.records)
+            index.delete(stored - {point.point_id for point in points})
+            index.upsert(
+                [
+                    Point(point.point_id, dense.get(point.point_id), point.payload, point.sparse)
+                    for point in points
+                    if point.point_id not in stored or not self._reusable(point, old)
+                ]
+            )
+
+    def _dimension(self) -> int:
+        """The dimension of the collection, which is needed without a model too."""
+        try:
+            return self.encoder.dimension
+        except EncoderUnavailableError:
+            return 1
+
+    def _has_vector(self, point: Point, row: Row | None) -> bool:
+        """Whether the stored vector is that of the point's text."""
+        return row is not None and row["model"] == self.settings.embedding_model
+
+    def _reusable(self, point: Point, old: Mapping[str, Row]) -> Row | None:
+        """The stored row of the point, if neither it nor the point has to be replaced."""
+        row = old.get(point.point_id)
+        return row if row and row["content_hash"] == self._hash(point) else None
+
+    def _hash(self, point: Point) -> str:
+        return hashlib.sha256(repr(sorted(point.payload.items())).encode()).hexdigest()
+
+    def _row(self, day: date, point: Point, has_vector: bool) -> Row:
         return {
             "day": day,
-            "point_id": point_id(item.source_id),
-            "kind": item.record,
-            "source_id": item.source_id,
+            "point_id": point.point_id,
+            "kind": point.payload["record"],
+            "source_id": point.payload["source_id"],
             "model": self.settings.embedding_model,
             "dimension": self.encoder.dimension,
-            "content_hash": hashlib.sha256(repr(sorted(self._payload(item).items())).encode()).hexdigest(),
+            "content_hash": self._hash(point),
         }
 
-    def _store(self, day: date, items: list[Item], rows: list[EmbeddingRow], old: dict[str, EmbeddingRow]) -> int:
-        """Encode new lines with the index closed, then update the day's points; the number of encoded lines."""
-        if not rows and not old:
-            return 0
-        with open_index(self.settings, self.encoder) as index:
-            stored = index.ids(day, self.records)
-            new = [
-                (item, row)
-                for item, row in zip(items, rows, strict=True)
-                if row["point_id"] not in stored
-                or row["source_id"] not in old
-                or old[row["source_id"]]["content_hash"] != row["content_hash"]
-            ]
-            # the id depends on the text, so other changes need no new vector
-            same = [r["point_id"] for _, r in new if (o := old.get(r["source_id"])) and o["model"] == r["model"]]
-            known = {p: v for p, v in index.vectors(same).items() if is_sound(v, self.encoder.dimension)}
-        unknown = [(item.text, r["point_id"]) for item, r in new if r["point_id"] not in known]
-        encoded = self.encoder.encode([text for text, _ in unknown])
-        vectors = known | {name: vector for (_, name), vector in zip(unknown, encoded, strict=True)}
-        points = [
-            Point(r["point_id"], vectors[r["point_id"]], self._payload(i), {WORDS: weigh(terms(i.text), WORDS)})
-            for i, r in new
+    def _waiting(self, rows: Sequence[Row], error: Exception) -> Built:
+        warnings = (f"By words only: {error}",)
+        return Built(self._frames(rows), is_complete=False, notes={"why": str(error)}, warnings=warnings)
+
+    def _frames(self, rows: Sequence[Row]) -> dict[str, pl.DataFrame]:
+        (table,) = self.tables
+        return {table: pl.DataFrame(rows, schema=TABLES[table].columns)}
+
+
+class LineStage(IndexStage):
+    """A stage that embeds every line of a day from some tables."""
+
+    def lines(self, day: date) -> list[Payload]:
+        """The payloads of all lines of the day, with id and text."""
+        raise NotImplementedError
+
+    def points(self, day: date) -> list[Point]:
+        return [
+            Point(point_id(line["source_id"]), None, line, {WORDS: weigh(terms(line["text"]), WORDS)})
+            for line in self._kept_lines(day)
         ]
-        gone = stored - {row["point_id"] for row in rows}
-        if points or gone:
-            with open_index(self.settings, self.encoder) as index:
-                index.delete(gone)
-                index.upsert(points)
-        return len(unknown)
 
-    def _payload(self, item: Item) -> dict[str, Any]:
-        return item.payload | {
-            "source_id": item.source_id,
-            "text": item.text,
-            "model": self.settings.embedding_model,
-            "schema_version": PAYLOAD_VERSION,
-        }
+    def count(self, day: date) -> int:
+        return len(self._kept_lines(day))
+
+    def _kept_lines(self, day: date) -> list[Payload]:
+        lines, (table,) = self.lines(day), self.tables
+        if self.lake.is_retired(table, day):
+            kept = set(self.lake.read(table, [day], ["source_id"])["source_id"])
+            lines = [line for line in lines if line["source_id"] in kept]
+        more = {"model": self.settings.embedding_model, "schema_version": PAYLOAD_VERSION}
+        return [line | more for line in lines]
 
 
 class EmbeddingsStage(LineStage):
@@ -185,13 +219,10 @@ class EmbeddingsStage(LineStage):
     inputs = ("observations", "windows")
     records = (OBSERVATION,)
 
-    def lines(self, day: date) -> list[Item]:
+    def lines(self, day: date) -> list[Payload]:
         rows = typed_rows(self.lake.read("observations", [day]), ObservationRow)
         windows = {row["dedupe_key"]: row for row in typed_rows(self.lake.read("windows", [day]), WindowRow)}
-        return [
-            Item(row["observation_id"], row["text"], _observation_payload(row, windows.get(row["dedupe_key"])))
-            for row in rows
-        ]
+        return [_observation_payload(row, windows.get(row["dedupe_key"])) for row in rows]
 
 
 class SummaryEmbeddingsStage(LineStage):
@@ -201,20 +232,19 @@ class SummaryEmbeddingsStage(LineStage):
     inputs = ("segments", "reflections", "sessions")
     records = (SEGMENT, REFLECTION)
 
-    def lines(self, day: date) -> list[Item]:
+    def lines(self, day: date) -> list[Payload]:
         sessions = {row["session_id"]: row for row in typed_rows(self.lake.read("sessions", [day]), SessionRow)}
         segments = typed_rows(self.lake.read("segments", [day]), SegmentRow)
         reflections = typed_rows(self.lake.read("reflections", [day]), ReflectionRow)
-        found = [
-            Item(row["segment_id"], text, _segment_payload(row, sessions.get(row["session_id"]), self.settings.owner))
-            for row in segments
-            if (text := _segment_text(row))
-        ]
-        return found + [Item(row["reflection_id"], row["text"], _reflection_payload(row)) for row in reflections]
+        owner = self.settings.owner
+        found = [_segment_payload(row, sessions.get(row["session_id"]), owner) for row in segments]
+        return [line for line in found if line["text"]] + [_reflection_payload(row) for row in reflections]
 
 
-def _observation_payload(row: ObservationRow, window: WindowRow | None) -> dict[str, Any]:
+def _observation_payload(row: ObservationRow, window: WindowRow | None) -> Payload:
     return {
+        "source_id": row["observation_id"],
+        "text": row["text"],
         "date": f"{row['day']}",
         "record": OBSERVATION,
         "session_id": row["session_id"],
@@ -231,8 +261,10 @@ def _observation_payload(row: ObservationRow, window: WindowRow | None) -> dict[
     }
 
 
-def _segment_payload(row: SegmentRow, session: SessionRow | None, owner: str) -> dict[str, Any]:
+def _segment_payload(row: SegmentRow, session: SessionRow | None, owner: str) -> Payload:
     return {
+        "source_id": row["segment_id"],
+        "text": " – ".join(filter(None, (row["title"], row["narrative"]))),
         "date": f"{row['day']}",
         "record": SEGMENT,
         "session_id": row["session_id"],
@@ -244,8 +276,10 @@ def _segment_payload(row: SegmentRow, session: SessionRow | None, owner: str) ->
     }
 
 
-def _reflection_payload(row: ReflectionRow) -> dict[str, Any]:
+def _reflection_payload(row: ReflectionRow) -> Payload:
     return {
+        "source_id": row["reflection_id"],
+        "text": row["text"],
         "date": f"{row['day']}",
         "record": REFLECTION,
         "project": next(iter(row["projects"] or ()), None),
@@ -255,19 +289,6 @@ def _reflection_payload(row: ReflectionRow) -> dict[str, Any]:
         "timestamp": row["last_seen"].isoformat(),
         "tokens": row["tokens"],
     }
-
-
-def _segment_text(row: SegmentRow) -> str:
-    return " – ".join(filter(None, (row["title"], row["narrative"])))
-
-
-def _without_vectors(table: str, rows: list[EmbeddingRow], error: Exception) -> Built:
-    warnings = (f"No vectors, by words only: {error}",)
-    return Built(_frames(table, rows), is_complete=False, notes={"why": str(error)}, warnings=warnings)
-
-
-def _frames(table: str, rows: list[EmbeddingRow]) -> dict[str, pl.DataFrame]:
-    return {table: pl.DataFrame(rows, schema=TABLES[table].columns)}
 
 
 def switch_when_complete(workspace: Workspace) -> None:
@@ -280,19 +301,12 @@ def switch_when_complete(workspace: Workspace) -> None:
             dimension = int(rows["dimension"][-1])
             name = collection_name(settings, base, settings.embedding_model, dimension)
             known = searched_collection(settings, base)
-            is_marked = known and known.is_complete and known.name == name
-            if is_marked or _has_points(settings, name, dimension, base, every.height):
-                mark_complete(settings, dimension, base)
-
-
-def _has_points(settings: Settings, name: str, dimension: int, base: str, points: int) -> bool:
-    """Whether a collection has this many points. After damage the tables still have the rows of days that are not
-    rebuilt yet."""
-    try:
-        with collection_in_use(settings, name, dimension, base) as index:
-            return index.count() >= points
-    except IndexUnavailableError:
-        return False
+            if known and known.is_complete and known.name == name:
+                continue
+            # after damage the tables still have the rows of days that are not rebuilt yet
+            with suppress(IndexUnavailableError), collection_in_use(settings, name, dimension, base) as index:
+                if index.count() >= every.height:
+                    mark_complete(settings, dimension, base)
 
 
 def settle_collections(workspace: Workspace) -> None:
@@ -307,21 +321,6 @@ def settle_collections(workspace: Workspace) -> None:
                 index.settle()
 
 
-def rebuild(workspace: Workspace, days: Iterable[date], report: Callable[[date], None]) -> None:
-    """Fill the collections of the configured model from the tables, in the given order of days. If interrupted, the
-    next run does the rest."""
-    from memory_pipeline.embeddings.messages import MessageEmbeddingsStage
-
-    stages = [
-        kind.from_workspace(workspace) for kind in (EmbeddingsStage, SummaryEmbeddingsStage, MessageEmbeddingsStage)
-    ]
-    for day in days:
-        for stage in stages:
-            bring_up_to_date(stage, workspace.lake, day)
-        report(day)
-    switch_when_complete(workspace)
-
-
 def vectors_of(settings: Settings, encoder: Encoder, observation_ids: list[str]) -> dict[str, list[float]]:
     """The stored vectors by observation id, for comparison by cosine. Observations without one are left out; without a
     model or an index, or with an uncalibrated model, the result is empty."""
@@ -329,7 +328,7 @@ def vectors_of(settings: Settings, encoder: Encoder, observation_ids: list[str])
         return {}
     by_point = {point_id(o): o for o in observation_ids}
     try:
-        with open_index(settings, encoder) as index:
+        with open_index(settings, encoder.dimension) as index:
             found = index.vectors(by_point.keys())
             return {by_point[p]: v for p, v in found.items() if is_sound(v, encoder.dimension)}
     except (EncoderUnavailableError, IndexUnavailableError):  # there may be rows from before it went missing

@@ -17,8 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import cached_property
-from io import BytesIO
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
@@ -49,14 +49,14 @@ class LakeRefusedError(CannotGoOnError):
 
 
 class ObjectStorage:
-    """Objects below a URL, cached in a folder (None: no cache)."""
+    """Objects below a URL, cached in a folder (None: a new temporary one)."""
 
     is_far: ClassVar[bool] = True
 
     def __init__(self, url: str, kept: Path | None = None, *, below: str = "") -> None:
-        self._url, self._below, self._kept = url.rstrip("/"), below, kept and kept / below
+        self._kept = (kept or Path(mkdtemp())) / below
+        self._url, self._below = url.rstrip("/"), below
         self.place = f"{self._url}/{below}".rstrip("/")
-        self._digests: dict[tuple[str, str], bytes] = {}
 
     @cached_property
     def backups(self) -> ObjectStorage:
@@ -102,33 +102,25 @@ class ObjectStorage:
         whole = {file.key for file in self.files(keys[0].partition("/")[0]) if file.size >= _MIN_SIZE}
         return [key for key in keys if key not in whole]
 
+    def local(self, file: File) -> str:
+        path = self._kept / file.key
+        with suppress(OSError):
+            status = path.stat()
+            if (status.st_size, status.st_mtime_ns) == (file.size, self._mark(file)):
+                return f"{path}"
+        return f"{self._fetch(file)}"
+
     def read(self, file: File) -> bytes:
-        import obstore
+        return Path(self.local(file)).read_bytes()
 
-        if (kept := self._cached_bytes(file)) is not None:
-            return kept
-        with self._readable_errors():
-            found = obstore.get(self._store, self._below + file.key)
-            data = bytes(found.bytes())
-            self._write_cache(_file(file.key, found.meta), data)
-            return data
-
-    def read_each(self, files: Sequence[File]) -> list[bytes | None]:
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            return list(pool.map(self._read_if_exists, files))
-
-    def _read_if_exists(self, file: File) -> bytes | None:
-        try:
-            return self.read(file)
-        except FileNotFoundError:
+    def local_each(self, files: Sequence[File]) -> list[str]:
+        def path_of(file: File) -> str | None:
+            with suppress(FileNotFoundError):
+                return self.local(file)
             return None
 
-    def source(self, file: File) -> BytesIO:
-        return BytesIO(self.read(file))
-
-    def digest(self, file: File) -> bytes:
-        known = self._digests.get((file.key, str(file.version)))
-        return known or hashlib.sha256(self.read(file)).digest()
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            return [path for path in pool.map(path_of, files) if path]
 
     def write(self, key: str, data: bytes, expected: Expected = "any") -> File:
         import obstore
@@ -144,7 +136,8 @@ class ObjectStorage:
                 raise ReplacedMeanwhileError(f"{self.place_of(key)} was replaced by another worker.") from error
             return now
         file = File(key, len(data), _quoted(made["e_tag"]))
-        self._write_cache(file, data)
+        with suppress(OSError):  # full disk: the object is fetched when it is read
+            self._cache(file, data)
         return file
 
     def _mode(self, key: str, expected: Expected) -> Any:
@@ -191,8 +184,7 @@ class ObjectStorage:
                 with suppress(FileNotFoundError):
                     obstore.delete(self._store, self._below + key)
         for key in keys:
-            if self._kept:
-                (self._kept / key).unlink(missing_ok=True)
+            (self._kept / key).unlink(missing_ok=True)
 
     # --- the client ---
 
@@ -235,18 +227,20 @@ class ObjectStorage:
 
         try:
             yield
-        except FileNotFoundError as error:
-            if "NoSuchBucket" in f"{error}" or "ContainerNotFound" in f"{error}":
-                raise LakeRefusedError(self._no_bucket()) from None
-            raise
         except (exceptions.AlreadyExistsError, exceptions.PreconditionError):
             raise
-        except exceptions.BaseError as error:  # a refused listing has no error class of its own
-            raise self._sentence(f"{error}", _error_kind(error)) from None
+        except (FileNotFoundError, exceptions.BaseError) as error:  # a refused listing has no error class of its own
+            text, reason = f"{error}", _error_kind(error)
+            if "NoSuchBucket" in text or "ContainerNotFound" in text:
+                raise LakeRefusedError(
+                    f"The bucket of {self.place} does not exist. Create it, or name another in MEMORY_LAKE, and run it "
+                    "again."
+                ) from None
+            if isinstance(error, FileNotFoundError):
+                raise
+            raise self._sentence(text, reason) from None
 
     def _sentence(self, text: str, reason: str) -> LakeRefusedError | LakeUnavailableError:
-        if "NoSuchBucket" in text or "ContainerNotFound" in text:
-            return LakeRefusedError(self._no_bucket())
         if re.match(r"40[13]\b|PermissionDenied|Unauthenticated", reason):
             return LakeRefusedError(
                 f"{self.place} refused ({reason}): expected credentials that may list, read, write and delete there. "
@@ -260,44 +254,33 @@ class ObjectStorage:
             )
         return LakeUnavailableError(
             f"{self.place} did not respond within {RETRY_SECONDS} seconds ({reason}). Check the network and the "
-            f"status of the storage, and run it again: completed work is kept, and "
-            "the next run does the rest."
-        )
-
-    def _no_bucket(self) -> str:
-        return (
-            f"The bucket of {self.place} does not exist. Create it, or name another in MEMORY_LAKE, and run it again."
+            "status of the storage, and run it again: completed work is kept, and the next run does the rest."
         )
 
     # --- what is kept in the workspace ---
 
-    def _cached_bytes(self, file: File) -> bytes | None:
-        """The cached bytes of this version. The hash at the beginning detects a file that was left incomplete by a
-        power cut."""
-        if self._kept is None:
-            return None
-        try:
-            head, _, data = (self._kept / file.key).read_bytes().partition(b"\n")
-        except OSError:
-            return None
-        digest = hashlib.sha256(data)
-        if head.decode("utf-8", "replace") != f"{self.place} {file.version} {digest.hexdigest()}":
-            return None
-        self._digests[file.key, str(file.version)] = digest.digest()
-        return data
+    def _fetch(self, file: File) -> Path:
+        import obstore
 
-    def _write_cache(self, file: File, data: bytes) -> None:
-        digest = hashlib.sha256(data)
-        self._digests[file.key, str(file.version)] = digest.digest()
-        if self._kept is None:
-            return
-        path = self._kept / file.key
+        with self._readable_errors():
+            found = obstore.get(self._store, self._below + file.key)
+            return self._cache(_file(file.key, found.meta), bytes(found.bytes()))
+
+    def _cache(self, file: File, data: bytes) -> Path:
+        path, mark = self._kept / file.key, self._mark(file)
         temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
-        with suppress(OSError):  # full disk: the object is read again
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with open(temporary, "wb", opener=_private) as stream:
-                stream.write(f"{self.place} {file.version} {digest.hexdigest()}\n".encode() + data)
-            temporary.replace(path)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with open(temporary, "wb", opener=_private) as stream:
+            stream.write(data)
+        os.utime(temporary, ns=(mark, mark))
+        temporary.replace(path)
+        return path
+
+    def _mark(self, file: File) -> int:
+        """The modification time of a cached object: a hash of its version, in whole microseconds until 2038. Where a
+        file system rounds it, or a power cut left the file incomplete, the object is fetched again."""
+        digest = hashlib.sha256(f"{self.place} {file.version}".encode()).digest()
+        return int.from_bytes(digest[:8]) % (2**31 * 10**6) * 1000
 
 
 def _private(path: str, flags: int) -> int:

@@ -94,10 +94,9 @@ def _named_tables(connection: duckdb.DuckDBPyConnection, lake: Lake, query: str)
 
 def _restrict(connection: duckdb.DuckDBPyConnection, lake: Lake, tables: Collection[str]) -> None:
     """Create the views of the tables, and restrict the connection permanently to their files."""
-    files = ", ".join(sql_text(file) for table in tables for file in lake.files(table))
     for setting in ("python_enable_replacements", "autoinstall_known_extensions", "autoload_known_extensions"):
         connection.execute(f"SET {setting} = false")  # a name in a query is a table, not a Python variable
-    lake.attach_views(connection, tables)  # also registers the reader of objects, which is impossible later
+    files = ", ".join(map(sql_text, lake.attach_views(connection, tables)))
     connection.execute(f"SET allowed_paths = [{files}]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")

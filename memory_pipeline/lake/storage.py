@@ -8,14 +8,11 @@ quarantined.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
-from io import BytesIO
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple, Protocol
 
@@ -79,17 +76,15 @@ class Storage(Hashable, Protocol):
     def broken(self, keys: Sequence[str]) -> list[str]:
         """The keys of files that are missing or, by a quick check, truncated."""
 
+    def local(self, file: File) -> str:
+        """The path of the file on this machine, of an object that of its copy; it may have a newer version. Raises
+        FileNotFoundError."""
+
     def read(self, file: File) -> bytes:
         """The bytes of the file, possibly of a newer version. Raises FileNotFoundError and IsADirectoryError."""
 
-    def read_each(self, files: Sequence[File]) -> list[bytes | None]:
-        """The bytes of several files, read concurrently; None for a missing one."""
-
-    def source(self, file: File) -> str | BytesIO:
-        """The source that a reader of Parquet opens for the footer."""
-
-    def digest(self, file: File) -> bytes:
-        """SHA-256 of the file's bytes."""
+    def local_each(self, files: Sequence[File]) -> list[str]:
+        """The paths of these files on this machine, without missing objects; objects are fetched concurrently."""
 
     def write(self, key: str, data: bytes, expected: Expected = "any") -> File:
         """Replace the file atomically. Raises `ReplacedMeanwhileError` if an object no longer has the expected version;
@@ -165,20 +160,11 @@ class FolderStorage:
         place."""
         return (self.root / file.key).read_bytes()
 
-    def read_each(self, files: Sequence[File]) -> list[bytes | None]:
-        found: list[bytes | None] = []
-        for file in files:
-            try:
-                found.append(self.read(file))
-            except FileNotFoundError:
-                found.append(None)
-        return found
-
-    def source(self, file: File) -> str:
+    def local(self, file: File) -> str:
         return self.place_of(file.key)
 
-    def digest(self, file: File) -> bytes:
-        return _file_digest(self.place_of(file.key), file.size, int(file.version))
+    def local_each(self, files: Sequence[File]) -> list[str]:
+        return [self.place_of(file.key) for file in files]
 
     def write(self, key: str, data: bytes, expected: Expected = "any") -> File:
         path = self.root / key
@@ -228,9 +214,3 @@ def _has_magic_bytes(path: Path) -> bool:
             return begin == file.read(4) == b"PAR1"
     except OSError:  # also if it has fewer than four bytes
         return False
-
-
-@lru_cache(maxsize=20_000)
-def _file_digest(path: str, size: int, modified_ns: int) -> bytes:
-    """A hash of the file in this state, cached because a plan reads every file of the lookback for each day."""
-    return hashlib.sha256(Path(path).read_bytes()).digest()

@@ -153,9 +153,9 @@ class Lake:
         """
         days = sorted(set(days))
         frame = self._conformed(table, frame)
-        strange = set(frame["day"].unique()) - set(days)
-        if strange:
-            raise ValueError(f"{table}: rows of {sorted(strange)} were given, but only {days} are replaced.")
+        unexpected = set(frame["day"].unique()) - set(days)
+        if unexpected:
+            raise ValueError(f"{table}: rows of {sorted(unexpected)} were given, but only {days} are replaced.")
         for day in days:
             fingerprint = (fingerprints or {}).get(day, "")
             rows = frame.filter(pl.col("day") == day)
@@ -164,7 +164,7 @@ class Lake:
     def retire(self, table: str, frame: pl.DataFrame, day: date) -> None:
         """Make the reduced `frame` the final rows of the day: from now on `is_retired` says that they cannot be
         rebuilt, and `digest` that nothing has changed."""
-        before = {_DIGEST_BEFORE: self.storage.digest(state).hex()} if (state := self._state(table, day)) else {}
+        before = {_DIGEST_BEFORE: _file_digest(self.storage, state).hex()} if (state := self._state(table, day)) else {}
         marks = {_RETIRED: "yes"} | before | self._kept_metadata(table, day)
         self._write(table, self._conformed(table, frame), day, self.fingerprint(table, day) or "", marks=marks)
 
@@ -233,7 +233,9 @@ class Lake:
         for day, state in self._states(table, days):
             with suppress(FileNotFoundError):  # quarantined meanwhile
                 before = self._digest_before(table, state)
-                total.update(f"{day}".encode() + (bytes.fromhex(before) if before else self.storage.digest(state)))
+                total.update(
+                    f"{day}".encode() + (bytes.fromhex(before) if before else _file_digest(self.storage, state))
+                )
         return total.hexdigest()
 
     def _digest_before(self, table: str, state: File) -> str | None:
@@ -284,31 +286,30 @@ class Lake:
 
     def attach_views(
         self, connection: duckdb.DuckDBPyConnection, tables: Collection[str] = TABLES, days: Sequence[date] = ()
-    ) -> None:
-        """Create a view for every table, including those without files; times are shown in UTC.
+    ) -> list[str]:
+        """Create a view for every table, including those without files; times are shown in UTC. Returns the paths of
+        the files.
 
         On object storage, the views of tables that are not named are empty, and of the others only the days within the
         range of `days`, if given, are listed.
         """
         connection.execute("SET TimeZone = 'UTC'")
-        listed: dict[str, list[File]] = {}
-        if self.storage.is_far:
-            first, last = (f"{days[0]}", f"{days[-1]}") if days else ("", "")
-            listed = {name: self.storage.files(name, first, last) for name in tables}
-            from memory_pipeline.lake.in_place import read_in_place
-
-            read_in_place(connection, self.storage, [file for files in listed.values() for file in files])
-        else:
-            listed = {name: self.storage.files(name) for name in TABLES}
+        found: list[str] = []
+        is_far = self.storage.is_far
+        first, last = (f"{days[0]}", f"{days[-1]}") if days and is_far else ("", "")
         for name, table in TABLES.items():
             columns = ", ".join(f'CAST(NULL AS {duckdb_type(t)}) AS "{c}"' for c, t in table.columns.items())
             query = f"SELECT {columns} WHERE false"
-            places = [self.storage.place_of(file.key) for file in listed.get(name, ())]
-            if files := ", ".join(map(sql_text, places)):
+            listed = [] if is_far and name not in tables else self.storage.files(name, first, last)
+            paths = self.storage.local_each(listed)
+            found += paths
+            if paths:
+                files = ", ".join(map(sql_text, paths))
                 query += f" UNION ALL BY NAME SELECT * FROM read_parquet([{files}], union_by_name = true)"
             connection.execute(f'CREATE OR REPLACE VIEW "{name}" AS {query}')
         for name, query in VIEWS.items():
             connection.execute(f'CREATE OR REPLACE VIEW "{name}" AS {query}')
+        return found
 
     def _restore_lost(self, table: str) -> None:
         """Restore missing files of a table that cannot be rebuilt; once, as its files are never deleted on purpose."""
@@ -326,7 +327,10 @@ class Lake:
         if sum(file.size for file in files) > MAX_BYTES_AT_ONCE:
             return None
         try:
-            found = [data for data in self.storage.read_each(files) if data is not None]
+            found = []
+            for path in self.storage.local_each(files):
+                with suppress(FileNotFoundError):  # quarantined meanwhile
+                    found.append(Path(path).read_bytes())
             return (
                 pl.scan_parquet(found, missing_columns="insert", schema=schema)
                 .select(list(columns or schema))
@@ -369,8 +373,8 @@ class Lake:
         """The frame with these columns of the table (None: all) in order; columns added since a file was written are
         null."""
         known = TABLES[table].columns
-        if strange := set(frame.columns) - set(known):
-            raise ValueError(f"{table} has no column {sorted(strange)}; its columns are {list(known)}.")
+        if unexpected := set(frame.columns) - set(known):
+            raise ValueError(f"{table} has no column {sorted(unexpected)}; its columns are {list(known)}.")
         columns = {name: known[name] for name in names} if names else known
         if frame.columns == list(columns) and frame.dtypes == list(columns.values()):
             return frame  # as almost always
@@ -406,8 +410,14 @@ def _key(table: str, day: date | None) -> str:
 
 @lru_cache(maxsize=20_000)
 def _file_metadata(storage: Storage, file: File) -> dict[str, str]:
-    found = pl.read_parquet_metadata(storage.source(file))
+    found = pl.read_parquet_metadata(storage.local(file))
     return {key: value for key, value in found.items() if key in _METADATA}
+
+
+@lru_cache(maxsize=20_000)
+def _file_digest(storage: Storage, file: File) -> bytes:
+    """A hash of the file in this state, cached because a plan reads every file of the lookback for each day."""
+    return hashlib.sha256(storage.read(file)).digest()
 
 
 def sql_text(text: str) -> str:

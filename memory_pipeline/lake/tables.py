@@ -71,8 +71,8 @@ class Table:
     @property
     def description(self) -> str:
         """The description of a row, as a continuation of "One row is"."""
-        said = " ".join((inspect.getdoc(self.row) or "").split())
-        return said[:1].lower() + said[1:].removesuffix(".")
+        text = " ".join((inspect.getdoc(self.row) or "").split())
+        return text[:1].lower() + text[1:].removesuffix(".")
 
     @property
     def fix(self) -> str:

@@ -14,7 +14,7 @@ EXTRAS = {
     "server": ("qdrant_client",),
     "mcp": ("mcp",),
     "postgres": ("dagster_postgres", "psycopg2"),
-    "object-storage": ("obstore", "fsspec"),
+    "object-storage": ("obstore",),
     "celery": ("dagster_celery", "redis"),
 }
 """The modules that each extra needs. They are imported inside functions only."""

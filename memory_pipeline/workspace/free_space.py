@@ -58,8 +58,8 @@ def is_used_up(folder: Path) -> bool:
 
 
 def _free(folder: Path) -> int:
-    standing = next(parent for parent in (folder, *folder.parents) if parent.exists())
-    return shutil.disk_usage(standing).free
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    return shutil.disk_usage(existing).free
 
 
 def size_on_disk(folder: Path) -> int:

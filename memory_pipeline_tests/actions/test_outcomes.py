@@ -13,7 +13,6 @@ from memory_pipeline.actions.outcomes import (
     by_line,
     describe,
     outcomes,
-    repeated_failures,
     stored_times,
     unheeded,
 )
@@ -23,9 +22,8 @@ from memory_pipeline.quality.page import rendered
 from memory_pipeline.quality.report import as_json, make_report
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
-from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.cli.command import memory
-from memory_pipeline_tests.rows import DAY, at, day_after, pattern, put, read_from, say, workspace
+from memory_pipeline_tests.rows import at, pattern, put, read_from, say, workspace
 
 RULE, HINT = "p-20250301-001", "f-20250301-001"
 PUSH, TEST = "tool: Bash(command=git push --force)", "tool: Bash(command=npm test)"
@@ -178,29 +176,3 @@ def test_outcomes_are_stored_for_the_brief_the_status_and_the_report(settings: S
     assert "1 shown: 1 followed" in memory(home, "status", env=env).stdout
     settings.outcomes_file.write_text("[]")
     assert stored_times(settings) == {}
-
-
-@each(
-    ("shown", "event", "again"),
-    [
-        (None, "before", {"without": 1}),
-        (0.5, "before", {"with": 1}),
-        (2, "after", {"without": 1}),  # it was shown because of this failure
-        (0.5, "after", {"with": 1}),
-        (5, "before", {"without": 1}),
-    ],
-)
-def test_known_failures_that_occur_again(
-    shown: float | None, event: str, again: dict[str, int], tmp_path: Path
-) -> None:
-    settings, lake = workspace(tmp_path)
-    (first,) = say(lake, "s0", FAILED, day=day_after(-1))
-    *_, failed = say(lake, "s1", "user: Go.", TEST, FAILED)
-    if shown is not None:
-        settings.actions_dir.mkdir(parents=True)
-        show(settings, HINT, shown, event=event)
-    evidence = [{"message_id": m["message_id"], "start": 0, "end": 5} for m in (first, failed)]
-    known = {"kind": "recurring_failure", "evidence": evidence, "first_day": day_after(-1), "pattern_id": HINT}
-    new, words = {"first_day": DAY, "pattern_id": "f-2"}, {"kind": "repeated_correction", "pattern_id": "f-3"}
-    put(lake, "friction_clusters", *(pattern(n, "x", **known | other) for n, other in enumerate(({}, new, words))))
-    assert repeated_failures(settings, lake, DAY) == again

@@ -9,6 +9,7 @@ import pytest
 from memory_pipeline.defs.graph import build_definitions
 from memory_pipeline.defs.jobs import DAY_JOB
 from memory_pipeline.defs.partitions import range_tags
+from memory_pipeline.defs.placement import Placement
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.review_file import offered_in
@@ -50,7 +51,7 @@ def sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> date:
 def test_a_range_is_one_run_and_review_has_no_more_lines_than_ever(sessions: date) -> None:
     settings, last = load_settings(), sessions + timedelta(days=len(RULES) - 1)
     with dg.DagsterInstance.ephemeral() as instance:
-        job = build_definitions(settings).resolve_job_def(DAY_JOB)
+        job = build_definitions(Placement(settings)).resolve_job_def(DAY_JOB)
         result = job.execute_in_process(instance=instance, tags=range_tags(sessions, last))
         made = instance.get_materialized_partitions(dg.AssetKey("proposals"))
         assert result.success and instance.get_runs_count() == 1

@@ -12,8 +12,8 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from memory_pipeline.defs.notifications import NotTellableError, failure_sensor, tell
-from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.defs.notifications import failure_sensor, tell
+from memory_pipeline.defs.placement import Placement, WorkspaceResource
 from memory_pipeline.settings import SettingError, load_settings
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import changed, workspace
@@ -68,7 +68,7 @@ def breaking() -> None:
 
 
 def told_of_a_failure() -> Any:
-    sensor = failure_sensor(load_settings())
+    sensor = failure_sensor(Placement(load_settings()))
     with dg.DagsterInstance.ephemeral() as instance:
         result = breaking.execute_in_process(instance=instance, raise_on_error=False)
         (event,) = [e for e in result.all_events if e.event_type is dg.DagsterEventType.RUN_FAILURE]
@@ -107,16 +107,16 @@ def test_off_tells_nobody(posted: Receiver, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_sensor_is_on_where_somebody_is_named(posted: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert failure_sensor(load_settings()).default_status is dg.DefaultSensorStatus.RUNNING
+    assert failure_sensor(Placement(load_settings())).default_status is dg.DefaultSensorStatus.RUNNING
     monkeypatch.delenv("MEMORY_NOTIFY")
-    assert failure_sensor(load_settings()).default_status is dg.DefaultSensorStatus.STOPPED
+    assert failure_sensor(Placement(load_settings())).default_status is dg.DefaultSensorStatus.STOPPED
 
 
 def test_the_desktop_is_told_by_its_own_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = changed(workspace(tmp_path)[0], notify="desktop")
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setenv("PATH", f"{tmp_path}")
-    with pytest.raises(NotTellableError, match="notify-send"):
+    with pytest.raises(dg.Failure, match="notify-send"):
         tell(settings, "x")
     program = tmp_path / "notify-send"
     program.write_text(f'#!/bin/sh\nprintf "%s|" "$@" > {tmp_path}/said\n')

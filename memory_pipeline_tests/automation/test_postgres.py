@@ -16,7 +16,8 @@ import pytest
 
 from memory_pipeline.cli.dagster_state import dagster_state
 from memory_pipeline.cli.doctor import _examined
-from memory_pipeline.defs.pruning import prune
+from memory_pipeline.defs.jobs import prune
+from memory_pipeline.defs.placement import Placement
 from memory_pipeline.defs.runs import instance_of
 from memory_pipeline.operations.doctor import PROBLEM
 from memory_pipeline.operations.forgetting.databases import database_changes
@@ -123,7 +124,7 @@ def recorded(home: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -
     for name, value in env.items():
         monkeypatch.setenv(name, value)
     made = Settings(workspace=examples(home), timezone="UTC")
-    definitions = build_definitions(made)
+    definitions = build_definitions(Placement(made))
     checks = [key for definition in definitions.asset_checks or [] for key in definition.check_keys]
     assets = sorted(definitions.resolve_asset_graph().get_all_asset_keys())
     with instance_of(made) as instance:

@@ -8,7 +8,8 @@ import dagster as dg
 import pytest
 
 from memory_pipeline.defs.graph import build_definitions
-from memory_pipeline.defs.pruning import prune
+from memory_pipeline.defs.jobs import prune
+from memory_pipeline.defs.placement import Placement
 from memory_pipeline.operations.retention import Retired
 from memory_pipeline.settings import Settings
 from memory_pipeline_tests.rows import workspace
@@ -88,7 +89,7 @@ def test_the_job_tells_what_is_no_longer_kept(settings: Settings, monkeypatch: p
     monkeypatch.setattr("memory_pipeline.defs.jobs.retire", lambda settings, today: done)
     logged: list[str] = []
     monkeypatch.setattr(dg.OpExecutionContext, "log", Logged(logged))
-    job = build_definitions(settings).get_job_def("prune_job")
+    job = build_definitions(Placement(settings)).get_job_def("prune_job")
     with dg.DagsterInstance.local_temp(f"{settings.dagster_home}") as instance:
         result = job.execute_in_process(instance=instance)
     (output,) = [e for e in result.all_events if e.is_successful_output and e.step_key == "retire_rows"]

@@ -16,8 +16,8 @@ import polars as pl
 import pytest
 
 from memory_pipeline.embeddings.index import COLLECTION, MESSAGES
+from memory_pipeline.embeddings.messages import rebuild
 from memory_pipeline.embeddings.opening import SCHEMA
-from memory_pipeline.embeddings.stage import rebuild
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.cli.command import IN_PROCESS, Command, called, memory, memory_json

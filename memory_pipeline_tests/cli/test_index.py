@@ -11,9 +11,8 @@ from typer.testing import CliRunner
 from memory_pipeline.cli import index as command
 from memory_pipeline.embeddings.health import vector_problems
 from memory_pipeline.embeddings.index import COLLECTION, MESSAGES
-from memory_pipeline.embeddings.messages import MessageEmbeddingsStage
+from memory_pipeline.embeddings.messages import MessageEmbeddingsStage, rebuild
 from memory_pipeline.embeddings.opening import index_folder, open_index
-from memory_pipeline.embeddings.stage import rebuild
 from memory_pipeline.recall.search import search
 from memory_pipeline.stages import is_current
 from memory_pipeline.workspace.workspace import Workspace
@@ -101,7 +100,7 @@ def test_a_workspace_without_an_index_says_what_to_do(
 
 
 def test_passages_that_the_index_lost_are_told_and_made_again(opened: Workspace, encoder: FakeEncoder) -> None:
-    with open_index(opened.settings, encoder, MESSAGES) as index:
+    with open_index(opened.settings, encoder.dimension, MESSAGES) as index:
         index.delete(list(index.ids(DAY))[:1])
     (problem,) = vector_problems(opened)
     assert problem == "1 of 5 passages are not in the index; `memory run --all` rebuilds them."

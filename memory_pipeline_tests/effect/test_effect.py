@@ -15,7 +15,7 @@ from memory_pipeline.cli.console import FAILED, MISUSED
 from memory_pipeline.cli.main import app
 from memory_pipeline.defs.effect import effect_assets
 from memory_pipeline.defs.graph import build_definitions
-from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.defs.placement import Placement, WorkspaceResource
 from memory_pipeline.effect.cases import DayEffect, effect_on
 from memory_pipeline.effect.history import MemoryHistory
 from memory_pipeline.effect.pairs import read_pairs
@@ -191,7 +191,7 @@ def test_bad_calls(tmp_path: Path) -> None:
 def test_the_asset_has_the_counts_of_each_day(opened: Workspace) -> None:
     days = [f"{DAY}", f"{NEXT}"]
     with dg.DagsterInstance.ephemeral() as instance:
-        assets = [effect_assets(opened.settings)]
+        assets = [effect_assets(Placement(opened.settings))]
         tags = {"dagster/asset_partition_range_start": days[0], "dagster/asset_partition_range_end": days[1]}
         done = dg.materialize(assets, instance=instance, tags=tags, resources={"workspace": WorkspaceResource()})
         assert done.success
@@ -205,7 +205,7 @@ def test_the_asset_has_the_counts_of_each_day(opened: Workspace) -> None:
 
 
 def test_the_schedule_asks_for_days_with_sessions(opened: Workspace) -> None:
-    definitions = build_definitions(opened.settings)
+    definitions = build_definitions(Placement(opened.settings))
     for day, asked in ((NEXT, [f"{NEXT}"]), (day_after(2), [])):
         moment = at("07:20", day + timedelta(days=1))
         context = dg.build_schedule_context(

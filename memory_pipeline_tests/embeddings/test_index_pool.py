@@ -23,10 +23,6 @@ index.close()
 """
 
 
-class FourNumbers:
-    dimension = 4
-
-
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The folders that were opened, in order."""
@@ -49,10 +45,10 @@ def test_an_index_is_opened_once_for_many_days(tmp_path: Path, opened: list[Path
     settings = settings_in(tmp_path)
     with indexes_kept_open():
         for _ in range(5):
-            with open_index(settings, FourNumbers()) as index:
+            with open_index(settings, 4) as index:
                 index.upsert([POINT])
     assert len(opened) == 1
-    with open_index(settings, FourNumbers()) as index:  # closed at the end, or this would wait for it
+    with open_index(settings, 4) as index:  # closed at the end, or this would wait for it
         assert index.ids() == {POINT.point_id}
     assert len(opened) == 2
 
@@ -60,12 +56,12 @@ def test_an_index_is_opened_once_for_many_days(tmp_path: Path, opened: list[Path
 def test_whoever_waits_gets_it_before_the_end(tmp_path: Path, opened: list[Path]) -> None:
     settings = settings_in(tmp_path)
     with indexes_kept_open():
-        with open_index(settings, FourNumbers()) as index:
+        with open_index(settings, 4) as index:
             index.upsert([POINT])
         folder = index_folder(settings, 4)
         asked = subprocess.run([sys.executable, "-c", ASK, f"{folder}"], capture_output=True, text=True, check=True)
         assert asked.stdout == "1\n"
-        with open_index(settings, FourNumbers()) as index:
+        with open_index(settings, 4) as index:
             assert index.ids() == {POINT.point_id}
     assert len(opened) == 2, "given up once, opened again once"
 
@@ -73,7 +69,7 @@ def test_whoever_waits_gets_it_before_the_end(tmp_path: Path, opened: list[Path]
 def test_one_that_is_in_use_is_given_up_afterwards(tmp_path: Path) -> None:
     settings = settings_in(tmp_path)
     with indexes_kept_open():
-        with open_index(settings, FourNumbers()) as index:
+        with open_index(settings, 4) as index:
             command = [sys.executable, "-c", ASK, f"{index_folder(settings, 4)}"]
             waiting = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
             with pytest.raises(subprocess.TimeoutExpired):
@@ -85,8 +81,8 @@ def test_one_that_is_in_use_is_given_up_afterwards(tmp_path: Path) -> None:
 def test_after_a_failure_it_is_opened_anew(tmp_path: Path, opened: list[Path]) -> None:
     settings = settings_in(tmp_path)
     with indexes_kept_open():
-        with pytest.raises(ZeroDivisionError), open_index(settings, FourNumbers()):
+        with pytest.raises(ZeroDivisionError), open_index(settings, 4):
             raise ZeroDivisionError
-        with open_index(settings, FourNumbers()):
+        with open_index(settings, 4):
             pass
     assert len(opened) == 2

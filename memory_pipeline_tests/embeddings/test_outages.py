@@ -12,7 +12,6 @@ from memory_pipeline.embeddings.health import (
     lexical_only,
     set_aside_files,
     vector_problems,
-    vector_problems_if_changed,
 )
 from memory_pipeline.embeddings.index import IndexUnavailableError, Point, is_sound
 from memory_pipeline.embeddings.opening import generation, index_folder, open_index
@@ -116,7 +115,7 @@ def test_a_server_that_is_down_is_asked_once(
 
     monkeypatch.setattr(opening, "open_collection", counted)
     for _ in range(3):
-        with pytest.raises(IndexUnavailableError), open_index(down.settings, FakeEncoder("uv")):
+        with pytest.raises(IndexUnavailableError), open_index(down.settings, FakeEncoder("uv").dimension):
             pass
     assert vectors_of(down.settings, FakeEncoder("uv"), ["o-1"]) == {}  # type: ignore[arg-type]
     assert len(tried) == 1
@@ -147,7 +146,7 @@ def test_a_damaged_index_is_told_with_its_path_and_filled_again(opened: Workspac
 
 def test_vectors_that_the_index_lost_without_a_word_are_made_again(opened: Workspace) -> None:
     stage = embed(opened)
-    with open_index(opened.settings, stage.encoder) as index:
+    with open_index(opened.settings, stage.encoder.dimension) as index:
         index.delete(list(opened.lake.read("embeddings")["point_id"][:1]))
     (problem,) = vector_problems(opened)
     assert problem.startswith("1 of 2 vectors are not in the index")
@@ -162,25 +161,25 @@ def test_an_index_that_was_sound_is_opened_again_once_it_has_changed(
     opened: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage = embed(opened)
-    with monkeypatch.context() as patched, open_index(opened.settings, stage.encoder):
+    with monkeypatch.context() as patched, open_index(opened.settings, stage.encoder.dimension):
         patched.setattr("memory_pipeline.embeddings.health.LOOK_SECONDS", 0.1)
-        assert vector_problems_if_changed(opened) == []  # in use, and not looked at
+        assert vector_problems(opened) == []  # in use, and not looked at
     assert not (opened.settings.index_dir / "sound.txt").exists()
-    assert vector_problems_if_changed(opened) == []
+    assert vector_problems(opened) == []
     with monkeypatch.context() as patched:
         patched.delattr("memory_pipeline.embeddings.health.open_index")
-        assert vector_problems_if_changed(opened) == []
-    with open_index(opened.settings, stage.encoder) as index:
+        assert vector_problems(opened) == []
+    with open_index(opened.settings, stage.encoder.dimension) as index:
         index.delete(list(opened.lake.read("embeddings")["point_id"][:1]))
     for _ in range(2):
-        (problem,) = vector_problems_if_changed(opened)
+        (problem,) = vector_problems(opened)
         assert problem.startswith("1 of 2 vectors are not in the index")
 
 
 def test_vectors_of_zeros_are_told_and_made_again(opened: Workspace) -> None:
     stage = embed(opened)
     first = point_id(observation_id(UV))
-    with open_index(opened.settings, stage.encoder) as index:
+    with open_index(opened.settings, stage.encoder.dimension) as index:
         whole = index.vectors([first])[first]
         index.upsert([Point(first, [0.0] * stage.encoder.dimension, {"date": f"{DAY}"})])
         assert set(index.vectors([first])[first]) == {0.0}
@@ -204,7 +203,7 @@ def test_what_is_no_vector_is_not_sound(vector: list[float]) -> None:
 def test_an_index_that_others_use_is_not_broken(opened: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memory_pipeline.embeddings.health.LOOK_SECONDS", 0.1)
     stage = embed(opened)
-    with open_index(opened.settings, stage.encoder):
+    with open_index(opened.settings, stage.encoder.dimension):
         assert vector_problems(opened) == []
 
 
@@ -234,7 +233,7 @@ def test_the_collection_can_be_named(opened: Workspace, monkeypatch: pytest.Monk
         "memory_pipeline.embeddings.server.ServerIndex", lambda url, size, **more: asked.update(more) or _Nothing()
     )
     named = changed(opened.settings, qdrant_url="http://127.0.0.1:1", qdrant_collection="mine")
-    with open_index(named, FakeEncoder("uv")):
+    with open_index(named, FakeEncoder("uv").dimension):
         pass
     assert asked["collection"] == "mine-all-MiniLM-L6-v2-2-v3"
     assert generation(named) != generation(changed(named, qdrant_collection="memory_observations"))

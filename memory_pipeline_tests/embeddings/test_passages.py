@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
-from typing import Any, cast
+from typing import Any
 
 import polars as pl
 
 from memory_pipeline.embeddings.passages import passages_of, spoken
-from memory_pipeline.lake.rows import MessageRow
 
 ROWS = (
     ("watched", "user", "always use pnpm"),
@@ -30,7 +29,7 @@ def test_what_programs_typed_is_found_where_no_person_types() -> None:
         | {"said_at": at, "source_line": number, "voided": False, "untimed": None}
         for number, (session, role, text) in enumerate(ROWS)
     ]
-    assert sorted(p.text for p in passages_of(cast("list[MessageRow]", rows))) == sorted(FOUND)
+    assert sorted(p.text for p in passages_of(pl.DataFrame(rows))) == sorted(FOUND)
     assert spoken(pl.DataFrame(rows))["text"].to_list() == FOUND
     nobody = spoken(pl.DataFrame(rows).clear())
     assert nobody.is_empty()

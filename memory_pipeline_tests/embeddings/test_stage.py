@@ -56,7 +56,7 @@ class Work(Opened):
         return encoded
 
     def points(self, day: date | None = None) -> set[str]:
-        with open_index(self.settings, self.encoder) as index:
+        with open_index(self.settings, self.encoder.dimension) as index:
             return index.ids(day)
 
     def rows(self, day: date = DAY) -> list[Row]:
@@ -90,7 +90,7 @@ def test_every_new_observation_gets_a_row_and_a_point(work: Work) -> None:
 
 def test_a_point_carries_what_search_shows_and_filters(work: Work) -> None:
     work.run()
-    with open_index(work.settings, work.encoder) as index:
+    with open_index(work.settings, work.encoder.dimension) as index:
         (hit, *_) = index.search(
             work.encoder.vector("friday"), 1, first_day=DAY, last_day=DAY, equals={"priority": ["high"]}
         )
@@ -108,7 +108,7 @@ def test_a_point_names_its_project_and_learning_of_it_encodes_nothing(work: Work
     put(work.lake, "observations", observation(UV, cwd="/src/kiln", project="kiln", owner="ada"), observation(FRIDAY))
     assert work.run() == []
     assert work.points() == ids
-    with open_index(work.settings, work.encoder) as index:
+    with open_index(work.settings, work.encoder.dimension) as index:
         (hit, *_) = index.search(work.encoder.vector("uv"), 1)
     assert (hit.payload["cwd"], hit.payload["project"], hit.payload["owner"]) == ("/src/kiln", "kiln", "ada")
     assert hit.score == pytest.approx(1.0, abs=1e-5)
@@ -232,9 +232,9 @@ def test_vectors_by_observation(work: Work) -> None:
         (0, set(), set(), []),  # an empty day
         (2, {"a", "b"}, {"a"}, ["point b is in the table and not in the index"]),
         (2, {"a", "b"}, {"a", "b", "c"}, ["point c is in the index and not in the table"]),
-        (2, {"a"}, {"a"}, ["2 observations have 1 vectors"]),  # one was forgotten
+        (2, {"a"}, {"a"}, ["2 texts have 1 vectors"]),  # one was forgotten
         (2, {"a", "b"}, {"a", "c"}, ["point b is in the table", "point c is in the index"]),  # equal counts
-        (2, set(), set(), ["2 observations have 0 vectors"]),  # no model
+        (2, set(), set(), ["2 texts have 0 vectors"]),  # no model
     ],
 )
 def test_the_judge_of_parity(observations: int, rows: set[str], points: set[str], offenders: list[str]) -> None:
@@ -246,7 +246,7 @@ def test_the_judge_of_parity(observations: int, rows: set[str], points: set[str]
 
 def test_parity_tells_a_point_that_was_lost_and_one_that_was_left_over(work: Work) -> None:
     work.run()
-    with open_index(work.settings, work.encoder) as index:
+    with open_index(work.settings, work.encoder.dimension) as index:
         index.delete([point(UV)])
     assert work.parity().offenders == [f"point {point(UV)} is in the table and not in the index"]
     work.lake.replace("embeddings", work.lake.read("embeddings")[:0], [DAY])

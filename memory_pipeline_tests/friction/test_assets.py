@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 
 from memory_pipeline.defs.friction import describe
-from memory_pipeline_tests.rows import DAY, Opened, Row, at, day_after, observation, pattern, put, say, workspace
+from memory_pipeline_tests.rows import DAY, Opened, Row, day_after, observation, pattern, put, say, workspace
 
 TOPICS = ("uv", "npm", "docker", "depot", "kiln")
 U = "f-20250304-001"
@@ -61,19 +60,6 @@ def test_the_numbers_plot(work: Work) -> None:
         "minutes_lost": 6.0,
         "worst_severity": 8.0,
     }
-
-
-def test_hints_and_what_failed_again_plot_from_the_first_hint_on(work: Work) -> None:
-    work.settings.actions_dir.mkdir(parents=True)
-    entry = {"at": f"{at():%Y-%m-%dT%H:%M:%SZ}", "session": "s1", "id": U, "as": "hint"}
-    lines = [entry, entry | {"id": "p-20250301-001", "as": "deny"}]
-    (work.settings.actions_dir / "shown.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    numbers = {"hints_shown": 1, "hints_open": 1, "hints_followed": 0, "rule_violations": 1}
-    numbers |= {"failures_repeated_with_hint": 0, "failures_repeated_without_hint": 0}
-    assert {name: work.told()[name] for name in numbers} == numbers
-    assert "hints_shown" not in describe(work.workspace, day_after(-1))
-    later = describe(work.workspace, day_after(1))
-    assert (later["hints_shown"], later["rule_violations"]) == (0, 0)
 
 
 def test_the_table_has_a_row_for_each_with_what_was_said_escaped(work: Work) -> None:

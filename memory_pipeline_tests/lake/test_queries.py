@@ -105,11 +105,11 @@ def test_a_query_is_asked_again_when_a_writer_replaced_what_it_read(
     whole = Path(file).read_bytes()
     attach = Lake.attach_views
 
-    def replaced_meanwhile(self: Lake, connection: duckdb.DuckDBPyConnection, *tables: Collection[str]) -> None:
+    def replaced_meanwhile(self: Lake, connection: duckdb.DuckDBPyConnection, *tables: Collection[str]) -> list[str]:
         monkeypatch.setattr(Lake, "attach_views", attach)
         Path(file).write_bytes(whole[:100])
         try:
-            attach(self, connection, *tables)
+            return attach(self, connection, *tables)
         finally:
             Path(file).write_bytes(whole)
 

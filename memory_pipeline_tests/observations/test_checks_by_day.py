@@ -11,6 +11,7 @@ import dagster as dg
 import pytest
 
 from memory_pipeline.defs.graph import build_definitions
+from memory_pipeline.defs.placement import Placement
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.types import Context, EvidenceSpan, Fact, Segment, WindowMessage
 from memory_pipeline.settings import load_settings
@@ -49,7 +50,7 @@ DISTILLATIONS = {"day_distillations", "week_distillations", "month_distillations
 
 def run(instance: dg.DagsterInstance, **how: Any) -> dg.ExecuteInProcessResult:
     """All assets of a day with their checks; what comes of it is of the days, which are distilled after them."""
-    defs = build_definitions(load_settings())
+    defs = build_definitions(Placement(load_settings()))
     every = {key.path[-1] for asset in defs.assets or [] for key in asset.keys}
     made = _run(defs, instance, every - DISTILLATIONS, **how)
     distilled = _run(defs, instance, {"day_distillations"}, **how)

@@ -13,9 +13,9 @@ import pytest
 
 from memory_pipeline.embeddings.health import vector_problems
 from memory_pipeline.embeddings.index import COLLECTION, MESSAGES
-from memory_pipeline.embeddings.messages import MessageEmbeddingsStage
+from memory_pipeline.embeddings.messages import MessageEmbeddingsStage, rebuild
 from memory_pipeline.embeddings.opening import open_index
-from memory_pipeline.embeddings.stage import EmbeddingsStage, LineStage, SummaryEmbeddingsStage, rebuild
+from memory_pipeline.embeddings.stage import EmbeddingsStage, IndexStage, SummaryEmbeddingsStage
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations import stage as observing
 from memory_pipeline.observations.evaluation import judge_evidence, judge_specifics, judge_timestamps
@@ -245,8 +245,8 @@ def test_points_go_with_their_rows_and_stay_out_of_a_rebuilt_index(settings: Set
     )
     retire_rows(aged(settings, *PASSING), FAR)
 
-    def points(base: str, stage: LineStage | MessageEmbeddingsStage) -> set[str]:
-        with open_index(settings, stages[0].encoder, base) as index:
+    def points(base: str, stage: IndexStage) -> set[str]:
+        with open_index(settings, stages[0].encoder.dimension, base) as index:
             return index.ids(OLD, stage.records)
 
     def all_right() -> bool:
@@ -256,7 +256,7 @@ def test_points_go_with_their_rows_and_stay_out_of_a_rebuilt_index(settings: Set
             for stage in stages
         )
 
-    assert all_right() and len(stages[0].items(OLD)) == lake.read("embeddings", [OLD]).height > 0
+    assert all_right() and stages[0].count(OLD) == lake.read("embeddings", [OLD]).height > 0
     shutil.rmtree(settings.index_dir)
     assert vector_problems(opened)
     rebuild(opened, [NEW, NEXT, OLD], lambda day: None)
@@ -269,7 +269,6 @@ def test_no_later_run_brings_rows_back_or_looks_again(settings: Settings, monkey
     before = tables(settings)
     assert run(settings) == [] and tables(settings) == before
     monkeypatch.setattr("memory_pipeline.embeddings.stage.VERSION", "another")
-    monkeypatch.setattr("memory_pipeline.embeddings.messages.VERSION", "another")
     monkeypatch.setattr("memory_pipeline.friction.stage.VERSION", "another")
     lake = Lake(settings.lake_dir)
     kept = {table: lake.read(table, [OLD]) for table in PASSING}

@@ -10,8 +10,8 @@ import dagster as dg
 import polars as pl
 import pytest
 
+from memory_pipeline.defs.placement import Placement, WorkspaceResource
 from memory_pipeline.defs.proposals import memory_file_asset
-from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.proposals.automatic import report, retracted
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.integrity import judge_integrity
@@ -294,7 +294,11 @@ def test_the_asset_tells_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("MEMORY_TIMEZONE", "UTC")
     monkeypatch.setenv("MEMORY_AUTO_PROMOTE", "on")
     with dg.DagsterInstance.ephemeral() as instance:
-        result = dg.materialize([memory_file_asset()], instance=instance, resources={"workspace": WorkspaceResource()})
+        result = dg.materialize(
+            [memory_file_asset(Placement(week.settings))],
+            instance=instance,
+            resources={"workspace": WorkspaceResource()},
+        )
     (event,) = result.asset_materializations_for_node("memory_file")
     assert "; not trusted" in str(event.metadata["auto_promotion"].value)  # both expired meanwhile
     assert event.metadata["promoted_automatically"].value == 0

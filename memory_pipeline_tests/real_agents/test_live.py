@@ -14,7 +14,7 @@ from datetime import timedelta
 import dagster as dg
 import pytest
 
-from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.defs.placement import WorkspaceResource
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.loaded import session_sensor
 from memory_pipeline_tests.real_agents.conftest import (

@@ -249,7 +249,7 @@ def test_a_damaged_index_is_set_aside_and_told_with_its_path(opened: Workspace, 
 @pytest.mark.parametrize("base", [MESSAGES, COLLECTION])
 def test_a_collection_that_was_emptied_is_told(opened: Workspace, encoder: FakeEncoder, base: str) -> None:
     """As the engine opens one whose list of points is lost."""
-    with open_index(opened.settings, encoder, base) as index:
+    with open_index(opened.settings, encoder.dimension, base) as index:
         index.delete(index.ids())
     results = search(opened.settings, "redis keys expire")
     assert results.hits[0].text == TTL
@@ -291,7 +291,7 @@ def test_vectors_that_are_noise_are_told(opened: Workspace, encoder: FakeEncoder
 
 
 def test_points_that_are_none_of_ours_are_told(opened: Workspace, encoder: FakeEncoder) -> None:
-    with open_index(opened.settings, encoder, MESSAGES) as index:
+    with open_index(opened.settings, encoder.dimension, MESSAGES) as index:
         ids = index.ids()
         index.upsert([Point(i, encoder.encode_query("cart"), {"date": f"{DAY}"}) for i in ids])
     results = search(opened.settings, "redis keys of the cart")
@@ -310,7 +310,7 @@ def test_a_mark_that_cannot_be_read_costs_no_index(opened: Workspace, mark: str)
 
 def test_an_index_that_is_filled_in_part_is_told(opened: Workspace, encoder: FakeEncoder) -> None:
     shutil.rmtree(index_folder(opened.settings, 384, MESSAGES))
-    with open_index(opened.settings, encoder, MESSAGES):
+    with open_index(opened.settings, encoder.dimension, MESSAGES):
         pass  # as `memory status` looks at it
     stage = MessageEmbeddingsStage(opened, encoder)  # type: ignore[arg-type]
     assert not is_current(stage, opened.lake, DAY)
@@ -325,7 +325,7 @@ def test_an_index_that_is_filled_in_part_is_told(opened: Workspace, encoder: Fak
 
 
 def test_while_a_run_holds_the_index_the_tables_answer(opened: Workspace, encoder: FakeEncoder) -> None:
-    with open_index(opened.settings, encoder, MESSAGES):
+    with open_index(opened.settings, encoder.dimension, MESSAGES):
         began = time.monotonic()
         results = search(opened.settings, "redis keys expire")
     assert results.hits[0].text == TTL and "in use by another process" in results.notes[0]
@@ -333,7 +333,7 @@ def test_while_a_run_holds_the_index_the_tables_answer(opened: Workspace, encode
 
 
 def test_observations_that_a_run_holds_are_found_by_words(opened: Workspace, encoder: FakeEncoder) -> None:
-    with open_index(opened.settings, encoder, COLLECTION):
+    with open_index(opened.settings, encoder.dimension, COLLECTION):
         results = search(opened.settings, "redis keys expire")
         (high,) = search(opened.settings, "redis keys expire", Filters(equals={"priority": ["high"]})).hits
     assert results.hits[0].text == high.text == TTL
@@ -360,7 +360,7 @@ def test_a_day_that_is_written_is_seen_whole_or_not_at_all(opened: Workspace, en
     writer = threading.Thread(target=write)
     writer.start()
     while not stop.is_set():
-        with open_index(opened.settings, encoder, MESSAGES) as found:
+        with open_index(opened.settings, encoder.dimension, MESSAGES) as found:
             seen.add(len(found.ids(day)))
         time.sleep(0.05)  # a lock is not fair: who asks without a pause keeps it
     writer.join()

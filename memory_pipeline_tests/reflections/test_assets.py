@@ -6,8 +6,8 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from memory_pipeline.defs.placement import Placement, WorkspaceResource
 from memory_pipeline.defs.reflections import pool_asset
-from memory_pipeline.defs.resources import WorkspaceResource
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.settings import load_settings
 from memory_pipeline_tests.llm.openai_server import openai_server
@@ -84,7 +84,7 @@ def pooled(lake: Lake) -> None:
 
 def test_the_pool_tells_what_it_added(lake: Lake) -> None:
     pooled(lake)
-    result = run(pool_asset(), partitioned=False)
+    result = run(pool_asset(Placement(load_settings())), partitioned=False)
     shown = metadata(result, "pool_reflections")
     assert (shown["added"], shown["lines"], shown["waiting"], shown["dagster/row_count"]) == (1, 20, 0, 1)
     assert "w7x" in shown["preview"] and 0 < shown["compression_ratio"] <= 1
@@ -103,7 +103,9 @@ def test_the_pool_is_left_alone_where_it_was_not_asked_for(
     lake: Lake, selection: list[str], tags: dict[str, str], added: int
 ) -> None:
     pooled(lake)
-    jobs = dg.Definitions(assets=[reflect, pool_asset()], resources={"workspace": WorkspaceResource()})
+    jobs = dg.Definitions(
+        assets=[reflect, pool_asset(Placement(load_settings()))], resources={"workspace": WorkspaceResource()}
+    )
     result = jobs.resolve_implicit_global_asset_job_def().execute_in_process(
         asset_selection=[dg.AssetKey(name) for name in selection], tags=tags
     )
@@ -117,7 +119,7 @@ def test_the_pool_is_red_where_a_model_gives_nothing(lake: Lake, model: Any) -> 
     pooled(lake)
     with openai_server("nothing") as server:
         model(server.url)
-        result = run(pool_asset(), partitioned=False)
+        result = run(pool_asset(Placement(load_settings())), partitioned=False)
         assert len(server.requests) == 3  # as often as a batch is asked for, and the step not again
     assert not result.success
     assert lake.read("pool_reflections").is_empty()

@@ -10,7 +10,7 @@ import dagster as dg
 import polars as pl
 import pytest
 
-from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.defs.placement import WorkspaceResource
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.reflections.evaluation import judge_silent_zero

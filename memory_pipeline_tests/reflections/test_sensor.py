@@ -6,7 +6,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.defs.placement import WorkspaceResource
 from memory_pipeline.defs.sensors import early_request
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.own_sessions import VARIABLE

@@ -19,7 +19,7 @@ import dagster as dg
 import pytest
 
 from memory_pipeline.cli.status import status
-from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.defs.placement import WorkspaceResource
 from memory_pipeline.defs.sessions import judge_windows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.planning import Stages

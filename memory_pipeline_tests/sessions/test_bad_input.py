@@ -18,7 +18,7 @@ import dagster as dg
 import pytest
 import upath  # Dagster imports it when it needs it, which nobody may do from root's Python
 
-from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.defs.placement import WorkspaceResource
 from memory_pipeline.defs.sessions import judge_windows
 from memory_pipeline.harnesses import records, sqlite
 from memory_pipeline.redaction.redactor import find_secrets

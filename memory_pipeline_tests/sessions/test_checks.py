@@ -10,7 +10,7 @@ import dagster as dg
 import polars as pl
 import pytest
 
-from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.defs.placement import WorkspaceResource
 from memory_pipeline.defs.sessions import judge_windows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.sessions.stage import SessionsStage

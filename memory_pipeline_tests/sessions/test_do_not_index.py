@@ -13,7 +13,6 @@ from memory_pipeline_tests.conftest import Entry, conversation, user, utc
 from memory_pipeline_tests.harnesses.test_claude_code import record
 from memory_pipeline_tests.harnesses.test_codex import FORKED, copied, line, prompt, turns
 from memory_pipeline_tests.harnesses.test_opencode import Talk, database
-from memory_pipeline_tests.rows import FakeEncoder
 from memory_pipeline_tests.sessions.machine import Machine
 
 MONDAY, TUESDAY, WEDNESDAY = (date(2025, 3, 3) + timedelta(days=number) for number in range(3))
@@ -49,7 +48,7 @@ def points(machine: Machine, day: date) -> set[str]:
     """Of both collections: what was observed, and what was said."""
     found: set[str] = set()
     for base in (COLLECTION, MESSAGES):
-        with open_index(machine.settings, FakeEncoder("parcels", "invoices", dimension=384), base) as index:
+        with open_index(machine.settings, 384, base) as index:
             found |= index.ids(day)
     return found
 

@@ -11,7 +11,7 @@ import pytest
 
 from memory_pipeline.days import day_of
 from memory_pipeline.defs import sensors as module
-from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.defs.placement import WorkspaceResource
 from memory_pipeline.defs.sensors import MAX_DAYS
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.planning import Stages
@@ -211,22 +211,10 @@ def test_a_day_is_asked_for_when_a_day_that_it_looks_back_on_has_changed(session
 # --- runs that failed ---
 
 
-def run_of(request: dg.RunRequest, status: dg.DagsterRunStatus) -> dg.DagsterRun:
-    return dg.DagsterRun(job_name=module.DAY_JOB, tags=dict(request.tags), status=status)
-
-
-def test_a_failed_run_is_asked_for_again_under_another_key_three_times_in_all(sessions: Path) -> None:
+def test_dagster_retries_a_failed_run(sessions: Path) -> None:
     write_session(sessions / "a.jsonl", *conversation(NINE))
-    (first,) = tick().run_requests or []  # type: ignore[union-attr]
-    keys, failed = {first.run_key}, []
-    for _ in range(module.MAX_ATTEMPTS - 1):
-        failed.append(run_of(first, dg.DagsterRunStatus.FAILURE))
-        (again,) = tick(*failed).run_requests or []  # type: ignore[union-attr]
-        assert again.run_key not in keys
-        keys.add(again.run_key)
-    answer = tick(*failed, run_of(first, dg.DagsterRunStatus.FAILURE))
-    assert isinstance(answer, dg.SkipReason)
-    assert f"3 runs failed for {DAY}" in f"{answer.skip_message}"
+    (request,) = tick().run_requests or []  # type: ignore[union-attr]
+    assert request.tags["dagster/max_retries"] == "2"
 
 
 def test_a_day_that_failed_after_its_sessions_were_stored_is_asked_for_again(sessions: Path) -> None:
@@ -238,17 +226,6 @@ def test_a_day_that_failed_after_its_sessions_were_stored_is_asked_for_again(ses
     assert list(asked()) == [f"{DAY}"]
     materialize(DAY)
     assert asked() == {}
-
-
-def test_days_that_fail_for_good_keep_no_other_day_waiting(sessions: Path) -> None:
-    days = [DAY + timedelta(days=number) for number in range(MAX_DAYS)]
-    days.append(datetime.now(UTC).date() - timedelta(days=1))
-    for day in days:
-        write_session(sessions / f"{day}.jsonl", *conversation(f"{day}T09:00", topic=f"{day}"))
-    requests = tick().run_requests or []  # type: ignore[union-attr]
-    hopeless = [run_of(r, dg.DagsterRunStatus.FAILURE) for r in requests for _ in range(module.MAX_ATTEMPTS)]
-    (last,) = tick(*hopeless).run_requests or []  # type: ignore[union-attr]
-    assert last.partition_key == f"{days[-1]}"
 
 
 def test_a_day_that_waits_for_a_model_is_asked_for_once_more_on_each_new_day(

@@ -13,7 +13,7 @@ import pytest
 from dagster._core.execution.backfill import BulkActionStatus, PartitionBackfill
 
 from memory_pipeline.defs.partitions import range_tags
-from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.defs.placement import WorkspaceResource
 from memory_pipeline.defs.under_way import PROCESS_TAG
 from memory_pipeline_tests.conftest import conversation, write_session
 from memory_pipeline_tests.loaded import session_sensor

@@ -91,7 +91,7 @@ def test_lines_are_not_compared_by_a_model_that_was_not_measured(tmp_path: Path)
     found = {}
     for name in ("all-MiniLM-L6-v2", "intfloat/e5-base-v2"):
         settings, _ = workspace(tmp_path / name.rpartition("/")[2], embedding_model=name)
-        with open_index(settings, encoder) as index:
+        with open_index(settings, encoder.dimension) as index:
             index.upsert([Point(point_id("o-1"), encoder.vector("port"), {"date": "2025-03-05"})])
             assert index.vectors([point_id("o-1")])
         found[name] = list(vectors_of(settings, encoder, ["o-1"]))

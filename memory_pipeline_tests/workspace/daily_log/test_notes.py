@@ -9,7 +9,7 @@ import pytest
 
 from memory_pipeline.days import today
 from memory_pipeline.defs.jobs import ARCHIVE_JOB
-from memory_pipeline.defs.resources import WorkspaceResource
+from memory_pipeline.defs.placement import WorkspaceResource
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.events import APPROVED
 from memory_pipeline.proposals.evidence import evidence_lines
