@@ -116,7 +116,7 @@ def show_choices(settings: Settings, offered: list[Choice]) -> Outlook | None:
 def ask_which(offered: list[Choice], question: str, *words: str) -> Choice | str:
     """The choice that the user selects by its number, else one of the words; empty after just Enter."""
     while True:
-        said = typer.prompt(f"\n{question}", default="", show_default=False).strip().lower()
+        said: str = typer.prompt(f"\n{question}", default="", show_default=False).strip().lower()
         if said in ("", *words):
             return said
         if said.isdecimal() and 1 <= int(said) <= len(offered):
