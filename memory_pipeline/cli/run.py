@@ -20,6 +20,7 @@ from memory_pipeline.cli.choosing import (
 from memory_pipeline.cli.console import err, say
 from memory_pipeline.cli.estimate import print_estimate
 from memory_pipeline.cli.examining import examine_before_a_run
+from memory_pipeline.cli.model_offer import offer_model
 from memory_pipeline.cli.running import due_by_level, report_outcome, rerun_after_repair, running
 from memory_pipeline.cli.workspace import EXAMPLE_STORY
 from memory_pipeline.defs.runs import interrupts, only_run
@@ -87,6 +88,8 @@ def run(
         report_outcome(settings, days, began, failure, as_json=as_json, reviews=review, has_run=has_run)
     if settings.shows_examples and not as_json:
         say(EXAMPLE_STORY)
+    if has_run and not as_json:
+        offer_model(settings, began.astimezone(settings.zone).date())
 
 
 def _plan(settings: Settings, catalogue: Catalogue, days: Sequence[date]) -> list[tuple[date, date]]:

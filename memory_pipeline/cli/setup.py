@@ -62,7 +62,8 @@ def setup(
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         say(f"\nNothing was set. `memory setup --yes --model {model or 'NAME'}` examines one and sets it.")
         return
-    if chosen := _ask(offered):
+    chosen = ask_which(offered, "Which one? Enter its number, or press Enter for none")
+    if isinstance(chosen, Choice):
         set_up(settings, chosen, outlook)
     else:
         say(UNCHANGED)
@@ -112,17 +113,16 @@ def show_choices(settings: Settings, offered: list[Choice]) -> Outlook | None:
     return outlook
 
 
-def _ask(offered: list[Choice]) -> Choice | None:
-    """The choice that the user selects by its number, or None."""
+def ask_which(offered: list[Choice], question: str, *words: str) -> Choice | str:
+    """The choice that the user selects by its number, else one of the words; empty after just Enter."""
     while True:
-        said = typer.prompt(
-            "\nWhich one? Enter its number, or press Enter for none", default="", show_default=False
-        ).strip()
-        if said in ("", "0"):
-            return None
-        if said.isdecimal() and int(said) <= len(offered):
+        said: str = typer.prompt(f"\n{question}", default="", show_default=False).strip().lower()
+        if said in ("", *words):
+            return said
+        if said.isdecimal() and 1 <= int(said) <= len(offered):
             return offered[int(said) - 1]
-        err.print(f"Expected a number from 1 to {len(offered)}, or just Enter.", style="yellow")
+        expected = "".join(f"`{word}`, " for word in words)
+        err.print(f"Expected a number from 1 to {len(offered)}, {expected}or just Enter.", style="yellow")
 
 
 def set_up(settings: Settings, choice: Choice, outlook: Outlook | None = None) -> None:

@@ -294,9 +294,5 @@ def _print_review(data: dict[str, Any]) -> None:
         say_pair("friction fixes", ", ".join(f"{n} {state}" for state, n in fixes.items()))
     for how in data["fixes_to_make"].values():
         say_pair("", one_line(how.partition("\n")[0]).removesuffix(":") + "; `memory why ID` shows it")
-    agents = "; ".join(f"{name}: {how}" if name else how for name, how in data["agents"].items())
-    say_pair("connected agents", agents or "none; `memory agents connect` lists them")
-    if data["hints"]:
-        say_pair("hints on tool calls", describe_outcomes(data["hints"]))
     for sentence in data["auto_promotion"]:
         say_pair("auto-promotion", sentence)

@@ -77,7 +77,7 @@ class KnownLine:
     """The day on which it was rejected, withdrawn, or replaced by another line."""
     was_rejected: bool = False
 
-    @property
+    @cached_property
     def words(self) -> str:
         """The text as it is compared."""
         return bare(without_note(self.text))

@@ -1,4 +1,4 @@
-"""Quality figures by day: those of the checks, of the review, and of models.
+"""Quality figures by day: those of the checks, of the review, of the effect of memory, and of models.
 
 Each is a share or a count of one local day. A day with nothing to count has no value, so that missing data does not
 look like zero.
@@ -7,7 +7,7 @@ look like zero.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from zoneinfo import ZoneInfo
@@ -15,6 +15,8 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from memory_pipeline.days import day_of
+from memory_pipeline.effect.cases import DayEffect
+from memory_pipeline.effect.history import STATES
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.events import PENDING, REJECTED, ProposalLog, is_fix
 from memory_pipeline.quality.results import Result
@@ -36,7 +38,7 @@ class Figure:
         """The value with its unit."""
         if self.unit == SHARE:
             return f"{value:.1%}"
-        return f"${value:,.2f}" if self.unit == DOLLARS else f"{value:,.0f}"
+        return f"${value:,.2f}" if self.unit == DOLLARS else f"{round(value, 1):,g}"
 
     def mean(self, last: date) -> float | None:
         """The mean of the values of the seven days up to the last one."""
@@ -70,7 +72,9 @@ _OF_CHECKS = (
 """Figures from checks of observations: key, title and description, the check, and the names of part and whole."""
 
 
-def make_figures(lake: Lake, results: Iterable[Result], zone: ZoneInfo) -> list[Figure]:
+def make_figures(
+    lake: Lake, results: Iterable[Result], zone: ZoneInfo, effects: Sequence[DayEffect] = ()
+) -> list[Figure]:
     """All figures, those of the checks first; a decision counts on its local day in this zone."""
     stored = {(result.name, result.day): result.numbers for result in results if result.day}
     found = [
@@ -87,6 +91,21 @@ def make_figures(lake: Lake, results: Iterable[Result], zone: ZoneInfo) -> list[
             "Rejected",
             "Share of the proposals decided on the day that a user rejected.",
             _rejected(lake, zone),
+        ),
+        Figure(
+            "said_again",
+            "Said again",
+            "Instructions and corrections that repeat a line approved or offered before the day, in nearly the same "
+            "words.",
+            {effect.day: effect.count("approved", "offered") for effect in effects},
+            "",
+        ),
+        Figure(
+            "failed_again",
+            "Failed again",
+            "Failed calls with an error that was known before the day.",
+            {effect.day: effect.count(*STATES, kinds=("failure",)) for effect in effects},
+            "",
         ),
         Figure("money", "Money", "Cost of models.", dict(spent.iter_rows()), DOLLARS),
     ]

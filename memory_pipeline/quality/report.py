@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from memory_pipeline.actions.outcomes import stored_times
+from memory_pipeline.effect.cases import effect_on
+from memory_pipeline.effect.summary import SPAN_DAYS
 from memory_pipeline.quality.figures import Figure, acceptance, costs, make_figures
 from memory_pipeline.quality.results import Checked, Result, by_check, changes, worst_days
 from memory_pipeline.workspace.workspace import Workspace
@@ -64,16 +66,18 @@ class Report:
 
 
 def make_report(workspace: Workspace, results: Sequence[Result], about: Mapping[str, str], now: datetime) -> Report:
-    """The report; ``about`` maps each check to its description."""
+    """The report; ``about`` maps each check to its description. No model is asked, also not about the effect."""
     lake, settings = workspace.lake, workspace.settings
     days = tuple(lake.read("sessions", columns=["day"])["day"].unique().sort())
+    recent = [day for day in days if days[-1] - day < timedelta(days=SPAN_DAYS)]
+    effects = effect_on(workspace, recent, with_model=False, with_shown=False)
     checked = by_check(results, about)
     return Report(
         now,
         f"{settings.workspace}",
         days,
         tuple(checked),
-        tuple(make_figures(lake, results, settings.zone)),
+        tuple(make_figures(lake, results, settings.zone, effects)),
         tuple(worst_days(results, MOST_DAYS)),
         tuple(changes(checked, days[-1])) if days else (),
         tuple(acceptance(lake)),

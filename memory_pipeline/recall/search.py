@@ -117,7 +117,7 @@ class Results:
 
 @dataclass(frozen=True)
 class _Open:
-    """Open collections; the one of observations may not exist yet."""
+    """Open collections; the one of observations may not exist yet, or be unavailable."""
 
     messages: VectorIndex
     observations: VectorIndex | None = None
@@ -125,6 +125,8 @@ class _Open:
     dimension: int = 0
     note: str = ""
     """A note if these collections are used while better ones are being filled."""
+    without_observations: str = ""
+    """The reason why the collection of observations is unavailable."""
 
 
 def search(
@@ -177,8 +179,7 @@ class Searcher:
                 return replace(found, notes=(*notes, *found.notes))
             except IndexUnavailableError as error:  # also damage that only shows in a query
                 self.close()
-                reason = BUSY if isinstance(error, IndexBusyError) else f"{error}"
-                self._missing = f"Answered by keywords from the tables: {reason}"
+                self._missing = f"Answered by keywords from the tables: {_describe_error(error)}"
         return replace(self._by_words(text, wanted, filters, limit), notes=(*notes, self._missing))
 
     def _by_index(self, opened: _Open, text: str, wanted: Sequence[str], filters: Filters, limit: int) -> Results:
@@ -193,8 +194,12 @@ class Searcher:
             for name, score in best_passages
             if name in payloads
         ]
-        nearby = opened.observations
-        observed = _near_observations(nearby, wanted, vector, filters, limit) if nearby else []
+        observed, without = list[Found](), ""
+        if opened.observations:
+            observed = _near_observations(opened.observations, wanted, vector, filters, limit)
+        elif opened.without_observations:
+            observed = self._observed_by_words(wanted, filters, limit)
+            without = f"Observations by keywords from the tables: {opened.without_observations}"
         lines = self._memory_lines(weight, vector, opened.model, filters)
         coverage = _coverage(messages, ranked, weight)
         cosines = [ranked.meaning.get(name, 0.0) for name, _ in ranked.passages[:BEST_PASSAGES]]
@@ -211,7 +216,7 @@ class Searcher:
             tuple(hits),
             tuple(sessions),
             bool(lines) or (bool(hits) and is_likely(coverage, likeness)),
-            tuple(filter(None, (note or opened.note,))),
+            tuple(filter(None, (note or opened.note, without))),
             coverage,
             likeness,
             weight,
@@ -219,11 +224,10 @@ class Searcher:
 
     def _by_words(self, text: str, wanted: Sequence[str], filters: Filters, limit: int) -> Results:
         """The results of a word search over the tables, which needs no index."""
-        from memory_pipeline.recall.scan import scan, scan_observations  # with it polars, which the index does not need
+        from memory_pipeline.recall.scan import scan  # with it polars, which the index does not need
 
         said = [Found(**fields) for fields in scan(self.settings, wanted, filters, limit)]
-        observed = [Found(**fields) for fields in scan_observations(self.settings, wanted, filters, limit)]
-        observed = [replace(hit, score=hit.score * OBSERVATION_FACTOR) for hit in observed]
+        observed = self._observed_by_words(wanted, filters, limit)
         weights = dict.fromkeys(wanted, 1.0)
         lines = self._memory_lines(weights, None, "", filters)
         best = _merged([*said, *observed, *lines])[:limit]
@@ -231,6 +235,12 @@ class Searcher:
         likely = bool(lines) or (bool(best) and is_likely(coverage, None))
         sessions = tuple(dict.fromkeys(hit.session_id for hit in best if hit.session_id))
         return Results(text, tuple(best), sessions, likely, (), coverage, weights=weights)
+
+    def _observed_by_words(self, wanted: Sequence[str], filters: Filters, limit: int) -> list[Found]:
+        from memory_pipeline.recall.scan import scan_observations
+
+        found = [Found(**fields) for fields in scan_observations(self.settings, wanted, filters, limit)]
+        return [replace(hit, score=hit.score * OBSERVATION_FACTOR) for hit in found]
 
     def close(self) -> None:
         """Release the index."""
@@ -243,13 +253,12 @@ class Searcher:
         deadline = time.monotonic() + WAIT_SECONDS  # for both collections
         known = searched_collection(self.settings, MESSAGES) or self._unknown(deadline)
         messages = self._open_collection(known, MESSAGES, deadline)
-        observations = None
+        observations, without = None, ""
         try:
             if of_observations := searched_collection(self.settings, COLLECTION):
                 observations = self._open_collection(of_observations, COLLECTION, deadline)
-        except IndexUnavailableError:
-            messages.close()
-            raise
+        except IndexUnavailableError as error:
+            without = _describe_error(error)
         note = ""
         if not known.is_complete:
             note = "Only some messages are indexed yet; `memory run --all` indexes the rest."
@@ -258,7 +267,7 @@ class Searcher:
                 f"Searched with the vectors of {known.model}, because those of {self.settings.embedding_model} are "
                 f"incomplete; `memory run --all` completes them."
             )
-        return _Open(messages, observations, known.model, known.dimension, note)
+        return _Open(messages, observations, known.model, known.dimension, note, without)
 
     def _unknown(self, deadline: float) -> Collection:
         """Raise the reason why nothing is indexed: a server may be unreachable or have refused the key."""
@@ -345,6 +354,10 @@ def _parse_query(query: str) -> tuple[str, list[str]]:
     if not any(character.isalnum() for character in text):
         raise QueryError("The query is empty: give at least one word.")
     return text, cut
+
+
+def _describe_error(error: IndexUnavailableError) -> str:
+    return BUSY if isinstance(error, IndexBusyError) else f"{error}"
 
 
 def is_likely(coverage: float, likeness: float | None) -> bool:

@@ -173,6 +173,6 @@ def test_outcomes_are_stored_for_the_brief_the_status_and_the_report(settings: S
     }
     home = settings.workspace.parent
     env = {"MEMORY_WORKSPACE": f"{settings.workspace}", "MEMORY_TIMEZONE": "UTC"}
-    assert "1 shown: 1 followed" in memory(home, "status", env=env).stdout
+    assert memory(home, "status", env=env).stdout.count("1 shown: 1 followed") == 1
     settings.outcomes_file.write_text("[]")
     assert stored_times(settings) == {}

@@ -21,6 +21,7 @@ from memory_pipeline.effect.history import MemoryHistory
 from memory_pipeline.effect.pairs import read_pairs
 from memory_pipeline.effect.summary import NoSessionsError, effect_over, totals
 from memory_pipeline.proposals.review import decide, reconcile
+from memory_pipeline.quality.report import make_report
 from memory_pipeline.settings import load_settings
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.llm.openai_server import openai_server
@@ -60,6 +61,13 @@ def test_a_repetition_of_an_offered_line(opened: Workspace) -> None:
     (case,) = found.cases
     assert (case.need.kind, case.need.text, case.state, case.line_id) == ("correction", AGAIN, "offered", LINE)
     assert (found.sessions, found.needs["correction"], found.count("offered"), case.since) == (1, 1, 1, DAY)
+
+
+def test_the_quality_report_has_the_same_counts_by_day(opened: Workspace) -> None:
+    figures = {figure.key: figure.by_day for figure in make_report(opened, [], {}, at()).figures}
+    assert figures["said_again"] == {DAY: 0, NEXT: 1}
+    assert figures["failed_again"] == {DAY: 0, NEXT: 0}
+    assert sum(figures["said_again"].values()) == totals(effect_over(opened, None, None).days)["again_offered"]
 
 
 def test_memory_of_the_same_day_or_session_counts_as_unknown(opened: Workspace) -> None:

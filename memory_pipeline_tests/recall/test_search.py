@@ -339,7 +339,7 @@ def test_observations_that_a_run_holds_are_found_by_words(opened: Workspace, enc
     assert results.hits[0].text == high.text == TTL
     assert (high.record, high.priority, high.session_id, high.day) == ("observation", "high", "s1", f"{DAY}")
     assert results.notes == (
-        "Answered by keywords from the tables: the index is in use by another process; ask again in a moment.",
+        "Observations by keywords from the tables: the index is in use by another process; ask again in a moment.",
     )
 
 
