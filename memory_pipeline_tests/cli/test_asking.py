@@ -213,7 +213,17 @@ def test_without_an_index_words_answer(home: Path) -> None:
         assert not index_of(home).exists()
 
 
-MISSING = "Answered by keywords from the tables"
+MISSING = {MESSAGES: "Answered by keywords from the tables", COLLECTION: "Observations by keywords from the tables"}
+
+
+@pytest.mark.parametrize("base", NAMES)
+def test_without_one_of_the_collections_words_answer(home: Path, base: str) -> None:
+    shutil.rmtree(index_of(home) / NAMES[base])
+    for command in ANSWERING:
+        out, err = told(home, command, "how hot may the kiln be fired?")
+        assert RULE in out
+        assert err == f"{MISSING[base]}: {NAMES[base]} is gone from index/; `memory run --all` rebuilds it."
+    assert RULE in told(home, "recall", "kiln fired", "--priority", "high")[0]
 
 
 @pytest.mark.parametrize("base", NAMES)
@@ -223,12 +233,20 @@ def test_a_damaged_collection_is_told_also_by_the_next_question(home: Path, base
     out, err = told(home, "recall", "how hot may the kiln be fired?")
     assert RULE in out
     anew = "`memory run --all` rebuilds it."
-    assert err == f"{MISSING}: the index was damaged and was moved to {folder}.broken-1; {anew}"
+    assert err == f"{MISSING[base]}: the index was damaged and was moved to {folder}.broken-1; {anew}"
     for command in ANSWERING:
         out, err = told(home, command, "how hot may the kiln be fired?")
         assert RULE in out
         if base == MESSAGES:
-            assert err == f"{MISSING}: there is no index; {anew}"
+            assert err == f"{MISSING[base]}: there is no index; {anew}"
+
+
+@pytest.mark.parametrize("base", NAMES)
+def test_a_collection_in_use_is_told(home: Path, base: str) -> None:
+    with FileLock(index_of(home) / f"{NAMES[base]}.lock"):
+        out, err = told(home, "recall", "how hot may the kiln be fired?")
+    assert RULE in out
+    assert err == f"{MISSING[base]}: the index is in use by another process; ask again in a moment."
 
 
 @pytest.mark.slow
