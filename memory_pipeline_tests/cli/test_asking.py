@@ -14,6 +14,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from filelock import FileLock
 
 from memory_pipeline.embeddings.index import COLLECTION, MESSAGES
 from memory_pipeline.embeddings.messages import rebuild
