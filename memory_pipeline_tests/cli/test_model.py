@@ -258,7 +258,7 @@ def test_estimating_for_a_person(tmp_path: Path) -> None:
         result = memory(tmp_path, "run", "--estimate", "--all", "--sessions", str(EXAMPLES), env=environment(server))
         assert server.requests == []
     assert result.returncode == 0, result.stderr
-    assert "2026-03" in result.stdout and "No model was called" in result.stdout
+    assert "No model was called" in result.stdout
     assert "OPENAI" not in result.stdout
     broke = {"OBSERVER_MODEL": "openai:gpt-5-mini", "MEMORY_DAILY_BUDGET_USD": "0"}
     assert (

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import polars as pl
 
@@ -65,8 +66,8 @@ def spend(url: str, workspace: Path) -> None:
 
 def push_from(workspace: Path, url: str, folder: Path) -> None:
     """What a laptop with this workspace and these sessions does."""
-    os.environ["MEMORY_WORKSPACE"] = f"{workspace}"
-    push(url, [folder])
+    with patch.dict(os.environ, {"MEMORY_WORKSPACE": f"{workspace}"}):  # pushing sets more variables
+        push(url, [folder])
 
 
 def a_run(url: str) -> None:

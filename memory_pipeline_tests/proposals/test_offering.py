@@ -22,7 +22,6 @@ from memory_pipeline_tests.rows import (
     decision,
     observation,
     observation_id,
-    proposal,
     put,
     reflection,
     workspace,
@@ -192,14 +191,6 @@ def test_a_session_that_says_it_twice_is_one_session(work: Work) -> None:
     work.run()
     (row,) = ProposalLog(work.lake).pending()
     assert (row["support"], row["sessions"]) == (2, 1)
-
-
-def test_proposals_of_before_the_names_of_sessions_were_kept_count_as_they_did(work: Work) -> None:
-    put(work.lake, "proposals", proposal(1, UV) | {"sessions": 2})
-    support = {"day": day_after(1), "proposal_id": P1, "reflection_id": "r-9", "sources": ["o-9"], "sessions": 1}
-    put(work.lake, "supports", support | {"said_at": at(day=day_after(1))})
-    (row,) = ProposalLog(work.lake).pending()
-    assert (row["support"], row["sessions"]) == (2, 3)
 
 
 def test_building_a_day_again_supports_nothing_twice(work: Work, tmp_path: Path) -> None:

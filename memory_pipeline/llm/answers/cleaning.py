@@ -20,6 +20,7 @@ _CONTROL = deferred(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 _SURROGATE = deferred(r"[\ud800-\udfff]")
 _ENTITY = deferred(r"&(lt|gt|amp|quot|apos|#39|#x27);", re.I)
 _ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'", "#39": "'", "#x27": "'"}
+_ESCAPED_ANSWER = deferred(r"\A\s*&lt;(?:observations|segment)\b", re.I)
 _FORMATTING = deferred(r"</?(?:b|i|u|em|strong|br|p|li|ul|ol|span|code)[ \t]*/?>", re.I)
 _THINK = r"(?:think|thinking|thought|thoughts|reasoning|reflection|analysis|scratchpad)"
 _OPENS = deferred(rf"^[ \t`]*[<◁]{_THINK}[>▷]", re.I | re.M)
@@ -33,8 +34,11 @@ _CONTROL_TOKEN = deferred(rf"^[ \t]{{0,8}}(?:{_TOKEN})+|(?:{_TOKEN})+(?=[ \t]{{0
 
 
 def cleaned(text: str) -> str:
-    """The first million characters, after `plain`."""
-    return plain(text[:MAX_ANSWER])
+    """The first million characters after `plain`, unescaped if the whole answer is escaped as HTML."""
+    text = plain(text[:MAX_ANSWER])
+    if _ESCAPED_ANSWER.match(text):
+        text = _ENTITY.sub(lambda entity: _ENTITIES[entity[1].lower()], text)
+    return text
 
 
 def plain(text: str) -> str:

@@ -338,7 +338,7 @@ def test_the_check_on_identity_files_runs_with_a_range_of_days(monkeypatch: pyte
         result = defs.resolve_job_def("day_job").execute_in_process(instance=instance, tags=span)
     (found,) = [e for e in result.get_asset_check_evaluations() if e.check_name == "identity_files"]
     assert (found.passed, found.severity) == (False, dg.AssetCheckSeverity.WARN)
-    assert "SOUL.md: missing" in found.metadata["broken"].value
+    assert "SOUL.md: missing" in found.metadata["first_offenders"].value
 
 
 @pytest.mark.parametrize("damage", ["gone", "empty", "a folder"])
