@@ -33,7 +33,7 @@ PICTURES = TOP / "docs" / "pictures"
 MAX_BYTES = 150_000
 WIDTH, COLUMNS = 1200, 112
 """Pixels of a screenshot; characters in a line of the terminal."""
-APPROVED = ("p-20260302-002", "p-20260305-001", "p-20260304-001", "p-20260302-001")
+APPROVED = ("p-20260302-004", "p-20260305-001", "p-20260304-001", "p-20260302-001")
 RECORDED = (
     ("memory recall 'how do we name branches?' --limit 2", None),
     ("memory why p-20260305-001", None),

@@ -21,7 +21,7 @@ EXAMPLE_PROJECT = "parcel-tracker"
 """The project of the examples."""
 EXAMPLE_STORY = """
 Mira, of the examples, had to say “use uv add” on three days. Try what comes of it:
-  memory review --approve p-20260302-002                    approve that rule
+  memory review --approve p-20260302-004                    approve that rule
   memory context                                            see what her next session starts with
   memory recall "how many days are tracking events kept"    ask; Thursday's answer amends Monday's
 """

@@ -178,11 +178,11 @@ def test_the_port_of_two_sessions_is_one_friction_pattern(demo: tuple[Path, str,
 def test_the_run_ends_with_three_commands_that_tell_its_story(home: Path, demo: tuple[Path, str, str]) -> None:
     """The rule of three days is approved and reaches the next session, and the newer of two decisions comes first."""
     approve, context, recall = (shlex.split(line)[1:] for line in re.findall(r"^  (memory .+?)  ", demo[1], re.M))
-    assert memory(home, *approve).stdout.splitlines()[-1].startswith("23 pending.")  # with a fix of friction
+    assert memory(home, *approve).stdout.splitlines()[-1].startswith("25 pending.")  # with a fix of friction
     assert memory(home, *context).stdout == ""  # an agent, which has no terminal, is not told examples
     told = memory(home, *context, "--project", "parcel-tracker")
     assert "Showing the bundled examples" in told.stderr
-    assert "no, don't run pip install, use uv add [p-20260302-002]" in told.stdout
+    assert "no, don't run pip install, use uv add [p-20260302-004]" in told.stdout
     assert "`pip install` is never run; `uv` is; would have stopped 3 of" in memory(home, "agents", "rules").stdout
     first, _, rest = memory(home, *recall).stdout.partition("[2]")
     assert "180 days instead of 90" in first and "keep tracking events for 90 days" in rest

@@ -57,8 +57,8 @@ def _group(path: Path) -> tuple[str, str]:
     return harness, path.name if harness == "gemini" else path.name.partition("__")[0]
 
 
-PART = Sessions("part", largest=1_000_000, files=25, days=15, observations=100, lines=1, months=1)
-ALL = Sessions("all", largest=None, files=70, days=40, observations=200, lines=1, months=1)
+PART = Sessions("part", largest=1_000_000, files=25, days=15, observations=100, lines=1, months=0)
+ALL = Sessions("all", largest=None, files=70, days=40, observations=200, lines=1, months=0)
 
 
 @pytest.fixture(scope="module", params=[PART, *nightly(ALL)], ids=lambda sessions: sessions.name)
