@@ -203,6 +203,7 @@ def test_an_interrupt_kills_the_program(program: Path, tmp_path: Path) -> None:
         deadline = time.monotonic() + 300
         while not (pids.exists() and pids.read_text()) and time.monotonic() < deadline:
             time.sleep(0.02)
+        time.sleep(0.5)  # until the main thread has left the start of the program, and waits for it
         signal.pthread_kill(main, signal.SIGINT)
 
     # a process that was started in the background ignores SIGINT, and so would the tests
