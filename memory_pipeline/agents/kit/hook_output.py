@@ -61,7 +61,7 @@ def run(
 
 
 def read_payload() -> dict[str, Any]:
-    """What the agent writes to standard input; empty if that is too long or no JSON object."""
+    """The JSON object that the agent writes to standard input; empty if it is too long or anything else."""
     data = b"" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer.read(MAX_PAYLOAD)
     try:
         found = json.loads(data) if len(data) < MAX_PAYLOAD else None
