@@ -28,8 +28,7 @@ from typing import Any
 
 from benchmarks.common import FIXTURES, GOLD, parser
 from benchmarks.labels import label_folder, scorer
-from memory_pipeline.distillation.facts import facts_of
-from memory_pipeline.distillation.lines import NARRATIVE, count_words
+from memory_pipeline.distillation.lines import NARRATIVE, count_words, facts_of
 from memory_pipeline.distillation.periods import LEVELS, NAMES, Period, periods_of
 from memory_pipeline.distillation.stage import Levels, stages_of
 from memory_pipeline.lake.store import Lake

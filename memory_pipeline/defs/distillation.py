@@ -10,8 +10,7 @@ from memory_pipeline.defs.check_results import check_by_day
 from memory_pipeline.defs.orchestration import LOOKS_BACK, markdown_table, run_stage, stage_asset, table_spec
 from memory_pipeline.defs.partitions import daily_partitions
 from memory_pipeline.defs.placement import Placement
-from memory_pipeline.distillation.facts import facts_of
-from memory_pipeline.distillation.lines import count_words
+from memory_pipeline.distillation.lines import count_words, facts_of
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, NAMES, TABLE_OF, WEEK, Period
 from memory_pipeline.distillation.stage import (
     MAX_RECALL_LOSS,

@@ -16,8 +16,7 @@ from typing import Self
 import polars as pl
 
 from memory_pipeline.days import today
-from memory_pipeline.distillation.facts import INPUTS, Facts, facts_of
-from memory_pipeline.distillation.lines import Line, distil
+from memory_pipeline.distillation.lines import INPUTS, Facts, Line, distil, facts_of
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, NAMES, TABLE_OF, WEEK, Period, periods_of
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.rows import DistillationRow, distinct, typed_rows

@@ -15,7 +15,7 @@ import polars as pl
 from memory_pipeline.lake.rows import ObservationRow, SegmentRow, SessionRow, WindowRow
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.observations.flags import UNGROUNDED, UNGROUNDED_SPECIFICS
-from memory_pipeline.observations.narrative import title
+from memory_pipeline.observations.quotes.segmentation import title
 from memory_pipeline.observations.types import Fact, Segment, observation_id, row_id
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.dates import clock_of, day_spoken_of

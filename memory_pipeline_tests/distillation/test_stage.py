@@ -10,8 +10,7 @@ import pytest
 
 from memory_pipeline.defs.distillation import judge_lines, judge_recall
 from memory_pipeline.distillation import stage as stage_module
-from memory_pipeline.distillation.facts import facts_of
-from memory_pipeline.distillation.lines import count_words
+from memory_pipeline.distillation.lines import count_words, facts_of
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, WEEK, Period
 from memory_pipeline.distillation.stage import (
     DistillationStage,

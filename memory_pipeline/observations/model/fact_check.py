@@ -11,9 +11,17 @@ from memory_pipeline.llm.answers.cleaning import without_markup
 from memory_pipeline.observations.first_speakers import SIDES, is_order
 from memory_pipeline.observations.flags import COMPLETED, TIME_REMOVED, UNGROUNDED, UNGROUNDED_SPECIFICS
 from memory_pipeline.observations.grounding import WindowTimes
-from memory_pipeline.observations.model.alignment import GROUNDED, MAX_SPANS, NAMED, Aligned, Alignment, stems
+from memory_pipeline.observations.model.alignment import (
+    GROUNDED,
+    MAX_SPANS,
+    NAMED,
+    Aligned,
+    Alignment,
+    Quotation,
+    Quotations,
+    stems,
+)
 from memory_pipeline.observations.model.facts import ParsedFact
-from memory_pipeline.observations.model.quotations import Quotation, Quotations
 from memory_pipeline.observations.quotes.features import Conversation
 from memory_pipeline.observations.quotes.units import SHORT_ANSWER
 from memory_pipeline.observations.types import EvidenceSpan, Fact, WindowMessage

@@ -20,8 +20,7 @@ from memory_pipeline.observations.model.fact_check import FactCheck
 from memory_pipeline.observations.model.merging import covering, trimmed, without_repeats
 from memory_pipeline.observations.model.schema import schema
 from memory_pipeline.observations.model.transcript import Chunk, chunks, rendered
-from memory_pipeline.observations.narrative import narrative
-from memory_pipeline.observations.quotes.segmentation import segment_starts
+from memory_pipeline.observations.quotes.segmentation import narrative, segment_starts
 from memory_pipeline.observations.types import Context, Fact, Segment, WindowMessage, observation_id
 from memory_pipeline.sessions.images import NoSuchImageError, load_image
 from memory_pipeline.text.priorities import LOW

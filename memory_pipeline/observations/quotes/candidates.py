@@ -12,15 +12,14 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache
 from heapq import heapify, heappop, heappush
 from importlib.resources import files
 
 from memory_pipeline.observations.first_speakers import is_order
-from memory_pipeline.observations.quotes.features import Conversation, novelty, rows
-from memory_pipeline.observations.quotes.reversals import reversed_units, reversing_units
+from memory_pipeline.observations.quotes.features import Conversation, rows
+from memory_pipeline.observations.quotes.reversals import retracted_units
 from memory_pipeline.observations.quotes.units import Unit, answers, units
-from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.explicit import leaves_open, picks, statements
 from memory_pipeline.text.kinds import is_momentary_question, is_question, kind_of_model, kind_of_user
 from memory_pipeline.text.sentences import squeeze
@@ -28,8 +27,6 @@ from memory_pipeline.text.similarity import content_words
 from memory_pipeline.text.tokens import estimate
 
 FILE = "weights.json"
-LEXICAL, ENCODED = "lexical", "encoded"
-"""Names of the two sets of weights: without and with an embedding model."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +46,11 @@ class Weights:
         return 1 / (1 + math.exp(-max(-60.0, min(60.0, x))))
 
 
-@lru_cache
-def load(name: str) -> Weights:
-    """One of the two shipped sets of weights."""
-    data = json.loads(files(__package__).joinpath(FILE).read_text("utf-8"))[name]
-    return Weights(**data)
+@cache
+def load() -> Weights:
+    """The shipped weights."""
+    data = json.loads(files(__package__).joinpath(FILE).read_text("utf-8"))
+    return Weights(**{name: value for name, value in data.items() if name != "fitted"})
 
 
 KEEP = 0.1
@@ -88,13 +85,11 @@ class Measured:
 
     window: Conversation
     units: Sequence[Unit]
-    rows: Sequence[Sequence[float]]
-    successors: dict[int, tuple[int, ...]]
-    """For each unit that replaces others, by its index, the indices in `reversed_rows`."""
-    reversed_rows: Sequence[Sequence[float]]
+    rows: Sequence[Sequence[Sequence[float]]]
+    """For each unit its own features, then those of the units that it retracts."""
 
 
-def measured(window: Conversation, encoder: Encoder | None = None) -> Measured:
+def measured(window: Conversation) -> Measured:
     answered = answers(window.messages, language=window.language["user"])
     joined = {unit.position for unit in answered}  # without the question they would mean less but cost fewer tokens
     found = [
@@ -104,28 +99,19 @@ def measured(window: Conversation, encoder: Encoder | None = None) -> Measured:
     ]
     found += answered
     values = rows(found, window)
-    if encoder:
-        values = [[*row, new] for row, new in zip(values, novelty(found, window.messages, encoder), strict=True)]
-    retracted = reversed_units(found, window)
+    retracted = retracted_units(found, window)
+    inherited: dict[int | None, list[Sequence[float]]] = defaultdict(list)
+    for i, retracting in retracted.items():
+        inherited[retracting].append(values[i])
     valid = [i for i in range(len(found)) if i not in retracted]
-    numbers = {i: n for n, i in enumerate(valid)}
-    successors: dict[int, tuple[int, ...]] = {}
-    retracted_rows: list[Sequence[float]] = []
-    reversing = reversing_units(found, retracted.values())
-    for i, reversal in retracted.items():
-        successor = reversing.get(reversal)
-        if successor is not None and successor in numbers:
-            successors[numbers[successor]] = (*successors.get(numbers[successor], ()), len(retracted_rows))
-            retracted_rows.append(values[i])
-    return Measured(window, [found[i] for i in valid], [values[i] for i in valid], successors, retracted_rows)
+    return Measured(window, [found[i] for i in valid], [[values[i], *inherited[i]] for i in valid])
 
 
 def candidates(found: Measured, weights: Weights) -> list[Candidate]:
     """The units that are worth keeping. A retraction is worth at least as much as the claim that it retracts."""
     answer = []
-    for i, (unit, row) in enumerate(zip(found.units, found.rows, strict=True)):
-        inherited = (weights.probability(found.reversed_rows[j]) for j in found.successors.get(i, ()))
-        probability = max([weights.probability(row), *inherited])
+    for unit, values in zip(found.units, found.rows, strict=True):
+        probability = max(map(weights.probability, values))
         judged_unit = _judge(unit, found.window)
         if unit.form == "choice" and judged_unit.kind != "question":
             probability = max(probability, CHOSEN)

@@ -1,7 +1,4 @@
-"""Features of a unit: a few numbers, each of which can be checked by eye.
-
-With an encoder there is also `novelty`, the dissimilarity of a unit to everything before it.
-"""
+"""Features of a unit: a few numbers, each of which can be checked by eye."""
 
 from __future__ import annotations
 
@@ -15,7 +12,6 @@ from memory_pipeline.harnesses.model import CHOICES
 from memory_pipeline.observations.first_speakers import FirstSpeakers
 from memory_pipeline.observations.quotes.units import Unit
 from memory_pipeline.observations.types import WindowMessage
-from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.kinds import kind_of_user
 from memory_pipeline.text.languages.cues import cues_of, english, has_cues
 from memory_pipeline.text.languages.identify import ENGLISH, language_of_speaker
@@ -43,8 +39,6 @@ FEATURES: Mapping[str, str] = {
     "praise": "the model's verdict, not a fact: great, ready, successfully",
 }
 """Name and meaning of each, in the order of a row."""
-ENCODED: Mapping[str, str] = {"novel": "1 - the closest cosine to a message said before"}
-"""Features that follow the others in a row if there is an embedding model."""
 FULL = 4
 """Count of names and numbers at which the feature reaches its maximum."""
 
@@ -201,33 +195,3 @@ def _model_features(words: str) -> dict[str, float]:
         "hedge": float(bool(cues.hedge.search(words))),
         "praise": float(bool(cues.verdict.search(words))),
     }
-
-
-BLOCK = 512
-"""Units that are compared at once, so that memory stays within some megabytes for a window of any length."""
-
-
-def novelty(found: Sequence[Unit], messages: Sequence[WindowMessage], encoder: Encoder) -> list[float]:
-    """1 - the closest cosine to a message before the unit's own; 1 where nothing was said before.
-
-    The vector of a unit is the mean of its sentences', so each sentence is encoded once.
-    """
-    if not found:
-        return []
-    import numpy as np  # installed with the encoder; not needed without one
-
-    spoken = [i for i, m in enumerate(messages) if m.role in ("user", "assistant") and m.text.strip()]
-    texts = sorted({p for u in found for p in u.parts} | {messages[i].text for i in spoken}, key=len)
-    numbers = {text: n for n, text in enumerate(texts)}
-    vectors = np.asarray(encoder.encode(texts), dtype=np.float32)
-    said = vectors[[numbers[messages[i].text] for i in spoken]]
-    places = np.asarray(spoken)
-    answers: list[float] = []
-    for start in range(0, len(found), BLOCK):
-        block = found[start : start + BLOCK]
-        means = np.stack([vectors[[numbers[p] for p in unit.parts]].mean(axis=0) for unit in block])
-        means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
-        is_before = places[None, :] < np.asarray([unit.position for unit in block])[:, None]
-        closest = np.where(is_before, means @ said.T, 0.0).max(axis=1)
-        answers += [round(float(1 - x), 6) for x in closest]
-    return answers

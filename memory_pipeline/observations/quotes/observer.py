@@ -16,11 +16,7 @@ from itertools import pairwise
 from memory_pipeline.observations.budget import MIN_BUDGET, token_budget
 from memory_pipeline.observations.first_speakers import SIDES
 from memory_pipeline.observations.flags import NO_CUES
-from memory_pipeline.observations.narrative import VERSION as NARRATIVE_VERSION
-from memory_pipeline.observations.narrative import narrative
 from memory_pipeline.observations.quotes.candidates import (
-    ENCODED,
-    LEXICAL,
     Candidate,
     Measured,
     Weights,
@@ -32,11 +28,10 @@ from memory_pipeline.observations.quotes.candidates import (
     select,
 )
 from memory_pipeline.observations.quotes.features import Conversation
-from memory_pipeline.observations.quotes.segmentation import Vector, message_vectors, segment_starts
+from memory_pipeline.observations.quotes.segmentation import NARRATIVE_VERSION, narrative, segment_starts
 from memory_pipeline.observations.quotes.units import Unit
 from memory_pipeline.observations.types import Context, EvidenceSpan, Fact, Segment, WindowMessage
 from memory_pipeline.text.condense import condense
-from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.kinds import is_passing, is_prose
 from memory_pipeline.text.languages.cues import english
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM
@@ -82,17 +77,12 @@ LIKELY = 0.3
 
 @dataclass(frozen=True)
 class ExtractiveObserver:
-    """An observer that quotes; `budget` is the share of the tokens said that the facts of a window may take. With an
-    encoder it also recognises repeated meaning, and takes seconds more."""
+    """An observer that quotes; `budget` is the share of the tokens said that the facts of a window may take."""
 
     budget: float = 0.10
-    encoder: Encoder | None = None
     min_budget: int = MIN_BUDGET
 
-    @property
-    def name(self) -> str:
-        return f"extractive-4-{ENCODED if self.encoder else LEXICAL}"
-
+    name = "extractive-4-lexical"
     at_once = 1
     is_incremental = False
 
@@ -101,23 +91,19 @@ class ExtractiveObserver:
         return f"{self.name} {self.budget} {NARRATIVE_VERSION}"
 
     def observe(self, messages: Sequence[WindowMessage], context: Context | None = None) -> list[Segment]:
-        found = measured(Conversation.from_messages(messages), self.encoder)
-        vectors = message_vectors(messages, self.encoder) if self.encoder else None
-        return self.segments(found, load(ENCODED if self.encoder else LEXICAL), vectors)
+        return self.segments(measured(Conversation.from_messages(messages)), load())
 
     def stop(self) -> None:
         """Do nothing: there are no other threads."""
 
-    def segments(
-        self, found: Measured, weights: Weights, vectors: Sequence[Vector | None] | None = None
-    ) -> list[Segment]:
-        """The segments with the facts that these weights select; `vectors` show where the topic shifts."""
+    def segments(self, found: Measured, weights: Weights) -> list[Segment]:
+        """The segments with the facts that these weights select."""
         messages, window = found.window.messages, found.window
         kept = self._kept(found, weights)
         facts = [_fact(candidate, priority_of(candidate), window) for candidate in kept]
         positions = [c.unit.position for c in kept]
         segments = []
-        for start, end in pairwise([*segment_starts(messages, vectors), len(messages)]):
+        for start, end in pairwise([*segment_starts(messages), len(messages)]):
             within = slice(bisect_left(positions, start), bisect_left(positions, end))
             segments.append(
                 Segment(
@@ -136,7 +122,7 @@ class ExtractiveObserver:
             return select(pool, weights, found.window.rarity(), tokens)
         chosen = select([c for c in pool if c.is_explicit], weights, found.window.rarity(), tokens)
         spans = {span for c in chosen for span in c.unit.places}
-        others = judged(rarest(found.window, tokens), found.window, load(LEXICAL))
+        others = judged(rarest(found.window, tokens), found.window, weights)
         others = [c for c in others if not any(overlap(span, other) for span in spans for other in c.unit.places)]
         return sorted([*chosen, *others], key=lambda c: (c.unit.position, c.unit.start))
 
