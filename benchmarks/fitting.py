@@ -46,7 +46,7 @@ class Labelled:
 
 
 def labelled(session: Session, fixtures: Path = FIXTURES) -> Labelled:
-    found = measured(Conversation.from_messages(session.said))
+    found = measured(Conversation(session.said))
     hits = _finder(session, fixtures)
     texts = [m.text for m in session.said]
     facts = [hits(u.text, tuple(texts[i][start:end] for i, start, end in u.places))[0] for u in found.units]

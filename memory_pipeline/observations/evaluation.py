@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import date
 from functools import wraps
+from itertools import chain
 
 import polars as pl
 
@@ -58,7 +59,11 @@ def judge_invented_times(workspace: Workspace, day: date) -> Verdict:
             f"its answer is answers/{s['answer']}"
         )
     judged = f"{written} clock times that a model wrote, {invented} of them invented and removed"
-    return Verdict(not too_many, {"written": written, "invented": invented}, offenders, judged)
+    return _verdict(offenders, judged, written=written, invented=invented)
+
+
+def _verdict(offenders: list[str], judged: str, **numbers: float | int | str) -> Verdict:
+    return Verdict(not offenders, numbers, offenders, judged)
 
 
 def needs_messages(judge: Callable[[Workspace, date], Verdict]) -> Callable[[Workspace, date], Verdict]:
@@ -84,14 +89,14 @@ def judge_timestamps(workspace: Workspace, day: date) -> Verdict:
         key: WindowTimes.from_messages(frame.select("said_at", "untimed", "text").iter_rows(), workspace.settings.zone)
         for (key,), frame in workspace.lake.read("messages", [day]).partition_by("dedupe_key", as_dict=True).items()
     }
-    observations = workspace.lake.read("observations", [day])
-    offenders = []
-    for o in typed_rows(observations, ObservationRow):
-        wrong = invented_times(o, windows.get(o["dedupe_key"], NO_TIMES))
-        if wrong:
-            offenders.append(f"{o['observation_id']} has {', '.join(wrong)}: {o['text'][:120]}")
-    judged = f"{observations.height} observations with the times that they have or mention"
-    return Verdict(not offenders, {"checked": observations.height, "invented": len(offenders)}, offenders, judged)
+    observations = typed_rows(workspace.lake.read("observations", [day]), ObservationRow)
+    offenders = [
+        f"{o['observation_id']} has {', '.join(wrong)}: {o['text'][:120]}"
+        for o in observations
+        if (wrong := invented_times(o, windows.get(o["dedupe_key"], NO_TIMES)))
+    ]
+    judged = f"{len(observations)} observations with the times that they have or mention"
+    return _verdict(offenders, judged, checked=len(observations), invented=len(offenders))
 
 
 @needs_messages
@@ -105,13 +110,10 @@ def judge_evidence(workspace: Workspace, day: date) -> Verdict:
     texts = dict(messages.select("message_id", "text").iter_rows())
     choices = messages.filter(pl.col("answer_to").is_in(CHOICES), pl.col("answered").is_not_null())
     answered = {m: (to, what) for m, to, what in choices.select("message_id", "answer_to", "answered").iter_rows()}
-    observations = workspace.lake.read("observations", [day])
-    found = (
-        (o["observation_id"], missing_evidence(o, texts, answered)) for o in typed_rows(observations, ObservationRow)
-    )
-    offenders = [f"{observation_id}: {why}" for observation_id, why in found if why]
-    judged = f"{observations.height} observations with their evidence"
-    return Verdict(not offenders, {"checked": observations.height, "ungrounded": len(offenders)}, offenders, judged)
+    observations = typed_rows(workspace.lake.read("observations", [day]), ObservationRow)
+    offenders = [f"{o['observation_id']}: {why}" for o in observations if (why := missing_evidence(o, texts, answered))]
+    judged = f"{len(observations)} observations with their evidence"
+    return _verdict(offenders, judged, checked=len(observations), ungrounded=len(offenders))
 
 
 def judge_compression(workspace: Workspace, day: date) -> Verdict:
@@ -167,9 +169,8 @@ def judge_silent_zero(workspace: Workspace, day: date) -> Verdict:
     enough = int(windows["tokens_said"].sum()) >= MIN_TOKENS_SAID
     if enough and not observed and set(windows["dedupe_key"]) - explained and not offenders:
         offenders.append(f"{windows.height} windows should have been observed, but none has an observation")
-    numbers: dict[str, float | int | str] = {"windows": windows.height, "windows_with_observations": len(observed)}
     judged = f"{windows.height} windows to observe, {len(observed)} of them with observations"
-    return Verdict(not offenders, numbers, offenders, judged)
+    return _verdict(offenders, judged, windows=windows.height, windows_with_observations=len(observed))
 
 
 @needs_messages
@@ -183,25 +184,23 @@ def judge_specifics(workspace: Workspace, day: date) -> Verdict:
         key: Words(filter(None, [*frame["text"], *frame["tool_name"], *frame["answered"]]))
         for (key,), frame in messages.partition_by("dedupe_key", as_dict=True).items()
     }
-    observations = workspace.lake.read("observations", [day])
-    unflagged: list[str] = []
-    flagged: list[tuple[str, list[str]]] = []
-    for o in typed_rows(observations, ObservationRow):
+    observations = typed_rows(workspace.lake.read("observations", [day]), ObservationRow)
+    offenders: list[str] = []
+    flagged: dict[str, list[str]] = {}
+    for o in observations:
         missing = missing_specifics(o["text"], windows.get(o["dedupe_key"], Words([])))
-        if missing and UNGROUNDED_SPECIFICS not in o["flags"]:
-            unflagged.append(f"{o['observation_id']} has {', '.join(missing)}, not in the session: {o['text'][:120]}")
-        elif UNGROUNDED_SPECIFICS in o["flags"]:
-            flagged.append((o["observation_id"], missing))
-    names = ", ".join(dict.fromkeys(name for _, missing in flagged for name in missing))
-    share = f"{len(flagged)} of {observations.height} have names or numbers that do not occur in the session"
-    offenders = list(unflagged)
-    if len(flagged) > MAX_UNGROUNDED * observations.height:
+        if UNGROUNDED_SPECIFICS in o["flags"]:
+            flagged[o["observation_id"]] = missing
+        elif missing:
+            offenders.append(f"{o['observation_id']} has {', '.join(missing)}, not in the session: {o['text'][:120]}")
+    names = ", ".join(dict.fromkeys(chain.from_iterable(flagged.values())))
+    share = f"{len(flagged)} of {len(observations)} have names or numbers that do not occur in the session"
+    if len(flagged) > MAX_UNGROUNDED * len(observations):
         offenders.append(f"{share}: {names}" if names else share)
-        offenders += [f"{o} has {', '.join(missing) or 'names of a message that is gone'}" for o, missing in flagged]
-    numbers: dict[str, float | int | str] = {"checked": observations.height, "flagged": len(flagged)}
-    if names:
-        numbers["nobody_said"] = names
-    return Verdict(not offenders, numbers, offenders, f"observations: {share}")
+        gone = "names of a message that is gone"
+        offenders += [f"{o} has {', '.join(missing) or gone}" for o, missing in flagged.items()]
+    named = {"nobody_said": names} if names else {}
+    return _verdict(offenders, f"observations: {share}", checked=len(observations), flagged=len(flagged), **named)
 
 
 @needs_messages
@@ -215,15 +214,15 @@ def judge_regurgitation(workspace: Workspace, day: date) -> Verdict:
     tools = messages.filter(pl.col("role") == "tool").partition_by("dedupe_key", as_dict=True)
     outputs = {key: _one_line("\n".join(frame["text"])) for (key,), frame in tools.items()}
     answers = set(messages.filter(pl.col("role") == "user", pl.col("answer_to").is_not_null())["message_id"])
-    observations = workspace.lake.read("observations", [day])
+    observations = typed_rows(workspace.lake.read("observations", [day]), ObservationRow)
     offenders = [
         f"{o['observation_id']} repeats the output of a tool: {o['text'][:120]}"
-        for o in typed_rows(observations, ObservationRow)
+        for o in observations
         if not answers & {span["message_id"] for span in o["evidence"]}
         and any(piece in outputs.get(o["dedupe_key"], "") for piece in _pieces(_one_line(o["text"])))
     ]
-    judged = f"{observations.height} observations needs_messages with the output of tools"
-    return Verdict(not offenders, {"checked": observations.height, "repeating": len(offenders)}, offenders, judged)
+    judged = f"{len(observations)} observations compared with the output of tools"
+    return _verdict(offenders, judged, checked=len(observations), repeating=len(offenders))
 
 
 def judge_highs(workspace: Workspace, day: date) -> Verdict:
@@ -232,19 +231,14 @@ def judge_highs(workspace: Workspace, day: date) -> Verdict:
     Fails when a model marks nearly everything as high; explicit statements of a user do not count.
     """
     observations = workspace.lake.read("observations", [day]).filter(~STATED_BY_USER)
-    high = int((observations["priority"] == HIGH).sum())
+    highs = observations.filter(pl.col("priority") == HIGH)
     allowed = max(MIN_HIGH_ALLOWED, int(MAX_HIGH_SHARE * observations.height))
     offenders: list[str] = []
-    if high > allowed:
-        those = observations.filter(pl.col("priority") == HIGH).select("observation_id", "text").iter_rows()
-        offenders = [
-            f"{high} of {observations.height} observations are high",
-            *(f"{o}: {text[:120]}" for o, text in those),
-        ]
-    numbers: dict[str, float | int | str] = {"observations": observations.height, "high": high, "allowed": allowed}
-    return Verdict(
-        not offenders, numbers, offenders, f"{high} of {observations.height} are high; at most {allowed} are allowed"
-    )
+    if highs.height > allowed:
+        offenders.append(f"{highs.height} of {observations.height} observations are high")
+        offenders += [f"{o}: {text[:120]}" for o, text in highs.select("observation_id", "text").iter_rows()]
+    judged = f"{highs.height} of {observations.height} are high; at most {allowed} are allowed"
+    return _verdict(offenders, judged, observations=observations.height, high=highs.height, allowed=allowed)
 
 
 def judge_secrets(workspace: Workspace, day: date) -> Verdict:
@@ -263,8 +257,7 @@ def judge_secrets(workspace: Workspace, day: date) -> Verdict:
                 checked += bool(text)
                 if redactor.redact(text) != text:  # the text itself must not be logged
                     offenders.append(f"{row[name]} has what looks like a secret in its {column}")
-    numbers: dict[str, float | int | str] = {"checked": checked, "redaction": f"{workspace.settings.redact}"}
-    return Verdict(not offenders, numbers, offenders, f"{checked} texts")
+    return _verdict(offenders, f"{checked} texts", checked=checked, redaction=f"{workspace.settings.redact}")
 
 
 def _one_line(text: str) -> str:

@@ -67,7 +67,7 @@ class FactCheck:
     def __init__(self, messages: Sequence[WindowMessage], zone: ZoneInfo) -> None:
         self.messages, self.zone = messages, zone
         self.texts = [m.text for m in messages]
-        self.window = Conversation.from_messages(messages)
+        self.window = Conversation(messages)
         self.alignment = Alignment(messages)
         self.quotations = Quotations(messages)
         self.said = Words([*self.texts, *(m.tool_name or "" for m in messages)])

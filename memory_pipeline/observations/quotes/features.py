@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from memory_pipeline.harnesses.model import CHOICES
-from memory_pipeline.observations.first_speakers import FirstSpeakers
+from memory_pipeline.observations.first_speakers import SIDES, FirstSpeakers
 from memory_pipeline.observations.quotes.units import Unit
 from memory_pipeline.observations.types import WindowMessage
 from memory_pipeline.text.kinds import kind_of_user
@@ -46,61 +45,43 @@ NEAR = 6
 """Maximum distance in messages between a statement and a result that confirms it."""
 
 
-@dataclass(frozen=True)
 class Conversation:
     """The context of a unit that its features need."""
 
-    messages: Sequence[WindowMessage]
-    reply: Sequence[int]
-    """For each message the position of the user's next message, or the number of messages."""
-    ends_turn: Sequence[bool]
-    language: Mapping[str, str]
-    """The languages of the user and of the model."""
-    frequency: Mapping[str, int]
-    """The number of messages with a word."""
-    first_said: Mapping[str, int]
-    last_said: Mapping[str, int]
-    said: int
-    first_wish: int
-    last_answer: int
-    final: frozenset[str]
-
-    @classmethod
-    def from_messages(cls, messages: Sequence[WindowMessage]) -> Conversation:
-        spoken = [i for i, m in enumerate(messages) if m.role in ("user", "assistant")]
-        frequency: Counter[str] = Counter()
-        first: dict[str, int] = {}
-        last: dict[str, int] = {}
+    def __init__(self, messages: Sequence[WindowMessage]) -> None:
+        self.messages = messages
+        spoken = [i for i, m in enumerate(messages) if m.role in SIDES]
+        answers = [i for i in spoken if messages[i].role == "assistant"]
+        self.said = len(spoken)
+        self.frequency: Counter[str] = Counter()
+        """The number of messages with a word."""
+        self.first_said: dict[str, int] = {}
+        self.last_said: dict[str, int] = {}
         for i in spoken:
             for word in content_words(messages[i].text):
-                frequency[word] += 1
-                first.setdefault(word, i)
-                last[word] = i
-        reply, upcoming = [0] * len(messages), len(messages)
-        for i in reversed(range(len(messages))):
-            reply[i] = upcoming
-            upcoming = i if messages[i].role == "user" and messages[i].answer_to not in CHOICES else upcoming
-        ends = [False] * len(messages)
-        awaiting = True
-        for i in reversed(range(len(messages))):
-            if messages[i].role == "assistant" and awaiting:
-                ends[i], awaiting = True, False
-            elif messages[i].role in ("user", "injected"):
+                self.frequency[word] += 1
+                self.first_said.setdefault(word, i)
+                self.last_said[word] = i
+        self.reply = [0] * len(messages)
+        """For each message the position of the user's next message, or the number of messages."""
+        self.ends_turn = [False] * len(messages)
+        self._find_turns()
+        self.language = {side: language_of_speaker(m.own for m in messages if m.role == side) for side in SIDES}
+        """The languages of the user and of the model."""
+        self.first_wish = next((i for i in spoken if messages[i].role == "user"), -1)
+        self.last_answer = answers[-1] if answers else -1
+        self.final = content_words(messages[answers[-1]].text) if answers else frozenset()
+
+    def _find_turns(self) -> None:
+        upcoming, awaiting = len(self.messages), True
+        for i, message in reversed(list(enumerate(self.messages))):
+            self.reply[i] = upcoming
+            if message.role == "user" and message.answer_to not in CHOICES:
+                upcoming = i
+            if message.role == "assistant" and awaiting:
+                self.ends_turn[i], awaiting = True, False
+            elif message.role in ("user", "injected"):
                 awaiting = True
-        answers = [i for i in spoken if messages[i].role == "assistant"]
-        return cls(
-            messages,
-            reply,
-            ends,
-            {role: language_of_speaker(m.own for m in messages if m.role == role) for role in ("user", "assistant")},
-            frequency,
-            first,
-            last,
-            len(spoken),
-            next((i for i in spoken if messages[i].role == "user"), -1),
-            answers[-1] if answers else -1,
-            content_words(messages[answers[-1]].text) if answers else frozenset(),
-        )
 
     @cached_property
     def first_speakers(self) -> FirstSpeakers:

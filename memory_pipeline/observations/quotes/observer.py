@@ -91,7 +91,7 @@ class ExtractiveObserver:
         return f"{self.name} {self.budget} {NARRATIVE_VERSION}"
 
     def observe(self, messages: Sequence[WindowMessage], context: Context | None = None) -> list[Segment]:
-        return self.segments(measured(Conversation.from_messages(messages)), load())
+        return self.segments(measured(Conversation(messages)), load())
 
     def stop(self) -> None:
         """Do nothing: there are no other threads."""

@@ -15,7 +15,7 @@ START = datetime(2025, 3, 5, 9, tzinfo=UTC)
 
 
 def weighed(said: list[WindowMessage]) -> list[Candidate]:
-    return candidates(measured(Conversation.from_messages(said)), load())
+    return candidates(measured(Conversation(said)), load())
 
 
 CONTEXT = {"user": (), "assistant": (("user", "The worker of the build fails with an error about a lock file."),)}
