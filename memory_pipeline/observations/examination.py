@@ -113,7 +113,7 @@ def _reason(own: Score, without: Score, answers: Sequence[str]) -> str:
         return f"It finds {own.recall:.2f} of the facts; quotes without a model find {without.recall:.2f}."
     if own.junk > without.junk + MORE_JUNK:
         return f"{own.junk:.2f} of its facts are not worth keeping; of the quotes, {without.junk:.2f}."
-    facts = [fact for answer in answers for segment in parse_answer(answer).segments for fact in segment.facts]
+    facts = (fact for answer in answers for fact in parse_answer(answer).facts)
     minor = [fact.priority == HIGH for fact in facts if not _is_high(fact.text)]
     if len(minor) >= MIN_TOO_HIGH and sum(minor) >= TOO_HIGH * len(minor):
         return "It marks everything as high, including facts that matter only for hours."

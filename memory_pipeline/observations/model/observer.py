@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from zoneinfo import ZoneInfo
@@ -15,15 +15,15 @@ from memory_pipeline.llm.prompts import filled, hash_of, text_of
 from memory_pipeline.llm.request import Answer, Request, RequestImage
 from memory_pipeline.observations.budget import model_token_budget
 from memory_pipeline.observations.flags import ENDED, UNPARSED
-from memory_pipeline.observations.model.answer import ParsedAnswer, ParsedSegment, parse_answer
+from memory_pipeline.observations.model.answer import ParsedAnswer, ParsedSegment, covering, parse_answer
 from memory_pipeline.observations.model.fact_check import FactCheck
-from memory_pipeline.observations.model.merging import covering, trimmed, without_repeats
 from memory_pipeline.observations.model.schema import schema
 from memory_pipeline.observations.model.transcript import Chunk, chunks, rendered
 from memory_pipeline.observations.quotes.segmentation import narrative, segment_starts
 from memory_pipeline.observations.types import Context, Fact, Segment, WindowMessage, observation_id
 from memory_pipeline.sessions.images import NoSuchImageError, load_image
-from memory_pipeline.text.priorities import LOW
+from memory_pipeline.text.priorities import LOW, RANK
+from memory_pipeline.text.relation import WRITTEN_TWICE_BY_OBSERVER, is_same
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.tokens import PROSE, estimate
 
@@ -54,6 +54,8 @@ MAX_IMAGES = 8
 MAX_IMAGE_BYTES = 4_000_000
 """Maximum size of an image: providers refuse larger ones."""
 IMAGE_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
+SLACK = 1.5
+"""Factor by which facts may exceed the token budget before some are dropped: models are bad at counting tokens."""
 
 Earlier = Sequence[tuple[str, Fact]]
 
@@ -165,7 +167,7 @@ class LanguageModelObserver:
         except RequestRefusedError as refused:
             return ParsedAnswer(form="refused", problem=str(refused)), Answer("", 0, 0, None, 0.0, key=request.key)
         second = parse_answer(other.text)
-        if (second.parsed, _facts(second)) >= (parsed.parsed, _facts(parsed)):
+        if (second.parsed, len(second.facts)) >= (parsed.parsed, len(parsed.facts)):
             return second, other
         return parsed, answer
 
@@ -256,10 +258,6 @@ def _new_facts_only(segment: Segment, before: Collection[str]) -> Segment:
     return replace(segment, facts=tuple(facts))
 
 
-def _facts(parsed: ParsedAnswer) -> int:
-    return sum(len(segment.facts) for segment in parsed.segments)
-
-
 def _mark_ended(segment: Segment, ended: Collection[str], window: str) -> Segment:
     """The segment in which facts that ended have the flag `ended` and low priority."""
     facts = (
@@ -299,3 +297,33 @@ def _images(messages: Sequence[WindowMessage], left: int) -> Iterator[RequestIma
         if image.media_type in IMAGE_TYPES and len(image.data) <= MAX_IMAGE_BYTES:
             left -= 1
             yield RequestImage(image.media_type, image.data)
+
+
+def without_repeats(segments: Iterable[Segment], earlier: Iterable[Fact]) -> list[Segment]:
+    """The segments without empty facts, and without facts that repeat `earlier` or a previous segment."""
+    known = [fact.text for fact in earlier]
+    found = []
+    for segment in segments:
+        facts = []
+        for fact in segment.facts:
+            if fact.text and not any(is_same(fact.text, x, WRITTEN_TWICE_BY_OBSERVER) for x in known):
+                facts.append(fact)
+                known.append(fact.text)
+        found.append(replace(segment, facts=tuple(facts)))
+    return found
+
+
+def trimmed(segments: Sequence[Segment], token_budget: int) -> list[Segment]:
+    """The segments with as many facts as fit into `SLACK` times the budget: the lowest priority is dropped first, then
+    the last.
+
+    One fact is always kept, or a short window would be lost.
+    """
+    facts = [fact for segment in segments for fact in segment.facts]
+    left, kept = SLACK * token_budget, set[int]()
+    for fact in sorted(facts, key=lambda fact: RANK[fact.priority]):  # stable: first said, first kept
+        left -= estimate(fact.text)
+        if left < 0 and kept:
+            break
+        kept.add(id(fact))
+    return [replace(segment, facts=tuple(f for f in segment.facts if id(f) in kept)) for segment in segments]

@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.observations.model.answer import ParsedAnswer, ParsedSegment
-from memory_pipeline.observations.model.merging import covering
+from memory_pipeline.observations.model.answer import ParsedAnswer, ParsedSegment, covering
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.observations.talking import parsed
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.observations.model.merging import SLACK, trimmed, without_repeats
+from memory_pipeline.observations.model.observer import SLACK, trimmed, without_repeats
 from memory_pipeline.observations.types import Fact, Segment
 from memory_pipeline.text.priorities import RANK
 from memory_pipeline.text.tokens import estimate
