@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common import GOLD, parser
-from benchmarks.fitting import OBSERVER, PENALTY, WEIGHT_OF_HIGH, Labelled, fit, labelled, weights_of
+from benchmarks.fitting import PENALTY, WEIGHT_OF_HIGH, Labelled, fit, labelled, observed, weights_of
 from benchmarks.labels import label_folder
 from benchmarks.observing import BASELINES, baseline, heading, line, rows, score, sessions
 from memory_pipeline.observations.quotes import candidates as shipped
-from memory_pipeline.observations.quotes.candidates import Weights, load
+from memory_pipeline.observations.quotes.candidates import Weights, shipped_weights
 
 FIGURES = ("recall", "recall_high", "high_as_high", "junk", "trap_rate")
 SHARING = ("Hoper-J", "can1357")
@@ -71,7 +71,7 @@ class Sessions:
             for d in data:
                 label = f"{Path(d.session.file).name}.gold.json"
                 (some / label).write_bytes((self.folder / label).read_bytes())
-            found = [row for d in data for row in rows(d.session, OBSERVER.segments(d.found, weights(d)))]
+            found = [row for d in data for row in rows(d.session, observed(d, weights(d)))]
             figures = score(some, found)
         print(line(name, figures["TOTAL"]), flush=True)
         for file, values in figures.items():
@@ -92,8 +92,8 @@ def all_rows(known: Sessions) -> dict[str, Any]:
             row = f"{title} left out, {kind}"
             figures = known.report(row, data, lambda d: weights[fold_of(d)], by_session=by_session)  # noqa: B023
             story[f"{title}_left_out_{kind}"] = figures
-    known.report("as shipped, gold", known.gold, lambda d: load())
-    known.report("as shipped, labels", known.labels, lambda d: load())
+    known.report("as shipped, gold", known.gold, lambda d: shipped_weights())
+    known.report("as shipped, labels", known.labels, lambda d: shipped_weights())
     return story
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from datetime import date
 
 from memory_pipeline.lake.store import Lake
@@ -36,11 +36,8 @@ class Estimate:
     """The cost if every answer had its maximum length."""
 
     def __add__(self, other: Estimate) -> Estimate:
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        for name, value in values.items():
-            more = getattr(other, name)
-            values[name] = None if value is None or more is None else value + more
-        return Estimate(**values)
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        return Estimate(*(None if None in pair else sum(pair) for pair in pairs))
 
 
 class _CachedClient:

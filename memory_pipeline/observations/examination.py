@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.llm.answers.degenerate import before_repetition
@@ -71,6 +71,9 @@ class Result(BaseModel):
             f"{'failed' if self.reason else 'passed'} the examination: recall {self.recall:.2f} (quotes "
             f"{self.quotes_recall:.2f}), junk {self.junk:.2f} ({self.quotes_junk:.2f})"
         )
+
+
+_RESULTS = TypeAdapter(dict[str, Result])
 
 
 @cache
@@ -152,28 +155,23 @@ def _labels() -> dict[str, Any]:
 
 def result_of(settings: Settings) -> Result | None:
     """The stored result of the observer's model, at its address; None if it was not examined."""
-    found = _read_results(settings).get(_key(settings)) if settings.observer.model else None
-    try:
-        return Result.model_validate(found) if found else None
-    except ValidationError:
-        return None
+    return _results(settings).get(_key(settings)) if settings.observer.model else None
 
 
 def keep(settings: Settings, result: Result) -> None:
     """Store the result of the observer's model of these settings."""
     path = _path(settings)
     before = path.read_bytes() if path.exists() else None
-    data = _read_results(settings) | {_key(settings): result.model_dump(mode="json")}
-    write_atomically(path, json.dumps(data, indent=1, ensure_ascii=False).encode(), expected=before, backups=None)
+    data = _RESULTS.dump_json(_results(settings) | {_key(settings): result}, indent=1)
+    write_atomically(path, data, expected=before, backups=None)
 
 
-def _read_results(settings: Settings) -> dict[str, Any]:
-    """The contents of the file, or nothing if it is damaged: an examination costs one request."""
+def _results(settings: Settings) -> dict[str, Result]:
+    """The stored results, or none if the file is damaged: an examination costs one request."""
     try:
-        found = json.loads(_path(settings).read_bytes())
-    except (OSError, ValueError):
+        return _RESULTS.validate_json(_path(settings).read_bytes())
+    except (OSError, ValidationError):
         return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _path(settings: Settings) -> Path:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from memory_pipeline.observations.types import WindowMessage
@@ -33,22 +32,17 @@ def is_order(text: str, kind: str) -> bool:
     return kind in RULES or orders(text)
 
 
-@dataclass(frozen=True)
 class FirstSpeakers:
     """The first occurrence of each pair of adjacent content words: the position of the message, and its speaker
     (`WindowMessage.voice`), or `paste` for text that a user only passed on."""
 
-    first: dict[tuple[str, str], tuple[int, str]]
-
-    @classmethod
-    def from_messages(cls, messages: Sequence[WindowMessage]) -> FirstSpeakers:
-        first: dict[tuple[str, str], tuple[int, str]] = {}
+    def __init__(self, messages: Sequence[WindowMessage]) -> None:
+        self.first: dict[tuple[str, str], tuple[int, str]] = {}
         for position, message in enumerate(messages):
             pastes = ((message.text[start:end], "paste") for start, end in message.quoted)
             for text, speaker in ((message.own, message.voice), *pastes):
                 for pair in _word_pairs(text):
-                    first.setdefault(pair, (position, speaker))
-        return cls(first)
+                    self.first.setdefault(pair, (position, speaker))
 
     def repeated(self, text: str, position: int) -> str | None:
         """The speaker outside the conversation whose text the agent repeats at this position, or None."""

@@ -3,12 +3,12 @@ it."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -30,8 +30,6 @@ from memory_pipeline.sessions.quoting_cues import IMAGE
 
 VERSION = "13"
 """Increase it when the same messages would give other observations."""
-KINDS: dict[str, Any] = {"segments": SegmentRow, "observations": ObservationRow}
-
 Stopped = BudgetReachedError | ModelMisconfiguredError | ModelUnavailableError
 """Errors for which an observer postpones a window."""
 
@@ -49,9 +47,9 @@ class Job:
     @property
     def own_rows(self) -> Rows:
         """The stored rows of this window only."""
-        key = self.window["dedupe_key"]
-        segments = [row for row in self.before.segments if row["dedupe_key"] == key]
-        return Rows(segments, [row for row in self.before.observations if row["dedupe_key"] == key])
+        key, before = self.window["dedupe_key"], self.before
+        segments = [row for row in before.segments if row["dedupe_key"] == key]
+        return Rows(segments, [row for row in before.observations if row["dedupe_key"] == key])
 
 
 @dataclass(frozen=True)
@@ -82,16 +80,14 @@ def _jobs(lake: Lake, day: date, chosen: pl.Expr) -> list[list[Job]]:
     messages = valid.partition_by("dedupe_key", as_dict=True)
     places = lake.read("sessions", [day], ["session_id", "cwd", "project"]).iter_rows()
     projects = {session: project or Path(cwd or "").name for session, cwd, project in places}
-    before: dict[str, Rows] = {}
-    frames = {name: lake.read(name, [day]) for name in KINDS}
-    stored = {name: frame.partition_by("session_id", as_dict=True) for name, frame in frames.items()}
-    empty = {name: frame.clear() for name, frame in frames.items()}
+    before: dict[str, Rows] = defaultdict(Rows)
+    for segment in typed_rows(lake.read("segments", [day]), SegmentRow):
+        before[segment["session_id"]].segments.append(segment)
+    for observation in typed_rows(lake.read("observations", [day]), ObservationRow):
+        before[observation["session_id"]].observations.append(observation)
     sessions: dict[str, list[Job]] = {}
     for window in typed_rows(windows, WindowRow):
         session = window["session_id"]
-        if session not in before:
-            of_session = (typed_rows(stored[name].get((session,), empty[name]), kind) for name, kind in KINDS.items())
-            before[session] = Rows(*of_session)
         found = messages.get((window["dedupe_key"],))
         if found is None:
             raise DamagedTableError(

@@ -64,6 +64,12 @@ class WindowMessage:
             end = stop
         return "".join(parts) + self.text[end:]
 
+    @property
+    def own_span(self) -> tuple[int, int]:
+        """Start and end of the user's own words, without space around them."""
+        own = self.own
+        return len(own) - len(own.lstrip()), len(own.rstrip())
+
 
 @dataclass(frozen=True, slots=True)
 class EvidenceSpan:

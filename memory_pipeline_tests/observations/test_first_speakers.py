@@ -119,11 +119,11 @@ def test_what_a_result_shows_is_no_order() -> None:
 def test_orders_are_known_in_every_language(text: str) -> None:
     assert is_order(text, "statement")
     window = talk("user: read it", f"tool: {text}", f"assistant: {text}")
-    assert FirstSpeakers.from_messages(window).repeated(text, 2) == "tool"
+    assert FirstSpeakers(window).repeated(text, 2) == "tool"
 
 
 def test_a_long_window_takes_time_that_grows_evenly() -> None:
     def window(size: int) -> list[WindowMessage]:
         return talk(*(f"tool: {ORDER} line {i} of many\nassistant: {ORDER}" for i in range(size)))
 
-    grows_evenly(lambda size: FirstSpeakers.from_messages(window(size)), 100)
+    grows_evenly(lambda size: FirstSpeakers(window(size)), 100)

@@ -77,7 +77,7 @@ class FactCheck:
         """The verified fact, ready to be stored. `within` are the positions of the messages that the model was
         shown."""
         named = [number - 1 for number in parsed.refs if number - 1 in within]
-        text, is_removed = self.without_invented_times(self.without_markup(parsed.text))
+        text, is_removed = self.cleaned(parsed.text)
         missing = missing_specifics(text, self.said)
         marked = [found.span("words") for found in _QUOTATION.finditer(text)]
         # it may also quote without quotation marks
@@ -115,7 +115,7 @@ class FactCheck:
 
     def _trace(self, steps: Sequence[str], within: range) -> str | None:
         """The steps that the shown messages support, joined with arrows; None for fewer than two."""
-        clean = (self.without_invented_times(self.without_markup(step))[0] for step in steps)
+        clean = (self.cleaned(step)[0] for step in steps)
         said = [step for step in clean if step and self._is_stated(step, within)]
         return " → ".join(said) if len(said) > 1 else None
 
@@ -123,12 +123,10 @@ class FactCheck:
         aligned = self.alignment.align(step, within)
         return not missing_specifics(step, self.said) and bool(aligned.spans) and aligned.coverage >= NAMED
 
-    def without_markup(self, text: str) -> str:
-        """The text without markup that the format of the answer added."""
-        return without_markup(text, self.texts)
-
-    def without_invented_times(self, text: str) -> tuple[str, bool]:
-        """The text without clock times that do not occur in the window, and whether there were any."""
+    def cleaned(self, text: str) -> tuple[str, bool]:
+        """The text without markup that the format of the answer added, and without clock times that do not occur in
+        the window; and whether there were such times."""
+        text = without_markup(text, self.texts)
         if clock_times(text) <= self.times:
             return text, False
         while not clock_times(text) <= self.times:  # the remaining characters may form another time
@@ -187,9 +185,8 @@ class FactCheck:
         """Spans of the user's short answers that the model named: "ok" shares no word with what it agrees to."""
         for position in named:
             message = self.messages[position]
-            own = message.own
-            start, end = len(own) - len(own.lstrip()), len(own.rstrip())
-            is_short = 0 < length_of(own.strip()) <= SHORT_ANSWER
+            start, end = message.own_span
+            is_short = 0 < length_of(message.own[start:end]) <= SHORT_ANSWER
             if message.role == "user" and is_short and position not in aligned.positions:
                 yield EvidenceSpan(message.message_id, start, end)
 

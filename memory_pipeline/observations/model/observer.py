@@ -281,7 +281,7 @@ def _newest(earlier: Earlier, cap: int) -> Earlier:
 
 
 def _clean_line(text: str | None, fact_check: FactCheck) -> str | None:
-    words = fact_check.without_invented_times(fact_check.without_markup(text))[0] if text and text.strip() else None
+    words = fact_check.cleaned(text)[0] if text and text.strip() else None
     return words and clip(words, MAX_LINE)
 
 

@@ -47,7 +47,7 @@ class Weights:
 
 
 @cache
-def load() -> Weights:
+def shipped_weights() -> Weights:
     """The shipped weights."""
     data = json.loads(files(__package__).joinpath(FILE).read_text("utf-8"))
     return Weights(**{name: value for name, value in data.items() if name != "fitted"})
@@ -78,18 +78,8 @@ class Candidate:
         return self.unit.sets is not None and self.is_firm
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Every unit of a window that is not retracted later, with its features: everything that does not depend on
-    weights."""
-
-    window: Conversation
-    units: Sequence[Unit]
-    rows: Sequence[Sequence[Sequence[float]]]
-    """For each unit its own features, then those of the units that it retracts."""
-
-
-def measured(window: Conversation) -> Measured:
+def measured(window: Conversation) -> list[tuple[Unit, list[Sequence[float]]]]:
+    """Every unit of a window that is not retracted later, with its features and those of the units that it retracts."""
     answered = answers(window.messages, language=window.language["user"])
     joined = {unit.position for unit in answered}  # without the question they would mean less but cost fewer tokens
     found = [
@@ -103,16 +93,15 @@ def measured(window: Conversation) -> Measured:
     inherited: dict[int | None, list[Sequence[float]]] = defaultdict(list)
     for i, retracting in retracted.items():
         inherited[retracting].append(values[i])
-    valid = [i for i in range(len(found)) if i not in retracted]
-    return Measured(window, [found[i] for i in valid], [[values[i], *inherited[i]] for i in valid])
+    return [(unit, [values[i], *inherited[i]]) for i, unit in enumerate(found) if i not in retracted]
 
 
-def candidates(found: Measured, weights: Weights) -> list[Candidate]:
+def candidates(window: Conversation, weights: Weights) -> list[Candidate]:
     """The units that are worth keeping. A retraction is worth at least as much as the claim that it retracts."""
     answer = []
-    for unit, values in zip(found.units, found.rows, strict=True):
+    for unit, values in measured(window):
         probability = max(map(weights.probability, values))
-        judged_unit = _judge(unit, found.window)
+        judged_unit = _judge(unit, window)
         if unit.form == "choice" and judged_unit.kind != "question":
             probability = max(probability, CHOSEN)
         if judged_unit.is_explicit:
@@ -178,11 +167,6 @@ def _judge_choice(unit: Unit, window: Conversation) -> Candidate:
     settles = (picks(asked, words) and not is_momentary_question(asked)) or any(statements(words))
     is_firm = message.answer_to == "question" and kind != "question" and settles and not leaves_open(words)
     return Candidate(unit, kind, "user", 0.0, is_firm)
-
-
-def overlap(one: tuple[int, int, int], other: tuple[int, int, int]) -> bool:
-    """Whether two spans, each given as position, start and end, overlap."""
-    return one[0] == other[0] and one[1] < other[2] and other[1] < one[2]
 
 
 class Selection:

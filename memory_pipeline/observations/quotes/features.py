@@ -86,7 +86,7 @@ class Conversation:
     @cached_property
     def first_speakers(self) -> FirstSpeakers:
         """The first speakers, computed only if the window has an instruction."""
-        return FirstSpeakers.from_messages(self.messages)
+        return FirstSpeakers(self.messages)
 
     def is_english(self, role: str) -> bool:
         return self.language.get(role) == ENGLISH

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from memory_pipeline.observations.budget import MIN_BUDGET, token_budget
@@ -18,14 +18,11 @@ from memory_pipeline.observations.first_speakers import SIDES
 from memory_pipeline.observations.flags import NO_CUES
 from memory_pipeline.observations.quotes.candidates import (
     Candidate,
-    Measured,
     Weights,
     candidates,
     judged,
-    load,
-    measured,
-    overlap,
     select,
+    shipped_weights,
 )
 from memory_pipeline.observations.quotes.features import Conversation
 from memory_pipeline.observations.quotes.segmentation import NARRATIVE_VERSION, narrative, segment_starts
@@ -81,6 +78,7 @@ class ExtractiveObserver:
 
     budget: float = 0.10
     min_budget: int = MIN_BUDGET
+    weights: Weights = field(default_factory=shipped_weights)
 
     name = "extractive-4-lexical"
     at_once = 1
@@ -91,15 +89,8 @@ class ExtractiveObserver:
         return f"{self.name} {self.budget} {NARRATIVE_VERSION}"
 
     def observe(self, messages: Sequence[WindowMessage], context: Context | None = None) -> list[Segment]:
-        return self.segments(measured(Conversation(messages)), load())
-
-    def stop(self) -> None:
-        """Do nothing: there are no other threads."""
-
-    def segments(self, found: Measured, weights: Weights) -> list[Segment]:
-        """The segments with the facts that these weights select."""
-        messages, window = found.window.messages, found.window
-        kept = self._kept(found, weights)
+        window = Conversation(messages)
+        kept = self._kept(window)
         facts = [_fact(candidate, priority_of(candidate), window) for candidate in kept]
         positions = [c.unit.position for c in kept]
         segments = []
@@ -115,15 +106,17 @@ class ExtractiveObserver:
             )
         return segments
 
-    def _kept(self, found: Measured, weights: Weights) -> list[Candidate]:
-        tokens = token_budget(found.window.messages, self.budget, self.min_budget)
-        pool = candidates(found, weights)
-        if not is_talk(found.window):
-            return select(pool, weights, found.window.rarity(), tokens)
-        chosen = select([c for c in pool if c.is_explicit], weights, found.window.rarity(), tokens)
-        spans = {span for c in chosen for span in c.unit.places}
-        others = judged(rarest(found.window, tokens), found.window, weights)
-        others = [c for c in others if not any(overlap(span, other) for span in spans for other in c.unit.places)]
+    def stop(self) -> None:
+        """Do nothing: there are no other threads."""
+
+    def _kept(self, window: Conversation) -> list[Candidate]:
+        tokens = token_budget(window.messages, self.budget, self.min_budget)
+        pool = candidates(window, self.weights)
+        if not is_talk(window):
+            return select(pool, self.weights, window.rarity(), tokens)
+        chosen = select([c for c in pool if c.is_explicit], self.weights, window.rarity(), tokens)
+        others = judged(rarest(window, tokens), window, self.weights)
+        others = [c for c in others if not any(c.unit.overlaps(one.unit) for one in chosen)]
         return sorted([*chosen, *others], key=lambda c: (c.unit.position, c.unit.start))
 
 

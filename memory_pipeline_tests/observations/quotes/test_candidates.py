@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 
-from memory_pipeline.observations.quotes.candidates import Candidate, candidates, load, measured
+from memory_pipeline.observations.quotes.candidates import Candidate, candidates, shipped_weights
 from memory_pipeline.observations.quotes.features import Conversation
 from memory_pipeline.observations.quotes.observer import priority_of
 from memory_pipeline.observations.types import WindowMessage
@@ -15,7 +15,7 @@ START = datetime(2025, 3, 5, 9, tzinfo=UTC)
 
 
 def weighed(said: list[WindowMessage]) -> list[Candidate]:
-    return candidates(measured(Conversation(said)), load())
+    return candidates(Conversation(said), shipped_weights())
 
 
 CONTEXT = {"user": (), "assistant": (("user", "The worker of the build fails with an error about a lock file."),)}

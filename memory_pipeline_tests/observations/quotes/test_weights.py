@@ -6,7 +6,7 @@ from importlib.resources import files
 import pytest
 
 from memory_pipeline.observations.quotes import candidates as weights
-from memory_pipeline.observations.quotes.candidates import Weights, load
+from memory_pipeline.observations.quotes.candidates import Weights, shipped_weights
 from memory_pipeline.observations.quotes.features import FEATURES
 from memory_pipeline_tests.cases import each
 
@@ -14,7 +14,7 @@ SHIPPED = json.loads(files("memory_pipeline.observations.quotes").joinpath(weigh
 
 
 def test_there_is_a_weight_for_each_feature_in_its_order() -> None:
-    assert list(load().features) == [*FEATURES]
+    assert list(shipped_weights().features) == [*FEATURES]
 
 
 def test_the_file_says_when_how_and_on_what_it_was_fitted() -> None:
