@@ -17,9 +17,9 @@ from memory_pipeline.distillation.stage import (
     SHARE,
     VERSIONS,
     DistillationStage,
-    Levels,
     altered,
     recall_of,
+    rows_in,
 )
 from memory_pipeline.settings import Settings
 from memory_pipeline.verdict import Verdict
@@ -75,7 +75,7 @@ def judge_recall(stage: DistillationStage, day: date) -> Verdict:
     if day > stage.newest:
         return Verdict(True, {"highs": 0}, judged=NOT_YET)
     period = Period(stage.level, day)
-    found = recall_of(Levels(stage.lake), period, facts_of(stage.lake, period.days))
+    found = recall_of(stage.lake, period, facts_of(stage.lake, period.days), rows_in(stage.lake, period))
     numbers: dict[str, float | int | str] = {
         "highs": found.highs,
         "highs_kept": found.kept,
@@ -93,9 +93,10 @@ def judge_lines(stage: DistillationStage, day: date) -> Verdict:
     """
     if day > stage.newest:
         return Verdict(True, {"lines": 0}, judged=NOT_YET)
-    period, levels = Period(stage.level, day), Levels(stage.lake)
-    bad = altered(levels, period, facts_of(stage.lake, period.days))
-    numbers: dict[str, float | int | str] = {"lines": len(levels.rows(period)), "altered": len(bad)}
+    period = Period(stage.level, day)
+    rows = rows_in(stage.lake, period)
+    bad = altered(stage.lake, period, facts_of(stage.lake, period.days), rows)
+    numbers: dict[str, float | int | str] = {"lines": len(rows), "altered": len(bad)}
     offenders = [f"{row['distillation_id']} is not a line of the level below: {row['text']}" for row in bad]
     return Verdict(not bad, numbers, offenders, f"{numbers['lines']} lines and their sources")
 

@@ -11,11 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 
-import polars as pl
-
 from memory_pipeline.lake.rows import distinct
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.observations.flags import DOUBTED
+from memory_pipeline.observations.rows import IS_CERTAIN
 from memory_pipeline.text.kinds import NORMATIVE
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM, RANK
 from memory_pipeline.text.relation import is_same, says_all
@@ -125,8 +123,7 @@ class Facts:
 def facts_of(lake: Lake, days: Iterable[date]) -> Facts:
     """The facts of these days."""
     days = list(days)
-    is_certain = pl.col("flags").list.set_intersection(list(DOUBTED)).list.len().fill_null(0) == 0
-    observed = lake.read("observations", days).filter(is_certain).sort("observed_at", "observation_id")
+    observed = lake.read("observations", days).filter(IS_CERTAIN).sort("observed_at", "observation_id")
     began = dict(lake.read("windows", days, ["dedupe_key", "started_at"]).iter_rows())
     segments = lake.read("segments", days, ["segment_id", "dedupe_key", "narrative", "position"])
     lines: list[Line] = []

@@ -11,9 +11,8 @@ import polars as pl
 
 from memory_pipeline.harnesses.model import CHOICES
 from memory_pipeline.lake.rows import ObservationRow, SegmentRow, typed_rows
-from memory_pipeline.observations.flags import UNGROUNDED_SPECIFICS
 from memory_pipeline.observations.grounding import WindowTimes, invented_times, missing_evidence
-from memory_pipeline.observations.types import EXTRACTIVE
+from memory_pipeline.observations.types import EXTRACTIVE, UNGROUNDED_SPECIFICS
 from memory_pipeline.redaction import redactor_of
 from memory_pipeline.stages import INCOMPLETE
 from memory_pipeline.text.priorities import HIGH
@@ -23,7 +22,7 @@ from memory_pipeline.workspace.workspace import Workspace
 
 BAND = (0.002, 0.45)
 """Allowed range of tokens of the observations per token said. Below it facts were lost; above it text was copied.
-The upper end allows for short windows, see `budget.SHORT_SHARE`."""
+The upper end allows for short windows, see `quotes.observer.SHORT_SHARE`."""
 MIN_TOKENS_SAID = 200
 """Minimum tokens said for which the ratio is checked."""
 MAX_UNGROUNDED = 0.1

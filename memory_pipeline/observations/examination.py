@@ -19,9 +19,8 @@ from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.llm.answers.degenerate import before_repetition
 from memory_pipeline.llm.answers.placeholders import copied
 from memory_pipeline.markdown.safe_write import write_atomically
-from memory_pipeline.observations.flags import UNGROUNDED, UNPARSED
 from memory_pipeline.observations.model.answer import parse_answer
-from memory_pipeline.observations.types import Fact
+from memory_pipeline.observations.types import UNGROUNDED, UNPARSED, Fact
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.priorities import HIGH
 

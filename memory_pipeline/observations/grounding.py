@@ -10,9 +10,7 @@ from typing import Self
 from zoneinfo import ZoneInfo
 
 from memory_pipeline.lake.rows import ObservationRow
-from memory_pipeline.observations.answering import choice_line
-from memory_pipeline.observations.flags import UNGROUNDED
-from memory_pipeline.observations.types import EXTRACTIVE
+from memory_pipeline.observations.types import EXTRACTIVE, UNGROUNDED, choice_line
 from memory_pipeline.text.dates import clock_times
 from memory_pipeline.text.priorities import LOW
 from memory_pipeline.text.sentences import squeeze

@@ -15,8 +15,7 @@ import polars as pl
 from memory_pipeline.lake.rows import MessageRow, ObservationRow, SegmentRow, SpanRow, WindowRow, typed_rows
 from memory_pipeline.lake.store import DamagedTableError, Lake
 from memory_pipeline.llm.errors import BudgetReachedError, ModelMisconfiguredError, ModelUnavailableError
-from memory_pipeline.observations.incremental import AlreadyObserved, already_observed
-from memory_pipeline.observations.rows import Rows
+from memory_pipeline.observations.rows import AlreadyObserved, Rows, already_observed
 from memory_pipeline.observations.types import (
     Context,
     Fact,

@@ -19,7 +19,6 @@ from memory_pipeline.llm.config import (
     token_budget,
 )
 from memory_pipeline.llm.errors import BudgetReachedError, SetAsideError
-from memory_pipeline.observations.incremental import with_basis
 from memory_pipeline.observations.observing import (
     VERSION,
     Job,
@@ -31,7 +30,7 @@ from memory_pipeline.observations.observing import (
     short_jobs_of,
 )
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
-from memory_pipeline.observations.rows import Rows, better, log_window, rows_of
+from memory_pipeline.observations.rows import Rows, better, log_window, rows_of, with_basis
 from memory_pipeline.observations.types import EXTRACTIVE, Observer, Segment, WindowMessage
 from memory_pipeline.redaction import redactor_of
 from memory_pipeline.stages import Built, fallback_notes, waiting_notes

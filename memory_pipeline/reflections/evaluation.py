@@ -10,7 +10,7 @@ from datetime import date
 import polars as pl
 
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.observations.flags import DOUBTED
+from memory_pipeline.observations.rows import IS_CERTAIN
 from memory_pipeline.observations.types import EXTRACTIVE
 from memory_pipeline.stages import INCOMPLETE
 from memory_pipeline.text.priorities import HIGH
@@ -63,11 +63,8 @@ def judge_silent_zero(workspace: Workspace, day: date) -> Verdict:
     Fails when a model's lines are unusable or unsupported by observations, so that extractive ones are used instead,
     or the day waits for the model or its budget.
     """
-    observed = workspace.lake.read("observations", [day], ["priority", "kind", "flags"]).filter(
-        pl.col("priority") == HIGH
-    )
-    doubted = pl.col("flags").list.set_intersection(sorted(DOUBTED)).list.len().fill_null(0) > 0
-    highs = observed.filter(~doubted & (pl.col("kind") != NO_FACT)).height
+    observed = workspace.lake.read("observations", [day], ["priority", "kind", "flags"])
+    highs = observed.filter(IS_CERTAIN, pl.col("priority") == HIGH, pl.col("kind") != NO_FACT).height
     reflectors = workspace.lake.read("reflections", [day], ["reflector"])["reflector"].to_list()
     offenders = [] if reflectors or not highs else [f"{highs} high observations led to no line"]
     stand_in = sum(name.startswith(EXTRACTIVE) for name in reflectors)

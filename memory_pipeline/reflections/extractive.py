@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
@@ -38,13 +37,10 @@ Vectors = Mapping[str, Sequence[float]]
 Members = Sequence[Observation]
 
 
-@dataclass(frozen=True)
 class ExtractiveReflector:
-    name: str = "extractive-3"
+    """A reflector that needs no model."""
 
-    @property
-    def version(self) -> str:
-        return self.name
+    name = version = "extractive-3"
 
     def reflect(self, day: date, observations: Sequence[Observation], vectors: Vectors) -> Reflection:
         usable = [

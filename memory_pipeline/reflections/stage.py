@@ -19,11 +19,11 @@ from memory_pipeline.llm.errors import BudgetReachedError, ModelMisconfiguredErr
 from memory_pipeline.observations.types import EXTRACTIVE, row_id
 from memory_pipeline.redaction import redactor_of
 from memory_pipeline.reflections.evaluation import judge
-from memory_pipeline.reflections.extractive import ExtractiveReflector
+from memory_pipeline.reflections.extractive import ExtractiveReflector, Vectors
 from memory_pipeline.reflections.types import (
     ITEM_TYPES,
     Observation,
-    ReflectionLine,
+    Reflection,
     Reflector,
     Topic,
     UnusableAnswerError,
@@ -95,21 +95,19 @@ class ReflectionsStage:
         asked = {"answers": reflection.asked, "dropped_lines": reflection.dropped} if reflection.asked else {}
         fallback = fallback_notes(reflection.instead, "batches")
         warnings = tuple(f"{day}: {note}" for note in fallback.values())
-        rows = self._rows(day, reflection.lines, observed, self.reflector.name, reflection.summary)
+        rows = self._rows(day, reflection, observed, self.reflector.name)
         return Built(_frames(rows), notes=asked | fallback, warnings=warnings)
 
-    def _vectors(self, day: date, observed: Sequence[Observation]) -> dict[str, list[float]]:
+    def _vectors(self, day: date, observed: Sequence[Observation]) -> Vectors:
         has_vector = set(self.lake.read("embeddings", self.days_before(day))["source_id"])
         ids = [o.observation_id for o in observed if o.observation_id in has_vector]
         return vectors_of(self.settings, self.encoder, ids)
 
-    def _fallback_rows(
-        self, day: date, observed: Sequence[Observation], vectors: dict[str, list[float]]
-    ) -> list[ReflectionRow]:
+    def _fallback_rows(self, day: date, observed: Sequence[Observation], vectors: Vectors) -> list[ReflectionRow]:
         """The model's earlier rows of the day whose sources still exist; else extractive ones."""
         instead = ExtractiveReflector()
         kept, _ = self._earlier_rows(day, observed)
-        return kept or self._rows(day, instead.reflect(day, observed, vectors).lines, observed, instead.name)
+        return kept or self._rows(day, instead.reflect(day, observed, vectors), observed, instead.name)
 
     def _usable_earlier_rows(self, day: date, observed: Sequence[Observation]) -> list[ReflectionRow]:
         """The day's earlier rows of a model, if they condense their sources and all of these still exist."""
@@ -125,17 +123,12 @@ class ReflectionsStage:
         return kept, len(kept) == before.height
 
     def _rows(
-        self,
-        day: date,
-        lines: Sequence[ReflectionLine],
-        observed: Sequence[Observation],
-        reflector: str,
-        summary: str | None = None,
+        self, day: date, reflection: Reflection, observed: Sequence[Observation], reflector: str
     ) -> list[ReflectionRow]:
         spent = sum(o.tokens for o in observed)
         by_id = {o.observation_id: o for o in observed}
         rows: dict[str, ReflectionRow] = {}
-        for line in lines:
+        for line in reflection.lines:
             name = row_id("r", day, line.sources[0])
             if name in rows:  # a model may make two lines from one observation
                 name = row_id("r", day, *line.sources, line.text)
@@ -161,7 +154,7 @@ class ReflectionsStage:
                 "superseded": list(line.superseded),
                 "tags": list(line.tags),
                 "contradicts": list(line.contradicts),
-                "summary": summary,
+                "summary": reflection.summary,
                 "cwds": distinct(cwd for o in sources for cwd in o.cwds),
                 "projects": distinct(project for o in sources for project in o.projects),
                 "owner": self.settings.owner,
@@ -176,8 +169,8 @@ def reflector_of(workspace: Workspace) -> Reflector:
         return ExtractiveReflector()
     # imported here, because every command that plans would load them, usually without a model
     from memory_pipeline.llm.client import client_of
-    from memory_pipeline.reflections.model.context_files import ContextFiles
     from memory_pipeline.reflections.model.reflector import PROMPTS, SMALL_PROMPTS, LanguageModelReflector
+    from memory_pipeline.reflections.model.rendering import ContextFiles
 
     redact = redactor_of(workspace.settings).redact
     client = client_of(config, workspace.settings.reflector, workspace, redact, "reflections")

@@ -14,11 +14,12 @@ from memory_pipeline.distillation.lines import count_words, facts_of
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, WEEK, Period
 from memory_pipeline.distillation.stage import (
     DistillationStage,
-    Levels,
     RecallLostError,
     due_periods,
+    rows_in,
     stages_of,
     state_of,
+    traced,
 )
 from memory_pipeline.stages import INCOMPLETE, bring_up_to_date, is_current
 from memory_pipeline.verdict import Verdict
@@ -240,7 +241,8 @@ def test_every_line_leads_back_to_words_that_were_said(work: Work) -> None:
         assert {source for row in rows for source in row["sources"]} <= below
         below = {row["distillation_id"] for row in rows}
         assert len(below) == len(rows)
-    for _, leaves in Levels(work.lake).traced(Period(MONTH, date(2025, 3, 31))):
+    month = Period(MONTH, date(2025, 3, 31))
+    for _, leaves in traced(work.lake, month, rows_in(work.lake, month)):
         assert leaves <= set(observed) | set(segments) and leaves
         for leaf in leaves & set(observed):
             for span in observed[leaf]["evidence"]:
@@ -352,8 +354,8 @@ def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     """Weeks and months lose their highs, as a fault in the choice would have it."""
     made = stage_module.rows_of
 
-    def without_highs(levels: Levels, period: Period, facts: Any) -> Any:
-        rows = made(levels, period, facts)
+    def without_highs(lake: Any, period: Period, facts: Any) -> Any:
+        rows = made(lake, period, facts)
         return rows if period.level == DAY else [row for row in rows if row["priority"] != "high"]
 
     monkeypatch.setattr(stage_module, "rows_of", without_highs)

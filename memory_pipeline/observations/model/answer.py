@@ -27,8 +27,10 @@ from memory_pipeline.llm.answers.lines import tidy
 from memory_pipeline.llm.answers.placeholders import is_placeholder
 from memory_pipeline.llm.answers.structured import Context, json_values, numbers_in
 from memory_pipeline.observations.model.facts import (
+    AnswerForm,
     Draft,
     ParsedFact,
+    SegmentForm,
     Tagged,
     fact_for,
     fact_in_entry,
@@ -37,7 +39,6 @@ from memory_pipeline.observations.model.facts import (
     read_tagged,
     without_cut_tag,
 )
-from memory_pipeline.observations.model.schema import AnswerForm, SegmentForm
 
 MAX_FACTS = 200
 MAX_TITLE, MAX_NARRATIVE, MAX_TASK = 120, 600, 500

@@ -8,8 +8,6 @@ from dataclasses import replace
 from zoneinfo import ZoneInfo
 
 from memory_pipeline.llm.answers.cleaning import without_markup
-from memory_pipeline.observations.first_speakers import SIDES, is_order
-from memory_pipeline.observations.flags import COMPLETED, TIME_REMOVED, UNGROUNDED, UNGROUNDED_SPECIFICS
 from memory_pipeline.observations.grounding import WindowTimes
 from memory_pipeline.observations.model.alignment import (
     GROUNDED,
@@ -22,9 +20,17 @@ from memory_pipeline.observations.model.alignment import (
     stems,
 )
 from memory_pipeline.observations.model.facts import ParsedFact
-from memory_pipeline.observations.quotes.features import Conversation
+from memory_pipeline.observations.quotes.features import SIDES, Conversation, is_order
 from memory_pipeline.observations.quotes.units import SHORT_ANSWER
-from memory_pipeline.observations.types import EvidenceSpan, Fact, WindowMessage
+from memory_pipeline.observations.types import (
+    COMPLETED,
+    TIME_REMOVED,
+    UNGROUNDED,
+    UNGROUNDED_SPECIFICS,
+    EvidenceSpan,
+    Fact,
+    WindowMessage,
+)
 from memory_pipeline.text.dates import CLOCK, clock_of, clock_times
 from memory_pipeline.text.kinds import NORMATIVE, length_of
 from memory_pipeline.text.priorities import LOW, MEDIUM, RANK

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,14 +14,13 @@ from memory_pipeline.llm.client import Client
 from memory_pipeline.llm.errors import RequestRefusedError
 from memory_pipeline.llm.prompts import filled, hash_of, text_of
 from memory_pipeline.llm.request import Answer, Request, RequestImage
-from memory_pipeline.observations.budget import model_token_budget
-from memory_pipeline.observations.flags import ENDED, UNPARSED
 from memory_pipeline.observations.model.answer import ParsedAnswer, ParsedSegment, covering, parse_answer
 from memory_pipeline.observations.model.fact_check import FactCheck
-from memory_pipeline.observations.model.schema import schema
+from memory_pipeline.observations.model.facts import schema
 from memory_pipeline.observations.model.transcript import Chunk, chunks, rendered
+from memory_pipeline.observations.quotes.observer import SHORT_SHARE, token_budget_for
 from memory_pipeline.observations.quotes.segmentation import narrative, segment_starts
-from memory_pipeline.observations.types import Context, Fact, Segment, WindowMessage, observation_id
+from memory_pipeline.observations.types import ENDED, UNPARSED, Context, Fact, Segment, WindowMessage, observation_id
 from memory_pipeline.sessions.images import NoSuchImageError, load_image
 from memory_pipeline.text.priorities import LOW, RANK
 from memory_pipeline.text.relation import WRITTEN_TWICE_BY_OBSERVER, is_same
@@ -41,6 +41,11 @@ RETRIED_FORMS = ("refusal", "empty", "degenerate", "raw")
 """Forms of answers for which a second request may give a better one. A list without tags already has the facts."""
 WITHOUT_SEGMENTS = ("flat", "lines", "raw")
 """Formats of answers without segments: their facts get no title and no narrative."""
+PER_ROOT = 550
+"""A model's token budget for a window with few words and many tool calls is the share times this times the square root
+of the number of messages. At a share of a tenth that is what careful readers write without a limit
+(`benchmarks/fair_size.py`): the facts of 28 sessions of 27 to 1,096 messages take 37 to 78 tokens times that root,
+with a median of 52."""
 MAX_LINE = 600
 """Characters of a narrative, a task or a suggested response."""
 MESSAGES_BEFORE = 4
@@ -119,15 +124,6 @@ class LanguageModelObserver:
             found += without_repeats(segments, [fact for _, fact in [*context.earlier, *facts]])
         return trimmed(found, model_token_budget(messages[context.observed :], self.budget))
 
-    def room(self, chunk: Chunk, messages: Sequence[WindowMessage], context: Context) -> int:
-        """Token budget for the facts of a part: that of the window, in proportion to the part's messages."""
-        new = messages[context.observed :]
-        return model_token_budget(new, self.budget) * (chunk.end - chunk.start) // len(new)
-
-    def requests(self, messages: Sequence[WindowMessage], context: Context) -> list[tuple[Request, Chunk]]:
-        """The requests for all parts as they would be without earlier facts; for estimates."""
-        return [(self._request(chunk, messages, context, ()), chunk) for chunk in self._parts(messages, context)]
-
     def _parts(self, messages: Sequence[WindowMessage], context: Context) -> list[Chunk]:
         topics = segment_starts(messages) if self.is_small else ()
         return chunks(messages, self.chunk_tokens, self.zone, context.observed, topics)
@@ -173,7 +169,10 @@ class LanguageModelObserver:
 
     def _request(self, chunk: Chunk, window: Sequence[WindowMessage], context: Context, earlier: Earlier) -> Request:
         config, messages = self.client.config, window[chunk.start : chunk.end]
-        has_schema, room = takes_schema(config), self.room(chunk, window, context)
+        new = window[context.observed :]
+        # the token budget of the window in proportion to the messages of the part
+        room = model_token_budget(new, self.budget) * (chunk.end - chunk.start) // len(new)
+        has_schema = takes_schema(config)
         tags, form = (SMALL_TAGS, SMALL_JSON) if self.is_small else (TAGS, JSON)
         most = ANSWER_TOKENS + ANSWER_PER_TOKEN * room if self.in_proportion else config.max_output_tokens
         first = messages[0].said_at.astimezone(self.zone)
@@ -236,6 +235,18 @@ class LanguageModelObserver:
             times_written=written,
             times_invented=invented,
         )
+
+
+def model_token_budget(messages: Sequence[WindowMessage], share: float) -> int:
+    """Token budget for the facts that a language model writes about a window.
+
+    If an agent works for hours and reports in ten lines, a share of the tokens said is room for three sentences. The
+    budget of such a window grows with the number of messages, tool calls included, up to `SHORT_SHARE` of the tokens
+    said.
+    """
+    said = sum(estimate(m.text) for m in messages if m.role in ("user", "assistant"))
+    done = share * PER_ROOT * math.sqrt(len(messages))
+    return max(token_budget_for(said, share), int(min(done, SHORT_SHARE * said)))
 
 
 def _shown_from(chunk: Chunk, context: Context) -> int:

@@ -16,8 +16,7 @@ from functools import cache
 from heapq import heapify, heappop, heappush
 from importlib.resources import files
 
-from memory_pipeline.observations.first_speakers import is_order
-from memory_pipeline.observations.quotes.features import Conversation, rows
+from memory_pipeline.observations.quotes.features import Conversation, is_order, rows
 from memory_pipeline.observations.quotes.reversals import retracted_units
 from memory_pipeline.observations.quotes.units import Unit, answers, units
 from memory_pipeline.text.explicit import leaves_open, picks, statements

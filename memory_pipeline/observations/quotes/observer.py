@@ -13,9 +13,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from memory_pipeline.observations.budget import MIN_BUDGET, token_budget
-from memory_pipeline.observations.first_speakers import SIDES
-from memory_pipeline.observations.flags import NO_CUES
 from memory_pipeline.observations.quotes.candidates import (
     Candidate,
     Weights,
@@ -24,10 +21,10 @@ from memory_pipeline.observations.quotes.candidates import (
     select,
     shipped_weights,
 )
-from memory_pipeline.observations.quotes.features import Conversation
+from memory_pipeline.observations.quotes.features import SIDES, Conversation
 from memory_pipeline.observations.quotes.segmentation import NARRATIVE_VERSION, narrative, segment_starts
 from memory_pipeline.observations.quotes.units import Unit
-from memory_pipeline.observations.types import Context, EvidenceSpan, Fact, Segment, WindowMessage
+from memory_pipeline.observations.types import NO_CUES, Context, EvidenceSpan, Fact, Segment, WindowMessage
 from memory_pipeline.text.condense import condense
 from memory_pipeline.text.kinds import is_passing, is_prose
 from memory_pipeline.text.languages.cues import english
@@ -36,11 +33,26 @@ from memory_pipeline.text.sentences import sentences, squeeze
 from memory_pipeline.text.specifics import CODE
 from memory_pipeline.text.tokens import estimate
 
+MIN_BUDGET = 250
+"""Tokens that a short window may always use, up to `SHORT_SHARE` of the tokens said: ten percent of ten
+sentences would be one sentence."""
+SHORT_SHARE = 0.4
 MIN_MESSAGES_OF_TALK = 10
 """Minimum messages for which the kind of conversation can be determined."""
 MAX_WORK_SHARE = 0.2
 """Maximum share of the messages of a conversation that name files, identifiers or options, or announce a next step.
 Between people it is below .05, in coding sessions mostly above .3."""
+
+
+def token_budget(messages: Sequence[WindowMessage], share: float, least: int = MIN_BUDGET) -> int:
+    """Token budget for the facts of these messages: a share of what the user and the model said, more for short
+    windows."""
+    return token_budget_for(sum(estimate(m.text) for m in messages if m.role in ("user", "assistant")), share, least)
+
+
+def token_budget_for(said: int, share: float, least: int = MIN_BUDGET) -> int:
+    """Token budget for the facts of a window with this number of tokens said."""
+    return int(max(share * said, min(least, SHORT_SHARE * said)))
 
 
 def is_talk(window: Conversation) -> bool:

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from memory_pipeline.harnesses.model import CHOICES
-from memory_pipeline.observations.answering import choice_line
-from memory_pipeline.observations.types import WindowMessage
+from memory_pipeline.observations.types import WindowMessage, choice_line
 from memory_pipeline.text.explicit import Statement, answers_question, is_in_json, statements
 from memory_pipeline.text.kinds import is_momentary_offer, is_noise, is_passing, is_prose, is_question, length_of
 from memory_pipeline.text.languages.cues import cues_in, cues_of, english, has_cues

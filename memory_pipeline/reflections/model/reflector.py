@@ -20,9 +20,8 @@ from memory_pipeline.llm.request import Answer, Request
 from memory_pipeline.reflections.evaluation import GUIDANCE, is_too_little
 from memory_pipeline.reflections.model.answer import parse_reflection, schema
 from memory_pipeline.reflections.model.checking import Checker
-from memory_pipeline.reflections.model.context_files import ContextFiles
-from memory_pipeline.reflections.model.rendering import Batch, batches
-from memory_pipeline.reflections.types import TRUSTS, Observation, Reflection, ReflectionLine, UnusableAnswerError
+from memory_pipeline.reflections.model.rendering import Batch, ContextFiles, batches
+from memory_pipeline.reflections.types import Observation, Reflection, ReflectionLine, UnusableAnswerError, best_trust
 from memory_pipeline.text.priorities import RANK
 from memory_pipeline.text.relation import WRITTEN_TWICE_BY_REFLECTOR, is_same
 from memory_pipeline.text.tokens import PROSE, estimate
@@ -50,7 +49,7 @@ def _joined(one: ReflectionLine, other: ReflectionLine) -> ReflectionLine:
         sessions=max(one.sessions, other.sessions),  # a lower bound: some may be in both
         first_seen=min(one.first_seen, other.first_seen),
         last_seen=max(one.last_seen, other.last_seen),
-        trust=min(one.trust, other.trust, key=lambda t: TRUSTS.index(t) if t in TRUSTS else len(TRUSTS)),
+        trust=best_trust((one, other)),
         superseded=tuple(dict.fromkeys((*one.superseded, *other.superseded))),
         tags=tuple(dict.fromkeys((*one.tags, *other.tags))),
         contradicts=tuple(dict.fromkeys((*one.contradicts, *other.contradicts))),

@@ -2,10 +2,9 @@
 
 from dataclasses import replace
 
-from memory_pipeline.observations.flags import TIME_REMOVED, UNGROUNDED, UNGROUNDED_SPECIFICS
 from memory_pipeline.observations.grounding import missing_evidence
 from memory_pipeline.observations.model.fact_check import FactCheck
-from memory_pipeline.observations.types import Fact, WindowMessage
+from memory_pipeline.observations.types import TIME_REMOVED, UNGROUNDED, UNGROUNDED_SPECIFICS, Fact, WindowMessage
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.observations.talking import LONDON, checked, parsed, quotes, talk
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.cli.why import why
-from memory_pipeline.observations.flags import COMPLETED
 from memory_pipeline.observations.stage import ObservationsStage
+from memory_pipeline.observations.types import COMPLETED
 from memory_pipeline.reflections.stage import ReflectionsStage
 from memory_pipeline.settings import load_settings
 from memory_pipeline.stages import bring_up_to_date

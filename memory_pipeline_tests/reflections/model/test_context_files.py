@@ -10,7 +10,7 @@ import pytest
 from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.reflections.estimate import estimate_reflections
-from memory_pipeline.reflections.model import context_files
+from memory_pipeline.reflections.model import rendering
 from memory_pipeline.stages import bring_up_to_date, is_current
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.llm.openai_server import openai_server
@@ -98,7 +98,7 @@ def test_the_identity_files_are_shown_where_they_are_set(work: Make, tmp_path: P
 def test_what_does_not_fit_is_cut_by_whole_lines_and_counted(
     work: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(context_files, "MAX_TOKENS", 200)
+    monkeypatch.setattr(rendering, "MAX_TOKENS", 200)
     many = "\n".join(f"- The gate {n} of depot d{n}x opens at night." for n in range(300))
     own = tmp_path / "agents"
     own.mkdir()

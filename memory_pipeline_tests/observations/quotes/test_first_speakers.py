@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory_pipeline.observations.first_speakers import FirstSpeakers, is_order
+from memory_pipeline.observations.quotes.features import FirstSpeakers, is_order
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
 from memory_pipeline.observations.types import Fact, WindowMessage
 from memory_pipeline.text.kinds import NORMATIVE
