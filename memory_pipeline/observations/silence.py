@@ -50,7 +50,7 @@ def silences(lake: Lake, catalogue: Catalogue, days: Iterable[date] | None = Non
     problems: dict[str, list[str | None]] = defaultdict(list)
     for key, parsed, problem in lake.read("segments", chosen, ["dedupe_key", "parsed", "problem"]).iter_rows():
         problems[key].append((problem or "") if parsed is False else None)
-    failures = cache(partial(_last_failures, lake))
+    failures = cache(partial(last_failures, lake, "observations"))
     empty = windows.join(lake.read("observations", chosen, ["dedupe_key"]), "dedupe_key", "anti")
     found = []
     for window in typed_rows(empty.sort("day", "started_at", "dedupe_key"), WindowRow):
@@ -83,17 +83,18 @@ def _silence_reason(
         return window["reason"] or NOT_YET, detail
     if problems is None:
         waits = state == INCOMPLETE and settings.observer.model
-        return (WAITS, failures().get(day, again)) if waits else (NOT_YET, again)
+        failure = failures().get(day) if waits else None
+        return WAITS if waits else NOT_YET, f"the last call failed: {failure}" if failure else again
     unusable = [problem for problem in problems if problem is not None]
     return (UNUSABLE, unusable[0]) if unusable else (NOTHING, "")
 
 
-def _last_failures(lake: Lake) -> dict[date, str]:
-    """The error of the last call for each day, if it failed."""
+def last_failures(lake: Lake, stage: str) -> dict[date, str]:
+    """The error of the stage's last call for each day, if it failed."""
     calls = lake.read("ledger", columns=["for_day", "stage", "cached", "asked_at", "state", "error"])
-    mine = calls.filter(pl.col("stage") == "observations", ~pl.col("cached").fill_null(False))
+    mine = calls.filter(pl.col("stage") == stage, ~pl.col("cached").fill_null(False))
     last = mine.sort("asked_at").group_by("for_day").last().filter(pl.col("state") == "failed")
-    return {day: f"the last call failed: {error}" for day, error in last.select("for_day", "error").iter_rows()}
+    return dict(last.select("for_day", "error").iter_rows())
 
 
 def _without_window(

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from memory_pipeline.lake.rows import SessionRow, typed_rows
 from memory_pipeline.lake.store import fingerprint_of
-from memory_pipeline.llm.config import (
-    SMALL_CONTEXT,
-    ModelConfig,
-    messages_budget,
-    observations_budget,
-    observer_model,
-    token_budget,
-)
+from memory_pipeline.llm.config import observer_model
 from memory_pipeline.llm.errors import BudgetReachedError, SetAsideError
 from memory_pipeline.observations.observing import (
     VERSION,
@@ -32,14 +26,10 @@ from memory_pipeline.observations.observing import (
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
 from memory_pipeline.observations.rows import Rows, better, log_window, rows_of, with_basis
 from memory_pipeline.observations.types import EXTRACTIVE, Observer, Segment, WindowMessage
-from memory_pipeline.redaction import redactor_of
 from memory_pipeline.stages import Built, fallback_notes, waiting_notes
 from memory_pipeline.text.priorities import LOW
 from memory_pipeline.workspace.daily_log.render import write_daily_log
 from memory_pipeline.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from memory_pipeline.observations.model.observer import LanguageModelObserver
 
 SHORT_OBSERVER = ExtractiveObserver(budget=1.0)
 """The observer of sessions too short to be observed as a whole, whichever observer is configured: a model would be
@@ -109,11 +99,10 @@ class ObservationsStage:
         return self._read_places(None)
 
     def _read_places(self, days: list[date] | None) -> dict[date, Places]:
-        found: dict[date, Places] = {}
-        for day, session, cwd, project in self.lake.read(
-            "sessions", days, ["day", "session_id", "cwd", "project"]
-        ).rows():
-            found.setdefault(day, {})[session] = cwd, project
+        found: dict[date, Places] = defaultdict(dict)
+        sessions = self.lake.read("sessions", days, ["day", "session_id", "cwd", "project"])
+        for day, session, cwd, project in sessions.rows():
+            found[day][session] = cwd, project
         return found
 
     def _short_sessions(self, day: date) -> Iterator[tuple[Job, Rows]]:
@@ -170,41 +159,11 @@ def observer_of(workspace: Workspace) -> Observer:
     examination."""
     config = observer_model(workspace.settings)
     if config:
-        from memory_pipeline.observations.examination import result_of  # needed with a model only, as below
+        # imported here, because every command that plans would load them, usually without a model
+        from memory_pipeline.observations.examination import result_of
+        from memory_pipeline.observations.model.observer import LanguageModelObserver
 
         result = result_of(workspace.settings)
         if not (result and result.reason):
-            return observer_asking(config, workspace)
+            return LanguageModelObserver.from_config(config, workspace)
     return ExtractiveObserver(workspace.settings.observation_budget)
-
-
-def observer_asking(config: ModelConfig, workspace: Workspace) -> LanguageModelObserver:
-    """The observer that asks this model, regardless of its examination."""
-    # imported here, because every command that plans would load them, usually without a model
-    from memory_pipeline.llm.client import IMAGE_TOKENS, client_of
-    from memory_pipeline.observations.model.observer import (
-        MAX_IMAGES,
-        PRIOR_TOKENS,
-        PROMPTS,
-        SMALL_PROMPTS,
-        LanguageModelObserver,
-    )
-
-    answer = config.max_output_tokens
-    is_small = workspace.settings.effective_context <= SMALL_CONTEXT
-    prompts = SMALL_PROMPTS if is_small else PROMPTS
-    shown = messages_budget(workspace.settings, answer, prompts)
-    prior = min(PRIOR_TOKENS, observations_budget(workspace.settings, answer, prompts))
-    return LanguageModelObserver(
-        client_of(
-            config, workspace.settings.observer, workspace, redactor_of(workspace.settings).redact, "observations"
-        ),
-        workspace.settings.zone,
-        workspace.settings.observation_budget,
-        shown,
-        prior,
-        workspace.settings.model_concurrency,
-        max(0, min(MAX_IMAGES, (token_budget(workspace.settings, answer, prompts) - shown - prior) // IMAGE_TOKENS)),
-        is_small,
-        is_small and "max_output_tokens" not in workspace.settings.observer.model_fields_set,
-    )

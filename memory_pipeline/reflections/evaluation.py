@@ -11,6 +11,7 @@ import polars as pl
 
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.rows import IS_CERTAIN
+from memory_pipeline.observations.silence import last_failures
 from memory_pipeline.observations.types import EXTRACTIVE
 from memory_pipeline.stages import INCOMPLETE
 from memory_pipeline.text.priorities import HIGH
@@ -87,12 +88,8 @@ def is_waiting(lake: Lake, day: date) -> bool:
 
 def why_waiting(lake: Lake, day: date) -> str:
     """Why the model gave no lines, from its last call for the day, and what to do."""
-    calls = lake.read("ledger").filter(
-        (pl.col("for_day") == day) & (pl.col("stage") == "reflections") & ~pl.col("cached").fill_null(False)
-    )
-    last = calls.sort("asked_at").tail(1).to_dicts()
-    if last and last[0]["state"] == "failed":
-        return f"The last call failed: {last[0]['error']}. `memory run --from {day} --to {day}` asks again."
+    if failure := last_failures(lake, "reflections").get(day):
+        return f"The last call failed: {failure}. `memory run --from {day} --to {day}` asks again."
     return (
         "MEMORY_DAILY_BUDGET_USD or MEMORY_DAILY_BUDGET_TOKENS did not allow the next call, or the model could not be "
         f"asked at all. `memory run --from {day} --to {day}` asks again with tomorrow's budget or a higher one, and "

@@ -14,10 +14,9 @@ from memory_pipeline.embeddings.stage import vectors_of
 from memory_pipeline.lake.rows import ObservationRow, ReflectionRow, SourceRow, distinct, typed_rows
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.llm.config import SMALL_CONTEXT, observations_budget, reflector_model, token_budget
+from memory_pipeline.llm.config import reflector_model
 from memory_pipeline.llm.errors import BudgetReachedError, ModelMisconfiguredError, ModelUnavailableError
 from memory_pipeline.observations.types import EXTRACTIVE, row_id
-from memory_pipeline.redaction import redactor_of
 from memory_pipeline.reflections.evaluation import judge
 from memory_pipeline.reflections.extractive import ExtractiveReflector, Vectors
 from memory_pipeline.reflections.types import (
@@ -36,8 +35,6 @@ from memory_pipeline.workspace.daily_log.notes import has_notes, keep_notes, not
 from memory_pipeline.workspace.workspace import Workspace
 
 VERSION = "7"
-FILES_SHARE = 0.8
-"""Share of the remaining context for MEMORY.md and the identity files, after instructions, observations and answer."""
 
 
 class ReflectionsStage:
@@ -167,20 +164,10 @@ def reflector_of(workspace: Workspace) -> Reflector:
     config = reflector_model(workspace.settings)
     if not config:
         return ExtractiveReflector()
-    # imported here, because every command that plans would load them, usually without a model
-    from memory_pipeline.llm.client import client_of
-    from memory_pipeline.reflections.model.reflector import PROMPTS, SMALL_PROMPTS, LanguageModelReflector
-    from memory_pipeline.reflections.model.rendering import ContextFiles
+    # imported here, because every command that plans would load it, usually without a model
+    from memory_pipeline.reflections.model.reflector import LanguageModelReflector
 
-    redact = redactor_of(workspace.settings).redact
-    client = client_of(config, workspace.settings.reflector, workspace, redact, "reflections")
-    explicit = workspace.settings.chunk_tokens if "chunk_tokens" in workspace.settings.model_fields_set else None
-    is_small = workspace.settings.effective_context <= SMALL_CONTEXT
-    prompts = SMALL_PROMPTS if is_small else PROMPTS
-    shown = explicit or observations_budget(workspace.settings, config.max_output_tokens, prompts)
-    room = token_budget(workspace.settings, config.max_output_tokens, prompts) - shown
-    files = ContextFiles.from_settings(workspace.settings, redact).within(int(FILES_SHARE * room))
-    return LanguageModelReflector(client, workspace.settings.sections, shown, files, is_small)
+    return LanguageModelReflector.from_config(config, workspace)
 
 
 def observed_in(workspace: Workspace, days: list[date]) -> list[Observation]:

@@ -1,5 +1,7 @@
 """A day's segments and observations as rows, and the day's log."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -182,3 +184,16 @@ def test_every_observation_names_folder_project_and_owner(tmp_path: Path) -> Non
 def test_a_session_without_a_project_has_no_line_for_it(work: Work) -> None:
     work.run()
     assert "**Project**" not in work.log()
+
+
+MARK = "[image: image/png, line 9, number 1]"
+
+
+def test_a_message_of_an_image_alone_is_no_observation(tmp_path: Path) -> None:
+    settings, lake = workspace(tmp_path)
+    rule = f"Always use the colours of this picture for parcels.\n{MARK}"
+    say(lake, "s", "user: hello there", f"user: {MARK}", f"user: {rule}", "user: thanks", "user: bye for now")
+    bring_up_to_date(ObservationsStage.from_workspace(Workspace(settings, lake)), lake, DAY)
+    texts = lake.read("observations", [DAY])["text"].to_list()
+    assert any("colours of this picture" in text for text in texts)
+    assert not any("[image:" in text for text in texts)

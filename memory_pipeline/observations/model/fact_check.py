@@ -130,9 +130,12 @@ class FactCheck:
         return not missing_specifics(step, self.said) and bool(aligned.spans) and aligned.coverage >= NAMED
 
     def cleaned(self, text: str) -> tuple[str, bool]:
-        """The text without markup that the format of the answer added, and without clock times that do not occur in
-        the window; and whether there were such times."""
-        text = without_markup(text, self.texts)
+        """The text without markup that the format of the answer added, and without invented clock times; and whether
+        there were such times."""
+        return self.without_invented_times(without_markup(text, self.texts))
+
+    def without_invented_times(self, text: str) -> tuple[str, bool]:
+        """The text without clock times that do not occur in the window, and whether there were any."""
         if clock_times(text) <= self.times:
             return text, False
         while not clock_times(text) <= self.times:  # the remaining characters may form another time

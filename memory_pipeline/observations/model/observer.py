@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 from zoneinfo import ZoneInfo
 
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.llm.backends.provider import sees, takes_schema
-from memory_pipeline.llm.client import Client
+from memory_pipeline.llm.client import IMAGE_TOKENS, Client, client_of
+from memory_pipeline.llm.config import SMALL_CONTEXT, ModelConfig, messages_budget, observations_budget, token_budget
 from memory_pipeline.llm.errors import RequestRefusedError
 from memory_pipeline.llm.prompts import filled, hash_of, text_of
-from memory_pipeline.llm.request import Answer, Request, RequestImage
+from memory_pipeline.llm.request import Answer, Request
 from memory_pipeline.observations.model.answer import ParsedAnswer, ParsedSegment, covering, parse_answer
 from memory_pipeline.observations.model.fact_check import FactCheck
 from memory_pipeline.observations.model.facts import schema
-from memory_pipeline.observations.model.transcript import Chunk, chunks, rendered
+from memory_pipeline.observations.model.transcript import Chunk, chunks, images_of, rendered, tail_of
 from memory_pipeline.observations.quotes.observer import SHORT_SHARE, token_budget_for
 from memory_pipeline.observations.quotes.segmentation import narrative, segment_starts
 from memory_pipeline.observations.types import ENDED, UNPARSED, Context, Fact, Segment, WindowMessage, observation_id
-from memory_pipeline.sessions.images import NoSuchImageError, load_image
+from memory_pipeline.redaction import redactor_of
 from memory_pipeline.text.priorities import LOW, RANK
 from memory_pipeline.text.relation import WRITTEN_TWICE_BY_OBSERVER, is_same
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.tokens import PROSE, estimate
+from memory_pipeline.workspace.workspace import Workspace
 
 PROMPTS = ("observer", "priorities", "format_tags", "user_turn", "prior_observations", "observed_before", "ask_again")
 SMALL_PROMPTS = ("observer_small", "format_small_tags", *PROMPTS[3:])
@@ -50,15 +53,10 @@ MAX_LINE = 600
 """Characters of a narrative, a task or a suggested response."""
 MESSAGES_BEFORE = 4
 """Earlier messages that are shown again before the new ones of a window, as context."""
-MAX_BEFORE = 1_500
-"""Characters shown of each earlier message, taken from its end, where the question is."""
 PRIOR_TOKENS = 4_000
 """Maximum tokens of earlier observations in a request."""
 MAX_IMAGES = 8
 """Maximum number of images sent with a part, the first ones: each costs as much as a page of text."""
-MAX_IMAGE_BYTES = 4_000_000
-"""Maximum size of an image: providers refuse larger ones."""
-IMAGE_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 SLACK = 1.5
 """Factor by which facts may exceed the token budget before some are dropped: models are bad at counting tokens."""
 
@@ -86,6 +84,27 @@ class LanguageModelObserver:
     """Whether the maximum length of an answer depends on the budget of its facts; see `ANSWER_TOKENS`."""
 
     is_incremental = True
+
+    @classmethod
+    def from_config(cls, config: ModelConfig, workspace: Workspace) -> Self:
+        """The observer that asks this model, with the sizes that the settings allow."""
+        settings, answer = workspace.settings, config.max_output_tokens
+        is_small = settings.effective_context <= SMALL_CONTEXT
+        prompts = SMALL_PROMPTS if is_small else PROMPTS
+        shown = messages_budget(settings, answer, prompts)
+        prior = min(PRIOR_TOKENS, observations_budget(settings, answer, prompts))
+        room = token_budget(settings, answer, prompts) - shown - prior
+        return cls(
+            client_of(config, settings.observer, workspace, redactor_of(settings).redact, "observations"),
+            settings.zone,
+            settings.observation_budget,
+            shown,
+            prior,
+            settings.model_concurrency,
+            max(0, min(MAX_IMAGES, room // IMAGE_TOKENS)),
+            is_small,
+            is_small and "max_output_tokens" not in settings.observer.model_fields_set,
+        )
 
     @cached_property
     def name(self) -> str:
@@ -182,7 +201,7 @@ class LanguageModelObserver:
         reported = "\n".join(f"o{number} {fact.text}" for number, (_, fact) in enumerate(earlier, 1))
         prior = filled("prior_observations", {"fence": chunk.fence, "observations": reported}) if earlier else ""
         if before := range(_shown_from(chunk, context), chunk.start):
-            shown = "\n\n".join(_tail_of(rendered(window[i], i + 1, self.zone)) for i in before)
+            shown = "\n\n".join(tail_of(rendered(window[i], i + 1, self.zone)) for i in before)
             prior += filled("observed_before", {"fence": chunk.fence, "messages": shown})
         turn = {
             "where": f"{project}It is {first:%A %Y-%m-%d}.\n\n",
@@ -195,7 +214,7 @@ class LanguageModelObserver:
             model=config.model,
             system=self._instructions(form if has_schema else tags),
             prompt=filled("user_turn", turn),
-            images=tuple(_images(messages, self.max_images)) if sees(config) else (),
+            images=tuple(images_of(messages, self.max_images)) if sees(config) else (),
             temperature=config.temperature,
             max_output_tokens=min(most, config.max_output_tokens),
             schema=schema(is_small=self.is_small) if has_schema else "",
@@ -255,14 +274,6 @@ def _shown_from(chunk: Chunk, context: Context) -> int:
     return max(0, chunk.start - MESSAGES_BEFORE) if is_incremental else chunk.start
 
 
-def _tail_of(text: str) -> str:
-    """The header and the last characters of an earlier message that is shown as context."""
-    if len(text) <= MAX_BEFORE:
-        return text
-    who, _, said = text.partition("\n")
-    return f"{who}\n[…] {said[-MAX_BEFORE:]}"
-
-
 def _new_facts_only(segment: Segment, before: Collection[str]) -> Segment:
     """The segment without facts whose evidence is only in messages that were observed before."""
     facts = (f for f in segment.facts if not f.evidence or any(s.message_id not in before for s in f.evidence))
@@ -294,20 +305,6 @@ def _newest(earlier: Earlier, cap: int) -> Earlier:
 def _clean_line(text: str | None, fact_check: FactCheck) -> str | None:
     words = fact_check.cleaned(text)[0] if text and text.strip() else None
     return words and clip(words, MAX_LINE)
-
-
-def _images(messages: Sequence[WindowMessage], left: int) -> Iterator[RequestImage]:
-    """The first images of these messages that can be shown; others are represented only by their mark in the text."""
-    for place in (place for message in messages for place in message.images):
-        if not left:
-            return
-        try:
-            image = load_image(place.source_file, place.line, place.block)
-        except NoSuchImageError:
-            continue
-        if image.media_type in IMAGE_TYPES and len(image.data) <= MAX_IMAGE_BYTES:
-            left -= 1
-            yield RequestImage(image.media_type, image.data)
 
 
 def without_repeats(segments: Iterable[Segment], earlier: Iterable[Fact]) -> list[Segment]:

@@ -10,13 +10,16 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
 from itertools import accumulate
+from typing import Self
 
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.llm.backends.provider import takes_schema
-from memory_pipeline.llm.client import Client
+from memory_pipeline.llm.client import Client, client_of
+from memory_pipeline.llm.config import SMALL_CONTEXT, ModelConfig, observations_budget, token_budget
 from memory_pipeline.llm.errors import RequestRefusedError
 from memory_pipeline.llm.prompts import filled, hash_of, text_of
 from memory_pipeline.llm.request import Answer, Request
+from memory_pipeline.redaction import redactor_of
 from memory_pipeline.reflections.evaluation import GUIDANCE, is_too_little
 from memory_pipeline.reflections.model.answer import parse_reflection, schema
 from memory_pipeline.reflections.model.checking import Checker
@@ -25,6 +28,7 @@ from memory_pipeline.reflections.types import Observation, Reflection, Reflectio
 from memory_pipeline.text.priorities import RANK
 from memory_pipeline.text.relation import WRITTEN_TWICE_BY_REFLECTOR, is_same
 from memory_pipeline.text.tokens import PROSE, estimate
+from memory_pipeline.workspace.workspace import Workspace
 
 
 def merged(lines: Iterable[ReflectionLine]) -> list[ReflectionLine]:
@@ -56,6 +60,8 @@ def _joined(one: ReflectionLine, other: ReflectionLine) -> ReflectionLine:
     )
 
 
+FILES_SHARE = 0.8
+"""Share of the remaining context for MEMORY.md and the identity files, after instructions, observations and answer."""
 LINES, JSON = "reflector_lines", "reflector_json"
 """The format of an answer for models without and with a JSON schema. Sizes are computed for lines, so that both give
 the same batches."""
@@ -107,6 +113,19 @@ class LanguageModelReflector:
     context_files: ContextFiles = field(default_factory=ContextFiles)
     is_small: bool = False
     """Whether the model's context is small; see `SMALL_PROMPTS`."""
+
+    @classmethod
+    def from_config(cls, config: ModelConfig, workspace: Workspace) -> Self:
+        """The reflector that asks this model, with the sizes that the settings allow."""
+        settings, redact = workspace.settings, redactor_of(workspace.settings).redact
+        is_small = settings.effective_context <= SMALL_CONTEXT
+        prompts = SMALL_PROMPTS if is_small else PROMPTS
+        explicit = settings.chunk_tokens if "chunk_tokens" in settings.model_fields_set else None
+        shown = explicit or observations_budget(settings, config.max_output_tokens, prompts)
+        room = token_budget(settings, config.max_output_tokens, prompts) - shown
+        files = ContextFiles.from_settings(settings, redact).within(int(FILES_SHARE * room))
+        client = client_of(config, settings.reflector, workspace, redact, "reflections")
+        return cls(client, settings.sections, shown, files, is_small)
 
     @cached_property
     def name(self) -> str:
