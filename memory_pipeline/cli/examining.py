@@ -18,8 +18,8 @@ from memory_pipeline.llm.config import observer_model
 from memory_pipeline.llm.ledger import Usage
 from memory_pipeline.llm.request import Answer
 from memory_pipeline.observations.examination import Result, examine, fails_alone, keep, result_of, session
-from memory_pipeline.observations.observing import Job, jobs_of, observe_session
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
+from memory_pipeline.observations.stage import Job, jobs_of, observe_session
 from memory_pipeline.observations.types import UNGROUNDED, Fact, Segment
 from memory_pipeline.sessions.stage import SessionsStage
 from memory_pipeline.settings import Settings

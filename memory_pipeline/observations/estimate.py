@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import astuple, dataclass, replace
 from datetime import date
+from typing import Any
 
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.client import Client, tokens_of
 from memory_pipeline.llm.ledger import cost_of
 from memory_pipeline.llm.request import Answer, Request
 from memory_pipeline.observations.model.observer import LanguageModelObserver, model_token_budget
-from memory_pipeline.observations.observing import context_of, jobs_of, observed_part
+from memory_pipeline.observations.stage import context_of, jobs_of, observed_part
 from memory_pipeline.observations.types import Fact, observation_id
 
 TOKENS_AROUND_FACTS = 300
@@ -36,7 +37,8 @@ class Estimate:
 
     def __add__(self, other: Estimate) -> Estimate:
         pairs = zip(astuple(self), astuple(other), strict=True)
-        return Estimate(*(None if None in pair else sum(pair) for pair in pairs))
+        sums: Any = (None if None in pair else sum(pair) for pair in pairs)
+        return Estimate(*sums)
 
 
 class _CountingClient:

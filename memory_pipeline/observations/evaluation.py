@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from functools import wraps
 from itertools import chain
+from types import MappingProxyType
 
 import polars as pl
 
 from memory_pipeline.harnesses.model import CHOICES
 from memory_pipeline.lake.rows import ObservationRow, SegmentRow, typed_rows
-from memory_pipeline.observations.grounding import WindowTimes, invented_times, missing_evidence
-from memory_pipeline.observations.types import EXTRACTIVE, UNGROUNDED_SPECIFICS
+from memory_pipeline.observations.types import EXTRACTIVE, UNGROUNDED, UNGROUNDED_SPECIFICS, WindowTimes, choice_line
 from memory_pipeline.redaction import redactor_of
 from memory_pipeline.stages import INCOMPLETE
-from memory_pipeline.text.priorities import HIGH
+from memory_pipeline.text.dates import clock_times
+from memory_pipeline.text.priorities import HIGH, LOW
+from memory_pipeline.text.sentences import squeeze
 from memory_pipeline.text.specifics import Words, missing_specifics
 from memory_pipeline.verdict import Verdict, judge_ratio
 from memory_pipeline.workspace.workspace import Workspace
@@ -98,6 +100,17 @@ def judge_timestamps(workspace: Workspace, day: date) -> Verdict:
     return _verdict(offenders, judged, checked=len(observations), invented=len(offenders))
 
 
+def invented_times(observation: ObservationRow, window: WindowTimes) -> list[str]:
+    """Times of the observation that do not occur in its window.
+
+    Its own time must be that of a message, and recorded if that one is; a clock time in its text must occur in the
+    window.
+    """
+    own = (observation["observed_at"], observation["untimed"] is None)
+    wrong = [f"{observation['observed_at']:%H:%M} UTC"] if own not in window.moments else []
+    return wrong + sorted(clock_times(observation["text"]) - window.spoken)
+
+
 @needs_messages
 def judge_evidence(workspace: Workspace, day: date) -> Verdict:
     """Every observation's evidence spans lie in their messages and contain its words.
@@ -113,6 +126,37 @@ def judge_evidence(workspace: Workspace, day: date) -> Verdict:
     offenders = [f"{o['observation_id']}: {why}" for o in observations if (why := missing_evidence(o, texts, answered))]
     judged = f"{len(observations)} observations with their evidence"
     return _verdict(offenders, judged, checked=len(observations), ungrounded=len(offenders))
+
+
+def missing_evidence(
+    observation: ObservationRow,
+    texts: Mapping[str, str],
+    answered: Mapping[str, tuple[str, str]] = MappingProxyType({}),
+) -> str | None:
+    """Why the evidence does not support the observation, or None.
+
+    `texts` maps message ids to message texts; `answered` maps ids of answers to the kind and text of what they answer.
+    Every span must lie in its message. The text of an extractive observation must equal its spans, except for Markdown
+    marks and white space; the span of a user's choice may be preceded by the question. Only observations of a model may
+    have no evidence, if they are low and flagged.
+    """
+    if not observation["evidence"]:
+        marked = UNGROUNDED in observation["flags"] and observation["priority"] == LOW
+        return None if marked else "it has no evidence"
+    quoted = []
+    for span in observation["evidence"]:
+        text = texts.get(span["message_id"])
+        if text is None:
+            return f"message {span['message_id']} does not exist"
+        if not 0 <= span["start"] < span["end"] <= len(text):
+            return f"span {span['start']}-{span['end']} is outside of message {span['message_id']}"
+        quoted.append(text[span["start"] : span["end"]])
+    if observation["observer"].startswith(EXTRACTIVE):
+        words = squeeze(" ".join(quoted))
+        asked = answered.get(observation["evidence"][0]["message_id"]) if len(quoted) == 1 else None
+        if observation["text"] not in (words, asked and choice_line(*asked, words)):
+            return "its text differs from its evidence"
+    return None
 
 
 def judge_compression(workspace: Workspace, day: date) -> Verdict:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
+from zoneinfo import ZoneInfo
 
 from memory_pipeline.harnesses.speakers import APPROVED_PLAN
+from memory_pipeline.text.dates import clock_times
 from memory_pipeline.text.sentences import clip, sentences, squeeze
 
 EXTRACTIVE = "extractive"
@@ -86,6 +88,29 @@ class WindowMessage:
         """Start and end of the user's own words, without space around them."""
         own = self.own
         return len(own) - len(own.lstrip()), len(own.rstrip())
+
+
+@dataclass(frozen=True)
+class WindowTimes:
+    """The times of a window, computed once for all of its observations: a long session has thousands of messages."""
+
+    moments: frozenset[tuple[datetime, bool]]
+    """The times of messages in UTC, each with whether it was recorded."""
+    spoken: frozenset[str]
+    """Clock times in texts, and the recorded times of messages in local time."""
+
+    @classmethod
+    def from_messages(cls, messages: Iterable[tuple[datetime, str | None, str]], zone: ZoneInfo) -> Self:
+        """The times of messages, each given as its time, its substitute for an unrecorded time (or None), and its
+        text."""
+        moments: set[tuple[datetime, bool]] = set()
+        spoken: set[str] = set()
+        for said_at, untimed, text in messages:
+            moments.add((said_at, untimed is None))
+            # as written, and as observations quote it, without Markdown
+            spoken |= clock_times(text) | clock_times(squeeze(text))
+            spoken |= set() if untimed else {f"{said_at.astimezone(zone):%H:%M}"}
+        return cls(frozenset(moments), frozenset(spoken))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,12 @@ from typing import Any
 
 from memory_pipeline.friction.stage import FrictionStage
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.observations.evaluation import judge_evidence, judge_regurgitation, judge_specifics
-from memory_pipeline.observations.grounding import missing_evidence
+from memory_pipeline.observations.evaluation import (
+    judge_evidence,
+    judge_regurgitation,
+    judge_specifics,
+    missing_evidence,
+)
 from memory_pipeline.observations.model.transcript import rendered
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
 from memory_pipeline.observations.stage import ObservationsStage

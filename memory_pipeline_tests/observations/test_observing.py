@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from memory_pipeline.observations.observing import Job, observe
+from memory_pipeline.observations.stage import Job, observe
 from memory_pipeline.observations.types import Context, Segment, WindowMessage
 from memory_pipeline_tests.observations.talking import talk
 from memory_pipeline_tests.rows import DAY

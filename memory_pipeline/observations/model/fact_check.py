@@ -8,7 +8,6 @@ from dataclasses import replace
 from zoneinfo import ZoneInfo
 
 from memory_pipeline.llm.answers.cleaning import without_markup
-from memory_pipeline.observations.grounding import WindowTimes
 from memory_pipeline.observations.model.alignment import (
     GROUNDED,
     MAX_SPANS,
@@ -30,6 +29,7 @@ from memory_pipeline.observations.types import (
     EvidenceSpan,
     Fact,
     WindowMessage,
+    WindowTimes,
 )
 from memory_pipeline.text.dates import CLOCK, clock_of, clock_times
 from memory_pipeline.text.kinds import NORMATIVE, length_of

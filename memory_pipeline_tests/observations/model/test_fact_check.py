@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.cli.why import why
-from memory_pipeline.observations.grounding import missing_evidence
+from memory_pipeline.observations.evaluation import missing_evidence
 from memory_pipeline.observations.model.fact_check import FactCheck
 from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.observations.types import (
@@ -465,7 +465,7 @@ def test_what_is_specific(text: str, expected: list[str]) -> None:
     assert specifics(text) == expected
 
 
-SAID = Words(
+SAID_WORDS = Words(
     [
         "Never push to origin/main. The **timeout** is 3`0` seconds, since v2.1.",
         r"C:\Projects\bot\send_email.py and src/mail/__init__.py",
@@ -500,7 +500,7 @@ SAID = Words(
     ],
 )
 def test_what_nobody_said(text: str, missing: list[str]) -> None:
-    assert missing_specifics(text, SAID) == missing
+    assert missing_specifics(text, SAID_WORDS) == missing
 
 
 @given(st.lists(st.text(max_size=60), max_size=5), st.integers(0, 4))
