@@ -92,12 +92,8 @@ def _parts_estimate(asked: _CountingClient, observer: LanguageModelObserver, tok
     facts = token_budget // max(1, asked.answered + len(asked.unknown))
     for number, request in enumerate(asked.unknown):
         tokens = tokens_of(request) + min(number * facts, observer.prior_tokens)
-        reported = min(facts + around_facts(request), config.max_output_tokens)
+        around = TOKENS_AROUND_FACTS_IN_JSON if request.schema else TOKENS_AROUND_FACTS
+        reported = min(facts + around, config.max_output_tokens)
         cost, most = cost_of(config, tokens, reported), client.worst_case(request).cost_usd
         found += Estimate(0, 1, 0, tokens, reported, cost, most)
     return found
-
-
-def around_facts(request: Request) -> int:
-    """Approximate tokens of the answer to a request in addition to its facts."""
-    return TOKENS_AROUND_FACTS_IN_JSON if request.schema else TOKENS_AROUND_FACTS

@@ -43,10 +43,6 @@ def is_too_little(tokens: int, of: int) -> bool:
     return not tokens or (of >= MIN_INPUT_TOKENS and tokens < BAND[0] * of)
 
 
-NO_FACT = "question"
-"""The kind of observation that never becomes a line."""
-
-
 def judge_compression(workspace: Workspace, day: date) -> Verdict:
     """The reflection is shorter than its observations, but not by too much.
 
@@ -65,7 +61,7 @@ def judge_silent_zero(workspace: Workspace, day: date) -> Verdict:
     or the day waits for the model or its budget.
     """
     observed = workspace.lake.read("observations", [day], ["priority", "kind", "flags"])
-    highs = observed.filter(IS_CERTAIN, pl.col("priority") == HIGH, pl.col("kind") != NO_FACT).height
+    highs = observed.filter(IS_CERTAIN, pl.col("priority") == HIGH, pl.col("kind") != "question").height
     reflectors = workspace.lake.read("reflections", [day], ["reflector"])["reflector"].to_list()
     offenders = [] if reflectors or not highs else [f"{highs} high observations led to no line"]
     stand_in = sum(name.startswith(EXTRACTIVE) for name in reflectors)

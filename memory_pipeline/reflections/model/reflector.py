@@ -226,7 +226,7 @@ class LanguageModelReflector:
 
     def _read(self, answer: Answer, batch: Batch, checker: Checker) -> Attempt:
         parsed = parse_reflection(answer.text, self.sections, is_cut=answer.truncated)
-        checked = [*map(checker.check, parsed.lines), *map(checker.check_known, parsed.known)]
+        checked = list(map(checker.check, parsed.lines))
         by = self._named(answer.asked) if answer.asked else None
         lines = tuple(replace(line, reflector=by) for line in checked if line)
         dropped = sum(line is None for line in checked)
@@ -235,8 +235,7 @@ class LanguageModelReflector:
             return Attempt(lines, dropped, UNUSABLE, "it repeated itself")
         if is_too_little(tokens, batch.tokens):
             why = "its observations supported no line" if dropped and not lines else "it kept almost nothing"
-            has_lines = bool(parsed.lines or parsed.known)
-            return Attempt(lines, dropped, UNUSABLE, why if has_lines else "no line named its observations")
+            return Attempt(lines, dropped, UNUSABLE, why if parsed.lines else "no line named its observations")
         summary = checker.summary(parsed.summary)
         if tokens > batch.most_tokens:
             return Attempt(lines, dropped, TOO_LONG, summary=summary)
