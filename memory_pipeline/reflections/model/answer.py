@@ -143,7 +143,7 @@ def _from_json(text: str, sections: dict[str, int]) -> tuple[list[ParsedLine], s
         except ValidationError:
             continue
         found = [line for each in form.lines if (line := _line_of(each, sections))]
-        found += [_known(k.observations, _lines_of_memory(k.memory)) for k in form.known]
+        found += [_known(k.observations, ids) for k in form.known if (ids := _lines_of_memory(k.memory))]
         return found, form.summary
     return None
 
