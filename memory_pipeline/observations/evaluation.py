@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from functools import wraps
-from itertools import chain
 from types import MappingProxyType
 
 import polars as pl
@@ -229,19 +228,19 @@ def judge_specifics(workspace: Workspace, day: date) -> Verdict:
     }
     observations = typed_rows(workspace.lake.read("observations", [day]), ObservationRow)
     offenders: list[str] = []
-    flagged: dict[str, list[str]] = {}
+    flagged: list[tuple[str, list[str]]] = []
     for o in observations:
         missing = missing_specifics(o["text"], windows.get(o["dedupe_key"], Words([])))
         if UNGROUNDED_SPECIFICS in o["flags"]:
-            flagged[o["observation_id"]] = missing
+            flagged.append((o["observation_id"], missing))
         elif missing:
             offenders.append(f"{o['observation_id']} has {', '.join(missing)}, not in the session: {o['text'][:120]}")
-    names = ", ".join(dict.fromkeys(chain.from_iterable(flagged.values())))
+    names = ", ".join(dict.fromkeys(name for _, missing in flagged for name in missing))
     share = f"{len(flagged)} of {len(observations)} have names or numbers that do not occur in the session"
     if len(flagged) > MAX_UNGROUNDED * len(observations):
         offenders.append(f"{share}: {names}" if names else share)
         gone = "names of a message that is gone"
-        offenders += [f"{o} has {', '.join(missing) or gone}" for o, missing in flagged.items()]
+        offenders += [f"{o} has {', '.join(missing) or gone}" for o, missing in flagged]
     named = {"nobody_said": names} if names else {}
     return _verdict(offenders, f"observations: {share}", checked=len(observations), flagged=len(flagged), **named)
 
