@@ -43,7 +43,6 @@ QUICK = (
 )
 LONG = (
     Benchmark("observing", needs=(GOLD, FIXTURES)),
-    Benchmark("segmentation", needs=(BENCH,)),
     Benchmark("observing_speed"),
     Benchmark("embedding", ("--threads", "1")),
     Benchmark("recall", needs=(BENCH, SHARED / "more-sessions")),

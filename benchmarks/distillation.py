@@ -28,10 +28,9 @@ from typing import Any
 
 from benchmarks.common import FIXTURES, GOLD, parser
 from benchmarks.labels import label_folder, scorer
-from memory_pipeline.distillation.facts import facts_of
-from memory_pipeline.distillation.lines import NARRATIVE, count_words
+from memory_pipeline.distillation.lines import NARRATIVE, count_words, facts_of
 from memory_pipeline.distillation.periods import LEVELS, NAMES, Period, periods_of
-from memory_pipeline.distillation.stage import Levels, stages_of
+from memory_pipeline.distillation.stage import rows_in, stages_of, traced
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.sessions.stage import SessionsStage
@@ -164,16 +163,16 @@ def report(opened: Workspace, facts: Sequence[Fact], show: int) -> None:
         verbatim = "" if unaltered is None else f"{unaltered:.1%}"
         print(f"{name:20}{len(texts):7}{share:8.1%}{verbatim:>8}{high:12.1%}{kept:10.1%}", flush=True)
 
-    levels, texts_below = Levels(lake), whole.texts
+    texts_below = whole.texts
     for level in LEVELS:
         periods = periods_of(level, days)
-        rows = [row for period in periods for row in levels.rows(period)]
-        traced = [each for period in periods for each in levels.traced(period)]
-        texts = [text for text, _ in traced]
-        found = [Found.from_text(text, [p for i in ids for p in places.get(i, ())]) for text, ids in traced]
+        rows = [row for period in periods for row in rows_in(lake, period)]
+        leaves = [each for period in periods for each in traced(lake, period, rows_in(lake, period))]
+        texts = [text for text, _ in leaves]
+        found = [Found.from_text(text, [p for i in ids for p in places.get(i, ())]) for text, ids in leaves]
         unaltered = sum(any(texts_below.get(i) == row["text"] for i in row["sources"]) for row in rows)
         line(NAMES[level], found, texts, unaltered / max(1, len(rows)))
-        budgets = {period: sum(count_words(row["text"]) for row in levels.rows(period)) for period in periods}
+        budgets = {period: sum(count_words(row["text"]) for row in rows_in(lake, period)) for period in periods}
         for name, baseline in BASELINES.items():
             made = [text for period in periods for text in baseline(observed_texts(lake, period), budgets[period])]
             line(f"  {name}", [Found.from_text(text) for text in made if text], [t for t in made if t])

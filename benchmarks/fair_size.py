@@ -17,7 +17,8 @@ from pathlib import Path
 from benchmarks.common import FIXTURES, GOLD, MORE, parser
 from benchmarks.labels import STRANGERS, restore
 from benchmarks.observing import sessions
-from memory_pipeline.observations.budget import model_token_budget, token_budget
+from memory_pipeline.observations.model.observer import model_token_budget
+from memory_pipeline.observations.quotes.observer import token_budget
 from memory_pipeline.text.tokens import estimate
 
 SHARE = 0.1

@@ -1,12 +1,11 @@
 """Fit the weights of the extractive observer, and tell how good it is on a session that it was not fitted on.
 
-    python -m benchmarks.fit_observer [--lexical] [--write]
+    python -m benchmarks.fit_observer [--write]
 
 Two kinds of labelled sessions: the gold ones (8) and those of `benchmarks/labels` (20). Rows, by the scorer itself:
 weights fitted on the one kind and scored on the other; every session scored with weights that were fitted without it
 (`session left out`; sessions that share content are left out together) and without its whole project; the weights as
-they are shipped, in-sample; and the baselines. `--lexical` leaves out the set that needs a model; `--write` writes
-`memory_pipeline/observations/quotes/weights.json`.
+they are shipped, in-sample; and the baselines. `--write` writes `memory_pipeline/observations/quotes/weights.json`.
 
 What is not fitted: the features, cues and filters were chosen with the gold sessions in view (about 350 settings), the
 rule of what is high with the labels in view (about 150; the gold sessions were looked at seven times to test it). So no
@@ -21,13 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common import GOLD, parser
-from benchmarks.fitting import OBSERVER, PENALTY, WEIGHT_OF_HIGH, Labelled, fit, labelled, weights_of
+from benchmarks.fitting import PENALTY, WEIGHT_OF_HIGH, Labelled, fit, labelled, observed, weights_of
 from benchmarks.labels import label_folder
 from benchmarks.observing import BASELINES, baseline, heading, line, rows, score, sessions
 from memory_pipeline.observations.quotes import candidates as shipped
-from memory_pipeline.observations.quotes.candidates import Weights, load
-from memory_pipeline.observations.quotes.features import ENCODED, FEATURES
-from memory_pipeline.text.encoder import Encoder
+from memory_pipeline.observations.quotes.candidates import Weights, shipped_weights
 
 FIGURES = ("recall", "recall_high", "high_as_high", "junk", "trap_rate")
 SHARING = ("Hoper-J", "can1357")
@@ -42,27 +39,28 @@ def session_or_sharing(data: Labelled) -> str:
     return next((name for name in SHARING if name in data.session.file), data.session.file)
 
 
+def fitted_on(data: Sequence[Labelled]) -> Weights:
+    return weights_of(fit(data))
+
+
 class Sessions:
     """The labelled sessions of both kinds, measured, and the folder that the scorer reads."""
 
-    def __init__(self, folder: Path, encoder: Encoder | None, names: Sequence[str]) -> None:
+    def __init__(self, folder: Path) -> None:
         gold = {path.name for path in (GOLD / "labels").glob("*.gold.json")}
-        every = [labelled(session, encoder) for session in sessions(folder)]
+        every = [labelled(session) for session in sessions(folder)]
         self.gold = [d for d in every if f"{Path(d.session.file).name}.gold.json" in gold]
         self.labels = [d for d in every if d not in self.gold]
-        self.folder, self.names = folder, names
+        self.folder = folder
 
     @property
     def all(self) -> list[Labelled]:
         return self.gold + self.labels
 
-    def fitted_on(self, data: Sequence[Labelled]) -> Weights:
-        return weights_of(fit(data), self.names)
-
     def left_out(self, fold_of: Callable[[Labelled], str]) -> dict[str, Weights]:
         """For each fold the weights that were fitted without it."""
         folds = {fold_of(d) for d in self.all}
-        return {fold: self.fitted_on([d for d in self.all if fold_of(d) != fold]) for fold in sorted(folds)}
+        return {fold: fitted_on([d for d in self.all if fold_of(d) != fold]) for fold in sorted(folds)}
 
     def report(
         self, name: str, data: Sequence[Labelled], weights: Callable[[Labelled], Weights], *, by_session: bool = False
@@ -73,7 +71,7 @@ class Sessions:
             for d in data:
                 label = f"{Path(d.session.file).name}.gold.json"
                 (some / label).write_bytes((self.folder / label).read_bytes())
-            found = [row for d in data for row in rows(d.session, OBSERVER.segments(d.found, weights(d)))]
+            found = [row for d in data for row in rows(d.session, observed(d, weights(d)))]
             figures = score(some, found)
         print(line(name, figures["TOTAL"]), flush=True)
         for file, values in figures.items():
@@ -82,50 +80,39 @@ class Sessions:
         return {figure: figures["TOTAL"][figure] for figure in FIGURES}
 
 
-def all_rows(name: str, known: Sessions) -> dict[str, Any]:
-    """Prints every row of one set of weights; gives the figures that go into the file."""
-    on_labels, on_gold = known.fitted_on(known.labels), known.fitted_on(known.gold)
-    story = {
-        "fitted_on_labels_scored_on_gold": known.report(f"{name}: on labels -> gold", known.gold, lambda d: on_labels)
-    }
-    known.report(f"{name}: on gold -> labels", known.labels, lambda d: on_gold)
+def all_rows(known: Sessions) -> dict[str, Any]:
+    """Prints every row; gives the figures that go into the file."""
+    on_labels, on_gold = fitted_on(known.labels), fitted_on(known.gold)
+    story = {"fitted_on_labels_scored_on_gold": known.report("on labels -> gold", known.gold, lambda d: on_labels)}
+    known.report("on gold -> labels", known.labels, lambda d: on_gold)
     for title, fold_of in (("session", session_or_sharing), ("project", project)):
         weights = known.left_out(fold_of)
         for kind, data in (("all", known.all), ("gold", known.gold), ("labels", known.labels)):
             by_session = (title, kind) == ("session", "all")
-            row = f"{name}: {title} left out, {kind}"
+            row = f"{title} left out, {kind}"
             figures = known.report(row, data, lambda d: weights[fold_of(d)], by_session=by_session)  # noqa: B023
             story[f"{title}_left_out_{kind}"] = figures
-    if list(load(name).features) == list(known.names):
-        known.report(f"{name}: as shipped, gold", known.gold, lambda d: load(name))
-        known.report(f"{name}: as shipped, labels", known.labels, lambda d: load(name))
+    known.report("as shipped, gold", known.gold, lambda d: shipped_weights())
+    known.report("as shipped, labels", known.labels, lambda d: shipped_weights())
     return story
 
 
 def main() -> None:
     options = parser("fit_observer", __doc__)
-    options.add_argument("--lexical", action="store_true", help="without the set that needs a model")
     options.add_argument("--write", action="store_true", help="write weights.json")
     asked = options.parse_args()
-    written: dict[str, Any] = {}
-    stories: dict[str, Any] = {}
-    sets: dict[str, tuple[Encoder | None, list[str]]] = {shipped.LEXICAL: (None, list(FEATURES))}
-    if not asked.lexical:
-        sets[shipped.ENCODED] = (Encoder(), [*FEATURES, *ENCODED])
     print(heading())
     with label_folder(with_gold=True) as folder, label_folder(with_gold=False) as labels:
-        for name, (encoder, names) in sets.items():
-            known = Sessions(folder, encoder, names)
-            stories[name] = all_rows(name, known)
-            written[name] = vars(known.fitted_on(known.all))
+        known = Sessions(folder)
+        story, weights = all_rows(known), fitted_on(known.all)
         for kind in BASELINES:
             print(line(f"baseline {kind}, gold", score(GOLD / "labels", baseline(GOLD / "labels", kind))["TOTAL"]))
             print(line(f"baseline {kind}, labels", score(labels, baseline(labels, kind))["TOTAL"]))
     if asked.write:
-        write(written, stories, [d.session.file for d in known.all])
+        write(weights, story, [d.session.file for d in known.all])
 
 
-def write(written: dict[str, Any], stories: dict[str, Any], files: Sequence[str]) -> None:
+def write(weights: Weights, story: dict[str, Any], files: Sequence[str]) -> None:
     """What was fitted, behind how it was."""
     target = Path(shipped.__file__).with_name(shipped.FILE)
     how = (
@@ -135,10 +122,8 @@ def write(written: dict[str, Any], stories: dict[str, Any], files: Sequence[str]
         "the gold sessions; and on sessions, and on projects, that the weights had not seen. The features and cues "
         "were chosen on the gold sessions."
     )
-    fitted = {"how": how, "when": str(date.today()), "sessions": sorted(files)}
-    before = json.loads(target.read_text("utf-8")) if target.exists() else {}
-    fitted = {k: v for k, v in before.get("fitted", {}).items() if k in written} | fitted | stories
-    target.write_text(json.dumps(before | {"fitted": fitted} | written, indent=1) + "\n", "utf-8")
+    fitted = {"how": how, "when": str(date.today()), "sessions": sorted(files)} | story
+    target.write_text(json.dumps({"fitted": fitted} | vars(weights), indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

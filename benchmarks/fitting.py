@@ -14,18 +14,16 @@ import numpy as np
 from benchmarks.common import FIXTURES
 from benchmarks.labels import scorer
 from benchmarks.observing import Session
-from memory_pipeline.observations.quotes.candidates import Measured, Weights, measured
-from memory_pipeline.observations.quotes.features import Conversation
+from memory_pipeline.observations.quotes.candidates import Weights, measured
+from memory_pipeline.observations.quotes.features import FEATURES, Conversation
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
 from memory_pipeline.observations.types import Fact, Segment
-from memory_pipeline.text.encoder import Encoder
 
 WEIGHT_OF_HIGH = 2.0
 PENALTY, PENALTY_OF_SESSION = 0.1, 1.0
 """Of the ridge, on weights and on the sessions' offsets. A third or three times as much does as well."""
 COST, REDUNDANCY = 0.3, 0.8
 """From 0.2 to 0.4, and from 0.6 to 1, do as well within the noise, so nothing is chosen here."""
-OBSERVER = ExtractiveObserver(min_budget=0)
 Hits = Callable[[str, tuple[str, ...]], tuple[frozenset[int], frozenset[int]]]
 
 
@@ -34,7 +32,6 @@ class Labelled:
     """A session measured, and for each of its units whether the scorer finds a fact in it."""
 
     session: Session
-    found: Measured
     features: np.ndarray
     is_fact: np.ndarray
     weight: np.ndarray
@@ -46,15 +43,15 @@ class Labelled:
         return {i for i, fact in enumerate(self.session.gold["facts"]) if fact["priority"] == "high"}
 
 
-def labelled(session: Session, encoder: Encoder | None, fixtures: Path = FIXTURES) -> Labelled:
-    found = measured(Conversation.from_messages(session.said), encoder)
+def labelled(session: Session, fixtures: Path = FIXTURES) -> Labelled:
+    found = measured(Conversation(session.said))
     hits = _finder(session, fixtures)
     texts = [m.text for m in session.said]
-    facts = [hits(u.text, tuple(texts[i][start:end] for i, start, end in u.places))[0] for u in found.units]
+    facts = [hits(u.text, tuple(texts[i][start:end] for i, start, end in u.places))[0] for u, _ in found]
     high = {i for i, fact in enumerate(session.gold["facts"]) if fact["priority"] == "high"}
     is_fact = np.array([float(bool(f)) for f in facts])
     weight = np.array([WEIGHT_OF_HIGH if f & high else 1.0 for f in facts])
-    return Labelled(session, found, np.array(found.rows), is_fact, weight, hits)
+    return Labelled(session, np.array([own for _, (own, *_) in found]), is_fact, weight, hits)
 
 
 def _finder(session: Session, fixtures: Path) -> Hits:
@@ -114,9 +111,14 @@ def fit(data: Sequence[Labelled]) -> np.ndarray:
     return beta[:weights]
 
 
-def weights_of(beta: np.ndarray, names: Sequence[str]) -> Weights:
-    features = {name: round(float(value), 4) for name, value in zip(names, beta, strict=False)}
+def weights_of(beta: np.ndarray) -> Weights:
+    features = {name: round(float(value), 4) for name, value in zip(FEATURES, beta[:-1], strict=True)}
     return Weights(round(float(beta[-1]), 4), features, COST, REDUNDANCY)
+
+
+def observed(data: Labelled, weights: Weights) -> list[Segment]:
+    """The session with these weights; nothing is granted to short windows, as the scorer cuts by tokens."""
+    return ExtractiveObserver(min_budget=0, weights=weights).observe(data.session.said)
 
 
 def goodness(data: Labelled, segments: Iterable[Segment]) -> np.ndarray:

@@ -31,7 +31,6 @@ from memory_pipeline.observations.quotes.observer import ExtractiveObserver
 from memory_pipeline.observations.types import Segment, WindowMessage
 from memory_pipeline.sessions.quoting import quoted_spans
 from memory_pipeline.sessions.reading import parse_file
-from memory_pipeline.text.encoder import Encoder
 
 BASELINES = ("lead", "random", "longest", "cues")
 CUT, UNCUT = 0.1, 1.0
@@ -109,12 +108,10 @@ def line(name: str, figures: dict[str, Any]) -> str:
 
 def report(labels: Path, name: str, files: Path) -> None:
     labelled = list(sessions(labels, files))
-    encoder = Encoder()
     # where the scorer cuts at a tenth of what was said, nothing is granted to short windows
     for title, observer, budget in (
         ("", ExtractiveObserver(min_budget=0), CUT),
-        ("", ExtractiveObserver(encoder=encoder, min_budget=0), CUT),
-        (", all", ExtractiveObserver(encoder=encoder), UNCUT),
+        (", all", ExtractiveObserver(), UNCUT),
     ):
         found = [row for session in labelled for row in rows(session, observer.observe(session.said))]
         print(line(f"{name}: {observer.name}{title}", score(labels, found, files, budget)["TOTAL"]))

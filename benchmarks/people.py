@@ -28,11 +28,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common import FIXTURES, GOLD, MORE, parser
-from benchmarks.fitting import OBSERVER, Labelled, fit, labelled, weights_of
+from benchmarks.fitting import Labelled, fit, labelled, observed, weights_of
 from benchmarks.labels import LABELS, STRANGERS, restore
 from benchmarks.observing import baseline, rows, score, sessions
-from memory_pipeline.observations.quotes.candidates import LEXICAL, Weights, load
-from memory_pipeline.observations.quotes.features import FEATURES
+from memory_pipeline.observations.quotes.candidates import Weights, shipped_weights
 
 BASELINE = "cues"
 FIGURES = ("recall", "recall_high", "high_as_high", "junk", "high_junk", "trap_rate", "budget", "high_obs")
@@ -63,7 +62,7 @@ class Everybody:
                 label = f"{Path(d.session.file).name}.gold.json"
                 (some / label).symlink_to(gold / "labels" / label)
             if weights:
-                found = [row for d in data for row in rows(d.session, OBSERVER.segments(d.found, weights(d)))]
+                found = [row for d in data for row in rows(d.session, observed(d, weights(d)))]
             else:
                 found = [json.loads(row) for row in baseline(some, BASELINE, gold).splitlines()]
             figures = score(some, found, fixtures)["TOTAL"]
@@ -101,7 +100,7 @@ def everybody() -> Iterator[Everybody]:
         for label in own.glob("*/*.gold.json"):
             (folder / "gold" / "labels" / label.name).symlink_to(label)
         fixtures = folder / "fixtures"
-        kinds = {kind: [labelled(s, None, fixtures) for s in sessions(own / kind, fixtures)] for kind in KINDS}
+        kinds = {kind: [labelled(s, fixtures) for s in sessions(own / kind, fixtures)] for kind in KINDS}
         yield Everybody(folder, kinds, owners)
 
 
@@ -111,13 +110,10 @@ def main() -> None:
     asked = options.parse_args()
     with everybody() as known:
         people = Counter(map(known.person, known.all))
-        without = {
-            person: weights_of(fit([d for d in known.all if known.person(d) != person]), list(FEATURES))
-            for person in people
-        }
+        without = {person: weights_of(fit([d for d in known.all if known.person(d) != person])) for person in people}
         print(line(f"{len(people)} people", FIGURES))
         for kind, data in (*known.kinds.items(), ("all", known.all)):
-            known.report(f"{kind} ({len(data)}): as shipped", data, lambda d: load(LEXICAL))
+            known.report(f"{kind} ({len(data)}): as shipped", data, lambda d: shipped_weights())
             known.report(f"{kind} ({len(data)}): person left out", data, lambda d: without[known.person(d)])
             known.report(f"{kind} ({len(data)}): baseline {BASELINE}", data, None)
         for person, count in sorted(people.items()) if asked.by_person else ():

@@ -36,7 +36,6 @@ from benchmarks.observing import sessions
 from benchmarks.proposals import backfill
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.quotes import candidates as shipped
-from memory_pipeline.observations.quotes.features import FEATURES
 from memory_pipeline.proposals.events import APPROVED, ProposalLog
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.review import decide, on_display, reconcile
@@ -108,9 +107,9 @@ def fitted_without_gold(folder: Path) -> Path:
     shutil.copy(ROOT / "dagster.yaml", folder)
     target = folder / Path(shipped.__file__).with_name(shipped.FILE).relative_to(ROOT)
     with label_folder(with_gold=False) as labels:
-        found = [fitting.labelled(session, None) for session in sessions(labels)]
-    weights = fitting.weights_of(fitting.fit(found), list(FEATURES))
-    target.write_text(json.dumps(json.loads(target.read_text("utf-8")) | {shipped.LEXICAL: vars(weights)}), "utf-8")
+        found = [fitting.labelled(session) for session in sessions(labels)]
+    weights = fitting.weights_of(fitting.fit(found))
+    target.write_text(json.dumps(json.loads(target.read_text("utf-8")) | vars(weights)), "utf-8")
     return folder
 
 

@@ -14,7 +14,7 @@ from memory_pipeline.defs.check_results import over_days
 from memory_pipeline.defs.graph import build_definitions
 from memory_pipeline.defs.placement import Placement
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.observations.flags import UNGROUNDED_SPECIFICS
+from memory_pipeline.observations.types import UNGROUNDED_SPECIFICS
 from memory_pipeline.settings import load_settings
 from memory_pipeline.verdict import Verdict
 from memory_pipeline_tests.cases import each

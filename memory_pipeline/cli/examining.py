@@ -18,11 +18,9 @@ from memory_pipeline.llm.config import observer_model
 from memory_pipeline.llm.ledger import Usage
 from memory_pipeline.llm.request import Answer
 from memory_pipeline.observations.examination import Result, examine, fails_alone, keep, result_of, session
-from memory_pipeline.observations.flags import UNGROUNDED
-from memory_pipeline.observations.observing import Job, jobs_of, observe_session
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
-from memory_pipeline.observations.stage import observer_asking
-from memory_pipeline.observations.types import Fact, Segment
+from memory_pipeline.observations.stage import Job, jobs_of, observe_session
+from memory_pipeline.observations.types import UNGROUNDED, Fact, Segment
 from memory_pipeline.sessions.stage import SessionsStage
 from memory_pipeline.settings import Settings
 from memory_pipeline.stages import bring_up_to_date
@@ -93,6 +91,8 @@ def examination_in_words(settings: Settings) -> str:
 def try_model(settings: Settings) -> Trial:
     """Send the example to the observer's model of these settings. The cost goes into their ledger; nothing else is
     stored."""
+    from memory_pipeline.observations.model.observer import LanguageModelObserver  # slow to load
+
     with tempfile.TemporaryDirectory(prefix="memory-setup-") as folder:
         place = Path(folder)
         (place / "sessions").mkdir()
@@ -104,7 +104,7 @@ def try_model(settings: Settings) -> Trial:
         once = settings.model_copy(update={"model_retries": 0, "observer": alone})
         config = observer_model(once)
         assert config
-        observer = observer_asking(config, Workspace(once, Lake.from_settings(once)))
+        observer = LanguageModelObserver.from_config(config, Workspace(once, Lake.from_settings(once)))
         observer.client.cache = cache = _ExaminationAnswers(place / "answers")  # cached answers would prove nothing
         (outcome,) = observe_session([job], observer)
         if outcome.left:

@@ -10,17 +10,16 @@ from memory_pipeline.defs.check_results import check_by_day
 from memory_pipeline.defs.orchestration import LOOKS_BACK, markdown_table, run_stage, stage_asset, table_spec
 from memory_pipeline.defs.partitions import daily_partitions
 from memory_pipeline.defs.placement import Placement
-from memory_pipeline.distillation.facts import facts_of
-from memory_pipeline.distillation.lines import count_words
+from memory_pipeline.distillation.lines import count_words, facts_of
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, NAMES, TABLE_OF, WEEK, Period
 from memory_pipeline.distillation.stage import (
     MAX_RECALL_LOSS,
     SHARE,
     VERSIONS,
     DistillationStage,
-    Levels,
     altered,
     recall_of,
+    rows_in,
 )
 from memory_pipeline.settings import Settings
 from memory_pipeline.verdict import Verdict
@@ -76,7 +75,7 @@ def judge_recall(stage: DistillationStage, day: date) -> Verdict:
     if day > stage.newest:
         return Verdict(True, {"highs": 0}, judged=NOT_YET)
     period = Period(stage.level, day)
-    found = recall_of(Levels(stage.lake), period, facts_of(stage.lake, period.days))
+    found = recall_of(stage.lake, period, facts_of(stage.lake, period.days), rows_in(stage.lake, period))
     numbers: dict[str, float | int | str] = {
         "highs": found.highs,
         "highs_kept": found.kept,
@@ -94,9 +93,10 @@ def judge_lines(stage: DistillationStage, day: date) -> Verdict:
     """
     if day > stage.newest:
         return Verdict(True, {"lines": 0}, judged=NOT_YET)
-    period, levels = Period(stage.level, day), Levels(stage.lake)
-    bad = altered(levels, period, facts_of(stage.lake, period.days))
-    numbers: dict[str, float | int | str] = {"lines": len(levels.rows(period)), "altered": len(bad)}
+    period = Period(stage.level, day)
+    rows = rows_in(stage.lake, period)
+    bad = altered(stage.lake, period, facts_of(stage.lake, period.days), rows)
+    numbers: dict[str, float | int | str] = {"lines": len(rows), "altered": len(bad)}
     offenders = [f"{row['distillation_id']} is not a line of the level below: {row['text']}" for row in bad]
     return Verdict(not bad, numbers, offenders, f"{numbers['lines']} lines and their sources")
 

@@ -21,8 +21,7 @@ from memory_pipeline.defs.orchestration import (
 from memory_pipeline.defs.placement import Placement
 from memory_pipeline.observations import evaluation
 from memory_pipeline.observations.evaluation import condensed
-from memory_pipeline.observations.observing import VERSION
-from memory_pipeline.observations.stage import ObservationsStage, observer_of
+from memory_pipeline.observations.stage import VERSION, ObservationsStage, observer_of
 from memory_pipeline.text.priorities import PRIORITIES
 from memory_pipeline.workspace.workspace import Workspace
 

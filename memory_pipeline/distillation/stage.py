@@ -1,7 +1,7 @@
 """The rows of the three levels: days, weeks and months in selected lines.
 
-A level never removes anything: the rows below it are kept, and each of its lines names its sources. `Levels` traces
-rows of periods back to observations; `due_periods` lists what is to be distilled.
+A level never removes anything: the rows below it are kept, and each of its lines names its sources. `traced` leads
+from the rows of a period back to observations; `due_periods` lists what is to be distilled.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from typing import Self
 import polars as pl
 
 from memory_pipeline.days import today
-from memory_pipeline.distillation.facts import INPUTS, Facts, facts_of
-from memory_pipeline.distillation.lines import Line, distil
+from memory_pipeline.distillation.lines import INPUTS, Facts, Line, distil, facts_of
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, NAMES, TABLE_OF, WEEK, Period, periods_of
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.rows import DistillationRow, distinct, typed_rows
@@ -33,33 +32,26 @@ from memory_pipeline.workspace.workspace import Workspace
 Rows = list[DistillationRow]
 
 
-class Levels:
-    """Rows by period; those in `made` replace the stored ones."""
+def rows_in(lake: Lake, period: Period) -> Rows:
+    """The stored rows of a period."""
+    return typed_rows(lake.read(period.table, [period.last]), DistillationRow)
 
-    def __init__(self, lake: Lake, made: Mapping[Period, Rows] | None = None) -> None:
-        self.lake, self.made = lake, dict(made or {})
 
-    def rows(self, period: Period) -> Rows:
-        if period in self.made:
-            return self.made[period]
-        return typed_rows(self.lake.read(period.table, [period.last]), DistillationRow)
+def rows_below(lake: Lake, period: Period) -> Rows:
+    """The rows from which a period is made; none for a day, which is made from observations and segments."""
+    return [row for part in period.parts for row in rows_in(lake, part)]
 
-    def rows_below(self, period: Period) -> Rows:
-        """The rows from which a period is made; none for a day, which is made from observations and segments."""
-        return [row for part in period.parts for row in self.rows(part)]
 
-    def traced(self, period: Period) -> list[tuple[str, set[str]]]:
-        """The text of each row, with the ids of all observations and segments from which it is derived."""
-        if period.level == DAY:
-            return [(row["text"], set(row["sources"])) for row in self.rows(period)]
-        below: dict[str, set[str]] = {}
-        for part in period.parts:
-            traced = zip(self.rows(part), self.traced(part), strict=True)
-            below |= {row["distillation_id"]: sources for row, (_, sources) in traced}
-        return [
-            (row["text"], {leaf for source in row["sources"] for leaf in below.get(source, ())})
-            for row in self.rows(period)
-        ]
+def traced(lake: Lake, period: Period, rows: Rows) -> list[tuple[str, set[str]]]:
+    """The text of each row of the period, with the ids of all observations and segments from which it is derived."""
+    if period.level == DAY:
+        return [(row["text"], set(row["sources"])) for row in rows]
+    below: dict[str, set[str]] = {}
+    for part in period.parts:
+        stored = rows_in(lake, part)
+        leaves = (sources for _, sources in traced(lake, part, stored))
+        below |= zip((row["distillation_id"] for row in stored), leaves, strict=True)
+    return [(row["text"], {leaf for source in row["sources"] for leaf in below.get(source, ())}) for row in rows]
 
 
 MAX_RECALL_LOSS = 0.10
@@ -129,17 +121,17 @@ class DistillationStage:
         """
         if day > self.newest:
             return self._built([])
-        period, levels = Period(self.level, day), Levels(self.lake)
+        period = Period(self.level, day)
         self._update_parts(period.parts)
-        stored, facts = levels.rows(period), facts_of(self.lake, period.days)
-        levels.made[period] = rows_of(levels, period, facts)
-        found = recall_of(levels, period, facts)
+        facts = facts_of(self.lake, period.days)
+        rows = rows_of(self.lake, period, facts)
+        found = recall_of(self.lake, period, facts, rows)
         if found.loss <= MAX_RECALL_LOSS:
-            return self._built(levels.made[period])
+            return self._built(rows)
         failure = RecallLostError(
             f"{period}: {found}; at most {MAX_RECALL_LOSS:.0%} may be lost, so the earlier rows are kept."
         )
-        return self._built(stored, failure)
+        return self._built(rows_in(self.lake, period), failure)
 
     def _built(self, rows: Rows, failure: RecallLostError | None = None) -> Built:
         return Built({self.table: pl.DataFrame(rows, schema=TABLES[self.table].columns)}, failure=failure)
@@ -153,12 +145,12 @@ class DistillationStage:
                     bring_up_to_date(below, self.lake, part.last)
 
 
-def rows_of(levels: Levels, period: Period, facts: Facts) -> Rows:
+def rows_of(lake: Lake, period: Period, facts: Facts) -> Rows:
     """The rows of a period, from its facts if it is a day and else from the level below."""
     if period.level == DAY:
         lines, projects = facts.lines, facts.projects
     else:
-        below = levels.rows_below(period)
+        below = rows_below(lake, period)
         projects = {r["distillation_id"]: r["projects"] or [] for r in below}
         lines = [
             Line(r["text"], r["kind"], r["priority"], (r["distillation_id"],), r["first_seen"], r["last_seen"])
@@ -167,9 +159,9 @@ def rows_of(levels: Levels, period: Period, facts: Facts) -> Rows:
     return [_row(period, line, projects) for line in distil(lines, int(SHARE[period.level] * facts.words))]
 
 
-def recall_of(levels: Levels, period: Period, facts: Facts) -> Recall:
-    """The recall of the period's highs in its rows."""
-    return recall(facts.texts, facts.highs, levels.traced(period))
+def recall_of(lake: Lake, period: Period, facts: Facts, rows: Rows) -> Recall:
+    """The recall of the period's highs in these rows."""
+    return recall(facts.texts, facts.highs, traced(lake, period, rows))
 
 
 def recall(observed: Mapping[str, str], highs: Collection[str], lines: Iterable[tuple[str, Iterable[str]]]) -> Recall:
@@ -188,10 +180,10 @@ def recall(observed: Mapping[str, str], highs: Collection[str], lines: Iterable[
     return Recall(len(highs), kept)
 
 
-def altered(levels: Levels, period: Period, facts: Facts) -> list[DistillationRow]:
-    """The rows of a period that differ from all rows from which they were made."""
-    below = {row["distillation_id"]: row["text"] for row in levels.rows_below(period)} or facts.texts
-    return [row for row in levels.rows(period) if all(below.get(i) != row["text"] for i in row["sources"])]
+def altered(lake: Lake, period: Period, facts: Facts, rows: Rows) -> Rows:
+    """Those of the period's rows that differ from all rows from which they were made."""
+    below = {row["distillation_id"]: row["text"] for row in rows_below(lake, period)} or facts.texts
+    return [row for row in rows if all(below.get(i) != row["text"] for i in row["sources"])]
 
 
 def _row(period: Period, line: Line, projects: Mapping[str, Iterable[str]]) -> DistillationRow:

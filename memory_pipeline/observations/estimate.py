@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from datetime import date
+from typing import Any
 
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.llm.cache import NotRecordedError
 from memory_pipeline.llm.client import Client, tokens_of
 from memory_pipeline.llm.ledger import cost_of
 from memory_pipeline.llm.request import Answer, Request
-from memory_pipeline.observations.model.observer import LanguageModelObserver
-from memory_pipeline.observations.observing import context_of, jobs_of, observed_part
-from memory_pipeline.observations.types import Context, Fact, WindowMessage, observation_id
+from memory_pipeline.observations.model.observer import LanguageModelObserver, model_token_budget
+from memory_pipeline.observations.stage import context_of, jobs_of, observed_part
+from memory_pipeline.observations.types import Fact, observation_id
 
 TOKENS_AROUND_FACTS = 300
 """Tokens of an answer in addition to its facts: tags, narratives, the task."""
 TOKENS_AROUND_FACTS_IN_JSON = 470
 """The same for JSON: 46 recorded answers with 443 facts took 168 tokens more each."""
+NOTHING = "<observations>nothing worth keeping</observations>"
 
 
 @dataclass(frozen=True)
@@ -36,77 +36,64 @@ class Estimate:
     """The cost if every answer had its maximum length."""
 
     def __add__(self, other: Estimate) -> Estimate:
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        for name, value in values.items():
-            more = getattr(other, name)
-            values[name] = None if value is None or more is None else value + more
-        return Estimate(**values)
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        sums: Any = (None if None in pair else sum(pair) for pair in pairs)
+        return Estimate(*sums)
 
 
-class _CachedClient:
-    """A replacement for the client that answers from the cache and raises at a request that is not cached."""
+class _CountingClient:
+    """A replacement for the client that answers from the cache. Requests that are not cached are kept, and answered as
+    if nothing were worth keeping."""
 
     def __init__(self, client: Client) -> None:
         self.config, self.model, self._cache = client.config, client.model, client.cache
         self.answered = 0
         """Number of parts, not calls: a second attempt belongs to the same part."""
+        self.unknown: list[Request] = []
 
     def complete(self, request: Request, for_day: date) -> Answer:
         known = self._cache.known(request)
-        if known is None:
-            raise NotRecordedError(request.key)
-        self.answered += request.attempt == 0
-        return known
+        if known is not None:
+            self.answered += request.attempt == 0
+        elif request.attempt == 0:
+            self.unknown.append(request)
+        return known or Answer(NOTHING, 0, 0, None, 0.0, key=request.key)
 
 
 def estimate_day(lake: Lake, day: date, observer: LanguageModelObserver) -> Estimate:
     """The estimate of a day whose messages and windows are stored.
 
-    Cached answers are replayed as in a run. After the first missing answer of a window, each part is assumed to show as
-    many earlier observations as it may.
+    Its windows are observed as in a run, with cached answers only. Each part after one without an answer is assumed to
+    show as many earlier observations as it may.
     """
     total = Estimate()
     for jobs in jobs_of(lake, day):
         earlier: list[tuple[str, Fact]] = []
         for job in jobs:
-            window = job.window["dedupe_key"]
             known = observed_part(job, observer)
             context = context_of(job, known, earlier)
             earlier += known.facts
             parts = len({segment["answer"] for segment in known.rows.segments})
-            total += Estimate(calls=parts, answered=parts)
-            if known.messages == len(job.messages):
-                total += Estimate(windows=1)
-                continue
-            replay = _CachedClient(observer.client)
-            try:
-                segments = replace(observer, client=replay).observe(job.messages, context)  # type: ignore[arg-type]
-            except NotRecordedError:
-                segments = []
-            earlier += [(observation_id(window, fact), fact) for segment in segments for fact in segment.facts]
-            total += _window_estimate(observer, job.messages, context, replay.answered)
+            total += Estimate(windows=1, calls=parts, answered=parts)
+            if known.messages < len(job.messages):
+                client = _CountingClient(observer.client)
+                segments = replace(observer, client=client).observe(job.messages, context)  # type: ignore[arg-type]
+                earlier += [(observation_id(context.window, f), f) for segment in segments for f in segment.facts]
+                total += _parts_estimate(
+                    client, observer, model_token_budget(job.messages[known.messages :], observer.budget)
+                )
     return total
 
 
-def _window_estimate(
-    observer: LanguageModelObserver, messages: Sequence[WindowMessage], context: Context, answered: int
-) -> Estimate:
+def _parts_estimate(asked: _CountingClient, observer: LanguageModelObserver, token_budget: int) -> Estimate:
+    """The estimate of the parts of a window, whose facts may have this number of tokens."""
     client, config = observer.client, observer.client.config
-    found = Estimate(windows=1)
-    shown = 0
-    for number, (request, chunk) in enumerate(observer.requests(messages, context)):
-        facts = observer.room(chunk, messages, context)
-        asked = tokens_of(request) + min(shown, observer.prior_tokens)
-        reported = min(facts + around_facts(request), config.max_output_tokens)
-        shown += facts
-        if number < answered:
-            found += Estimate(calls=1, answered=1)
-            continue
-        cost, most = cost_of(config, asked, reported), client.worst_case(request).cost_usd
-        found += Estimate(0, 1, 0, asked, reported, cost, most)
+    found = Estimate(calls=asked.answered, answered=asked.answered)
+    facts = token_budget // max(1, asked.answered + len(asked.unknown))
+    for number, request in enumerate(asked.unknown):
+        tokens = tokens_of(request) + min(number * facts, observer.prior_tokens)
+        around = TOKENS_AROUND_FACTS_IN_JSON if request.schema else TOKENS_AROUND_FACTS
+        reported = min(facts + around, config.max_output_tokens)
+        cost, most = cost_of(config, tokens, reported), client.worst_case(request).cost_usd
+        found += Estimate(0, 1, 0, tokens, reported, cost, most)
     return found
-
-
-def around_facts(request: Request) -> int:
-    """Approximate tokens of the answer to a request in addition to its facts."""
-    return TOKENS_AROUND_FACTS_IN_JSON if request.schema else TOKENS_AROUND_FACTS

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from functools import wraps
+from types import MappingProxyType
 
 import polars as pl
 
 from memory_pipeline.harnesses.model import CHOICES
 from memory_pipeline.lake.rows import ObservationRow, SegmentRow, typed_rows
-from memory_pipeline.observations.flags import UNGROUNDED_SPECIFICS
-from memory_pipeline.observations.grounding import WindowTimes, invented_times, missing_evidence
-from memory_pipeline.observations.types import EXTRACTIVE
+from memory_pipeline.observations.types import EXTRACTIVE, UNGROUNDED, UNGROUNDED_SPECIFICS, WindowTimes, choice_line
 from memory_pipeline.redaction import redactor_of
 from memory_pipeline.stages import INCOMPLETE
-from memory_pipeline.text.priorities import HIGH
+from memory_pipeline.text.dates import clock_times
+from memory_pipeline.text.priorities import HIGH, LOW
+from memory_pipeline.text.sentences import squeeze
 from memory_pipeline.text.specifics import Words, missing_specifics
 from memory_pipeline.verdict import Verdict, judge_ratio
 from memory_pipeline.workspace.workspace import Workspace
 
 BAND = (0.002, 0.45)
 """Allowed range of tokens of the observations per token said. Below it facts were lost; above it text was copied.
-The upper end allows for short windows, see `budget.SHORT_SHARE`."""
+The upper end allows for short windows, see `quotes.observer.SHORT_SHARE`."""
 MIN_TOKENS_SAID = 200
 """Minimum tokens said for which the ratio is checked."""
 MAX_UNGROUNDED = 0.1
@@ -58,7 +59,11 @@ def judge_invented_times(workspace: Workspace, day: date) -> Verdict:
             f"its answer is answers/{s['answer']}"
         )
     judged = f"{written} clock times that a model wrote, {invented} of them invented and removed"
-    return Verdict(not too_many, {"written": written, "invented": invented}, offenders, judged)
+    return _verdict(offenders, judged, written=written, invented=invented)
+
+
+def _verdict(offenders: list[str], judged: str, **numbers: float | int | str) -> Verdict:
+    return Verdict(not offenders, numbers, offenders, judged)
 
 
 def needs_messages(judge: Callable[[Workspace, date], Verdict]) -> Callable[[Workspace, date], Verdict]:
@@ -84,14 +89,25 @@ def judge_timestamps(workspace: Workspace, day: date) -> Verdict:
         key: WindowTimes.from_messages(frame.select("said_at", "untimed", "text").iter_rows(), workspace.settings.zone)
         for (key,), frame in workspace.lake.read("messages", [day]).partition_by("dedupe_key", as_dict=True).items()
     }
-    observations = workspace.lake.read("observations", [day])
-    offenders = []
-    for o in typed_rows(observations, ObservationRow):
-        wrong = invented_times(o, windows.get(o["dedupe_key"], NO_TIMES))
-        if wrong:
-            offenders.append(f"{o['observation_id']} has {', '.join(wrong)}: {o['text'][:120]}")
-    judged = f"{observations.height} observations with the times that they have or mention"
-    return Verdict(not offenders, {"checked": observations.height, "invented": len(offenders)}, offenders, judged)
+    observations = typed_rows(workspace.lake.read("observations", [day]), ObservationRow)
+    offenders = [
+        f"{o['observation_id']} has {', '.join(wrong)}: {o['text'][:120]}"
+        for o in observations
+        if (wrong := invented_times(o, windows.get(o["dedupe_key"], NO_TIMES)))
+    ]
+    judged = f"{len(observations)} observations with the times that they have or mention"
+    return _verdict(offenders, judged, checked=len(observations), invented=len(offenders))
+
+
+def invented_times(observation: ObservationRow, window: WindowTimes) -> list[str]:
+    """Times of the observation that do not occur in its window.
+
+    Its own time must be that of a message, and recorded if that one is; a clock time in its text must occur in the
+    window.
+    """
+    own = (observation["observed_at"], observation["untimed"] is None)
+    wrong = [f"{observation['observed_at']:%H:%M} UTC"] if own not in window.moments else []
+    return wrong + sorted(clock_times(observation["text"]) - window.spoken)
 
 
 @needs_messages
@@ -105,13 +121,41 @@ def judge_evidence(workspace: Workspace, day: date) -> Verdict:
     texts = dict(messages.select("message_id", "text").iter_rows())
     choices = messages.filter(pl.col("answer_to").is_in(CHOICES), pl.col("answered").is_not_null())
     answered = {m: (to, what) for m, to, what in choices.select("message_id", "answer_to", "answered").iter_rows()}
-    observations = workspace.lake.read("observations", [day])
-    found = (
-        (o["observation_id"], missing_evidence(o, texts, answered)) for o in typed_rows(observations, ObservationRow)
-    )
-    offenders = [f"{observation_id}: {why}" for observation_id, why in found if why]
-    judged = f"{observations.height} observations with their evidence"
-    return Verdict(not offenders, {"checked": observations.height, "ungrounded": len(offenders)}, offenders, judged)
+    observations = typed_rows(workspace.lake.read("observations", [day]), ObservationRow)
+    offenders = [f"{o['observation_id']}: {why}" for o in observations if (why := missing_evidence(o, texts, answered))]
+    judged = f"{len(observations)} observations with their evidence"
+    return _verdict(offenders, judged, checked=len(observations), ungrounded=len(offenders))
+
+
+def missing_evidence(
+    observation: ObservationRow,
+    texts: Mapping[str, str],
+    answered: Mapping[str, tuple[str, str]] = MappingProxyType({}),
+) -> str | None:
+    """Why the evidence does not support the observation, or None.
+
+    `texts` maps message ids to message texts; `answered` maps ids of answers to the kind and text of what they answer.
+    Every span must lie in its message. The text of an extractive observation must equal its spans, except for Markdown
+    marks and white space; the span of a user's choice may be preceded by the question. Only observations of a model may
+    have no evidence, if they are low and flagged.
+    """
+    if not observation["evidence"]:
+        marked = UNGROUNDED in observation["flags"] and observation["priority"] == LOW
+        return None if marked else "it has no evidence"
+    quoted = []
+    for span in observation["evidence"]:
+        text = texts.get(span["message_id"])
+        if text is None:
+            return f"message {span['message_id']} does not exist"
+        if not 0 <= span["start"] < span["end"] <= len(text):
+            return f"span {span['start']}-{span['end']} is outside of message {span['message_id']}"
+        quoted.append(text[span["start"] : span["end"]])
+    if observation["observer"].startswith(EXTRACTIVE):
+        words = squeeze(" ".join(quoted))
+        asked = answered.get(observation["evidence"][0]["message_id"]) if len(quoted) == 1 else None
+        if observation["text"] not in (words, asked and choice_line(*asked, words)):
+            return "its text differs from its evidence"
+    return None
 
 
 def judge_compression(workspace: Workspace, day: date) -> Verdict:
@@ -167,9 +211,8 @@ def judge_silent_zero(workspace: Workspace, day: date) -> Verdict:
     enough = int(windows["tokens_said"].sum()) >= MIN_TOKENS_SAID
     if enough and not observed and set(windows["dedupe_key"]) - explained and not offenders:
         offenders.append(f"{windows.height} windows should have been observed, but none has an observation")
-    numbers: dict[str, float | int | str] = {"windows": windows.height, "windows_with_observations": len(observed)}
     judged = f"{windows.height} windows to observe, {len(observed)} of them with observations"
-    return Verdict(not offenders, numbers, offenders, judged)
+    return _verdict(offenders, judged, windows=windows.height, windows_with_observations=len(observed))
 
 
 @needs_messages
@@ -183,25 +226,23 @@ def judge_specifics(workspace: Workspace, day: date) -> Verdict:
         key: Words(filter(None, [*frame["text"], *frame["tool_name"], *frame["answered"]]))
         for (key,), frame in messages.partition_by("dedupe_key", as_dict=True).items()
     }
-    observations = workspace.lake.read("observations", [day])
-    unflagged: list[str] = []
+    observations = typed_rows(workspace.lake.read("observations", [day]), ObservationRow)
+    offenders: list[str] = []
     flagged: list[tuple[str, list[str]]] = []
-    for o in typed_rows(observations, ObservationRow):
+    for o in observations:
         missing = missing_specifics(o["text"], windows.get(o["dedupe_key"], Words([])))
-        if missing and UNGROUNDED_SPECIFICS not in o["flags"]:
-            unflagged.append(f"{o['observation_id']} has {', '.join(missing)}, not in the session: {o['text'][:120]}")
-        elif UNGROUNDED_SPECIFICS in o["flags"]:
+        if UNGROUNDED_SPECIFICS in o["flags"]:
             flagged.append((o["observation_id"], missing))
+        elif missing:
+            offenders.append(f"{o['observation_id']} has {', '.join(missing)}, not in the session: {o['text'][:120]}")
     names = ", ".join(dict.fromkeys(name for _, missing in flagged for name in missing))
-    share = f"{len(flagged)} of {observations.height} have names or numbers that do not occur in the session"
-    offenders = list(unflagged)
-    if len(flagged) > MAX_UNGROUNDED * observations.height:
+    share = f"{len(flagged)} of {len(observations)} have names or numbers that do not occur in the session"
+    if len(flagged) > MAX_UNGROUNDED * len(observations):
         offenders.append(f"{share}: {names}" if names else share)
-        offenders += [f"{o} has {', '.join(missing) or 'names of a message that is gone'}" for o, missing in flagged]
-    numbers: dict[str, float | int | str] = {"checked": observations.height, "flagged": len(flagged)}
-    if names:
-        numbers["nobody_said"] = names
-    return Verdict(not offenders, numbers, offenders, f"observations: {share}")
+        gone = "names of a message that is gone"
+        offenders += [f"{o} has {', '.join(missing) or gone}" for o, missing in flagged]
+    named = {"nobody_said": names} if names else {}
+    return _verdict(offenders, f"observations: {share}", checked=len(observations), flagged=len(flagged), **named)
 
 
 @needs_messages
@@ -215,15 +256,15 @@ def judge_regurgitation(workspace: Workspace, day: date) -> Verdict:
     tools = messages.filter(pl.col("role") == "tool").partition_by("dedupe_key", as_dict=True)
     outputs = {key: _one_line("\n".join(frame["text"])) for (key,), frame in tools.items()}
     answers = set(messages.filter(pl.col("role") == "user", pl.col("answer_to").is_not_null())["message_id"])
-    observations = workspace.lake.read("observations", [day])
+    observations = typed_rows(workspace.lake.read("observations", [day]), ObservationRow)
     offenders = [
         f"{o['observation_id']} repeats the output of a tool: {o['text'][:120]}"
-        for o in typed_rows(observations, ObservationRow)
+        for o in observations
         if not answers & {span["message_id"] for span in o["evidence"]}
         and any(piece in outputs.get(o["dedupe_key"], "") for piece in _pieces(_one_line(o["text"])))
     ]
-    judged = f"{observations.height} observations needs_messages with the output of tools"
-    return Verdict(not offenders, {"checked": observations.height, "repeating": len(offenders)}, offenders, judged)
+    judged = f"{len(observations)} observations compared with the output of tools"
+    return _verdict(offenders, judged, checked=len(observations), repeating=len(offenders))
 
 
 def judge_highs(workspace: Workspace, day: date) -> Verdict:
@@ -232,19 +273,14 @@ def judge_highs(workspace: Workspace, day: date) -> Verdict:
     Fails when a model marks nearly everything as high; explicit statements of a user do not count.
     """
     observations = workspace.lake.read("observations", [day]).filter(~STATED_BY_USER)
-    high = int((observations["priority"] == HIGH).sum())
+    highs = observations.filter(pl.col("priority") == HIGH)
     allowed = max(MIN_HIGH_ALLOWED, int(MAX_HIGH_SHARE * observations.height))
     offenders: list[str] = []
-    if high > allowed:
-        those = observations.filter(pl.col("priority") == HIGH).select("observation_id", "text").iter_rows()
-        offenders = [
-            f"{high} of {observations.height} observations are high",
-            *(f"{o}: {text[:120]}" for o, text in those),
-        ]
-    numbers: dict[str, float | int | str] = {"observations": observations.height, "high": high, "allowed": allowed}
-    return Verdict(
-        not offenders, numbers, offenders, f"{high} of {observations.height} are high; at most {allowed} are allowed"
-    )
+    if highs.height > allowed:
+        offenders.append(f"{highs.height} of {observations.height} observations are high")
+        offenders += [f"{o}: {text[:120]}" for o, text in highs.select("observation_id", "text").iter_rows()]
+    judged = f"{highs.height} of {observations.height} are high; at most {allowed} are allowed"
+    return _verdict(offenders, judged, observations=observations.height, high=highs.height, allowed=allowed)
 
 
 def judge_secrets(workspace: Workspace, day: date) -> Verdict:
@@ -263,8 +299,7 @@ def judge_secrets(workspace: Workspace, day: date) -> Verdict:
                 checked += bool(text)
                 if redactor.redact(text) != text:  # the text itself must not be logged
                     offenders.append(f"{row[name]} has what looks like a secret in its {column}")
-    numbers: dict[str, float | int | str] = {"checked": checked, "redaction": f"{workspace.settings.redact}"}
-    return Verdict(not offenders, numbers, offenders, f"{checked} texts")
+    return _verdict(offenders, f"{checked} texts", checked=checked, redaction=f"{workspace.settings.redact}")
 
 
 def _one_line(text: str) -> str:

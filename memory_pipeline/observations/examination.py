@@ -13,15 +13,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.llm.answers.degenerate import before_repetition
 from memory_pipeline.llm.answers.placeholders import copied
 from memory_pipeline.markdown.safe_write import write_atomically
-from memory_pipeline.observations.flags import UNGROUNDED, UNPARSED
 from memory_pipeline.observations.model.answer import parse_answer
-from memory_pipeline.observations.types import Fact
+from memory_pipeline.observations.types import UNGROUNDED, UNPARSED, Fact
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.priorities import HIGH
 
@@ -73,6 +72,9 @@ class Result(BaseModel):
         )
 
 
+_RESULTS = TypeAdapter(dict[str, Result])
+
+
 @cache
 def session() -> str:
     """The path of the labelled session below the examples."""
@@ -113,7 +115,7 @@ def _reason(own: Score, without: Score, answers: Sequence[str]) -> str:
         return f"It finds {own.recall:.2f} of the facts; quotes without a model find {without.recall:.2f}."
     if own.junk > without.junk + MORE_JUNK:
         return f"{own.junk:.2f} of its facts are not worth keeping; of the quotes, {without.junk:.2f}."
-    facts = [fact for answer in answers for segment in parse_answer(answer).segments for fact in segment.facts]
+    facts = (fact for answer in answers for fact in parse_answer(answer).facts)
     minor = [fact.priority == HIGH for fact in facts if not _is_high(fact.text)]
     if len(minor) >= MIN_TOO_HIGH and sum(minor) >= TOO_HIGH * len(minor):
         return "It marks everything as high, including facts that matter only for hours."
@@ -152,28 +154,23 @@ def _labels() -> dict[str, Any]:
 
 def result_of(settings: Settings) -> Result | None:
     """The stored result of the observer's model, at its address; None if it was not examined."""
-    found = _read_results(settings).get(_key(settings)) if settings.observer.model else None
-    try:
-        return Result.model_validate(found) if found else None
-    except ValidationError:
-        return None
+    return _results(settings).get(_key(settings)) if settings.observer.model else None
 
 
 def keep(settings: Settings, result: Result) -> None:
     """Store the result of the observer's model of these settings."""
     path = _path(settings)
     before = path.read_bytes() if path.exists() else None
-    data = _read_results(settings) | {_key(settings): result.model_dump(mode="json")}
-    write_atomically(path, json.dumps(data, indent=1, ensure_ascii=False).encode(), expected=before, backups=None)
+    data = _RESULTS.dump_json(_results(settings) | {_key(settings): result}, indent=1)
+    write_atomically(path, data, expected=before, backups=None)
 
 
-def _read_results(settings: Settings) -> dict[str, Any]:
-    """The contents of the file, or nothing if it is damaged: an examination costs one request."""
+def _results(settings: Settings) -> dict[str, Result]:
+    """The stored results, or none if the file is damaged: an examination costs one request."""
     try:
-        found = json.loads(_path(settings).read_bytes())
-    except (OSError, ValueError):
+        return _RESULTS.validate_json(_path(settings).read_bytes())
+    except (OSError, ValidationError):
         return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _path(settings: Settings) -> Path:

@@ -45,17 +45,16 @@ class Silence:
 def silences(lake: Lake, catalogue: Catalogue, days: Iterable[date] | None = None) -> list[Silence]:
     """The silences of these days (None: all), in the order of the days and windows."""
     chosen = sorted(catalogue.days() if days is None else days)
-    keys = lake.read("observations", chosen, ["dedupe_key"])["dedupe_key"]
     windows = lake.read("windows", chosen)
-    empty = windows.filter(~pl.col("dedupe_key").is_in(keys.unique().to_list()))
-    answers: dict[str, list[tuple[bool | None, str | None]]] = defaultdict(list)
-    for key, parsed, problem in lake.read("segments", chosen, ["dedupe_key", "parsed", "problem"]).iter_rows():
-        answers[key].append((parsed, problem))
-    failures = cache(partial(_last_failures, lake))
     names = dict(lake.read("sessions", chosen, ["session_id", "name"]).iter_rows())
+    problems: dict[str, list[str | None]] = defaultdict(list)
+    for key, parsed, problem in lake.read("segments", chosen, ["dedupe_key", "parsed", "problem"]).iter_rows():
+        problems[key].append((problem or "") if parsed is False else None)
+    failures = cache(partial(last_failures, lake, "observations"))
+    empty = windows.join(lake.read("observations", chosen, ["dedupe_key"]), "dedupe_key", "anti")
     found = []
     for window in typed_rows(empty.sort("day", "started_at", "dedupe_key"), WindowRow):
-        reason, detail = _silence_reason(lake, catalogue, window, answers[window["dedupe_key"]], failures)
+        reason, detail = _silence_reason(lake, catalogue, window, problems.get(window["dedupe_key"]), failures)
         session, started = names.get(window["session_id"], ""), None if window["untimed"] else window["started_at"]
         found.append(Silence(window["day"], session, reason, detail, started))
     stored = set(windows.select("day", "session_id").iter_rows())
@@ -66,38 +65,36 @@ def _silence_reason(
     lake: Lake,
     catalogue: Catalogue,
     window: WindowRow,
-    answers: Sequence[tuple[bool | None, str | None]],
+    problems: Sequence[str | None] | None,
     failures: Callable[[], Mapping[date, str]],
 ) -> tuple[str, str]:
-    """Reason and detail; `answers` holds for each segment whether it was in the format, and its problem."""
-    day = window["day"]
-    state = lake.fingerprint("observations", day)
-    again = f"`memory run --from {day} --to {day}`"
+    """Reason and detail; `problems` holds the problem of each segment, None if its answer was in the format."""
+    day, settings = window["day"], catalogue.settings
+    state, again = lake.fingerprint("observations", day), f"`memory run --from {day} --to {day}`"
     if window["rules_only"]:
         if state is None:
             return NOT_YET, again
-        least = catalogue.settings.min_user_messages
         typed = max(catalogue.typed(window["session_id"]), window["user_messages"])
+        least = settings.min_user_messages
         return f"{window['reason']}, and nothing worth keeping in what its user said", f"{typed} of {least}"
     if not window["observed"]:
-        minutes = catalogue.settings.idle_minutes
         is_open = window["reason"] == STILL_ACTIVE
-        return window["reason"] or NOT_YET, f"observed {minutes} minutes after its last message" if is_open else ""
-    if not answers:
-        waits = state == INCOMPLETE and catalogue.settings.observer.model
-        return (WAITS, failures().get(day, again)) if waits else (NOT_YET, again)
-    problems = [problem or "" for parsed, problem in answers if parsed is False]
-    if problems:
-        return UNUSABLE, problems[0]
-    return NOTHING, ""
+        detail = f"observed {settings.idle_minutes} minutes after its last message" if is_open else ""
+        return window["reason"] or NOT_YET, detail
+    if problems is None:
+        waits = state == INCOMPLETE and settings.observer.model
+        failure = failures().get(day) if waits else None
+        return WAITS if waits else NOT_YET, f"the last call failed: {failure}" if failure else again
+    unusable = [problem for problem in problems if problem is not None]
+    return (UNUSABLE, unusable[0]) if unusable else (NOTHING, "")
 
 
-def _last_failures(lake: Lake) -> dict[date, str]:
-    """The error of the last call for each day, if it failed."""
+def last_failures(lake: Lake, stage: str) -> dict[date, str]:
+    """The error of the stage's last call for each day, if it failed."""
     calls = lake.read("ledger", columns=["for_day", "stage", "cached", "asked_at", "state", "error"])
-    mine = calls.filter(pl.col("stage") == "observations", ~pl.col("cached").fill_null(False))
+    mine = calls.filter(pl.col("stage") == stage, ~pl.col("cached").fill_null(False))
     last = mine.sort("asked_at").group_by("for_day").last().filter(pl.col("state") == "failed")
-    return {day: f"the last call failed: {error}" for day, error in last.select("for_day", "error").iter_rows()}
+    return dict(last.select("for_day", "error").iter_rows())
 
 
 def _without_window(

@@ -1,46 +1,197 @@
-"""The stage that writes a day's rows of `segments` and `observations`, and the daily log."""
+"""The stage that writes a day's rows of `segments` and `observations`, and the daily log.
+
+Windows of one session are observed in order, several sessions at once if the observer allows it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from itertools import chain
+from pathlib import Path
+from typing import Self
 
-from memory_pipeline.lake.rows import SessionRow, typed_rows
-from memory_pipeline.lake.store import fingerprint_of
-from memory_pipeline.llm.config import (
-    SMALL_CONTEXT,
-    ModelConfig,
-    messages_budget,
-    observations_budget,
-    observer_model,
-    token_budget,
-)
-from memory_pipeline.llm.errors import BudgetReachedError, SetAsideError
-from memory_pipeline.observations.incremental import with_basis
-from memory_pipeline.observations.observing import (
-    VERSION,
-    Job,
-    WindowOutcome,
-    basis_version,
-    jobs_of,
-    observe,
-    observe_session,
-    short_jobs_of,
-)
+import polars as pl
+
+from memory_pipeline.lake.rows import MessageRow, ObservationRow, SegmentRow, SessionRow, SpanRow, WindowRow, typed_rows
+from memory_pipeline.lake.store import DamagedTableError, Lake, fingerprint_of
+from memory_pipeline.llm.config import observer_model
+from memory_pipeline.llm.errors import BudgetReachedError, ModelMisconfiguredError, ModelUnavailableError, SetAsideError
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
-from memory_pipeline.observations.rows import Rows, better, log_window, rows_of
-from memory_pipeline.observations.types import EXTRACTIVE, Observer, Segment, WindowMessage
-from memory_pipeline.redaction import redactor_of
+from memory_pipeline.observations.rows import (
+    AlreadyObserved,
+    Rows,
+    already_observed,
+    better,
+    log_window,
+    rows_of,
+    with_basis,
+)
+from memory_pipeline.observations.types import (
+    EXTRACTIVE,
+    Context,
+    Fact,
+    ImagePlace,
+    Observer,
+    Segment,
+    WindowMessage,
+    observation_id,
+)
+from memory_pipeline.sessions.quoting_cues import IMAGE
 from memory_pipeline.stages import Built, fallback_notes, waiting_notes
 from memory_pipeline.text.priorities import LOW
 from memory_pipeline.workspace.daily_log.render import write_daily_log
 from memory_pipeline.workspace.workspace import Workspace
 
-if TYPE_CHECKING:
-    from memory_pipeline.observations.model.observer import LanguageModelObserver
+VERSION = "13"
+"""Increase it when the same messages would give other observations."""
+OBSERVED, SHORT = pl.col("observed"), pl.col("rules_only").fill_null(False)
+"""The windows to be observed, and those of sessions so short that only the user's statements are kept."""
+Stopped = BudgetReachedError | ModelMisconfiguredError | ModelUnavailableError
+"""Errors for which an observer postpones a window."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A row of `windows` to be observed, with its messages."""
+
+    window: WindowRow
+    messages: list[WindowMessage]
+    project: str
+    before: Rows = field(default_factory=Rows)
+    """The stored rows of the session's day, of any window."""
+
+    @property
+    def own_rows(self) -> Rows:
+        """The stored rows of this window only."""
+        key, before = self.window["dedupe_key"], self.before
+        segments = [row for row in before.segments if row["dedupe_key"] == key]
+        return Rows(segments, [row for row in before.observations if row["dedupe_key"] == key])
+
+
+@dataclass(frozen=True)
+class WindowOutcome:
+    """A window's segments, or the reason why there are none yet."""
+
+    job: Job
+    segments: list[Segment]
+    """Segments of the messages that were not observed before."""
+    left: Stopped | None = None
+    known: AlreadyObserved = field(default_factory=AlreadyObserved)
+
+
+def jobs_of(lake: Lake, day: date, chosen: pl.Expr = OBSERVED) -> list[list[Job]]:
+    """The windows to be observed, one list per session, in the order in which they began."""
+    windows = lake.read("windows", [day]).filter(chosen)
+    # withdrawn messages give no facts
+    valid = lake.read("messages", [day]).filter(~pl.col("voided").fill_null(False))
+    messages = valid.partition_by("dedupe_key", as_dict=True)
+    places = lake.read("sessions", [day], ["session_id", "cwd", "project"]).iter_rows()
+    projects = {session: project or Path(cwd or "").name for session, cwd, project in places}
+    before: dict[str, Rows] = defaultdict(Rows)
+    for segment in typed_rows(lake.read("segments", [day]), SegmentRow):
+        before[segment["session_id"]].segments.append(segment)
+    for observation in typed_rows(lake.read("observations", [day]), ObservationRow):
+        before[observation["session_id"]].observations.append(observation)
+    sessions: dict[str, list[Job]] = {}
+    for window in typed_rows(windows, WindowRow):
+        session = window["session_id"]
+        found = messages.get((window["dedupe_key"],))
+        if found is None:
+            raise DamagedTableError(
+                f"`messages` of {day} lacks a window that `windows` has. Materialize `sessions`, `messages` and "
+                f"`windows` of the day again, or use `memory run --from {day} --to {day}`."
+            )
+        job = Job(window, window_messages(found), projects.get(session, ""), before[session])
+        sessions.setdefault(session, []).append(job)
+    return list(sessions.values())
+
+
+def observe(sessions: Sequence[Sequence[Job]], observer: Observer) -> list[WindowOutcome]:
+    """The outcome of every window. After an error the observer is still asked for cached answers."""
+    if observer.at_once == 1 or len(sessions) == 1:
+        return [outcome for jobs in sessions for outcome in observe_session(jobs, observer)]
+    with ThreadPoolExecutor(observer.at_once, thread_name_prefix="observe") as pool:
+        try:
+            found = list(pool.map(lambda jobs: observe_session(jobs, observer), sessions))
+        except BaseException:  # also an interrupt: the pool waits for its threads
+            observer.stop()
+            raise
+    return [outcome for outcomes in found for outcome in outcomes]
+
+
+def observe_session(jobs: Iterable[Job], observer: Observer) -> list[WindowOutcome]:
+    found: list[WindowOutcome] = []
+    earlier: list[tuple[str, Fact]] = []
+    for job in jobs:
+        key, known = job.window["dedupe_key"], observed_part(job, observer)
+        context = context_of(job, known, earlier)
+        try:
+            is_known = bool(known.messages) and known.messages == len(job.messages)
+            segments = [] if is_known else observer.observe(job.messages, context)
+        except (BudgetReachedError, ModelMisconfiguredError, ModelUnavailableError) as stopped:
+            found.append(WindowOutcome(job, [], stopped, known))
+            continue
+        found.append(WindowOutcome(job, segments, None, known))
+        earlier += known.facts
+        earlier += [(observation_id(key, fact), fact) for segment in segments for fact in segment.facts]
+    return found
+
+
+def observed_part(job: Job, observer: Observer) -> AlreadyObserved:
+    """The part of the window that need not be observed again."""
+    if not observer.is_incremental:
+        return AlreadyObserved()
+    return already_observed(job.before, job.messages, basis_version(observer), job.window["dedupe_key"])
+
+
+def basis_version(observer: Observer) -> str:
+    return f"{VERSION} {observer.version}"
+
+
+def context_of(job: Job, known: AlreadyObserved, earlier: Iterable[tuple[str, Fact]]) -> Context:
+    """The context for the observer; `earlier` are facts of earlier windows of the session's day."""
+    window = job.window
+    return Context(
+        window["day"], window["dedupe_key"], job.project, tuple(earlier), observed=known.messages, known=known.facts
+    )
+
+
+def window_messages(frame: pl.DataFrame) -> list[WindowMessage]:
+    """Rows of `messages` as an observer sees them, in order of time."""
+    ordered = frame.sort("said_at", "source_line", maintain_order=True)
+    return [_window_message(row) for row in typed_rows(ordered, MessageRow)]
+
+
+def _window_message(row: MessageRow) -> WindowMessage:
+    return WindowMessage(
+        message_id=row["message_id"],
+        role=row["role"],
+        said_at=row["said_at"],
+        text=row["text"],
+        is_error=row["is_error"],
+        quoted=_not_typed(row["text"], row["quoted"] or ()),
+        tool_name=row["tool_name"],
+        answer_to=row["answer_to"],
+        answered=row["answered"],
+        images=tuple(
+            ImagePlace(row["source_file"], i["line"], i["block"], i["media_type"]) for i in row["images"] or ()
+        ),
+        untimed=row["untimed"],
+    )
+
+
+def _not_typed(text: str, quoted: Sequence[SpanRow]) -> tuple[tuple[int, int], ...]:
+    """Spans of a user's text that were not typed: pasted text and marks of images."""
+    pasted = [(span["start"], span["end"]) for span in quoted]
+    marks = (mark.span() for mark in IMAGE.finditer(text))
+    alone = [mark for mark in marks if not any(start < mark[1] and mark[0] < end for start, end in pasted)]
+    return tuple(sorted([*pasted, *alone]))
+
 
 SHORT_OBSERVER = ExtractiveObserver(budget=1.0)
 """The observer of sessions too short to be observed as a whole, whichever observer is configured: a model would be
@@ -110,16 +261,15 @@ class ObservationsStage:
         return self._read_places(None)
 
     def _read_places(self, days: list[date] | None) -> dict[date, Places]:
-        found: dict[date, Places] = {}
-        for day, session, cwd, project in self.lake.read(
-            "sessions", days, ["day", "session_id", "cwd", "project"]
-        ).rows():
-            found.setdefault(day, {})[session] = cwd, project
+        found: dict[date, Places] = defaultdict(dict)
+        sessions = self.lake.read("sessions", days, ["day", "session_id", "cwd", "project"])
+        for day, session, cwd, project in sessions.rows():
+            found[day][session] = cwd, project
         return found
 
     def _short_sessions(self, day: date) -> Iterator[tuple[Job, Rows]]:
         """Observations of sessions that are too short to be observed as a whole."""
-        for job in short_jobs_of(self.lake, day):
+        for job in chain.from_iterable(jobs_of(self.lake, day, SHORT)):
             if segments := user_statements(job.messages):
                 yield job, rows_of(job.window, segments, SHORT_OBSERVER.name, self.settings.zone)
 
@@ -171,41 +321,11 @@ def observer_of(workspace: Workspace) -> Observer:
     examination."""
     config = observer_model(workspace.settings)
     if config:
-        from memory_pipeline.observations.examination import result_of  # needed with a model only, as below
+        # imported here, because every command that plans would load them, usually without a model
+        from memory_pipeline.observations.examination import result_of
+        from memory_pipeline.observations.model.observer import LanguageModelObserver
 
         result = result_of(workspace.settings)
         if not (result and result.reason):
-            return observer_asking(config, workspace)
+            return LanguageModelObserver.from_config(config, workspace)
     return ExtractiveObserver(workspace.settings.observation_budget)
-
-
-def observer_asking(config: ModelConfig, workspace: Workspace) -> LanguageModelObserver:
-    """The observer that asks this model, regardless of its examination."""
-    # imported here, because every command that plans would load them, usually without a model
-    from memory_pipeline.llm.client import IMAGE_TOKENS, client_of
-    from memory_pipeline.observations.model.observer import (
-        MAX_IMAGES,
-        PRIOR_TOKENS,
-        PROMPTS,
-        SMALL_PROMPTS,
-        LanguageModelObserver,
-    )
-
-    answer = config.max_output_tokens
-    is_small = workspace.settings.effective_context <= SMALL_CONTEXT
-    prompts = SMALL_PROMPTS if is_small else PROMPTS
-    shown = messages_budget(workspace.settings, answer, prompts)
-    prior = min(PRIOR_TOKENS, observations_budget(workspace.settings, answer, prompts))
-    return LanguageModelObserver(
-        client_of(
-            config, workspace.settings.observer, workspace, redactor_of(workspace.settings).redact, "observations"
-        ),
-        workspace.settings.zone,
-        workspace.settings.observation_budget,
-        shown,
-        prior,
-        workspace.settings.model_concurrency,
-        max(0, min(MAX_IMAGES, (token_budget(workspace.settings, answer, prompts) - shown - prior) // IMAGE_TOKENS)),
-        is_small,
-        is_small and "max_output_tokens" not in workspace.settings.observer.model_fields_set,
-    )

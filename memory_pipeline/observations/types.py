@@ -1,17 +1,36 @@
-"""The observer protocol: the messages of one window become segments with facts."""
+"""The observer protocol: the messages of one window become segments with facts, which may have flags.
+
+A user's choice is a self-contained line: the question or plan, and the user's answer.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
+from zoneinfo import ZoneInfo
 
 from memory_pipeline.harnesses.speakers import APPROVED_PLAN
+from memory_pipeline.text.dates import clock_times
+from memory_pipeline.text.sentences import clip, sentences, squeeze
 
 EXTRACTIVE = "extractive"
 """The prefix of the names of observers and reflectors that ask no model."""
+UNGROUNDED, UNGROUNDED_SPECIFICS, UNPARSED, ENDED = "ungrounded", "ungrounded_specifics", "unparsed", "ended"
+"""Flags of observations: no evidence in the window; names or numbers that nobody said; taken from an answer in an
+invalid format; settled or made untrue by a later statement."""
+DOUBTED = (UNGROUNDED, UNGROUNDED_SPECIFICS, UNPARSED, ENDED)
+"""Flags that exclude an observation from proposals and distillations, and from the wording and high priority of a
+reflected line."""
+COMPLETED = "completed"
+"""The model marked the fact as done: the matter is closed."""
+TIME_REMOVED = "time_removed"
+"""A clock time that does not occur in the window was removed from a model's fact."""
+NO_CUES = "no_cues"
+"""There were no cues for the speaker's language, so kind and priority come from structure alone."""
 
 
 class ImagePlace(NamedTuple):
@@ -64,6 +83,35 @@ class WindowMessage:
             end = stop
         return "".join(parts) + self.text[end:]
 
+    @property
+    def own_span(self) -> tuple[int, int]:
+        """Start and end of the user's own words, without space around them."""
+        own = self.own
+        return len(own) - len(own.lstrip()), len(own.rstrip())
+
+
+@dataclass(frozen=True)
+class WindowTimes:
+    """The times of a window, computed once for all of its observations: a long session has thousands of messages."""
+
+    moments: frozenset[tuple[datetime, bool]]
+    """The times of messages in UTC, each with whether it was recorded."""
+    spoken: frozenset[str]
+    """Clock times in texts, and the recorded times of messages in local time."""
+
+    @classmethod
+    def from_messages(cls, messages: Iterable[tuple[datetime, str | None, str]], zone: ZoneInfo) -> Self:
+        """The times of messages, each given as its time, its substitute for an unrecorded time (or None), and its
+        text."""
+        moments: set[tuple[datetime, bool]] = set()
+        spoken: set[str] = set()
+        for said_at, untimed, text in messages:
+            moments.add((said_at, untimed is None))
+            # as written, and as observations quote it, without Markdown
+            spoken |= clock_times(text) | clock_times(squeeze(text))
+            spoken |= set() if untimed else {f"{said_at.astimezone(zone):%H:%M}"}
+        return cls(frozenset(moments), frozenset(spoken))
+
 
 @dataclass(frozen=True, slots=True)
 class EvidenceSpan:
@@ -87,10 +135,7 @@ class Fact:
     """The speaker: user, assistant, or paste for text that the user passed on."""
     evidence: tuple[EvidenceSpan, ...]
     flags: tuple[str, ...] = ()
-    """`no_cues`: there were no cues for the speaker's language, so kind and priority come from structure alone. Facts
-    of a language model also have `ungrounded`, `ungrounded_specifics` and `time_removed` (see `model/fact_check.py`),
-    `unparsed`, `completed` if the model marked the fact as done, and `ended` if a later statement of the session
-    settled it."""
+    """Reasons to doubt it, and how it was made; all but `NO_CUES` are only of facts of a language model."""
     untimed: str | None = None
     """The position in the session of the message of `observed_at`, if its time was not recorded."""
     trace: str | None = None
@@ -181,3 +226,37 @@ class Observer(Protocol):
 
     def stop(self) -> None:
         """Make observations in other threads stop soon, as the run is interrupted."""
+
+
+MAX_ASKED = 240
+"""Maximum characters of a question, whose last sentences are kept, and of the name of a plan."""
+_LINE = re.compile(r'(?:Asked|Plan) ".+?": "(?P<words>.*)"', re.DOTALL)
+_END = " ?？:：.。"
+
+
+def choice_line(answer_to: str, answered: str, words: str) -> str:
+    """The line for the user's words, which answer a question or approve a plan."""
+    if answer_to == "question":
+        return f'Asked "{_question_text(answered)}": "{words}"'
+    return f'Plan "{_plan_name(answered)}": "{words}"'
+
+
+def words_of(line: str) -> str:
+    """The user's words in such a line; any other line whole."""
+    choice = _LINE.fullmatch(line)
+    return choice["words"] if choice else line
+
+
+def _question_text(question: str) -> str:
+    """The question without its question mark, which would end the line's sentence; only the end of a long question."""
+    text = squeeze(question)
+    if len(text) > MAX_ASKED:
+        fitting = [s.start for s in sentences(text) if len(text) - s.start <= MAX_ASKED]
+        text = text[fitting[0] :] if fitting else clip(text, MAX_ASKED)
+    return text.rstrip(_END)
+
+
+def _plan_name(plan: str) -> str:
+    """The first line that is not empty, usually the heading."""
+    first = next((line for line in map(squeeze, plan.splitlines()) if line), "")
+    return clip(first.lstrip("# "), MAX_ASKED).rstrip(_END)

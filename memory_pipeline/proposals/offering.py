@@ -11,8 +11,7 @@ import re
 from collections.abc import Sequence
 
 from memory_pipeline.lake.rows import ReflectionRow, SourceRow
-from memory_pipeline.observations.answering import words_of
-from memory_pipeline.observations.types import EXTRACTIVE
+from memory_pipeline.observations.types import EXTRACTIVE, words_of
 from memory_pipeline.reflections.types import UNFILED, is_guidance
 from memory_pipeline.text.explicit import statements
 from memory_pipeline.text.kinds import NORMATIVE

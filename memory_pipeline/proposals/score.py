@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from memory_pipeline.lake.rows import ReflectionRow, SourceRow
 from memory_pipeline.markdown.blocks import one_line
-from memory_pipeline.observations.answering import words_of
-from memory_pipeline.observations.flags import DOUBTED
+from memory_pipeline.observations.types import DOUBTED, words_of
 from memory_pipeline.redaction.forgotten import MARK
 from memory_pipeline.redaction.spoken import names_password
 from memory_pipeline.reflections.types import CHANGES, FITS_NONE, is_guidance

@@ -16,9 +16,7 @@ import polars as pl
 
 from memory_pipeline.lake.rows import ObservationRow, ProposalState, typed_rows
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.observations.answering import words_of
-from memory_pipeline.observations.flags import COMPLETED, DOUBTED
-from memory_pipeline.observations.types import EXTRACTIVE
+from memory_pipeline.observations.types import COMPLETED, DOUBTED, EXTRACTIVE, words_of
 from memory_pipeline.proposals.events import PENDING, SHOWN_DAY, ProposalLog, is_fix
 from memory_pipeline.proposals.expiry import expiring_on
 from memory_pipeline.proposals.memory_file import normalised

@@ -11,7 +11,7 @@ import polars as pl
 
 from memory_pipeline.lake.rows import ObservationRow, PoolReflectionRow, ProposalState, ReflectionRow, typed_rows
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.observations.flags import COMPLETED, DOUBTED
+from memory_pipeline.observations.types import COMPLETED, DOUBTED
 from memory_pipeline.proposals.events import SUPERSEDED, ProposalLog
 from memory_pipeline.proposals.memory_file import normalised
 from memory_pipeline.recall.remembered import OTHER, Remembered, memory_bytes, nearness, remembered, safe, settled

@@ -15,13 +15,14 @@ import polars as pl
 from memory_pipeline.llm.client import tokens_of
 from memory_pipeline.llm.ledger import cost_of
 from memory_pipeline.llm.request import Request
-from memory_pipeline.observations.budget import token_budget_for
 from memory_pipeline.observations.estimate import Estimate
+from memory_pipeline.observations.quotes.observer import token_budget_for
 from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.reflections.model.reflector import LanguageModelReflector
-from memory_pipeline.reflections.model.rendering import Batch, shown_tokens
+from memory_pipeline.reflections.model.rendering import shown_tokens
 from memory_pipeline.reflections.pool import STAY_DAYS, eligible_rows, observed_of
 from memory_pipeline.reflections.stage import ReflectionsStage, observed_in
+from memory_pipeline.reflections.types import Observation
 from memory_pipeline.stages import is_current
 
 OBSERVATION_TOKENS, AROUND_OBSERVATION = 25, 8
@@ -57,7 +58,7 @@ def estimate_reflections(
         else:
             observed = observed_in(reflections.workspace, reflections.days_before(day))
             has_new = any(o.day == day for o in observed)
-            found[day] = _requests_estimate(reflector, reflector.requests(day, observed) if has_new else ())
+            found[day] = _requests_estimate(reflector, day, observed if has_new else ())
     return found
 
 
@@ -67,7 +68,7 @@ def estimate_pool(reflections: ReflectionsStage, today: date) -> Estimate:
     if not isinstance(reflector, LanguageModelReflector):
         return Estimate()
     rows = eligible_rows(lake, lake.read("pool_reflections"), today - timedelta(days=STAY_DAYS))
-    return _requests_estimate(reflector, reflector.requests(None, [observed_of(row, settings) for row in rows]))
+    return _requests_estimate(reflector, None, [observed_of(row, settings) for row in rows])
 
 
 def _expected_estimate(
@@ -85,9 +86,11 @@ def _expected_estimate(
     return sum((_request_estimate(reflector, empty, shown // calls, shown // calls) for _ in range(calls)), Estimate())
 
 
-def _requests_estimate(reflector: LanguageModelReflector, asked: Sequence[tuple[Request, Batch]]) -> Estimate:
+def _requests_estimate(
+    reflector: LanguageModelReflector, day: date | None, observed: Sequence[Observation]
+) -> Estimate:
     total = Estimate()
-    for request, batch in asked:
+    for request, batch in reflector.requests(day, observed):
         if reflector.client.is_cached(request):
             total += Estimate(calls=1, answered=1)
         else:

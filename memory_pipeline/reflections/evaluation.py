@@ -10,7 +10,8 @@ from datetime import date
 import polars as pl
 
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.observations.flags import DOUBTED
+from memory_pipeline.observations.rows import IS_CERTAIN
+from memory_pipeline.observations.silence import last_failures
 from memory_pipeline.observations.types import EXTRACTIVE
 from memory_pipeline.stages import INCOMPLETE
 from memory_pipeline.text.priorities import HIGH
@@ -42,10 +43,6 @@ def is_too_little(tokens: int, of: int) -> bool:
     return not tokens or (of >= MIN_INPUT_TOKENS and tokens < BAND[0] * of)
 
 
-NO_FACT = "question"
-"""The kind of observation that never becomes a line."""
-
-
 def judge_compression(workspace: Workspace, day: date) -> Verdict:
     """The reflection is shorter than its observations, but not by too much.
 
@@ -63,11 +60,8 @@ def judge_silent_zero(workspace: Workspace, day: date) -> Verdict:
     Fails when a model's lines are unusable or unsupported by observations, so that extractive ones are used instead,
     or the day waits for the model or its budget.
     """
-    observed = workspace.lake.read("observations", [day], ["priority", "kind", "flags"]).filter(
-        pl.col("priority") == HIGH
-    )
-    doubted = pl.col("flags").list.set_intersection(sorted(DOUBTED)).list.len().fill_null(0) > 0
-    highs = observed.filter(~doubted & (pl.col("kind") != NO_FACT)).height
+    observed = workspace.lake.read("observations", [day], ["priority", "kind", "flags"])
+    highs = observed.filter(IS_CERTAIN, pl.col("priority") == HIGH, pl.col("kind") != "question").height
     reflectors = workspace.lake.read("reflections", [day], ["reflector"])["reflector"].to_list()
     offenders = [] if reflectors or not highs else [f"{highs} high observations led to no line"]
     stand_in = sum(name.startswith(EXTRACTIVE) for name in reflectors)
@@ -90,12 +84,8 @@ def is_waiting(lake: Lake, day: date) -> bool:
 
 def why_waiting(lake: Lake, day: date) -> str:
     """Why the model gave no lines, from its last call for the day, and what to do."""
-    calls = lake.read("ledger").filter(
-        (pl.col("for_day") == day) & (pl.col("stage") == "reflections") & ~pl.col("cached").fill_null(False)
-    )
-    last = calls.sort("asked_at").tail(1).to_dicts()
-    if last and last[0]["state"] == "failed":
-        return f"The last call failed: {last[0]['error']}. `memory run --from {day} --to {day}` asks again."
+    if failure := last_failures(lake, "reflections").get(day):
+        return f"The last call failed: {failure}. `memory run --from {day} --to {day}` asks again."
     return (
         "MEMORY_DAILY_BUDGET_USD or MEMORY_DAILY_BUDGET_TOKENS did not allow the next call, or the model could not be "
         f"asked at all. `memory run --from {day} --to {day}` asks again with tomorrow's budget or a higher one, and "

@@ -1,14 +1,13 @@
-"""The extractive reflector: near-duplicates become one line with its support, and older days are condensed more."""
+"""The extractive reflector: near-duplicates become one line with its support, newer state replaces older, and older
+days are condensed more."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from memory_pipeline.reflections.superseding import superseded_by
 from memory_pipeline.reflections.types import (
     Observation,
     Reflection,
@@ -17,9 +16,10 @@ from memory_pipeline.reflections.types import (
     best_trust,
     section_of,
 )
-from memory_pipeline.scope import are_apart
+from memory_pipeline.scope import are_apart, may_end
+from memory_pipeline.text.kinds import NORMATIVE, RULES
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM, RANK
-from memory_pipeline.text.relation import OBSERVED, groups
+from memory_pipeline.text.relation import OBSERVED, groups, replaces, statement
 
 RECENT_DAYS = 1
 """Maximum age in days at which nearly all observations are kept, except low ones."""
@@ -28,18 +28,19 @@ CORE_DAYS = 3
 MIN_SUPPORT_OF_LOW = 2
 PASSING = ("progress", "statement")
 """Kinds of the model's statements that only matter for the day's log unless they are high."""
+STATE = ("state_change", "decision", *RULES, "convention")
+"""Kinds that describe a state, which can change; causes and results cannot."""
+NEWER = ("state_change", "decision", *RULES)
+TRUSTED = ("user", "assistant")
 
 Vectors = Mapping[str, Sequence[float]]
 Members = Sequence[Observation]
 
 
-@dataclass(frozen=True)
 class ExtractiveReflector:
-    name: str = "extractive-3"
+    """A reflector that needs no model."""
 
-    @property
-    def version(self) -> str:
-        return self.name
+    name = version = "extractive-3"
 
     def reflect(self, day: date, observations: Sequence[Observation], vectors: Vectors) -> Reflection:
         usable = [
@@ -123,3 +124,43 @@ def _line(members: Members, superseded: tuple[str, ...]) -> ReflectionLine:
         trust=best_trust(members),
         superseded=superseded,
     )
+
+
+def superseded_by(observed: Sequence[Observation]) -> dict[str, str]:
+    """The replaced observations, by id, each with the id of the newest one in its chain of replacements.
+
+    "Uses uv instead of pip" ends "installs packages with pip", and a user's "no weekly reports after all" ends "I want
+    weekly reports".
+    """
+    by_word: dict[str, list[Observation]] = defaultdict(list)
+    for o in observed:
+        if o.kind in STATE:
+            for word in statement(o.text).stems:
+                by_word[word].append(o)
+    direct: dict[str, str] = {}
+    for newer in sorted(observed, key=_age, reverse=True):
+        if newer.kind not in NEWER or newer.trust not in TRUSTED or not newer.may_lead:
+            continue
+        near = {o.observation_id: o for word in sorted(statement(newer.text).stems) for o in by_word[word]}
+        for i, older in near.items():
+            if i not in direct and _may_end(newer, older) and replaces(newer.text, older.text):
+                direct[i] = newer.observation_id
+    return {older: _newest_replacement(older, direct) for older in direct}
+
+
+def _may_end(newer: Observation, older: Observation) -> bool:
+    """Whether the observation may end the other: a user's only by a user, and one of a project not by another
+    project."""
+    is_users = older.trust == "user" and older.kind in NORMATIVE
+    is_free = newer.trust == "user" or not is_users
+    return _age(older) < _age(newer) and is_free and may_end(newer.projects, older.projects)
+
+
+def _age(observed: Observation) -> tuple[float, str]:
+    return observed.observed_at.timestamp(), observed.observation_id
+
+
+def _newest_replacement(older: str, direct: Mapping[str, str]) -> str:
+    while older in direct:  # always leads to a newer one, so the loop ends
+        older = direct[older]
+    return older

@@ -79,7 +79,9 @@ def _reflect(workspace: Workspace, reflector: Reflector, encoder: Encoder, now: 
     by_id = {row["reflection_id"]: row for row in eligible}
     rows = [_row(workspace.settings, lines, by_id, reflector.name, now) for lines in packed]
     if rows:
-        rows[0]["left_out"] = sorted(_dropped_observations(eligible, rows, waiting, by_id))
+        waits = {o for line in waiting for i in line.sources for o in by_id[i]["sources"]}
+        kept = {o for row in rows for o in row["observations"]}
+        rows[0]["left_out"] = sorted({o for row in eligible for o in row["sources"]} - kept - waits)
         added = pl.DataFrame(rows, schema=TABLES["pool_reflections"].columns)
         workspace.lake.update("pool_reflections", lambda stored: pl.concat([stored, added]).unique("pool_id"))
     tokens = sum(row["tokens"] for row in rows)
@@ -178,15 +180,3 @@ def _row(
         "projects": distinct(project for i in sources for project in by_id[i]["projects"] or ()),
         "owner": settings.owner,
     }
-
-
-def _dropped_observations(
-    eligible: Sequence[ReflectionRow],
-    rows: Sequence[PoolReflectionRow],
-    waiting: Sequence[ReflectionLine],
-    by_id: Mapping[str, ReflectionRow],
-) -> set[str]:
-    """Observations of lines that were considered but are in no row, except those that wait."""
-    seen = {o for row in eligible for o in row["sources"]}
-    waits = {o for line in waiting for i in line.sources for o in by_id[i]["sources"]}
-    return seen - {o for row in rows for o in row["observations"]} - waits

@@ -14,16 +14,15 @@ from memory_pipeline.embeddings.stage import vectors_of
 from memory_pipeline.lake.rows import ObservationRow, ReflectionRow, SourceRow, distinct, typed_rows
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.llm.config import SMALL_CONTEXT, observations_budget, reflector_model, token_budget
+from memory_pipeline.llm.config import reflector_model
 from memory_pipeline.llm.errors import BudgetReachedError, ModelMisconfiguredError, ModelUnavailableError
 from memory_pipeline.observations.types import EXTRACTIVE, row_id
-from memory_pipeline.redaction import redactor_of
 from memory_pipeline.reflections.evaluation import judge
-from memory_pipeline.reflections.extractive import ExtractiveReflector
+from memory_pipeline.reflections.extractive import ExtractiveReflector, Vectors
 from memory_pipeline.reflections.types import (
     ITEM_TYPES,
     Observation,
-    ReflectionLine,
+    Reflection,
     Reflector,
     Topic,
     UnusableAnswerError,
@@ -36,8 +35,6 @@ from memory_pipeline.workspace.daily_log.notes import has_notes, keep_notes, not
 from memory_pipeline.workspace.workspace import Workspace
 
 VERSION = "7"
-FILES_SHARE = 0.8
-"""Share of the remaining context for MEMORY.md and the identity files, after instructions, observations and answer."""
 
 
 class ReflectionsStage:
@@ -95,21 +92,19 @@ class ReflectionsStage:
         asked = {"answers": reflection.asked, "dropped_lines": reflection.dropped} if reflection.asked else {}
         fallback = fallback_notes(reflection.instead, "batches")
         warnings = tuple(f"{day}: {note}" for note in fallback.values())
-        rows = self._rows(day, reflection.lines, observed, self.reflector.name, reflection.summary)
+        rows = self._rows(day, reflection, observed, self.reflector.name)
         return Built(_frames(rows), notes=asked | fallback, warnings=warnings)
 
-    def _vectors(self, day: date, observed: Sequence[Observation]) -> dict[str, list[float]]:
+    def _vectors(self, day: date, observed: Sequence[Observation]) -> Vectors:
         has_vector = set(self.lake.read("embeddings", self.days_before(day))["source_id"])
         ids = [o.observation_id for o in observed if o.observation_id in has_vector]
         return vectors_of(self.settings, self.encoder, ids)
 
-    def _fallback_rows(
-        self, day: date, observed: Sequence[Observation], vectors: dict[str, list[float]]
-    ) -> list[ReflectionRow]:
+    def _fallback_rows(self, day: date, observed: Sequence[Observation], vectors: Vectors) -> list[ReflectionRow]:
         """The model's earlier rows of the day whose sources still exist; else extractive ones."""
         instead = ExtractiveReflector()
         kept, _ = self._earlier_rows(day, observed)
-        return kept or self._rows(day, instead.reflect(day, observed, vectors).lines, observed, instead.name)
+        return kept or self._rows(day, instead.reflect(day, observed, vectors), observed, instead.name)
 
     def _usable_earlier_rows(self, day: date, observed: Sequence[Observation]) -> list[ReflectionRow]:
         """The day's earlier rows of a model, if they condense their sources and all of these still exist."""
@@ -125,17 +120,12 @@ class ReflectionsStage:
         return kept, len(kept) == before.height
 
     def _rows(
-        self,
-        day: date,
-        lines: Sequence[ReflectionLine],
-        observed: Sequence[Observation],
-        reflector: str,
-        summary: str | None = None,
+        self, day: date, reflection: Reflection, observed: Sequence[Observation], reflector: str
     ) -> list[ReflectionRow]:
         spent = sum(o.tokens for o in observed)
         by_id = {o.observation_id: o for o in observed}
         rows: dict[str, ReflectionRow] = {}
-        for line in lines:
+        for line in reflection.lines:
             name = row_id("r", day, line.sources[0])
             if name in rows:  # a model may make two lines from one observation
                 name = row_id("r", day, *line.sources, line.text)
@@ -161,7 +151,7 @@ class ReflectionsStage:
                 "superseded": list(line.superseded),
                 "tags": list(line.tags),
                 "contradicts": list(line.contradicts),
-                "summary": summary,
+                "summary": reflection.summary,
                 "cwds": distinct(cwd for o in sources for cwd in o.cwds),
                 "projects": distinct(project for o in sources for project in o.projects),
                 "owner": self.settings.owner,
@@ -174,20 +164,10 @@ def reflector_of(workspace: Workspace) -> Reflector:
     config = reflector_model(workspace.settings)
     if not config:
         return ExtractiveReflector()
-    # imported here, because every command that plans would load them, usually without a model
-    from memory_pipeline.llm.client import client_of
-    from memory_pipeline.reflections.model.context_files import ContextFiles
-    from memory_pipeline.reflections.model.reflector import PROMPTS, SMALL_PROMPTS, LanguageModelReflector
+    # imported here, because every command that plans would load it, usually without a model
+    from memory_pipeline.reflections.model.reflector import LanguageModelReflector
 
-    redact = redactor_of(workspace.settings).redact
-    client = client_of(config, workspace.settings.reflector, workspace, redact, "reflections")
-    explicit = workspace.settings.chunk_tokens if "chunk_tokens" in workspace.settings.model_fields_set else None
-    is_small = workspace.settings.effective_context <= SMALL_CONTEXT
-    prompts = SMALL_PROMPTS if is_small else PROMPTS
-    shown = explicit or observations_budget(workspace.settings, config.max_output_tokens, prompts)
-    room = token_budget(workspace.settings, config.max_output_tokens, prompts) - shown
-    files = ContextFiles.from_settings(workspace.settings, redact).within(int(FILES_SHARE * room))
-    return LanguageModelReflector(client, workspace.settings.sections, shown, files, is_small)
+    return LanguageModelReflector.from_config(config, workspace)
 
 
 def observed_in(workspace: Workspace, days: list[date]) -> list[Observation]:

@@ -11,7 +11,7 @@ from datetime import date, datetime
 from typing import Protocol
 
 from memory_pipeline.errors import MemoryPipelineError
-from memory_pipeline.observations.flags import DOUBTED
+from memory_pipeline.observations.types import DOUBTED
 from memory_pipeline.text.priorities import HIGH, MEDIUM, RANK
 
 USER, RULES, ARCHITECTURE, PATTERNS, UNFILED = range(5)
@@ -184,5 +184,5 @@ def best_priority(observed: Iterable[Observation]) -> str:
     return min((o.weight for o in observed), key=RANK.__getitem__)
 
 
-def best_trust(observed: Iterable[Observation]) -> str:
-    return min((o.trust for o in observed), key=lambda t: TRUSTS.index(t) if t in TRUSTS else len(TRUSTS))
+def best_trust(said: Iterable[Observation | ReflectionLine]) -> str:
+    return min((each.trust for each in said), key=lambda t: TRUSTS.index(t) if t in TRUSTS else len(TRUSTS))

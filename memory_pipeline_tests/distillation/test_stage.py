@@ -1,6 +1,8 @@
 """Days, weeks and months come down to fewer lines, lose no high, and lead back to what was said."""
 
-from collections.abc import Iterable
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
@@ -10,20 +12,21 @@ import pytest
 
 from memory_pipeline.defs.distillation import judge_lines, judge_recall
 from memory_pipeline.distillation import stage as stage_module
-from memory_pipeline.distillation.facts import facts_of
-from memory_pipeline.distillation.lines import count_words
+from memory_pipeline.distillation.lines import count_words, facts_of
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, WEEK, Period
 from memory_pipeline.distillation.stage import (
     DistillationStage,
-    Levels,
     RecallLostError,
     due_periods,
+    recall,
+    rows_in,
     stages_of,
     state_of,
+    traced,
 )
 from memory_pipeline.stages import INCOMPLETE, bring_up_to_date, is_current
 from memory_pipeline.verdict import Verdict
-from memory_pipeline_tests.cases import nightly
+from memory_pipeline_tests.cases import each, nightly
 from memory_pipeline_tests.rows import (
     Opened,
     at,
@@ -241,7 +244,8 @@ def test_every_line_leads_back_to_words_that_were_said(work: Work) -> None:
         assert {source for row in rows for source in row["sources"]} <= below
         below = {row["distillation_id"] for row in rows}
         assert len(below) == len(rows)
-    for _, leaves in Levels(work.lake).traced(Period(MONTH, date(2025, 3, 31))):
+    month = Period(MONTH, date(2025, 3, 31))
+    for _, leaves in traced(work.lake, month, rows_in(work.lake, month)):
         assert leaves <= set(observed) | set(segments) and leaves
         for leaf in leaves & set(observed):
             for span in observed[leaf]["evidence"]:
@@ -353,8 +357,8 @@ def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     """Weeks and months lose their highs, as a fault in the choice would have it."""
     made = stage_module.rows_of
 
-    def without_highs(levels: Levels, period: Period, facts: Any) -> Any:
-        rows = made(levels, period, facts)
+    def without_highs(lake: Any, period: Period, facts: Any) -> Any:
+        rows = made(lake, period, facts)
         return rows if period.level == DAY else [row for row in rows if row["priority"] != "high"]
 
     monkeypatch.setattr(stage_module, "rows_of", without_highs)
@@ -411,3 +415,59 @@ def test_the_same_run_is_not_asked_for_twice(work: Work) -> None:
     assert states() == asked
     work.observe(SUNDAY, "Grafana dashboards live in the folder observability.")
     assert set(states()).isdisjoint(asked)
+
+
+FACTS = {
+    "uv": "Always use uv, never pip install.",
+    "leipzig": "The depot in Leipzig must not be asked more than twice a minute.",
+    "queue": "The queue overflowed since retries had no limit.",
+}
+
+
+def as_they_are(*left_out: str) -> list[tuple[str, list[str]]]:
+    return [(text, [i]) for i, text in FACTS.items() if i not in left_out]
+
+
+def test_the_facts_themselves_lose_nothing() -> None:
+    found = recall(FACTS, FACTS, as_they_are())
+    assert (found.highs, found.kept, found.loss) == (3, 3, 0.0)
+
+
+def test_a_high_that_no_line_was_made_from_is_lost() -> None:
+    found = recall(FACTS, FACTS, as_they_are("leipzig"))
+    assert round(found.loss, 3) == round(1 / 3, 3)
+    assert f"{found}" == "2 of 3 high observations are still contained"
+
+
+@each(
+    "destroyed",
+    [
+        pytest.param(lambda text: " ".join(w for w in text.split() if len(w) > 4), id="short words dropped"),
+        pytest.param(lambda text: text.replace("never ", "").replace("not ", "").replace("no ", ""), id="negation"),
+        pytest.param(lambda text: text.replace("uv, ", "").replace("Leipzig ", "").replace("queue", ""), id="object"),
+        pytest.param(lambda text: text.split(",")[0][:30], id="cut off"),
+        pytest.param(lambda text: text.split(",")[-1].strip().rsplit(" ", 1)[0], id="a piece of it, word for word"),
+        pytest.param(lambda text: text.lower(), id="another letter"),
+        pytest.param(lambda text: "something else", id="other words"),
+    ],
+)
+def test_a_line_that_lost_anything_says_nothing(destroyed: Callable[[str], str]) -> None:
+    """As it once was: the rare words stay and are found, and the rule says its opposite."""
+    lines = [(destroyed(text), [i]) for i, text in FACTS.items()]
+    assert recall(FACTS, FACTS, lines).loss == 1.0
+
+
+def test_a_line_may_say_several_highs_that_are_the_same() -> None:
+    facts = {"old": "Use uv, never pip.", "new": "Here we use uv, never pip."}
+    assert recall(facts, facts, [(facts["new"], ["new", "old"])]).loss == 0.0
+    assert recall(facts, facts, [(facts["old"], ["new", "old"])]).loss == 0.5  # "here" is lost
+    assert recall(facts, facts, [(facts["new"], ["new"])]).loss == 0.5  # nothing leads back to the old one
+
+
+def test_what_is_whole_but_said_of_another_fact_does_not_count() -> None:
+    assert recall(FACTS, ["uv"], [(FACTS["queue"], ["uv"]), (FACTS["uv"], ["queue"])]).loss == 1.0
+
+
+def test_without_highs_there_is_nothing_to_lose() -> None:
+    assert recall(FACTS, [], []).loss == 0.0
+    assert recall({}, [], []).highs == 0

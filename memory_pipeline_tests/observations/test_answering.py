@@ -11,13 +11,16 @@ from typing import Any
 
 from memory_pipeline.friction.stage import FrictionStage
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.observations.answering import MAX_ASKED, choice_line
-from memory_pipeline.observations.evaluation import judge_evidence, judge_regurgitation, judge_specifics
-from memory_pipeline.observations.grounding import missing_evidence
+from memory_pipeline.observations.evaluation import (
+    judge_evidence,
+    judge_regurgitation,
+    judge_specifics,
+    missing_evidence,
+)
 from memory_pipeline.observations.model.transcript import rendered
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
 from memory_pipeline.observations.stage import ObservationsStage
-from memory_pipeline.observations.types import Fact, WindowMessage
+from memory_pipeline.observations.types import MAX_ASKED, Fact, WindowMessage, choice_line
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources
 from memory_pipeline.sessions.stage import SessionsStage

@@ -1,6 +1,7 @@
 """How much may be written down about a window."""
 
-from memory_pipeline.observations.budget import MIN_BUDGET, SHORT_SHARE, model_token_budget, token_budget
+from memory_pipeline.observations.model.observer import model_token_budget
+from memory_pipeline.observations.quotes.observer import MIN_BUDGET, SHORT_SHARE, token_budget
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.observations.talking import talk
 

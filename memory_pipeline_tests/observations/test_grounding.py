@@ -3,7 +3,8 @@
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from memory_pipeline.observations.grounding import WindowTimes, invented_times, missing_evidence
+from memory_pipeline.observations.evaluation import invented_times, missing_evidence
+from memory_pipeline.observations.types import WindowTimes
 from memory_pipeline.text.dates import clock_times
 from memory_pipeline_tests.cases import each
 

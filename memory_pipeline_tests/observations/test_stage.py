@@ -1,5 +1,9 @@
 """A day's segments and observations as rows, and the day's log."""
 
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -9,9 +13,11 @@ import pytest
 
 from memory_pipeline.lake.store import DamagedTableError
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
-from memory_pipeline.observations.stage import ObservationsStage
+from memory_pipeline.observations.stage import Job, ObservationsStage, observe
+from memory_pipeline.observations.types import Context, Segment, WindowMessage
 from memory_pipeline.stages import bring_up_to_date, is_current
 from memory_pipeline.workspace.workspace import Workspace
+from memory_pipeline_tests.observations.talking import talk
 from memory_pipeline_tests.rows import DAY, Opened, bytes_of, day_after, say, window_key, workspace
 
 TURNS = (
@@ -182,3 +188,46 @@ def test_every_observation_names_folder_project_and_owner(tmp_path: Path) -> Non
 def test_a_session_without_a_project_has_no_line_for_it(work: Work) -> None:
     work.run()
     assert "**Project**" not in work.log()
+
+
+MARK = "[image: image/png, line 9, number 1]"
+
+
+def test_a_message_of_an_image_alone_is_no_observation(tmp_path: Path) -> None:
+    settings, lake = workspace(tmp_path)
+    rule = f"Always use the colours of this picture for parcels.\n{MARK}"
+    say(lake, "s", "user: hello there", f"user: {MARK}", f"user: {rule}", "user: thanks", "user: bye for now")
+    bring_up_to_date(ObservationsStage.from_workspace(Workspace(settings, lake)), lake, DAY)
+    texts = lake.read("observations", [DAY])["text"].to_list()
+    assert any("colours of this picture" in text for text in texts)
+    assert not any("[image:" in text for text in texts)
+
+
+class Interrupted:
+    """Is interrupted in the first session while it waits for a model in the second."""
+
+    name = version = "interrupted"
+    at_once = 2
+    is_incremental = False
+
+    def __init__(self) -> None:
+        self.waits, self.stopped, self.was_stopped = threading.Event(), threading.Event(), False
+
+    def observe(self, messages: Sequence[WindowMessage], context: Context) -> list[Segment]:
+        if context.window == "first":
+            assert self.waits.wait(10)
+            raise KeyboardInterrupt
+        self.waits.set()
+        self.was_stopped = self.stopped.wait(10)
+        return []
+
+    def stop(self) -> None:
+        self.stopped.set()
+
+
+def test_an_interrupt_does_not_wait_for_what_others_wait_for() -> None:
+    observer = Interrupted()
+    jobs = [[Job({"day": DAY, "dedupe_key": name}, talk("user: Hello."), "")] for name in ("first", "second")]
+    with pytest.raises(KeyboardInterrupt):
+        observe(jobs, observer)
+    assert observer.was_stopped

@@ -4,8 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from memory_pipeline.reflections.extractive import ExtractiveReflector
-from memory_pipeline.reflections.superseding import superseded_by
+from memory_pipeline.reflections.extractive import ExtractiveReflector, superseded_by
 from memory_pipeline.reflections.types import (
     ARCHITECTURE,
     PATTERNS,

@@ -1,13 +1,16 @@
-"""Alignment of a fact in a model's words with the spans of the window that support it."""
+"""The spans of the window that support a fact in a model's words: by common words, and by verbatim quotation."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cache
 from itertools import chain
+from typing import NamedTuple
 
 from memory_pipeline.observations.types import EvidenceSpan, WindowMessage
 from memory_pipeline.text.sentences import sentences
@@ -31,7 +34,11 @@ LENGTH = 2000
 STEM = 6
 """Length in characters of the prefix that identifies a word, so that inflected forms match."""
 
+MIN_WORDS = 4
+"""Minimum number of consecutive words of a quotation; a Chinese, Japanese or Korean character counts half."""
 _PART = re.compile(r"[^\W_]+")
+_WORD = re.compile(rf"{CJK.pattern}|(?:(?!{CJK.pattern})[^\W_])+")
+"""A word, or a single character in scripts without spaces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,3 +190,56 @@ def _piece(position: int, message: WindowMessage, start: int, end: int) -> Itera
 def _speaker(message: WindowMessage, start: int, end: int) -> str:
     pasted = message.role == "user" and any(a < end and start < b for a, b in message.quoted)
     return "paste" if pasted else message.voice
+
+
+class Quotation(NamedTuple):
+    """`text[start:end]` of a message, which occurs verbatim in the fact at `within`."""
+
+    position: int
+    """Position of the message in its window."""
+    span: EvidenceSpan
+    within: slice
+
+    def is_within(self, other: Quotation) -> bool:
+        """Whether the other quotation has the same words of the fact."""
+        return bool(other.within.start <= self.within.start and self.within.stop <= other.within.stop)
+
+
+class Quotations:
+    """An index of the words of a window's messages, for finding quotations in a fact.
+
+    Models quote correctly but count badly: the words are in message 14, and the fact names 12.
+    """
+
+    def __init__(self, messages: Sequence[WindowMessage]) -> None:
+        self.messages = messages
+        self._words = cache(lambda position: list(_WORD.finditer(messages[position].text)))
+        self._matcher = cache(lambda at: SequenceMatcher(None, (), _casefolded(self._words(at)), autojunk=False))
+
+    def of(self, fact: str, start: int, end: int, positions: Iterable[int]) -> list[Quotation]:
+        """The quotations in `fact[start:end]` from these messages, longest first, without overlaps. Words that occur in
+        several messages belong to the first one."""
+        said = [word for word in _WORD.finditer(fact) if start <= word.start() and word.end() <= end]
+        runs = []
+        for position in positions:
+            matcher = self._matcher(position)
+            matcher.set_seq1(_casefolded(said))
+            runs += [(-run.size, position, run.b, run.a) for run in matcher.get_matching_blocks()]
+        found: list[Quotation] = []
+        taken: set[int] = set()
+        for size, position, at, first in sorted(runs):
+            run = range(first, first - size)
+            if _length(said[run.start : run.stop]) >= MIN_WORDS and taken.isdisjoint(run):
+                taken.update(run)
+                there = self._words(position)[at : at - size]
+                span = EvidenceSpan(self.messages[position].message_id, there[0].start(), there[-1].end())
+                found.append(Quotation(position, span, slice(said[run.start].start(), said[run.stop - 1].end())))
+        return found
+
+
+def _casefolded(run: Sequence[re.Match[str]]) -> list[str]:
+    return [word[0].casefold() for word in run]
+
+
+def _length(run: Sequence[re.Match[str]]) -> float:
+    return sum(0.5 if CJK.match(word[0]) else 1.0 for word in run)

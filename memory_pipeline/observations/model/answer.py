@@ -26,9 +26,19 @@ from memory_pipeline.llm.answers.degenerate import (
 from memory_pipeline.llm.answers.lines import tidy
 from memory_pipeline.llm.answers.placeholders import is_placeholder
 from memory_pipeline.llm.answers.structured import Context, json_values, numbers_in
-from memory_pipeline.observations.model.facts import ParsedFact, fact_for, fact_in_entry, facts_in_paragraphs, key_of
-from memory_pipeline.observations.model.schema import AnswerForm, SegmentForm
-from memory_pipeline.observations.model.tagged import Draft, Tagged, read_tagged, without_cut_tag
+from memory_pipeline.observations.model.facts import (
+    AnswerForm,
+    Draft,
+    ParsedFact,
+    SegmentForm,
+    Tagged,
+    fact_for,
+    fact_in_entry,
+    facts_in_paragraphs,
+    key_of,
+    read_tagged,
+    without_cut_tag,
+)
 
 MAX_FACTS = 200
 MAX_TITLE, MAX_NARRATIVE, MAX_TASK = 120, 600, 500
@@ -68,20 +78,33 @@ class ParsedAnswer:
     problem: str | None = None
     """The reason why the answer is not parsed, in one sentence."""
 
+    @property
+    def facts(self) -> list[ParsedFact]:
+        return [fact for segment in self.segments for fact in segment.facts]
+
+    def as_form(self, form: str, *problems: str) -> ParsedAnswer:
+        """The answer with this format and its problems, if any, as one sentence."""
+        why = "; ".join(dict.fromkeys(problems))
+        problem = f"{why[:1].upper()}{why[1:]}." if problems else None
+        return replace(self, form=form, parsed=not problems, problem=problem)
+
+
+NO_SEGMENT = ParsedSegment(None, None, None, None, ())
+DAMAGED = "the JSON is truncated or damaged"
+REFUSED = "the model declines to answer"
+
 
 def parse_answer(text: str) -> ParsedAnswer:
     """The content of a model's answer, parsed by the first format that gives something."""
     words, problem = without_thinking(cleaned(text))
     problems = [problem] if problem else []
     if not words.strip():
-        return _with_problems(ParsedAnswer(form="empty"), ["the answer is empty", *problems])
+        return ParsedAnswer().as_form("empty", "the answer is empty", *problems)
     words, has_loops = before_repetition(words)
     if has_loops:
         words += "\n"  # the line before the repetition is complete
     answer = _from_json(words, problems) or _from_tags(words, problems)
-    if has_loops:
-        return _with_problems(replace(answer, form="degenerate"), ["the answer repeats itself"])
-    return answer
+    return answer.as_form("degenerate", "the answer repeats itself") if has_loops else answer
 
 
 def _from_json(text: str, problems: Sequence[str]) -> ParsedAnswer | None:
@@ -92,19 +115,18 @@ def _from_json(text: str, problems: Sequence[str]) -> ParsedAnswer | None:
             form = AnswerForm.model_validate(value, context=counts)
         except ValidationError:
             if is_damaged:
-                return _with_problems(ParsedAnswer(form="empty"), ["the JSON is truncated or damaged"])
+                return ParsedAnswer().as_form("empty", DAMAGED)
             continue
         answer = _answer_without_segments(form.current_task, form.suggested_response, form.used, form.ended)
         segments = _deduplicated(map(_segment_of, form.segments))
         narratives = " ".join(filter(None, (segment.narrative for segment in segments)))
         if is_refusal(narratives) and not any(segment.facts for segment in segments):
-            return _with_problems(replace(answer, form="refusal"), ["the model declines to answer"])
-        found = ["the JSON is truncated or damaged"] if is_damaged else []
-        if counts["left_out"] and not is_damaged:
-            found.append(f"{counts['left_out']} item(s) do not fit the schema")
+            return answer.as_form("refusal", REFUSED)
+        left_out = f"{counts['left_out']} item(s) do not fit the schema" if counts["left_out"] else ""
+        found = filter(None, [DAMAGED if is_damaged else left_out])
         is_flat = len(segments) == 1 and not (segments[0].first or segments[0].narrative)
         kind = "flat" if is_flat else "segments" if segments else "empty" if is_damaged else "nothing"
-        return _with_segments(replace(answer, form=kind), segments, counts["unmarked"], [*problems, *found])
+        return _with_segments(answer, kind, segments, counts["unmarked"], [*problems, *found])
     return None
 
 
@@ -127,17 +149,17 @@ def _from_tags(text: str, problems: Sequence[str]) -> ParsedAnswer:
     count, count_outside = _count_facts(inside), _count_facts(outside)
     has_marks = unmarked + unmarked_outside < count + count_outside
     if not has_marks and (is_refusal(tagged.content) or is_refusal(text)):
-        return _with_problems(replace(answer, form="refusal"), ["the model declines to answer"])
+        return answer.as_form("refusal", REFUSED)
     if not has_marks and is_echo(tagged.content or text):
-        return _with_problems(replace(answer, form="degenerate"), ["the answer repeats the transcript"])
+        return answer.as_form("degenerate", "the answer repeats the transcript")
     if count or (inside and not count_outside):
         form = "segments" if "segment" in tagged.seen or inside[0].narrative else "flat"
         found = [] if "observations" in tagged.seen else ["there is no <observations>"]
         found += [f"the answer ends within <{tagged.open[-1]}>"] if tagged.open else []
-        return _with_segments(replace(answer, form=form), inside, unmarked, [*problems, *found])
+        return _with_segments(answer, form, _deduplicated(inside), unmarked, [*problems, *found])
     if count_outside:
         why = "the facts are outside the tags" if tagged.seen else "there are no tags"
-        return _with_segments(replace(answer, form="lines"), outside, unmarked_outside, [why, *problems])
+        return _with_segments(answer, "lines", _deduplicated(outside), unmarked_outside, [why, *problems])
     return _raw(text, tagged, answer, problems)
 
 
@@ -146,14 +168,14 @@ def _raw(text: str, tagged: Tagged, answer: ParsedAnswer, problems: Sequence[str
     content, is_closed = tagged.content, not tagged.open
     is_empty_list = "observations" in tagged.seen and is_closed and not content
     if is_empty_list or is_nothing(content or without_tags(text)):
-        return _with_problems(replace(answer, form="nothing"), problems)
+        return answer.as_form("nothing", *problems)
     if is_noise_only(text):
-        return _with_problems(replace(answer, form="degenerate"), ["the answer has no words"])
+        return answer.as_form("degenerate", "the answer has no words")
     facts = facts_in_paragraphs(content if tagged.seen else without_tags(text))
     if not facts:
-        return _with_problems(replace(answer, form="empty"), ["there is no fact in the answer", *problems])
-    segment = ParsedSegment(None, None, None, None, tuple(facts))
-    return _with_problems(replace(answer, segments=(segment,), form="raw"), ["the answer has no list", *problems])
+        return answer.as_form("empty", "there is no fact in the answer", *problems)
+    raw = replace(answer, segments=(ParsedSegment(None, None, None, None, tuple(facts)),))
+    return raw.as_form("raw", "the answer has no list", *problems)
 
 
 def _read_segments(drafts: Iterable[Draft]) -> tuple[list[ParsedSegment], int]:
@@ -170,13 +192,12 @@ def _read_segments(drafts: Iterable[Draft]) -> tuple[list[ParsedSegment], int]:
 
 
 def _with_segments(
-    answer: ParsedAnswer, segments: Iterable[ParsedSegment], unmarked: int, problems: Sequence[str]
+    answer: ParsedAnswer, form: str, segments: Sequence[ParsedSegment], unmarked: int, problems: Sequence[str]
 ) -> ParsedAnswer:
     """The answer with these segments; `unmarked` is the number of facts without a priority."""
-    kept = _deduplicated(segments)
-    whole = _count_facts(kept)
+    whole = _count_facts(segments)
     missing = [f"{min(unmarked, whole)} of {whole} facts have no priority"] if unmarked and whole else []
-    return _with_problems(replace(answer, segments=tuple(kept)), [*problems, *missing])
+    return replace(answer, segments=tuple(segments)).as_form(form, *problems, *missing)
 
 
 def _count_facts(segments: Iterable[ParsedSegment]) -> int:
@@ -205,13 +226,8 @@ def _answer_without_segments(
     removed."""
     parts = _TASKS.split(task or "")
     task = " ".join(part for part in parts if not _DONE_TASK.search(part)).strip()
-    return ParsedAnswer(
-        (),
-        _clean_text(task, MAX_TASK),
-        _clean_text(response, MAX_TASK),
-        _observation_names(used),
-        _observation_names(ended),
-    )
+    current, suggested = _clean_text(task, MAX_TASK), _clean_text(response, MAX_TASK)
+    return ParsedAnswer((), current, suggested, _observation_names(used), _observation_names(ended))
 
 
 def _observation_names(mentioned: Sequence[str]) -> tuple[str, ...]:
@@ -225,7 +241,39 @@ def _clean_text(text: str | None, limit: int) -> str | None:
     return None if not words or _NONE.fullmatch(words) or is_placeholder(words) else shortened(words, limit)
 
 
-def _with_problems(answer: ParsedAnswer, problems: Sequence[str]) -> ParsedAnswer:
-    """The answer with its problems, if any, as one sentence."""
-    why = "; ".join(dict.fromkeys(problems))
-    return replace(answer, parsed=not problems, problem=f"{why[:1].upper()}{why[1:]}." if problems else None)
+def covering(answer: ParsedAnswer, whole: range) -> list[tuple[ParsedSegment, range]]:
+    """The segments in order, each with the positions of its messages; at least one.
+
+    A segment begins where the model says, else at the first message that its facts name, else after the last message
+    that the previous segment names, and ends where the next begins. The facts of a segment without messages move to the
+    previous one.
+    """
+    placed: list[tuple[int, ParsedSegment]] = []
+    for segment in answer.segments or (NO_SEGMENT,):
+        before = placed[-1] if placed else (whole.start, NO_SEGMENT)
+        placed.append((_start(segment, before, whole), segment))
+    placed.sort(key=lambda place: place[0])
+    starts: list[tuple[int, ParsedSegment]] = []
+    for start, segment in placed:
+        if starts and start == starts[-1][0]:
+            starts[-1] = (start, _joined(starts[-1][1], segment))
+        else:
+            starts.append((start, segment))
+    starts[0] = (whole.start, starts[0][1])
+    ends = [*(start for start, _ in starts[1:]), whole.stop]
+    return [(segment, range(start, end)) for (start, segment), end in zip(starts, ends, strict=True)]
+
+
+def _start(segment: ParsedSegment, before: tuple[int, ParsedSegment], whole: range) -> int:
+    """Position of the first message of the segment; if it names no message that was shown, the one after the previous
+    segment."""
+    start, previous = before
+    numbers = [segment.first, *sorted(ref for fact in segment.facts for ref in fact.refs)]
+    shown = (number - 1 for number in numbers if number is not None and number - 1 in whole)
+    after = previous.last if previous.last is not None and previous.last in whole else start
+    return next(shown, max(start, after))
+
+
+def _joined(one: ParsedSegment, other: ParsedSegment) -> ParsedSegment:
+    reported = " ".join(filter(None, (one.narrative, other.narrative))) or None
+    return ParsedSegment(one.title or other.title, reported, one.first, other.last, (*one.facts, *other.facts))

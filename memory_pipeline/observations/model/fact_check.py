@@ -8,15 +8,29 @@ from dataclasses import replace
 from zoneinfo import ZoneInfo
 
 from memory_pipeline.llm.answers.cleaning import without_markup
-from memory_pipeline.observations.first_speakers import SIDES, is_order
-from memory_pipeline.observations.flags import COMPLETED, TIME_REMOVED, UNGROUNDED, UNGROUNDED_SPECIFICS
-from memory_pipeline.observations.grounding import WindowTimes
-from memory_pipeline.observations.model.alignment import GROUNDED, MAX_SPANS, NAMED, Aligned, Alignment, stems
+from memory_pipeline.observations.model.alignment import (
+    GROUNDED,
+    MAX_SPANS,
+    NAMED,
+    Aligned,
+    Alignment,
+    Quotation,
+    Quotations,
+    stems,
+)
 from memory_pipeline.observations.model.facts import ParsedFact
-from memory_pipeline.observations.model.quotations import Quotation, Quotations
-from memory_pipeline.observations.quotes.features import Conversation
+from memory_pipeline.observations.quotes.features import SIDES, Conversation, is_order
 from memory_pipeline.observations.quotes.units import SHORT_ANSWER
-from memory_pipeline.observations.types import EvidenceSpan, Fact, WindowMessage
+from memory_pipeline.observations.types import (
+    COMPLETED,
+    TIME_REMOVED,
+    UNGROUNDED,
+    UNGROUNDED_SPECIFICS,
+    EvidenceSpan,
+    Fact,
+    WindowMessage,
+    WindowTimes,
+)
 from memory_pipeline.text.dates import CLOCK, clock_of, clock_times
 from memory_pipeline.text.kinds import NORMATIVE, length_of
 from memory_pipeline.text.priorities import LOW, MEDIUM, RANK
@@ -59,7 +73,7 @@ class FactCheck:
     def __init__(self, messages: Sequence[WindowMessage], zone: ZoneInfo) -> None:
         self.messages, self.zone = messages, zone
         self.texts = [m.text for m in messages]
-        self.window = Conversation.from_messages(messages)
+        self.window = Conversation(messages)
         self.alignment = Alignment(messages)
         self.quotations = Quotations(messages)
         self.said = Words([*self.texts, *(m.tool_name or "" for m in messages)])
@@ -69,7 +83,7 @@ class FactCheck:
         """The verified fact, ready to be stored. `within` are the positions of the messages that the model was
         shown."""
         named = [number - 1 for number in parsed.refs if number - 1 in within]
-        text, is_removed = self.without_invented_times(self.without_markup(parsed.text))
+        text, is_removed = self.cleaned(parsed.text)
         missing = missing_specifics(text, self.said)
         marked = [found.span("words") for found in _QUOTATION.finditer(text)]
         # it may also quote without quotation marks
@@ -107,7 +121,7 @@ class FactCheck:
 
     def _trace(self, steps: Sequence[str], within: range) -> str | None:
         """The steps that the shown messages support, joined with arrows; None for fewer than two."""
-        clean = (self.without_invented_times(self.without_markup(step))[0] for step in steps)
+        clean = (self.cleaned(step)[0] for step in steps)
         said = [step for step in clean if step and self._is_stated(step, within)]
         return " → ".join(said) if len(said) > 1 else None
 
@@ -115,9 +129,10 @@ class FactCheck:
         aligned = self.alignment.align(step, within)
         return not missing_specifics(step, self.said) and bool(aligned.spans) and aligned.coverage >= NAMED
 
-    def without_markup(self, text: str) -> str:
-        """The text without markup that the format of the answer added."""
-        return without_markup(text, self.texts)
+    def cleaned(self, text: str) -> tuple[str, bool]:
+        """The text without markup that the format of the answer added, and without invented clock times; and whether
+        there were such times."""
+        return self.without_invented_times(without_markup(text, self.texts))
 
     def without_invented_times(self, text: str) -> tuple[str, bool]:
         """The text without clock times that do not occur in the window, and whether there were any."""
@@ -179,9 +194,8 @@ class FactCheck:
         """Spans of the user's short answers that the model named: "ok" shares no word with what it agrees to."""
         for position in named:
             message = self.messages[position]
-            own = message.own
-            start, end = len(own) - len(own.lstrip()), len(own.rstrip())
-            is_short = 0 < length_of(own.strip()) <= SHORT_ANSWER
+            start, end = message.own_span
+            is_short = 0 < length_of(message.own[start:end]) <= SHORT_ANSWER
             if message.role == "user" and is_short and position not in aligned.positions:
                 yield EvidenceSpan(message.message_id, start, end)
 

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import math
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 from zoneinfo import ZoneInfo
 
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.llm.backends.provider import sees, takes_schema
-from memory_pipeline.llm.client import Client
+from memory_pipeline.llm.client import IMAGE_TOKENS, Client, client_of
+from memory_pipeline.llm.config import SMALL_CONTEXT, ModelConfig, messages_budget, observations_budget, token_budget
 from memory_pipeline.llm.errors import RequestRefusedError
 from memory_pipeline.llm.prompts import filled, hash_of, text_of
-from memory_pipeline.llm.request import Answer, Request, RequestImage
-from memory_pipeline.observations.budget import model_token_budget
-from memory_pipeline.observations.flags import ENDED, UNPARSED
-from memory_pipeline.observations.model.answer import ParsedAnswer, ParsedSegment, parse_answer
+from memory_pipeline.llm.request import Answer, Request
+from memory_pipeline.observations.model.answer import ParsedAnswer, ParsedSegment, covering, parse_answer
 from memory_pipeline.observations.model.fact_check import FactCheck
-from memory_pipeline.observations.model.merging import covering, trimmed, without_repeats
-from memory_pipeline.observations.model.schema import schema
-from memory_pipeline.observations.model.transcript import Chunk, chunks, rendered
-from memory_pipeline.observations.narrative import narrative
-from memory_pipeline.observations.quotes.segmentation import segment_starts
-from memory_pipeline.observations.types import Context, Fact, Segment, WindowMessage, observation_id
-from memory_pipeline.sessions.images import NoSuchImageError, load_image
-from memory_pipeline.text.priorities import LOW
+from memory_pipeline.observations.model.facts import schema
+from memory_pipeline.observations.model.transcript import Chunk, chunks, images_of, rendered, tail_of
+from memory_pipeline.observations.quotes.observer import SHORT_SHARE, token_budget_for
+from memory_pipeline.observations.quotes.segmentation import narrative, segment_starts
+from memory_pipeline.observations.types import ENDED, UNPARSED, Context, Fact, Segment, WindowMessage, observation_id
+from memory_pipeline.redaction import redactor_of
+from memory_pipeline.text.priorities import LOW, RANK
+from memory_pipeline.text.relation import WRITTEN_TWICE_BY_OBSERVER, is_same
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.tokens import PROSE, estimate
+from memory_pipeline.workspace.workspace import Workspace
 
 PROMPTS = ("observer", "priorities", "format_tags", "user_turn", "prior_observations", "observed_before", "ask_again")
 SMALL_PROMPTS = ("observer_small", "format_small_tags", *PROMPTS[3:])
@@ -42,19 +44,21 @@ RETRIED_FORMS = ("refusal", "empty", "degenerate", "raw")
 """Forms of answers for which a second request may give a better one. A list without tags already has the facts."""
 WITHOUT_SEGMENTS = ("flat", "lines", "raw")
 """Formats of answers without segments: their facts get no title and no narrative."""
+PER_ROOT = 550
+"""A model's token budget for a window with few words and many tool calls is the share times this times the square root
+of the number of messages. At a share of a tenth that is what careful readers write without a limit
+(`benchmarks/fair_size.py`): the facts of 28 sessions of 27 to 1,096 messages take 37 to 78 tokens times that root,
+with a median of 52."""
 MAX_LINE = 600
 """Characters of a narrative, a task or a suggested response."""
 MESSAGES_BEFORE = 4
 """Earlier messages that are shown again before the new ones of a window, as context."""
-MAX_BEFORE = 1_500
-"""Characters shown of each earlier message, taken from its end, where the question is."""
 PRIOR_TOKENS = 4_000
 """Maximum tokens of earlier observations in a request."""
 MAX_IMAGES = 8
 """Maximum number of images sent with a part, the first ones: each costs as much as a page of text."""
-MAX_IMAGE_BYTES = 4_000_000
-"""Maximum size of an image: providers refuse larger ones."""
-IMAGE_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
+SLACK = 1.5
+"""Factor by which facts may exceed the token budget before some are dropped: models are bad at counting tokens."""
 
 Earlier = Sequence[tuple[str, Fact]]
 
@@ -80,6 +84,27 @@ class LanguageModelObserver:
     """Whether the maximum length of an answer depends on the budget of its facts; see `ANSWER_TOKENS`."""
 
     is_incremental = True
+
+    @classmethod
+    def from_config(cls, config: ModelConfig, workspace: Workspace) -> Self:
+        """The observer that asks this model, with the sizes that the settings allow."""
+        settings, answer = workspace.settings, config.max_output_tokens
+        is_small = settings.effective_context <= SMALL_CONTEXT
+        prompts = SMALL_PROMPTS if is_small else PROMPTS
+        shown = messages_budget(settings, answer, prompts)
+        prior = min(PRIOR_TOKENS, observations_budget(settings, answer, prompts))
+        room = token_budget(settings, answer, prompts) - shown - prior
+        return cls(
+            client_of(config, settings.observer, workspace, redactor_of(settings).redact, "observations"),
+            settings.zone,
+            settings.observation_budget,
+            shown,
+            prior,
+            settings.model_concurrency,
+            max(0, min(MAX_IMAGES, room // IMAGE_TOKENS)),
+            is_small,
+            is_small and "max_output_tokens" not in settings.observer.model_fields_set,
+        )
 
     @cached_property
     def name(self) -> str:
@@ -117,15 +142,6 @@ class LanguageModelObserver:
             found = [_mark_ended(segment, ended, context.window) for segment in found]
             found += without_repeats(segments, [fact for _, fact in [*context.earlier, *facts]])
         return trimmed(found, model_token_budget(messages[context.observed :], self.budget))
-
-    def room(self, chunk: Chunk, messages: Sequence[WindowMessage], context: Context) -> int:
-        """Token budget for the facts of a part: that of the window, in proportion to the part's messages."""
-        new = messages[context.observed :]
-        return model_token_budget(new, self.budget) * (chunk.end - chunk.start) // len(new)
-
-    def requests(self, messages: Sequence[WindowMessage], context: Context) -> list[tuple[Request, Chunk]]:
-        """The requests for all parts as they would be without earlier facts; for estimates."""
-        return [(self._request(chunk, messages, context, ()), chunk) for chunk in self._parts(messages, context)]
 
     def _parts(self, messages: Sequence[WindowMessage], context: Context) -> list[Chunk]:
         topics = segment_starts(messages) if self.is_small else ()
@@ -166,13 +182,16 @@ class LanguageModelObserver:
         except RequestRefusedError as refused:
             return ParsedAnswer(form="refused", problem=str(refused)), Answer("", 0, 0, None, 0.0, key=request.key)
         second = parse_answer(other.text)
-        if (second.parsed, _facts(second)) >= (parsed.parsed, _facts(parsed)):
+        if (second.parsed, len(second.facts)) >= (parsed.parsed, len(parsed.facts)):
             return second, other
         return parsed, answer
 
     def _request(self, chunk: Chunk, window: Sequence[WindowMessage], context: Context, earlier: Earlier) -> Request:
         config, messages = self.client.config, window[chunk.start : chunk.end]
-        has_schema, room = takes_schema(config), self.room(chunk, window, context)
+        new = window[context.observed :]
+        # the token budget of the window in proportion to the messages of the part
+        room = model_token_budget(new, self.budget) * (chunk.end - chunk.start) // len(new)
+        has_schema = takes_schema(config)
         tags, form = (SMALL_TAGS, SMALL_JSON) if self.is_small else (TAGS, JSON)
         most = ANSWER_TOKENS + ANSWER_PER_TOKEN * room if self.in_proportion else config.max_output_tokens
         first = messages[0].said_at.astimezone(self.zone)
@@ -182,7 +201,7 @@ class LanguageModelObserver:
         reported = "\n".join(f"o{number} {fact.text}" for number, (_, fact) in enumerate(earlier, 1))
         prior = filled("prior_observations", {"fence": chunk.fence, "observations": reported}) if earlier else ""
         if before := range(_shown_from(chunk, context), chunk.start):
-            shown = "\n\n".join(_tail_of(rendered(window[i], i + 1, self.zone)) for i in before)
+            shown = "\n\n".join(tail_of(rendered(window[i], i + 1, self.zone)) for i in before)
             prior += filled("observed_before", {"fence": chunk.fence, "messages": shown})
         turn = {
             "where": f"{project}It is {first:%A %Y-%m-%d}.\n\n",
@@ -195,7 +214,7 @@ class LanguageModelObserver:
             model=config.model,
             system=self._instructions(form if has_schema else tags),
             prompt=filled("user_turn", turn),
-            images=tuple(_images(messages, self.max_images)) if sees(config) else (),
+            images=tuple(images_of(messages, self.max_images)) if sees(config) else (),
             temperature=config.temperature,
             max_output_tokens=min(most, config.max_output_tokens),
             schema=schema(is_small=self.is_small) if has_schema else "",
@@ -237,28 +256,28 @@ class LanguageModelObserver:
         )
 
 
+def model_token_budget(messages: Sequence[WindowMessage], share: float) -> int:
+    """Token budget for the facts that a language model writes about a window.
+
+    If an agent works for hours and reports in ten lines, a share of the tokens said is room for three sentences. The
+    budget of such a window grows with the number of messages, tool calls included, up to `SHORT_SHARE` of the tokens
+    said.
+    """
+    said = sum(estimate(m.text) for m in messages if m.role in ("user", "assistant"))
+    done = share * PER_ROOT * math.sqrt(len(messages))
+    return max(token_budget_for(said, share), int(min(done, SHORT_SHARE * said)))
+
+
 def _shown_from(chunk: Chunk, context: Context) -> int:
     """The first message that is shown with a part; before the new messages of a window some earlier ones are shown."""
     is_incremental = context.observed and chunk.start == context.observed
     return max(0, chunk.start - MESSAGES_BEFORE) if is_incremental else chunk.start
 
 
-def _tail_of(text: str) -> str:
-    """The header and the last characters of an earlier message that is shown as context."""
-    if len(text) <= MAX_BEFORE:
-        return text
-    who, _, said = text.partition("\n")
-    return f"{who}\n[…] {said[-MAX_BEFORE:]}"
-
-
 def _new_facts_only(segment: Segment, before: Collection[str]) -> Segment:
     """The segment without facts whose evidence is only in messages that were observed before."""
     facts = (f for f in segment.facts if not f.evidence or any(s.message_id not in before for s in f.evidence))
     return replace(segment, facts=tuple(facts))
-
-
-def _facts(parsed: ParsedAnswer) -> int:
-    return sum(len(segment.facts) for segment in parsed.segments)
 
 
 def _mark_ended(segment: Segment, ended: Collection[str], window: str) -> Segment:
@@ -284,19 +303,35 @@ def _newest(earlier: Earlier, cap: int) -> Earlier:
 
 
 def _clean_line(text: str | None, fact_check: FactCheck) -> str | None:
-    words = fact_check.without_invented_times(fact_check.without_markup(text))[0] if text and text.strip() else None
+    words = fact_check.cleaned(text)[0] if text and text.strip() else None
     return words and clip(words, MAX_LINE)
 
 
-def _images(messages: Sequence[WindowMessage], left: int) -> Iterator[RequestImage]:
-    """The first images of these messages that can be shown; others are represented only by their mark in the text."""
-    for place in (place for message in messages for place in message.images):
-        if not left:
-            return
-        try:
-            image = load_image(place.source_file, place.line, place.block)
-        except NoSuchImageError:
-            continue
-        if image.media_type in IMAGE_TYPES and len(image.data) <= MAX_IMAGE_BYTES:
-            left -= 1
-            yield RequestImage(image.media_type, image.data)
+def without_repeats(segments: Iterable[Segment], earlier: Iterable[Fact]) -> list[Segment]:
+    """The segments without empty facts, and without facts that repeat `earlier` or a previous segment."""
+    known = [fact.text for fact in earlier]
+    found = []
+    for segment in segments:
+        facts = []
+        for fact in segment.facts:
+            if fact.text and not any(is_same(fact.text, x, WRITTEN_TWICE_BY_OBSERVER) for x in known):
+                facts.append(fact)
+                known.append(fact.text)
+        found.append(replace(segment, facts=tuple(facts)))
+    return found
+
+
+def trimmed(segments: Sequence[Segment], token_budget: int) -> list[Segment]:
+    """The segments with as many facts as fit into `SLACK` times the budget: the lowest priority is dropped first, then
+    the last.
+
+    One fact is always kept, or a short window would be lost.
+    """
+    facts = [fact for segment in segments for fact in segment.facts]
+    left, kept = SLACK * token_budget, set[int]()
+    for fact in sorted(facts, key=lambda fact: RANK[fact.priority]):  # stable: first said, first kept
+        left -= estimate(fact.text)
+        if left < 0 and kept:
+            break
+        kept.add(id(fact))
+    return [replace(segment, facts=tuple(f for f in segment.facts if id(f) in kept)) for segment in segments]

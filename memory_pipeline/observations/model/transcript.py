@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
+from memory_pipeline.llm.request import RequestImage
 from memory_pipeline.observations.types import WindowMessage
+from memory_pipeline.sessions.images import NoSuchImageError, load_image
 from memory_pipeline.text.dates import clock_of
 from memory_pipeline.text.tokens import estimate
 
@@ -23,6 +25,11 @@ MIN_FULL = 0.7
 """Minimum share of the cap that a part fills if it ends early at a natural boundary."""
 MIN_TOPIC = 300
 """Minimum tokens of a part that ends with its topic; less is not worth the instructions of a request."""
+MAX_BEFORE = 1_500
+"""Characters shown of each earlier message, taken from its end, where the question is."""
+MAX_IMAGE_BYTES = 4_000_000
+"""Maximum size of an image: providers refuse larger ones."""
+IMAGE_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 FENCE = "transcript"
 
 
@@ -124,3 +131,25 @@ def _with_pastes(message: WindowMessage) -> str:
 
 def _clipped(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]} [… {len(text) - limit} characters left out …]"
+
+
+def tail_of(text: str) -> str:
+    """The header and the last characters of an earlier message that is shown as context."""
+    if len(text) <= MAX_BEFORE:
+        return text
+    who, _, said = text.partition("\n")
+    return f"{who}\n[…] {said[-MAX_BEFORE:]}"
+
+
+def images_of(messages: Sequence[WindowMessage], left: int) -> Iterator[RequestImage]:
+    """The first images of these messages that can be shown; others are represented only by their mark in the text."""
+    for place in (place for message in messages for place in message.images):
+        if not left:
+            return
+        try:
+            image = load_image(place.source_file, place.line, place.block)
+        except NoSuchImageError:
+            continue
+        if image.media_type in IMAGE_TYPES and len(image.data) <= MAX_IMAGE_BYTES:
+            left -= 1
+            yield RequestImage(image.media_type, image.data)

@@ -12,15 +12,13 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache
 from heapq import heapify, heappop, heappush
 from importlib.resources import files
 
-from memory_pipeline.observations.first_speakers import is_order
-from memory_pipeline.observations.quotes.features import Conversation, novelty, rows
-from memory_pipeline.observations.quotes.reversals import reversed_units, reversing_units
+from memory_pipeline.observations.quotes.features import Conversation, is_order, rows
+from memory_pipeline.observations.quotes.reversals import retracted_units
 from memory_pipeline.observations.quotes.units import Unit, answers, units
-from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.explicit import leaves_open, picks, statements
 from memory_pipeline.text.kinds import is_momentary_question, is_question, kind_of_model, kind_of_user
 from memory_pipeline.text.sentences import squeeze
@@ -28,8 +26,6 @@ from memory_pipeline.text.similarity import content_words
 from memory_pipeline.text.tokens import estimate
 
 FILE = "weights.json"
-LEXICAL, ENCODED = "lexical", "encoded"
-"""Names of the two sets of weights: without and with an embedding model."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +45,11 @@ class Weights:
         return 1 / (1 + math.exp(-max(-60.0, min(60.0, x))))
 
 
-@lru_cache
-def load(name: str) -> Weights:
-    """One of the two shipped sets of weights."""
-    data = json.loads(files(__package__).joinpath(FILE).read_text("utf-8"))[name]
-    return Weights(**data)
+@cache
+def shipped_weights() -> Weights:
+    """The shipped weights."""
+    data = json.loads(files(__package__).joinpath(FILE).read_text("utf-8"))
+    return Weights(**{name: value for name, value in data.items() if name != "fitted"})
 
 
 KEEP = 0.1
@@ -81,20 +77,8 @@ class Candidate:
         return self.unit.sets is not None and self.is_firm
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Every unit of a window that is not retracted later, with its features: everything that does not depend on
-    weights."""
-
-    window: Conversation
-    units: Sequence[Unit]
-    rows: Sequence[Sequence[float]]
-    successors: dict[int, tuple[int, ...]]
-    """For each unit that replaces others, by its index, the indices in `reversed_rows`."""
-    reversed_rows: Sequence[Sequence[float]]
-
-
-def measured(window: Conversation, encoder: Encoder | None = None) -> Measured:
+def measured(window: Conversation) -> list[tuple[Unit, list[Sequence[float]]]]:
+    """Every unit of a window that is not retracted later, with its features and those of the units that it retracts."""
     answered = answers(window.messages, language=window.language["user"])
     joined = {unit.position for unit in answered}  # without the question they would mean less but cost fewer tokens
     found = [
@@ -104,29 +88,19 @@ def measured(window: Conversation, encoder: Encoder | None = None) -> Measured:
     ]
     found += answered
     values = rows(found, window)
-    if encoder:
-        values = [[*row, new] for row, new in zip(values, novelty(found, window.messages, encoder), strict=True)]
-    retracted = reversed_units(found, window)
-    valid = [i for i in range(len(found)) if i not in retracted]
-    numbers = {i: n for n, i in enumerate(valid)}
-    successors: dict[int, tuple[int, ...]] = {}
-    retracted_rows: list[Sequence[float]] = []
-    reversing = reversing_units(found, retracted.values())
-    for i, reversal in retracted.items():
-        successor = reversing.get(reversal)
-        if successor is not None and successor in numbers:
-            successors[numbers[successor]] = (*successors.get(numbers[successor], ()), len(retracted_rows))
-            retracted_rows.append(values[i])
-    return Measured(window, [found[i] for i in valid], [values[i] for i in valid], successors, retracted_rows)
+    retracted = retracted_units(found, window)
+    inherited: dict[int | None, list[Sequence[float]]] = defaultdict(list)
+    for i, retracting in retracted.items():
+        inherited[retracting].append(values[i])
+    return [(unit, [values[i], *inherited[i]]) for i, unit in enumerate(found) if i not in retracted]
 
 
-def candidates(found: Measured, weights: Weights) -> list[Candidate]:
+def candidates(window: Conversation, weights: Weights) -> list[Candidate]:
     """The units that are worth keeping. A retraction is worth at least as much as the claim that it retracts."""
     answer = []
-    for i, (unit, row) in enumerate(zip(found.units, found.rows, strict=True)):
-        inherited = (weights.probability(found.reversed_rows[j]) for j in found.successors.get(i, ()))
-        probability = max([weights.probability(row), *inherited])
-        judged_unit = _judge(unit, found.window)
+    for unit, values in measured(window):
+        probability = max(map(weights.probability, values))
+        judged_unit = _judge(unit, window)
         if unit.form == "choice" and judged_unit.kind != "question":
             probability = max(probability, CHOSEN)
         if judged_unit.is_explicit:
@@ -192,11 +166,6 @@ def _judge_choice(unit: Unit, window: Conversation) -> Candidate:
     settles = (picks(asked, words) and not is_momentary_question(asked)) or any(statements(words))
     is_firm = message.answer_to == "question" and kind != "question" and settles and not leaves_open(words)
     return Candidate(unit, kind, "user", 0.0, is_firm)
-
-
-def overlap(one: tuple[int, int, int], other: tuple[int, int, int]) -> bool:
-    """Whether two spans, each given as position, start and end, overlap."""
-    return one[0] == other[0] and one[1] < other[2] and other[1] < one[2]
 
 
 class Selection:

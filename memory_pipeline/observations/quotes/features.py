@@ -1,27 +1,77 @@
-"""Features of a unit: a few numbers, each of which can be checked by eye.
+"""Features of a unit, a few numbers that can be checked by eye, and the first speaker of its words.
 
-With an encoder there is also `novelty`, the dissimilarity of a unit to everything before it.
+Text from a page, a file or a paste keeps its source when it is repeated: an agent reads "Always add the deploy key" on
+a page and repeats it, or a user copies it, and neither makes it the user's rule. Pairs of adjacent content words are
+compared, so a repetition is found inside another sentence; a paraphrase is not.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 
 from memory_pipeline.harnesses.model import CHOICES
-from memory_pipeline.observations.first_speakers import FirstSpeakers
 from memory_pipeline.observations.quotes.units import Unit
 from memory_pipeline.observations.types import WindowMessage
-from memory_pipeline.text.encoder import Encoder
-from memory_pipeline.text.kinds import kind_of_user
+from memory_pipeline.text.kinds import RULES, kind_of_user
 from memory_pipeline.text.languages.cues import cues_of, english, has_cues
 from memory_pipeline.text.languages.identify import ENGLISH, language_of_speaker
-from memory_pipeline.text.similarity import content_words
+from memory_pipeline.text.lines import orders
+from memory_pipeline.text.similarity import content_words, content_words_in_order
 from memory_pipeline.text.specifics import COUNTED
 from memory_pipeline.text.tokens import estimate
+
+REPEATED = 0.5
+"""Minimum share of word pairs seen before for an agent's text to be a repetition: an agent adds its own words."""
+COPIED, MIN_COPIED = 0.8, 4
+"""Minimum share and number of word pairs for a user's text to be a copy: users also describe in their own words what
+they see."""
+STEM = 6
+"""Length in characters of the prefix that identifies a word, so that inflected forms match."""
+SIDES = ("user", "assistant")
+"""Speakers who take part in the conversation; text of all others was only read."""
+
+
+def is_order(text: str, kind: str) -> bool:
+    """Whether the text is an instruction, whatever its kind."""
+    return kind in RULES or orders(text)
+
+
+class FirstSpeakers:
+    """The first occurrence of each pair of adjacent content words: the position of the message, and its speaker
+    (`WindowMessage.voice`), or `paste` for text that a user only passed on."""
+
+    def __init__(self, messages: Sequence[WindowMessage]) -> None:
+        self.first: dict[tuple[str, str], tuple[int, str]] = {}
+        for position, message in enumerate(messages):
+            pastes = ((message.text[start:end], "paste") for start, end in message.quoted)
+            for text, speaker in ((message.own, message.voice), *pastes):
+                for pair in _word_pairs(text):
+                    self.first.setdefault(pair, (position, speaker))
+
+    def repeated(self, text: str, position: int) -> str | None:
+        """The speaker outside the conversation whose text the agent repeats at this position, or None."""
+        return self._earlier_source(set(_word_pairs(text)), position, REPEATED)
+
+    def copied(self, text: str, position: int) -> str | None:
+        """The speaker outside the conversation whose text the user copied verbatim at this position, or None."""
+        pairs = set(_word_pairs(text))
+        return self._earlier_source(pairs, position, COPIED) if len(pairs) >= MIN_COPIED else None
+
+    def _earlier_source(self, pairs: set[tuple[str, str]], position: int, share: float) -> str | None:
+        places = (place for pair in pairs if (place := self.first.get(pair)))
+        others = Counter(speaker for at, speaker in places if at < position and speaker not in SIDES)
+        if not others or others.total() < share * len(pairs):
+            return None
+        return max(sorted(others), key=lambda speaker: others[speaker])
+
+
+def _word_pairs(text: str) -> Iterator[tuple[str, str]]:
+    return pairwise(word[:STEM] if word.isalpha() else word for word in content_words_in_order(text))
+
 
 FEATURES: Mapping[str, str] = {
     "length": "log(1 + tokens) / 5",
@@ -43,8 +93,6 @@ FEATURES: Mapping[str, str] = {
     "praise": "the model's verdict, not a fact: great, ready, successfully",
 }
 """Name and meaning of each, in the order of a row."""
-ENCODED: Mapping[str, str] = {"novel": "1 - the closest cosine to a message said before"}
-"""Features that follow the others in a row if there is an embedding model."""
 FULL = 4
 """Count of names and numbers at which the feature reaches its maximum."""
 
@@ -52,66 +100,48 @@ NEAR = 6
 """Maximum distance in messages between a statement and a result that confirms it."""
 
 
-@dataclass(frozen=True)
 class Conversation:
     """The context of a unit that its features need."""
 
-    messages: Sequence[WindowMessage]
-    reply: Sequence[int]
-    """For each message the position of the user's next message, or the number of messages."""
-    ends_turn: Sequence[bool]
-    language: Mapping[str, str]
-    """The languages of the user and of the model."""
-    frequency: Mapping[str, int]
-    """The number of messages with a word."""
-    first_said: Mapping[str, int]
-    last_said: Mapping[str, int]
-    said: int
-    first_wish: int
-    last_answer: int
-    final: frozenset[str]
-
-    @classmethod
-    def from_messages(cls, messages: Sequence[WindowMessage]) -> Conversation:
-        spoken = [i for i, m in enumerate(messages) if m.role in ("user", "assistant")]
-        frequency: Counter[str] = Counter()
-        first: dict[str, int] = {}
-        last: dict[str, int] = {}
+    def __init__(self, messages: Sequence[WindowMessage]) -> None:
+        self.messages = messages
+        spoken = [i for i, m in enumerate(messages) if m.role in SIDES]
+        answers = [i for i in spoken if messages[i].role == "assistant"]
+        self.said = len(spoken)
+        self.frequency: Counter[str] = Counter()
+        """The number of messages with a word."""
+        self.first_said: dict[str, int] = {}
+        self.last_said: dict[str, int] = {}
         for i in spoken:
             for word in content_words(messages[i].text):
-                frequency[word] += 1
-                first.setdefault(word, i)
-                last[word] = i
-        reply, upcoming = [0] * len(messages), len(messages)
-        for i in reversed(range(len(messages))):
-            reply[i] = upcoming
-            upcoming = i if messages[i].role == "user" and messages[i].answer_to not in CHOICES else upcoming
-        ends = [False] * len(messages)
-        awaiting = True
-        for i in reversed(range(len(messages))):
-            if messages[i].role == "assistant" and awaiting:
-                ends[i], awaiting = True, False
-            elif messages[i].role in ("user", "injected"):
+                self.frequency[word] += 1
+                self.first_said.setdefault(word, i)
+                self.last_said[word] = i
+        self.reply = [0] * len(messages)
+        """For each message the position of the user's next message, or the number of messages."""
+        self.ends_turn = [False] * len(messages)
+        self._find_turns()
+        self.language = {side: language_of_speaker(m.own for m in messages if m.role == side) for side in SIDES}
+        """The languages of the user and of the model."""
+        self.first_wish = next((i for i in spoken if messages[i].role == "user"), -1)
+        self.last_answer = answers[-1] if answers else -1
+        self.final = content_words(messages[answers[-1]].text) if answers else frozenset()
+
+    def _find_turns(self) -> None:
+        upcoming, awaiting = len(self.messages), True
+        for i, message in reversed(list(enumerate(self.messages))):
+            self.reply[i] = upcoming
+            if message.role == "user" and message.answer_to not in CHOICES:
+                upcoming = i
+            if message.role == "assistant" and awaiting:
+                self.ends_turn[i], awaiting = True, False
+            elif message.role in ("user", "injected"):
                 awaiting = True
-        answers = [i for i in spoken if messages[i].role == "assistant"]
-        return cls(
-            messages,
-            reply,
-            ends,
-            {role: language_of_speaker(m.own for m in messages if m.role == role) for role in ("user", "assistant")},
-            frequency,
-            first,
-            last,
-            len(spoken),
-            next((i for i in spoken if messages[i].role == "user"), -1),
-            answers[-1] if answers else -1,
-            content_words(messages[answers[-1]].text) if answers else frozenset(),
-        )
 
     @cached_property
     def first_speakers(self) -> FirstSpeakers:
         """The first speakers, computed only if the window has an instruction."""
-        return FirstSpeakers.from_messages(self.messages)
+        return FirstSpeakers(self.messages)
 
     def is_english(self, role: str) -> bool:
         return self.language.get(role) == ENGLISH
@@ -201,33 +231,3 @@ def _model_features(words: str) -> dict[str, float]:
         "hedge": float(bool(cues.hedge.search(words))),
         "praise": float(bool(cues.verdict.search(words))),
     }
-
-
-BLOCK = 512
-"""Units that are compared at once, so that memory stays within some megabytes for a window of any length."""
-
-
-def novelty(found: Sequence[Unit], messages: Sequence[WindowMessage], encoder: Encoder) -> list[float]:
-    """1 - the closest cosine to a message before the unit's own; 1 where nothing was said before.
-
-    The vector of a unit is the mean of its sentences', so each sentence is encoded once.
-    """
-    if not found:
-        return []
-    import numpy as np  # installed with the encoder; not needed without one
-
-    spoken = [i for i, m in enumerate(messages) if m.role in ("user", "assistant") and m.text.strip()]
-    texts = sorted({p for u in found for p in u.parts} | {messages[i].text for i in spoken}, key=len)
-    numbers = {text: n for n, text in enumerate(texts)}
-    vectors = np.asarray(encoder.encode(texts), dtype=np.float32)
-    said = vectors[[numbers[messages[i].text] for i in spoken]]
-    places = np.asarray(spoken)
-    answers: list[float] = []
-    for start in range(0, len(found), BLOCK):
-        block = found[start : start + BLOCK]
-        means = np.stack([vectors[[numbers[p] for p in unit.parts]].mean(axis=0) for unit in block])
-        means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
-        is_before = places[None, :] < np.asarray([unit.position for unit in block])[:, None]
-        closest = np.where(is_before, means @ said.T, 0.0).max(axis=1)
-        answers += [round(float(1 - x), 6) for x in closest]
-    return answers

@@ -10,33 +10,22 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
-from memory_pipeline.observations.budget import MIN_BUDGET, token_budget
-from memory_pipeline.observations.first_speakers import SIDES
-from memory_pipeline.observations.flags import NO_CUES
-from memory_pipeline.observations.narrative import VERSION as NARRATIVE_VERSION
-from memory_pipeline.observations.narrative import narrative
 from memory_pipeline.observations.quotes.candidates import (
-    ENCODED,
-    LEXICAL,
     Candidate,
-    Measured,
     Weights,
     candidates,
     judged,
-    load,
-    measured,
-    overlap,
     select,
+    shipped_weights,
 )
-from memory_pipeline.observations.quotes.features import Conversation
-from memory_pipeline.observations.quotes.segmentation import Vector, message_vectors, segment_starts
+from memory_pipeline.observations.quotes.features import SIDES, Conversation
+from memory_pipeline.observations.quotes.segmentation import NARRATIVE_VERSION, narrative, segment_starts
 from memory_pipeline.observations.quotes.units import Unit
-from memory_pipeline.observations.types import Context, EvidenceSpan, Fact, Segment, WindowMessage
+from memory_pipeline.observations.types import NO_CUES, Context, EvidenceSpan, Fact, Segment, WindowMessage
 from memory_pipeline.text.condense import condense
-from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.kinds import is_passing, is_prose
 from memory_pipeline.text.languages.cues import english
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM
@@ -44,11 +33,26 @@ from memory_pipeline.text.sentences import sentences, squeeze
 from memory_pipeline.text.specifics import CODE
 from memory_pipeline.text.tokens import estimate
 
+MIN_BUDGET = 250
+"""Tokens that a short window may always use, up to `SHORT_SHARE` of the tokens said: ten percent of ten
+sentences would be one sentence."""
+SHORT_SHARE = 0.4
 MIN_MESSAGES_OF_TALK = 10
 """Minimum messages for which the kind of conversation can be determined."""
 MAX_WORK_SHARE = 0.2
 """Maximum share of the messages of a conversation that name files, identifiers or options, or announce a next step.
 Between people it is below .05, in coding sessions mostly above .3."""
+
+
+def token_budget(messages: Sequence[WindowMessage], share: float, least: int = MIN_BUDGET) -> int:
+    """Token budget for the facts of these messages: a share of what the user and the model said, more for short
+    windows."""
+    return token_budget_for(sum(estimate(m.text) for m in messages if m.role in ("user", "assistant")), share, least)
+
+
+def token_budget_for(said: int, share: float, least: int = MIN_BUDGET) -> int:
+    """Token budget for the facts of a window with this number of tokens said."""
+    return int(max(share * said, min(least, SHORT_SHARE * said)))
 
 
 def is_talk(window: Conversation) -> bool:
@@ -82,17 +86,13 @@ LIKELY = 0.3
 
 @dataclass(frozen=True)
 class ExtractiveObserver:
-    """An observer that quotes; `budget` is the share of the tokens said that the facts of a window may take. With an
-    encoder it also recognises repeated meaning, and takes seconds more."""
+    """An observer that quotes; `budget` is the share of the tokens said that the facts of a window may take."""
 
     budget: float = 0.10
-    encoder: Encoder | None = None
     min_budget: int = MIN_BUDGET
+    weights: Weights = field(default_factory=shipped_weights)
 
-    @property
-    def name(self) -> str:
-        return f"extractive-4-{ENCODED if self.encoder else LEXICAL}"
-
+    name = "extractive-4-lexical"
     at_once = 1
     is_incremental = False
 
@@ -101,23 +101,12 @@ class ExtractiveObserver:
         return f"{self.name} {self.budget} {NARRATIVE_VERSION}"
 
     def observe(self, messages: Sequence[WindowMessage], context: Context | None = None) -> list[Segment]:
-        found = measured(Conversation.from_messages(messages), self.encoder)
-        vectors = message_vectors(messages, self.encoder) if self.encoder else None
-        return self.segments(found, load(ENCODED if self.encoder else LEXICAL), vectors)
-
-    def stop(self) -> None:
-        """Do nothing: there are no other threads."""
-
-    def segments(
-        self, found: Measured, weights: Weights, vectors: Sequence[Vector | None] | None = None
-    ) -> list[Segment]:
-        """The segments with the facts that these weights select; `vectors` show where the topic shifts."""
-        messages, window = found.window.messages, found.window
-        kept = self._kept(found, weights)
+        window = Conversation(messages)
+        kept = self._kept(window)
         facts = [_fact(candidate, priority_of(candidate), window) for candidate in kept]
         positions = [c.unit.position for c in kept]
         segments = []
-        for start, end in pairwise([*segment_starts(messages, vectors), len(messages)]):
+        for start, end in pairwise([*segment_starts(messages), len(messages)]):
             within = slice(bisect_left(positions, start), bisect_left(positions, end))
             segments.append(
                 Segment(
@@ -129,15 +118,17 @@ class ExtractiveObserver:
             )
         return segments
 
-    def _kept(self, found: Measured, weights: Weights) -> list[Candidate]:
-        tokens = token_budget(found.window.messages, self.budget, self.min_budget)
-        pool = candidates(found, weights)
-        if not is_talk(found.window):
-            return select(pool, weights, found.window.rarity(), tokens)
-        chosen = select([c for c in pool if c.is_explicit], weights, found.window.rarity(), tokens)
-        spans = {span for c in chosen for span in c.unit.places}
-        others = judged(rarest(found.window, tokens), found.window, load(LEXICAL))
-        others = [c for c in others if not any(overlap(span, other) for span in spans for other in c.unit.places)]
+    def stop(self) -> None:
+        """Do nothing: there are no other threads."""
+
+    def _kept(self, window: Conversation) -> list[Candidate]:
+        tokens = token_budget(window.messages, self.budget, self.min_budget)
+        pool = candidates(window, self.weights)
+        if not is_talk(window):
+            return select(pool, self.weights, window.rarity(), tokens)
+        chosen = select([c for c in pool if c.is_explicit], self.weights, window.rarity(), tokens)
+        others = judged(rarest(window, tokens), window, self.weights)
+        others = [c for c in others if not any(c.unit.overlaps(one.unit) for one in chosen)]
         return sorted([*chosen, *others], key=lambda c: (c.unit.position, c.unit.start))
 
 

@@ -35,15 +35,19 @@ class Reversal:
     """Whether the user replaces an earlier statement."""
 
 
-def reversed_units(found: Sequence[Unit], window: Conversation) -> dict[int, Reversal]:
-    """The first retraction of each unit that is retracted later, by the index of the unit."""
+def retracted_units(found: Sequence[Unit], window: Conversation) -> dict[int, int | None]:
+    """The units that are retracted later, by index, each with the index of the smallest unit that contains the first
+    sentence that retracts it, if there is one."""
     by_stem: dict[str, list[Reversal]] = defaultdict(list)
     by_message: dict[int, Reversal] = {}
     for reversal in _reversals(window):
         by_message.setdefault(reversal.retracted_message, reversal)
         for stem in reversal.about:
             by_stem[stem].append(reversal)
-    answer = {}
+    by_position: dict[int, list[int]] = defaultdict(list)
+    for i, unit in enumerate(found):
+        by_position[unit.position].append(i)
+    answer: dict[int, int | None] = {}
     for i, unit in enumerate(found):
         if unit.form == "paste":
             continue
@@ -55,25 +59,15 @@ def reversed_units(found: Sequence[Unit], window: Conversation) -> dict[int, Rev
             ending = _replacements(unit, shared) if shared else []
             ending += [by_message[unit.position]] if unit.position in by_message else []
         if ending:
-            answer[i] = min(ending, key=lambda r: (r.position, r.start))
+            first = min(ending, key=lambda r: (r.position, r.start))
+            answer[i] = _smallest_holding(first, [(n, found[n]) for n in by_position[first.position]])
     return answer
 
 
-def reversing_units(found: Sequence[Unit], reversals: Iterable[Reversal]) -> dict[Reversal, int]:
-    """The index of the smallest unit that contains the sentence of each reversal, if there is one."""
-    by_position: dict[int, list[int]] = defaultdict(list)
-    for i, unit in enumerate(found):
-        by_position[unit.position].append(i)
-    answer = {}
-    for reversal in set(reversals):
-        holding = [
-            (found[i].end - found[i].start, i)
-            for i in by_position[reversal.position]
-            if found[i].start <= reversal.start and reversal.end <= found[i].end
-        ]
-        if holding:
-            answer[reversal] = min(holding)[1]
-    return answer
+def _smallest_holding(reversal: Reversal, among: Iterable[tuple[int, Unit]]) -> int | None:
+    """The index of the smallest of these units that contains the sentence; None if none does."""
+    holding = [(u.end - u.start, i) for i, u in among if u.start <= reversal.start and reversal.end <= u.end]
+    return min(holding)[1] if holding else None
 
 
 def _reversals(window: Conversation) -> Iterator[Reversal]:

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from memory_pipeline.harnesses.model import CHOICES
-from memory_pipeline.observations.answering import choice_line
-from memory_pipeline.observations.types import WindowMessage
+from memory_pipeline.observations.types import WindowMessage, choice_line
 from memory_pipeline.text.explicit import Statement, answers_question, is_in_json, statements
 from memory_pipeline.text.kinds import is_momentary_offer, is_noise, is_passing, is_prose, is_question, length_of
 from memory_pipeline.text.languages.cues import cues_in, cues_of, english, has_cues
@@ -59,6 +58,12 @@ class Unit:
         """Position, start and end of every span that `text` is made of, in order."""
         own = (self.position, self.start, self.end)
         return (self.before, own) if self.before else (own,)
+
+    def overlaps(self, other: Unit) -> bool:
+        """Whether a span of the unit overlaps one of the other."""
+        return any(
+            one[0] == two[0] and one[1] < two[2] and two[1] < one[2] for one in self.places for two in other.places
+        )
 
 
 def units(messages: Sequence[WindowMessage], language: str) -> Iterator[Unit]:
@@ -213,42 +218,44 @@ def answers(messages: Sequence[WindowMessage], *, language: str) -> list[Unit]:
 
     Without cues for the user's language, any few words after a question count as acceptance.
     """
-    found = []
+    found: list[Unit | None] = []
     proposing = -1
     for position, message in enumerate(messages):
         if message.role == "assistant":
             proposing = position
         elif message.role == "user" and proposing >= 0:
-            answered = None if message.answer_to else messages[proposing].text
-            unit = _answered(position, message, proposing, answered, language) if answered else None
-            if unit:
-                found.append(unit)
+            if not message.answer_to and messages[proposing].text:
+                found.append(_answer(position, message, proposing, messages[proposing].text, language))
             proposing = -1
-    return found
+    return list(filter(None, found))
 
 
-def _answered(position: int, message: WindowMessage, proposing: int, text: str, language: str) -> Unit | None:
+def _answer(position: int, message: WindowMessage, proposing: int, text: str, language: str) -> Unit | None:
     """The explicit answer with its question, else the acceptance with its proposal."""
-    found = _explicit_answer(position, message, proposing, text, language)
-    return found or _answer(position, message, proposing, text, language)
+    start, end = message.own_span
+    reply = Unit(position, start, end, squeeze(message.own[start:end]), "answer")
+    if not reply.text or is_question(reply.text):
+        return None
+    return _explicit_answer(reply, proposing, text, language) or _acceptance(reply, message, proposing, text, language)
 
 
-def _explicit_answer(position: int, message: WindowMessage, proposing: int, text: str, language: str) -> Unit | None:
+def _explicit_answer(reply: Unit, proposing: int, text: str, language: str) -> Unit | None:
     """A short answer with the model's question, without which it has no object."""
-    own = message.own
-    start, end = len(own) - len(own.lstrip()), len(own.rstrip())
-    words, asked = squeeze(own[start:end]), _last_question(text)
-    if not words or len(words) > MAX_ANSWER or asked is None or is_question(words):
+    words, asked = reply.text, _last_question(text)
+    if len(words) > MAX_ANSWER or asked is None:
         return None
     question = squeeze(text[asked.start : asked.end])
     explicit = next(statements(words, language), None)
     names_an_item = bool(_choice(words)) and any(_mark_of(text, sentence) for sentence in sentences(text))
     if explicit is None and (names_an_item or not answers_question(question, words)):
         return None
-    place = (proposing, asked.start, asked.end)
-    joined = f"{question} {words}"
     kind = explicit.kind if explicit else "decision"
-    return Unit(position, start, end, joined, "explicit", (joined,), before=place, sets=kind)
+    return replace(_joined_with(reply, proposing, asked, f"{question} {words}"), form="explicit", sets=kind)
+
+
+def _joined_with(reply: Unit, proposing: int, proposal: Sentence, joined: str) -> Unit:
+    """The answer with the question or proposal that it responds to."""
+    return replace(reply, text=joined, parts=(joined,), before=(proposing, proposal.start, proposal.end))
 
 
 def _last_question(text: str) -> Sentence | None:
@@ -267,20 +274,15 @@ def _with_its_subject(text: str, found: Sequence[Sentence], number: int) -> Sent
     return Sentence(before.start, question.end, before.kind, before.paragraph)
 
 
-def _answer(position: int, message: WindowMessage, proposing: int, text: str, language: str) -> Unit | None:
-    own = message.own
-    start, end = len(own) - len(own.lstrip()), len(own.rstrip())
-    words = squeeze(own[start:end])
-    if not words or length_of(words) > SHORT_ANSWER or is_question(words):
-        return None
-    if not _choice(words) and not _consents(words, language):
+def _acceptance(reply: Unit, message: WindowMessage, proposing: int, text: str, language: str) -> Unit | None:
+    words = reply.text
+    if length_of(words) > SHORT_ANSWER or not (_choice(words) or _consents(words, language)):
         return None
     proposal = _proposal(text, words)
     if proposal is None or (language == ENGLISH and is_momentary_offer(squeeze(text[proposal.start : proposal.end]))):
         return None
-    place = (proposing, proposal.start, proposal.end)
-    joined = squeeze(f"{text[proposal.start : proposal.end]} {message.text[start:end]}")
-    return Unit(position, start, end, joined, "answer", (joined,), before=place)
+    joined = squeeze(f"{text[proposal.start : proposal.end]} {message.text[reply.start : reply.end]}")
+    return _joined_with(reply, proposing, proposal, joined)
 
 
 def _choice(words: str) -> str:

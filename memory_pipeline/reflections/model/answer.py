@@ -65,14 +65,8 @@ class ParsedLine:
     tags: tuple[str, ...] = ()
     contradicted: tuple[str, ...] = ()
     """Ids of lines of MEMORY.md."""
-
-
-@dataclass(frozen=True, slots=True)
-class KnownToMemory:
-    """Numbers of observations with the meaning of lines of MEMORY.md, and the ids of these lines."""
-
-    sources: tuple[int, ...]
-    lines: tuple[str, ...]
+    known: tuple[str, ...] = ()
+    """Ids of lines of MEMORY.md that already say it; then it has no text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +76,6 @@ class ParsedReflection:
     lines: tuple[ParsedLine, ...] = ()
     loops: bool = False
     """Whether the answer loops."""
-    known: tuple[KnownToMemory, ...] = ()
     summary: str | None = None
 
 
@@ -138,24 +131,19 @@ def parse_reflection(text: str, sections: Sequence[str], *, is_cut: bool = False
     words, has_loops = before_repetition(words)
     known = {name.casefold(): i for i, name in reversed(list(enumerate(sections)))} | {"user": 0}
     found, summary = _from_json(words, known) or _from_lines(words, known, is_cut=is_cut)
-    lines = [line for line in found if isinstance(line, ParsedLine)][:MAX_LINES]
-    repeated = [line for line in found if isinstance(line, KnownToMemory)][:MAX_LINES]
     told = shortened(tidy(summary), MAX_SUMMARY)
-    return ParsedReflection(tuple(lines), has_loops, tuple(repeated), None if is_too_little(told) else told)
+    return ParsedReflection(tuple(found[:MAX_LINES]), has_loops, None if is_too_little(told) else told)
 
 
-Found = list[ParsedLine | KnownToMemory]
-
-
-def _from_json(text: str, sections: dict[str, int]) -> tuple[Found, str] | None:
+def _from_json(text: str, sections: dict[str, int]) -> tuple[list[ParsedLine], str] | None:
     """The lines of a JSON answer with its summary; None if no JSON in the text fits the schema."""
     for value, _ in json_values(text):
         try:
             form = ReflectionForm.model_validate(value)
         except ValidationError:
             continue
-        found: Found = [line for each in form.lines if (line := _line_of(each, sections))]
-        found += [KnownToMemory(tuple(k.observations), tuple(_lines_of_memory(k.memory))) for k in form.known]
+        found = [line for each in form.lines if (line := _line_of(each, sections))]
+        found += [_known(k.observations, ids) for k in form.known if (ids := _lines_of_memory(k.memory))]
         return found, form.summary
     return None
 
@@ -177,11 +165,15 @@ def _line_of(form: LineForm, sections: dict[str, int]) -> ParsedLine | None:
     )
 
 
+def _known(sources: Iterable[int], lines: Iterable[str]) -> ParsedLine:
+    return ParsedLine("", tuple(sources), (), None, None, None, known=tuple(lines))
+
+
 def _lines_of_memory(names: Iterable[str]) -> list[str]:
     return [f"m{name['line'].lower()}" for word in names if (name := _NAME.fullmatch(word.strip())) and name["line"]]
 
 
-def _from_lines(text: str, sections: dict[str, int], *, is_cut: bool) -> tuple[Found, str]:
+def _from_lines(text: str, sections: dict[str, int], *, is_cut: bool) -> tuple[list[ParsedLine], str]:
     summary = _SUMMARY.search(text)
     if summary:
         text = f"{text[: summary.start()]}\n{text[summary.end() :]}"
@@ -191,7 +183,7 @@ def _from_lines(text: str, sections: dict[str, int], *, is_cut: bool) -> tuple[F
     return found, summary[1] if summary else ""
 
 
-def _parse_line(line: str, sections: dict[str, int]) -> ParsedLine | KnownToMemory | None:
+def _parse_line(line: str, sections: dict[str, int]) -> ParsedLine | None:
     """A parsed list line; None if it names no observations, or says too little."""
     marks, rest = leading(line)
     named = next(((b, names) for b in _NAMES.finditer(rest) if (names := _names(b[1]))), None)
@@ -201,8 +193,8 @@ def _parse_line(line: str, sections: dict[str, int]) -> ParsedLine | KnownToMemo
     numbers = [n for name in names if not name["line"] for n in _numbers(name)][:MAX_SOURCES]
     replaced = tuple(dict.fromkeys(-n for n in numbers if n < 0))
     sources = tuple(dict.fromkeys(n for n in numbers if n > 0 and n not in replaced))
-    if repeated := tuple(f"m{name['line']}" for name in names if name["line"] and not name["minus"]):
-        return KnownToMemory(sources, repeated)
+    if repeated := [f"m{name['line']}" for name in names if name["line"] and not name["minus"]]:
+        return _known(sources, repeated)
     text = tidy(rest[bracket.end() :].lstrip(_DECORATION))
     if is_too_little(text):
         return None

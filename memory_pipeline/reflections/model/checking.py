@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from memory_pipeline.llm.answers.cleaning import without_markup
 from memory_pipeline.observations.model.alignment import SPEAKER_NAMES, Rarity, stems
-from memory_pipeline.reflections.model.answer import KnownToMemory, ParsedLine
+from memory_pipeline.reflections.model.answer import ParsedLine
 from memory_pipeline.reflections.types import Observation, ReflectionLine, best_priority, best_trust, section_of
 from memory_pipeline.scope import may_end
 from memory_pipeline.text.dates import clock_times
@@ -38,7 +38,13 @@ class Checker:
         self._rarity = Rarity(self._stems)
 
     def check(self, parsed: ParsedLine) -> ReflectionLine | None:
-        """The verified line, ready to be stored; None if its observations do not exist or do not support it."""
+        """The verified line, ready to be stored; None if its observations do not exist or do not support it.
+
+        A line that MEMORY.md already says has its words there.
+        """
+        if parsed.known:
+            lines = (self.check(replace(parsed, text=text, known=())) for text in self._existing_lines(parsed.known))
+            return next((line for line in lines if line), None)
         parsed = replace(parsed, text=without_markup(parsed.text, [o.said for o in self.observed]))
         named, replaced = self._valid_numbers(parsed.sources), self._valid_numbers(parsed.replaced)
         if not any(self.observed[i].may_lead for i in named) or not self._is_supported(
@@ -74,14 +80,6 @@ class Checker:
                 if not (stems(line) - SPEAKER_NAMES).isdisjoint(stems(parsed.text))
             ),
         )
-
-    def check_known(self, known: KnownToMemory) -> ReflectionLine | None:
-        """The line of MEMORY.md, in its own words, that these observations repeat; None if they do not."""
-        lines = (
-            self.check(ParsedLine(text, known.sources, (), None, None, None))
-            for text in self._existing_lines(known.lines)
-        )
-        return next((line for line in lines if line), None)
 
     def _existing_lines(self, ids: Sequence[str]) -> list[str]:
         return [self._memory[i] for i in ids if i in self._memory]

@@ -10,22 +10,25 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
 from itertools import accumulate
+from typing import Self
 
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.llm.backends.provider import takes_schema
-from memory_pipeline.llm.client import Client
+from memory_pipeline.llm.client import Client, client_of
+from memory_pipeline.llm.config import SMALL_CONTEXT, ModelConfig, observations_budget, token_budget
 from memory_pipeline.llm.errors import RequestRefusedError
 from memory_pipeline.llm.prompts import filled, hash_of, text_of
 from memory_pipeline.llm.request import Answer, Request
+from memory_pipeline.redaction import redactor_of
 from memory_pipeline.reflections.evaluation import GUIDANCE, is_too_little
 from memory_pipeline.reflections.model.answer import parse_reflection, schema
 from memory_pipeline.reflections.model.checking import Checker
-from memory_pipeline.reflections.model.context_files import ContextFiles
-from memory_pipeline.reflections.model.rendering import Batch, batches
-from memory_pipeline.reflections.types import TRUSTS, Observation, Reflection, ReflectionLine, UnusableAnswerError
+from memory_pipeline.reflections.model.rendering import Batch, ContextFiles, batches
+from memory_pipeline.reflections.types import Observation, Reflection, ReflectionLine, UnusableAnswerError, best_trust
 from memory_pipeline.text.priorities import RANK
 from memory_pipeline.text.relation import WRITTEN_TWICE_BY_REFLECTOR, is_same
 from memory_pipeline.text.tokens import PROSE, estimate
+from memory_pipeline.workspace.workspace import Workspace
 
 
 def merged(lines: Iterable[ReflectionLine]) -> list[ReflectionLine]:
@@ -50,13 +53,15 @@ def _joined(one: ReflectionLine, other: ReflectionLine) -> ReflectionLine:
         sessions=max(one.sessions, other.sessions),  # a lower bound: some may be in both
         first_seen=min(one.first_seen, other.first_seen),
         last_seen=max(one.last_seen, other.last_seen),
-        trust=min(one.trust, other.trust, key=lambda t: TRUSTS.index(t) if t in TRUSTS else len(TRUSTS)),
+        trust=best_trust((one, other)),
         superseded=tuple(dict.fromkeys((*one.superseded, *other.superseded))),
         tags=tuple(dict.fromkeys((*one.tags, *other.tags))),
         contradicts=tuple(dict.fromkeys((*one.contradicts, *other.contradicts))),
     )
 
 
+FILES_SHARE = 0.8
+"""Share of the remaining context for MEMORY.md and the identity files, after instructions, observations and answer."""
 LINES, JSON = "reflector_lines", "reflector_json"
 """The format of an answer for models without and with a JSON schema. Sizes are computed for lines, so that both give
 the same batches."""
@@ -108,6 +113,19 @@ class LanguageModelReflector:
     context_files: ContextFiles = field(default_factory=ContextFiles)
     is_small: bool = False
     """Whether the model's context is small; see `SMALL_PROMPTS`."""
+
+    @classmethod
+    def from_config(cls, config: ModelConfig, workspace: Workspace) -> Self:
+        """The reflector that asks this model, with the sizes that the settings allow."""
+        settings, redact = workspace.settings, redactor_of(workspace.settings).redact
+        is_small = settings.effective_context <= SMALL_CONTEXT
+        prompts = SMALL_PROMPTS if is_small else PROMPTS
+        explicit = settings.chunk_tokens if "chunk_tokens" in settings.model_fields_set else None
+        shown = explicit or observations_budget(settings, config.max_output_tokens, prompts)
+        room = token_budget(settings, config.max_output_tokens, prompts) - shown
+        files = ContextFiles.from_settings(settings, redact).within(int(FILES_SHARE * room))
+        client = client_of(config, settings.reflector, workspace, redact, "reflections")
+        return cls(client, settings.sections, shown, files, is_small)
 
     @cached_property
     def name(self) -> str:
@@ -208,7 +226,7 @@ class LanguageModelReflector:
 
     def _read(self, answer: Answer, batch: Batch, checker: Checker) -> Attempt:
         parsed = parse_reflection(answer.text, self.sections, is_cut=answer.truncated)
-        checked = [*map(checker.check, parsed.lines), *map(checker.check_known, parsed.known)]
+        checked = list(map(checker.check, parsed.lines))
         by = self._named(answer.asked) if answer.asked else None
         lines = tuple(replace(line, reflector=by) for line in checked if line)
         dropped = sum(line is None for line in checked)
@@ -217,8 +235,7 @@ class LanguageModelReflector:
             return Attempt(lines, dropped, UNUSABLE, "it repeated itself")
         if is_too_little(tokens, batch.tokens):
             why = "its observations supported no line" if dropped and not lines else "it kept almost nothing"
-            has_lines = bool(parsed.lines or parsed.known)
-            return Attempt(lines, dropped, UNUSABLE, why if has_lines else "no line named its observations")
+            return Attempt(lines, dropped, UNUSABLE, why if parsed.lines else "no line named its observations")
         summary = checker.summary(parsed.summary)
         if tokens > batch.most_tokens:
             return Attempt(lines, dropped, TOO_LONG, summary=summary)

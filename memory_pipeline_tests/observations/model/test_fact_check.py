@@ -1,13 +1,37 @@
 """What a model wrote is stored with the words that carry it, and no higher than these allow."""
 
-from dataclasses import replace
+from __future__ import annotations
 
-from memory_pipeline.observations.flags import TIME_REMOVED, UNGROUNDED, UNGROUNDED_SPECIFICS
-from memory_pipeline.observations.grounding import missing_evidence
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_pipeline.cli.why import why
+from memory_pipeline.observations.evaluation import missing_evidence
 from memory_pipeline.observations.model.fact_check import FactCheck
-from memory_pipeline.observations.types import Fact, WindowMessage
+from memory_pipeline.observations.stage import ObservationsStage
+from memory_pipeline.observations.types import (
+    COMPLETED,
+    TIME_REMOVED,
+    UNGROUNDED,
+    UNGROUNDED_SPECIFICS,
+    Fact,
+    WindowMessage,
+)
+from memory_pipeline.reflections.stage import ReflectionsStage
+from memory_pipeline.settings import load_settings
+from memory_pipeline.stages import bring_up_to_date
+from memory_pipeline.text.specifics import Words, missing_specifics, specifics
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cases import each
+from memory_pipeline_tests.growth import grows_evenly
+from memory_pipeline_tests.llm.openai_server import Asked, openai_server
 from memory_pipeline_tests.observations.talking import LONDON, checked, parsed, quotes, talk
+from memory_pipeline_tests.rows import DAY, MissingEncoder, say
 
 WINDOW = talk(
     "user: Never deploy on a Friday, because nobody is there to watch it.",
@@ -369,3 +393,134 @@ def test_every_flag_is_told() -> None:
 def test_a_window_without_words_carries_nothing() -> None:
     window = talk("user: ", "tool: ")
     assert checked(window, parsed("Something was said.", refs=[1])).flags == (UNGROUNDED,)
+
+
+SAID = "Keep the sessions of parcels in Postgres instead of Redis; I want one thing to back up."
+OBSERVED = """<observations><segment><title>Sessions</title><narrative>Sessions moved.</narrative><facts>
+* 🔴 decision [#1] The sessions of parcels are kept in Postgres instead of Redis.
+  trace: logins were lost at every deploy -> Kafka was slow -> sessions in Postgres at 03:33 -> one thing to back up
+* ✅ [#3] The table `sessions` is in Postgres.
+</facts></segment></observations><current-task>✅ sessions in Postgres</current-task>"""
+REFLECTED = (
+    "* 🔴 System Architecture | decision [o1] Sessions of parcels are in Postgres, not Redis: one thing to back up."
+)
+
+
+def test_a_trace_is_checked_stored_shown_and_reflected_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def script(asked: Asked) -> str:
+        return REFLECTED if "long-term memory" in asked.system else OBSERVED
+
+    with openai_server(script) as server:
+        for role in ("OBSERVER", "REFLECTOR"):
+            monkeypatch.setenv(f"{role}_MODEL", "openai:scripted")
+            monkeypatch.setenv(f"{role}_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+        workspace = Workspace.open(load_settings())
+        asked_for = [f"user: Part {n} is next, please." for n in range(5)]
+        lost = "assistant: The logins were lost at every deploy, as Redis has no volume."
+        made = "assistant: The table `sessions` is in Postgres now."
+        say(workspace.lake, "s1", f"user: {SAID}", lost, made, *asked_for)
+        bring_up_to_date(ObservationsStage.from_workspace(workspace), workspace.lake, DAY)
+        reflections = ReflectionsStage.from_workspace(workspace)
+        reflections.encoder = MissingEncoder()  # type: ignore[assignment]
+        bring_up_to_date(reflections, workspace.lake, DAY)
+        prompt = server.requests[-1].prompt
+    decision, done = workspace.lake.read("observations", [DAY]).sort("kind").to_dicts()
+    # what nobody said is no step, and a time that nobody gave is taken out
+    trace = "logins were lost at every deploy → sessions in Postgres → one thing to back up"
+    assert (decision["trace"], done["trace"]) == (trace, None)
+    assert (done["kind"], done["priority"], done["flags"]) == ("progress", "medium", [COMPLETED])
+    assert decision["flags"] == []
+    assert workspace.lake.read("segments", [DAY])["current_task"].to_list() == [None]
+    assert f"instead of Redis. (trace: {trace})\n" in prompt
+    assert re.search(r"🟡 progress, the agent: \(done\) The table `sessions`", prompt)
+    (line,) = workspace.lake.read("reflections", [DAY]).to_dicts()
+    assert line["text"].endswith("one thing to back up.")  # its trace carries the reason
+    for shown in (decision["observation_id"], line["reflection_id"]):
+        why(shown, False)
+        assert f"trace: {trace}" in capsys.readouterr().out
+
+
+@each(
+    ("text", "expected"),
+    [
+        ("the lock is /var/run/worker.pid.", ["/var/run/worker.pid"]),
+        ("moved src/a.py to src/b/a.py", ["src/a.py", "src/b/a.py"]),
+        ("run `make test -j4` first", ["make test -j4"]),
+        ("uses uv 0.9.1 and v2", ["0.9.1"]),
+        ("bump v1.2 to v1.3", ["v1.2", "v1.3"]),
+        ("set MAX_RETRIES and maxRetries with --no-cache", ["MAX_RETRIES", "maxRetries", "--no-cache"]),
+        ("after 42 of 7 attempts", ["42"]),  # one digit is a count that a model may make itself
+        ("see README.md, twice README.md", ["README.md"]),
+        ("at 15:30 on 2025-03-05", []),  # looked after elsewhere
+        ("e.g. and/or i.e. the U.S.", []),
+        ("Never deploy on a Friday.", []),
+        ("", []),
+        ("用 `uv` 代替 pip 3.12", ["uv", "3.12"]),
+    ],
+)
+def test_what_is_specific(text: str, expected: list[str]) -> None:
+    assert specifics(text) == expected
+
+
+SAID_WORDS = Words(
+    [
+        "Never push to origin/main. The **timeout** is 3`0` seconds, since v2.1.",
+        r"C:\Projects\bot\send_email.py and src/mail/__init__.py",
+        "run: make test --jobs 4\nport 8080, build 1234",
+        "I'm on uv 0.9",
+    ]
+)
+
+
+@each(
+    ("text", "missing"),
+    [
+        ("Nobody pushes to `origin/main`.", []),
+        ("Nobody pushes to origin/master.", ["origin/master"]),
+        ("ORIGIN/MAIN is protected", []),  # whatever the case
+        ("It is in projects/bot/send_email.py", []),  # and whichever the slash
+        ("It is in src/mail/__init__.py", []),
+        ("It is in src/mail/init.py", []),  # as a quote without Markdown shows it
+        ("The timeout is 30 seconds.", []),
+        ("The timeout is 31 seconds.", ["31"]),
+        ("The port is 80.", ["80"]),  # not a part of 8080
+        ("The port is 8080.", []),
+        ("The build is 234.", ["234"]),
+        ("Since 2.1 and v2.1.", []),
+        ("Since 2.2.", ["2.2"]),
+        ("With uv v0.9.", []),  # the "v" may be the writer's
+        ("Since v2.10.", ["v2.10"]),  # 2.1 with a digit more is another version
+        ("Run `make test --jobs 4`.", []),
+        ("Run `make --jobs`.", []),  # each of its words was said
+        ("Run `make lint --jobs`.", ["make lint --jobs"]),
+        ("`I’m on uv`", []),  # quotes of either kind
+    ],
+)
+def test_what_nobody_said(text: str, missing: list[str]) -> None:
+    assert missing_specifics(text, SAID_WORDS) == missing
+
+
+@given(st.lists(st.text(max_size=60), max_size=5), st.integers(0, 4))
+def test_what_was_said_word_for_word_is_never_missing(texts: list[str], chosen: int) -> None:
+    if texts:
+        text = texts[chosen % len(texts)]
+        assert missing_specifics(text, Words(texts)) == []
+
+
+PARTS = st.sampled_from(
+    ["src/a.py", "v1.2.3", "maxRetries", "`a b`", "**bold**", "__x__", "42", "0.5", "-", "ok", "\\"]
+)
+
+
+@given(st.lists(PARTS, max_size=12).map(" ".join))
+def test_names_that_were_said_are_never_missing(text: str) -> None:
+    assert missing_specifics(text, Words([text])) == []
+
+
+@each("piece", ["a", "a.", "a_", "/", "`", "-", "@", "a`", "1.", "aB", "a/"])
+def test_long_texts_take_no_time(piece: str) -> None:
+    """A quote may be a line of a log, and a pattern must not go back over it again and again."""
+    grows_evenly(lambda size: specifics(piece * size), 10_000)

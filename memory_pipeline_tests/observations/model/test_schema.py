@@ -7,8 +7,7 @@ import json
 from typing import Any
 
 from memory_pipeline.observations.model.answer import ParsedAnswer, parse_answer
-from memory_pipeline.observations.model.facts import ParsedFact
-from memory_pipeline.observations.model.schema import AnswerForm, schema
+from memory_pipeline.observations.model.facts import AnswerForm, ParsedFact, schema
 from memory_pipeline.text.kinds import KINDS
 from memory_pipeline.text.priorities import PRIORITIES
 

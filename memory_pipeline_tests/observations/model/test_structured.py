@@ -11,8 +11,8 @@ import pytest
 
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.estimate import estimate_day
+from memory_pipeline.observations.model.facts import AnswerForm
 from memory_pipeline.observations.model.observer import LanguageModelObserver
-from memory_pipeline.observations.model.schema import AnswerForm
 from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline.workspace.workspace import Workspace

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from memory_pipeline.observations.grounding import missing_evidence
+from memory_pipeline.observations.evaluation import missing_evidence
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
 from memory_pipeline.observations.types import Fact, WindowMessage
 from memory_pipeline_tests.cases import each

@@ -1,21 +1,39 @@
 """What a sentence is taken for: its kind, and whether it is high. Each case has its reason."""
 
+from __future__ import annotations
+
+import json
+import random
 import re
 from datetime import UTC, datetime, timedelta
+from importlib.resources import files
 from itertools import accumulate
 
-from memory_pipeline.observations.quotes.candidates import Candidate, candidates, load, measured
-from memory_pipeline.observations.quotes.features import Conversation
+import pytest
+
+from memory_pipeline.observations.quotes import candidates as weights
+from memory_pipeline.observations.quotes.candidates import (
+    SAYS_NOTHING_NEW,
+    Candidate,
+    Weights,
+    candidates,
+    select,
+    shipped_weights,
+)
+from memory_pipeline.observations.quotes.features import FEATURES, Conversation
 from memory_pipeline.observations.quotes.observer import priority_of
+from memory_pipeline.observations.quotes.units import Unit
 from memory_pipeline.observations.types import WindowMessage
 from memory_pipeline.text.sentences import squeeze
+from memory_pipeline.text.similarity import content_words
+from memory_pipeline.text.tokens import estimate
 from memory_pipeline_tests.cases import each
 
 START = datetime(2025, 3, 5, 9, tzinfo=UTC)
 
 
 def weighed(said: list[WindowMessage]) -> list[Candidate]:
-    return candidates(measured(Conversation.from_messages(said)), load("lexical"))
+    return candidates(Conversation(said), shipped_weights())
 
 
 CONTEXT = {"user": (), "assistant": (("user", "The worker of the build fails with an error about a lock file."),)}
@@ -307,3 +325,96 @@ def test_nothing_comes_from_tools_and_injected_text(role: str) -> None:
 )
 def test_a_short_message_in_another_language_is_kept_whole(text: str) -> None:
     assert [c.unit.text for c in kept("user", text)] == [text]
+
+
+WORDS = "parcel invoice carrier label retry queue port table index cache token route".split()  # noqa: SIM905
+RARITY = {word: 0.3 + 0.1 * number for number, word in enumerate(WORDS)}
+WEIGHTS = Weights(0.0, {}, cost=0.3, redundancy=0.8)
+
+
+def pool(seed: int, size: int = 120) -> list[Candidate]:
+    chance = random.Random(seed)
+    texts = [" ".join(chance.choices(WORDS, k=chance.randint(3, 8))) for _ in range(size)]
+    return [
+        Candidate(Unit(i, 0, len(text), text, "said", (text,)), "statement", "assistant", chance.random(), False)
+        for i, text in enumerate(texts)
+    ]
+
+
+def share(candidate: Candidate, kept: list[Candidate]) -> float:
+    words = content_words(candidate.unit.text)
+    total = sum(RARITY[w] for w in words)
+    return max((sum(RARITY[w] for w in words & content_words(k.unit.text)) / total for k in kept), default=0.0)
+
+
+def slowly(candidates: list[Candidate], token_budget: float) -> list[Candidate]:
+    kept: list[Candidate] = []
+    left = list(candidates)
+    while left:
+        left = [c for c in left if estimate(c.unit.text) <= token_budget and share(c, kept) < SAYS_NOTHING_NEW]
+        if not left:
+            break
+        best = max(
+            left,
+            key=lambda c: (
+                c.probability**2 / estimate(c.unit.text) ** WEIGHTS.cost * (1 - WEIGHTS.redundancy * share(c, kept))
+            ),
+        )
+        kept.append(best)
+        left.remove(best)
+        token_budget -= estimate(best.unit.text)
+    return sorted(kept, key=lambda c: c.unit.position)
+
+
+@pytest.mark.slow
+def test_as_when_all_are_compared_with_all() -> None:
+    for seed in range(20):
+        candidates = pool(seed)
+        kept = select(candidates, WEIGHTS, RARITY, token_budget=200)
+        assert 10 < len(kept) < len(candidates)
+        assert kept == slowly(candidates, 200)
+
+
+def test_of_the_same_words_one_is_kept() -> None:
+    text = "the carrier of each parcel"
+    same = [Candidate(Unit(i, 0, 9, text, "said", (text,)), "statement", "assistant", 0.9, False) for i in range(50)]
+    assert select(same, WEIGHTS, {}, token_budget=10_000) == same[:1]
+
+
+SHIPPED = json.loads(files("memory_pipeline.observations.quotes").joinpath(weights.FILE).read_text("utf-8"))
+
+
+def test_there_is_a_weight_for_each_feature_in_its_order() -> None:
+    assert list(shipped_weights().features) == [*FEATURES]
+
+
+def test_the_file_says_when_how_and_on_what_it_was_fitted() -> None:
+    fitted = SHIPPED["fitted"]
+    assert "fit_observer.py" in fitted["how"]
+    assert len(set(fitted["sessions"])) == 28
+    assert fitted["when"] >= "2025"
+
+
+@each("row", ["fitted_on_labels_scored_on_gold", "session_left_out_gold", "project_left_out_gold"])
+def test_the_figures_on_sessions_never_seen_are_those_that_were_asked_for(row: str) -> None:
+    figures = SHIPPED["fitted"][row]
+    assert figures["recall"] >= 0.65
+    assert figures["recall_high"] >= 0.72
+    assert figures["high_as_high"] >= 0.60
+    assert figures["junk"] <= 0.40
+    assert figures["trap_rate"] <= 0.08
+
+
+@each(
+    ("row", "probability"),
+    [
+        ([0.0, 0.0], 0.5),  # the intercept alone is 0
+        ([1.0, 0.0], 0.880797),  # e^2 / (1 + e^2)
+        ([1.0, 2.0], 0.5),
+        ([900.0, 0.0], 1.0),  # no overflow
+        ([-900.0, 0.0], 0.0),
+    ],
+)
+def test_the_probability_is_a_sigmoid_of_the_sum(row: list[float], probability: float) -> None:
+    found = Weights(0.0, {"a": 2.0, "b": -1.0}, 0.3, 0.8).probability(row)
+    assert found == pytest.approx(probability, abs=1e-6)

@@ -2,9 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
-from memory_pipeline.observations.flags import NO_CUES
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
-from memory_pipeline.observations.types import Fact, WindowMessage
+from memory_pipeline.observations.types import NO_CUES, Fact, WindowMessage
 from memory_pipeline_tests.cases import each
 
 START = datetime(2025, 3, 5, 9, tzinfo=UTC)

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_pipeline.observations.budget import MIN_BUDGET, SHORT_SHARE
-from memory_pipeline.observations.grounding import WindowTimes, invented_times, missing_evidence
-from memory_pipeline.observations.quotes.observer import ExtractiveObserver, narrative
-from memory_pipeline.observations.types import Fact, Segment, WindowMessage
+from memory_pipeline.observations.evaluation import invented_times, missing_evidence
+from memory_pipeline.observations.quotes.observer import MIN_BUDGET, SHORT_SHARE, ExtractiveObserver, narrative
+from memory_pipeline.observations.types import Fact, Segment, WindowMessage, WindowTimes
 from memory_pipeline.text.sentences import squeeze
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline_tests.cases import each

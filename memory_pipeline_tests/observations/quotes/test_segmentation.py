@@ -1,21 +1,11 @@
 """Where a conversation turns to another topic."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import cast
 
-from memory_pipeline.observations.quotes.observer import ExtractiveObserver
-from memory_pipeline.observations.quotes.segmentation import (
-    ENCODED,
-    GAP,
-    MAX_WINDOW,
-    MIN_MESSAGES,
-    message_vectors,
-    segment_starts,
-)
+from memory_pipeline.observations.quotes.segmentation import GAP, MAX_WINDOW, MIN_MESSAGES, segment_starts
 from memory_pipeline.observations.types import WindowMessage
-from memory_pipeline.text.encoder import Encoder
 from memory_pipeline_tests.cases import each
 
 START = datetime(2025, 3, 5, 9, tzinfo=UTC)
@@ -111,55 +101,3 @@ def test_words_of_tools_are_no_topic() -> None:
     """A log between two questions about the same thing does not cut them apart."""
     texts = [QUEUE, "zzz yyy xxx www"] * 12
     assert segment_starts(talk(texts, roles="ut")) == [0]
-
-
-ONE, OTHER = (1.0, 0.0), (0.0, 1.0)
-
-
-class Colours:
-    """An encoder with two axes: style, and everything else."""
-
-    def __init__(self) -> None:
-        self.encoded: list[str] = []
-
-    def encode(self, texts: Sequence[str]) -> list[list[float]]:
-        self.encoded += texts
-        return [[0.0, 1.0] if "colour" in text else [1.0, 0.0] for text in texts]
-
-
-def test_vectors_tell_a_shift_that_words_do_not() -> None:
-    said = talk([QUEUE] * 24)
-    assert segment_starts(said) == [0]
-    assert segment_starts(said, [ONE] * 12 + [OTHER] * 12) == [0, 12]
-
-
-def test_vectors_tell_that_other_words_are_the_same_topic() -> None:
-    said = talk([QUEUE] * 12 + [STYLE] * 12)
-    assert segment_starts(said) == [0, 12]
-    assert segment_starts(said, [ONE] * 24) == [0]
-
-
-def test_without_any_vector_only_pauses_and_length_end_a_topic() -> None:
-    assert segment_starts(talk([QUEUE] * 12 + [STYLE] * 12), [None] * 24) == [0]
-
-
-def test_vectors_are_of_the_persons_own_words_and_the_models() -> None:
-    said = [
-        WindowMessage("m0", "user", START, "look: zzz", quoted=((6, 9),)),
-        WindowMessage("m1", "tool", START, "a log"),
-        WindowMessage("m2", "injected", START, "a reminder"),
-        WindowMessage("m3", "assistant", START, "x" * (ENCODED + 1)),
-        WindowMessage("m4", "user", START, "zzz", quoted=((0, 3),)),
-        WindowMessage("m5", "user", START, "which colour?"),
-    ]
-    encoder = Colours()
-    vectors = message_vectors(said, cast(Encoder, encoder))
-    assert vectors == [[1.0, 0.0], None, None, [1.0, 0.0], None, [0.0, 1.0]]
-    assert encoder.encoded == ["look:", "x" * ENCODED, "which colour?"]
-
-
-def test_the_observer_with_an_encoder_cuts_by_vectors() -> None:
-    texts = ["the redis queue drops jobs"] * 12 + ["the redis queue drops colour jobs"] * 12
-    encoded = ExtractiveObserver(encoder=cast(Encoder, Colours()))
-    starts = [[s.first_message_id for s in o.observe(talk(texts))] for o in (ExtractiveObserver(), encoded)]
-    assert starts == [["m0"], ["m0", "m12"]]

@@ -43,7 +43,7 @@ def said(*turns: str) -> list[WindowMessage]:
     ],
 )
 def test_what_is_talk(turns: tuple[str, ...], expected: bool) -> None:
-    assert is_talk(Conversation.from_messages(said(*turns))) is expected
+    assert is_talk(Conversation(said(*turns))) is expected
 
 
 def test_of_talk_the_rare_words_are_kept_within_the_budget() -> None:

@@ -7,7 +7,6 @@ import pytest
 
 from memory_pipeline.reflections.model.answer import (
     MAX_LINES,
-    KnownToMemory,
     ParsedLine,
     ParsedReflection,
     ReflectionForm,
@@ -24,7 +23,7 @@ OTHER = "Never deploy parcels on a Friday."
 
 
 def lines(answer: str) -> list[ParsedLine]:
-    return list(parse_reflection(answer, SECTIONS).lines)
+    return [line for line in parse_reflection(answer, SECTIONS).lines if not line.known]
 
 
 LISTED = f"""* 🔴 System Architecture | state_change {{shop-api, packages}} [o7 o9 -o2 -m1a2b3c] {TEXT}
@@ -62,8 +61,8 @@ READ = ParsedReflection(
     lines=(
         ParsedLine(TEXT, (7, 9), (2,), 2, "state_change", "high", ("shop-api", "packages"), ("m1a2b3c",)),
         ParsedLine(OTHER, (3,), (), UNFILED, "rule", "medium"),
+        ParsedLine("", (4, 5), (), None, None, None, known=("m3f9c21",)),
     ),
-    known=(KnownToMemory((4, 5), ("m3f9c21",)),),
     summary="Packages moved to uv.",
 )
 
@@ -85,7 +84,7 @@ def test_the_schema_asks_for_every_field() -> None:
 def test_json_that_was_cut_keeps_its_whole_lines() -> None:
     text = json.dumps(ANSWER, ensure_ascii=False)
     for at in range(0, len(text), 5):
-        found = parse_reflection(text[:at], SECTIONS).lines
+        found = tuple(lines(text[:at]))
         assert found == READ.lines[: sum(json.dumps(t) in text[:at] for t in (TEXT, OTHER))], at
 
 

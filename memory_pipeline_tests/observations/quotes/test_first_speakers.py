@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory_pipeline.observations.first_speakers import FirstSpeakers, is_order
+from memory_pipeline.observations.quotes.features import FirstSpeakers, is_order
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
 from memory_pipeline.observations.types import Fact, WindowMessage
 from memory_pipeline.text.kinds import NORMATIVE
@@ -119,11 +119,11 @@ def test_what_a_result_shows_is_no_order() -> None:
 def test_orders_are_known_in_every_language(text: str) -> None:
     assert is_order(text, "statement")
     window = talk("user: read it", f"tool: {text}", f"assistant: {text}")
-    assert FirstSpeakers.from_messages(window).repeated(text, 2) == "tool"
+    assert FirstSpeakers(window).repeated(text, 2) == "tool"
 
 
 def test_a_long_window_takes_time_that_grows_evenly() -> None:
     def window(size: int) -> list[WindowMessage]:
         return talk(*(f"tool: {ORDER} line {i} of many\nassistant: {ORDER}" for i in range(size)))
 
-    grows_evenly(lambda size: FirstSpeakers.from_messages(window(size)), 100)
+    grows_evenly(lambda size: FirstSpeakers(window(size)), 100)
