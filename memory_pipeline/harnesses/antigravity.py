@@ -81,11 +81,10 @@ class Reader(RecordReader):
             self.cwd = text_of(_unquoted(folder[1]))
 
 
-class Antigravity(Harness[JsonObject]):
+class Antigravity(Harness):
     name = "antigravity"
     folders = ("~/.gemini/antigravity*/brain",)
     side_files = ("brain/*/*.json", ".system_generated/*/*.json", ".system_generated/*/*.jsonl")
-    record_type: type[JsonObject] = dict
     reader = Reader
 
     def recognises(self, record: JsonObject) -> bool:

@@ -118,7 +118,7 @@ class Reader(RecordReader):
         return super().files(name, arguments)
 
 
-class Copilot(Harness[JsonObject]):
+class Copilot(Harness):
     name = "copilot"
     folders = (
         "${COPILOT_HOME:-~/.copilot}/session-state",
@@ -130,7 +130,6 @@ class Copilot(Harness[JsonObject]):
         "~/.vscode-server/data/User/workspaceStorage/*/GitHub.copilot-chat/transcripts",
     )
     side_files = ("session-state/*/*.json", "session-state/*/*/*.json", "session-state/*/*/*.jsonl")
-    record_type: type[JsonObject] = dict
     reader = Reader
 
     def recognises(self, record: JsonObject) -> bool:

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import msgspec
 
+from memory_pipeline.harnesses.content import plain_text
 from memory_pipeline.harnesses.protocol import Harness
-from memory_pipeline.harnesses.record_reader import RecordReader, plain_text, side_file
+from memory_pipeline.harnesses.record_reader import RecordReader, side_file
 from memory_pipeline.harnesses.records import JsonObject, object_of, objects_of, text_of, words
 from memory_pipeline.harnesses.speakers import Passage, split_by_speaker, without_private
 from memory_pipeline.harnesses.transcript import Transcript
@@ -85,9 +86,8 @@ class Reader(RecordReader):
         return (paths if name in _READS else ()), (paths if name in _WRITES else ())
 
 
-class Cursor(Harness[JsonObject]):
+class Cursor(Harness):
     name = "cursor"
-    record_type: type[JsonObject] = dict
     reader = Reader
     folders = ("${CURSOR_CONFIG_DIR:-~/.cursor}/projects/*/agent-transcripts",)
     side_files = (

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from memory_pipeline.harnesses.content import plain_text, text_blocks
 from memory_pipeline.harnesses.protocol import Harness
-from memory_pipeline.harnesses.record_reader import RecordReader, plain_text, text_blocks
+from memory_pipeline.harnesses.record_reader import RecordReader
 from memory_pipeline.harnesses.records import JsonObject, object_of, objects_of, text_of, words
 from memory_pipeline.harnesses.transcript import Transcript
 
@@ -76,11 +77,10 @@ class Reader(RecordReader):
             self.transcript.unknown[f"message/{role}"] += 1
 
 
-class Droid(Harness[JsonObject]):
+class Droid(Harness):
     name = "droid"
     folders = ("~/.factory/sessions",)
     side_files = (".factory/sessions/*.json", ".factory/sessions/*/*.settings.json")
-    record_type: type[JsonObject] = dict
     reader = Reader
 
     def recognises(self, record: JsonObject) -> bool:

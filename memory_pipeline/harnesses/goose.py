@@ -125,9 +125,8 @@ class Reader(RecordReader):
         self.result(call_id, output, failed=failed, refused=output.startswith(_REFUSED))
 
 
-class Goose(HarnessWithFolders[JsonObject]):
+class Goose(HarnessWithFolders):
     name = "goose"
-    record_type: type[JsonObject] = dict
     reader = Reader
     folders = (
         "${GOOSE_PATH_ROOT:-}/data/sessions",
@@ -157,7 +156,7 @@ class Goose(HarnessWithFolders[JsonObject]):
         if source.session:
             yield from _TABLES.records(source, problems)
             return
-        for line, record in JsonLines(source.path, dict, problems).records():
+        for line, record in JsonLines(source.path, problems).records():
             if "role" in record:
                 yield line, {"message": record, "parts": [part for part in list_of(record.get("content")) if part]}
             else:

@@ -11,8 +11,9 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
+from memory_pipeline.harnesses.content import plain_text, text_blocks
 from memory_pipeline.harnesses.protocol import Harness
-from memory_pipeline.harnesses.record_reader import RecordReader, plain_text, side_file, text_blocks
+from memory_pipeline.harnesses.record_reader import RecordReader, side_file
 from memory_pipeline.harnesses.records import JsonObject, object_of, objects_of, text_of, words
 from memory_pipeline.harnesses.transcript import Transcript
 
@@ -191,11 +192,10 @@ class Reader(RecordReader):
             number = segment.base
 
 
-class KimiCode(Harness[JsonObject]):
+class KimiCode(Harness):
     name = "kimi_code"
     folders = ("${KIMI_CODE_HOME:-~/.kimi-code}/sessions",)
     side_files = ("sessions/*/*/state.json", "agents/*/*/*.json", "agents/*/*/*.jsonl")
-    record_type: type[JsonObject] = dict
     reader = Reader
 
     def recognises(self, record: JsonObject) -> bool:

@@ -123,14 +123,13 @@ class Reader(RecordReader):
             self.transcript.unknown[f"system/{subtype}"] += 1
 
 
-class QwenCode(Harness[JsonObject]):
+class QwenCode(Harness):
     name = "qwen_code"
     folders = tuple(
         f"${{QWEN_RUNTIME_DIR:-${{QWEN_HOME:-~/.qwen}}}}/{folder}"
         for folder in ("projects/*/chats", "projects/*/subagents", "tmp/*/chats")
     )
     side_files = ("chats/*.runtime.json", "subagents/*/agent-*.meta.json")
-    record_type: type[JsonObject] = dict
     reader = Reader
 
     def recognises(self, record: JsonObject) -> bool:

@@ -15,7 +15,7 @@ import orjson
 
 from memory_pipeline.harnesses.answers import REFUSED, Answer, answers_given, asks
 from memory_pipeline.harnesses.authorship import Evidence, is_person
-from memory_pipeline.harnesses.content import Block, as_content, call_text, content_text
+from memory_pipeline.harnesses.content import call_text
 from memory_pipeline.harnesses.model import ParsedSession, Role
 from memory_pipeline.harnesses.records import JsonObject
 from memory_pipeline.harnesses.speakers import split_content_by_speaker
@@ -69,7 +69,7 @@ class RecordReader:
         """The session to store as the parent."""
         return self.parent_session
 
-    def record(self, line: int, record: Any) -> None:
+    def record(self, line: int, record: JsonObject) -> None:
         """Read the next record, with its line or number; called for every record in order."""
         raise NotImplementedError
 
@@ -152,17 +152,16 @@ class RecordReader:
         refused: bool = False,
         name: str = "",
         given: object = None,
-        content: object = None,
     ) -> None:
         """Add the result of a tool; a refused call did not fail. Answers to its questions are the user's, and `given`
-        has them if the agent stored them as data. `content` has the images of the text."""
+        has them if the agent stored them as data."""
         call = self.calls.get(call_id, Call(name))
         if call_id:
             self.calls[call_id] = Call(call.name)
         if failed or refused:
             self.transcript.touch(call.handle)  # nothing changed
         text, is_error, answer = text or "(no output)", failed and not refused, REFUSED if refused else None
-        self.add("tool", text, *key, tool_name=call.name or name, is_error=is_error, content=content, answer=answer)
+        self.add("tool", text, *key, tool_name=call.name or name, is_error=is_error, answer=answer)
         if given is None and text.startswith("{") and asks(call.arguments):
             given = _decoded(text)
         for said in answers_given(call.arguments, given, text):
@@ -179,20 +178,6 @@ class RecordReader:
         key = ("answer", self.answers) if self.numbers_answers else ()
         self.answers += 1
         self.add("user", answer.text, *key, tool_name=tool_name, answer=answer)
-
-
-def text_blocks(content: object) -> list[Block]:
-    """The blocks of text in a message's content; images, thinking and calls are left out."""
-    if isinstance(content, str):
-        return [Block(type="text", text=content)]
-    found = as_content(content)
-    blocks = found if isinstance(found, list) else []
-    return [block for block in blocks if isinstance(block, Block) and block.type in ("text", None)]
-
-
-def plain_text(content: object) -> str:
-    """The text of a message's content."""
-    return content_text(text_blocks(content), 0)
 
 
 def arguments_of(value: object) -> object:

@@ -22,7 +22,7 @@ from typing import NamedTuple, Self, TypedDict
 from msgspec.structs import replace
 
 from memory_pipeline.harnesses.answers import Answer
-from memory_pipeline.harnesses.content import image_type, images_in, marked_images, without_marks
+from memory_pipeline.harnesses.content import images_in, without_marks
 from memory_pipeline.harnesses.model import Compaction, Image, Message, ParsedSession, Part, Problem, Role, Source
 from memory_pipeline.harnesses.records import EARLIEST, to_time
 from memory_pipeline.llm.own_sessions import MARKER
@@ -57,8 +57,6 @@ class MessageDetails(TypedDict, total=False):
 
     tool_name: str | None
     is_error: bool
-    content: object
-    images: tuple[Image, ...]
     answer: Answer | None
     formerly: str
 
@@ -90,9 +88,6 @@ class Transcript:
         self._names: dict[str | None, str | None] = {}
         self._compactions: list[tuple[int, Container[int], range, datetime | None, int | None]] = []
         self._first_time: datetime | None = None
-        # content of the latest record, which may contain many messages
-        self._content: object = None
-        self._images: tuple[Image, ...] = ()
 
     def copy(self) -> Self:
         """An independent copy for adding messages that are only known at the end, without ending the original."""
@@ -134,18 +129,16 @@ class Transcript:
         *,
         tool_name: str | None = None,
         is_error: bool = False,
-        content: object = None,
-        images: tuple[Image, ...] = (),
         answer: Answer | None = None,
         formerly: str = "",
     ) -> int | None:
-        """Add a message, unless it is blank or was added before; tool text and answered text are shortened. Images are
-        found in the `content` of the text, or given. `formerly` is the identity in an earlier version of the reader.
-        Returns a handle for `touch`."""
+        """Add a message, unless it is blank or was added before; tool text and answered text are shortened.
+        `formerly` is the identity in an earlier version of the reader. Returns a handle for `touch`."""
         hidden = 0
+        images: tuple[Image, ...] = ()
         if "\x00" in text or not text.isascii():
+            images = images_in(text)
             text, hidden = without_hidden(clean(text))
-            images = tuple(image._replace(media_type=image_type(image.media_type)) for image in images)
         if ";base64," in text:
             text = _DATA_URL.sub(r"\1[base64 left out]", text)
         if not text or text.isspace():
@@ -158,10 +151,6 @@ class Transcript:
             if self.redactor.forgotten.has_message(former):
                 return None
             self._former[identifier] = former
-        if type(content) is list:
-            if content is not self._content:
-                self._content, self._images = content, images_in(content, self.place.line)
-            images = marked_images(text, self._images)
         if role == "tool":
             text = self.redactor.excerpt(text, self.limit)
         else:

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from memory_pipeline import harnesses
 from memory_pipeline.harnesses.model import COMPRESSED, Source
@@ -146,7 +146,7 @@ class _Walk:
 
 
 def _claimed_sessions(
-    claiming: Iterable[HarnessWithFolders[Any]], folder: Path, names: set[str], agent: str
+    claiming: Iterable[HarnessWithFolders], folder: Path, names: set[str], agent: str
 ) -> tuple[list[Source], list[str]] | None:
     """The sessions that a harness claims in a folder, and the remaining names. The harness whose folder it is is asked
     first.
@@ -160,7 +160,7 @@ def _claimed_sessions(
     return None
 
 
-def _database(claiming: Iterable[HarnessWithFolders[Any]], file: Path, agent: str) -> list[Source]:
+def _database(claiming: Iterable[HarnessWithFolders], file: Path, agent: str) -> list[Source]:
     claimed = _claimed_sessions(claiming, file.parent, {file.name}, agent)
     return claimed[0] if claimed else []
 

@@ -15,9 +15,10 @@ import orjson
 from memory_pipeline.harnesses.answers import REFUSED, Answer
 from memory_pipeline.harnesses.cline.store import HISTORY, MESSAGES, claims, owner, records
 from memory_pipeline.harnesses.cline.texts import outcome, paths, result_in, spoken_and_called, typed
+from memory_pipeline.harnesses.content import plain_text
 from memory_pipeline.harnesses.model import Source
 from memory_pipeline.harnesses.protocol import HarnessWithFolders
-from memory_pipeline.harnesses.record_reader import Call, RecordReader, plain_text
+from memory_pipeline.harnesses.record_reader import Call, RecordReader
 from memory_pipeline.harnesses.records import JsonObject, object_of, objects_of, text_of, words
 from memory_pipeline.harnesses.transcript import Transcript
 
@@ -184,12 +185,11 @@ class Reader(RecordReader):
         return (found if name in _READS else ()), (found if name in _WRITES else ())
 
 
-class Cline(HarnessWithFolders[JsonObject]):
+class Cline(HarnessWithFolders):
     """Cline and its derivatives, whose files are recognised by name: a list of messages has no distinguishing marks."""
 
     name = "cline"
     folders = CLINE_FOLDERS
-    record_type: type[JsonObject] = dict
     reader = Reader
     marks = (HISTORY, f"*{MESSAGES}", "_index.json", "tasks")
     side_files = (

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import NamedTuple
 
-from memory_pipeline.harnesses.content import without_marks
-from memory_pipeline.harnesses.model import Image, Role
+from memory_pipeline.harnesses.content import images_in, without_marks
+from memory_pipeline.harnesses.model import Role
 from memory_pipeline.harnesses.speakers import Passage
 from memory_pipeline.harnesses.transcript import Place
 
@@ -22,7 +22,6 @@ class Prompt(NamedTuple):
 
     parts: list[Passage]
     place: Place
-    images: tuple[Image, ...]
 
     @property
     def bare(self) -> str:
@@ -35,7 +34,6 @@ class Utterance(NamedTuple):
     role: Role
     text: str
     place: Place
-    images: tuple[Image, ...] = ()
 
 
 class Streams:
@@ -69,22 +67,23 @@ class Streams:
         """
         prompts = self.prompts()
         used = set()
-        pictured: dict[str, list[tuple[str, tuple[Image, ...]]]] = {}
+        pictured: dict[str, list[str]] = {}
         for prompt in self.response_prompts:
-            for _, text in prompt.parts if prompt.images else ():
-                pictured.setdefault(bare(text), []).append((text, prompt.images))
+            for _, text in prompt.parts:
+                if images_in(text):
+                    pictured.setdefault(bare(text), []).append(text)
         for prompt in prompts:
             for speaker, text in prompt.parts:
                 used.add(bare(text))
                 # the event may only have the file name of an image whose bytes are in the item
-                same = pictured.get(bare(text)) if prompt.images else None
-                written, images = same.pop(0) if same else (text, prompt.images)
-                yield Utterance(typed if speaker == "user" else speaker, written, prompt.place, images)
+                same = pictured.get(bare(text)) if images_in(text) else None
+                written = same.pop(0) if same else text
+                yield Utterance(typed if speaker == "user" else speaker, written, prompt.place)
         for prompt in self.response_prompts:
             for speaker, text in prompt.parts:
                 if bare(text) not in used:
                     role: Role = "injected" if prompts or speaker != "user" else typed
-                    yield Utterance(role, text, prompt.place, prompt.images)
+                    yield Utterance(role, text, prompt.place)
 
     def answers_once(self) -> Iterator[Utterance]:
         """The answers that no `response_item` repeats."""

@@ -8,9 +8,8 @@ from typing import NamedTuple
 import msgspec
 import orjson
 
-from memory_pipeline.harnesses.codex.records import CallPayload
-from memory_pipeline.harnesses.content import as_content, content_text
-from memory_pipeline.harnesses.records import text_of
+from memory_pipeline.harnesses.content import content_text, identifying
+from memory_pipeline.harnesses.records import JsonObject, object_of, text_of
 
 _ARGUMENTS = {
     "function_call": "arguments",
@@ -57,8 +56,6 @@ class Output(NamedTuple):
     call_id: str
     identity: str
     text: str
-    content: object
-    """The source of the text, with its images."""
     data: object
     """The JSON value, decoded; else the text or the blocks."""
     failed: bool
@@ -66,12 +63,12 @@ class Output(NamedTuple):
     """Whether the user refused or interrupted the call, in which case nothing failed."""
 
 
-def read_call(payload: CallPayload) -> Call:
+def read_call(payload: JsonObject) -> Call:
     """The call in a `response_item` of one of the `CALL_TYPES`."""
-    kind = text_of(payload.type)
-    given = getattr(payload, _ARGUMENTS[kind])
+    kind = text_of(payload.get("type"))
+    given = payload.get(_ARGUMENTS[kind])
     arguments = _decoded(given) if kind == "function_call" and isinstance(given, str) else given
-    call_id = text_of(payload.call_id)
+    call_id = text_of(payload.get("call_id"))
     patched = []
     if kind in ("function_call", "custom_tool_call", "local_shell_call"):
         patch = "\n".join(_strings(arguments))
@@ -79,33 +76,33 @@ def read_call(payload: CallPayload) -> Call:
     return Call(
         call_id,
         _plain(given) + call_id,
-        text_of(payload.name) or kind.removesuffix("_call"),
+        text_of(payload.get("name")) or kind.removesuffix("_call"),
         arguments,
         [path.strip() for path in patched],
     )
 
 
-def read_output(payload: CallPayload, line: int) -> Output:
+def read_output(payload: JsonObject, line: int) -> Output:
     """The result in a `response_item` of one of the `OUTPUT_TYPES`."""
-    given = payload.output
+    given = payload.get("output")
     output = data = _decoded(given) if isinstance(given, str) and given.startswith('{"') else given
     exit_code: object = None
     if isinstance(output, dict) and not output.keys() & {"output", "content"}:
         output = _plain(given)
     elif isinstance(output, dict):
-        metadata = output.get("metadata")
-        exit_code = metadata.get("exit_code") if isinstance(metadata, dict) else None
-        output = as_content(output.get("output", output.get("content")))
+        exit_code = object_of(output.get("metadata")).get("exit_code")
+        output = output.get("output", output.get("content"))
     text = content_text(output, line)
     if exit_code is None and (found := _EXIT_CODE.search(text, 0, 400)):
         exit_code = int(found[1])
     refused = _REFUSED.match(text) is not None
     failed = not refused and (exit_code not in (None, 0) or (exit_code is None and _FAILED.match(text) is not None))
-    call_id = text_of(payload.call_id)
-    return Output(call_id, _plain(given) + call_id, text, output, data, failed, refused)
+    call_id = text_of(payload.get("call_id"))
+    return Output(call_id, _plain(given) + call_id, text, data, failed, refused)
 
 
 def _plain(value: object) -> str:
+    value = identifying(value) if isinstance(value, list) else value
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 

@@ -51,7 +51,6 @@ class Piece(NamedTuple):
     """The time, unless it is that of the record."""
     tool_name: str | None = None
     is_error: bool = False
-    images: tuple[Image, ...] = ()
     read: tuple[str, ...] = ()
     modified: tuple[str, ...] = ()
     answer: Answer | None = None
@@ -60,19 +59,17 @@ class Piece(NamedTuple):
 def pieces_of(identity: str, record: JsonObject, line: int) -> Iterator[Piece]:
     """The utterances in a message; thoughts are left out."""
     kind, parts = record.get("type"), parts_of(record.get("content"))
-    numbers = _numbers(record, line)
+    marks = _marks(record, line)
     if kind == "user":
-        yield from _prompt(identity, record, parts, numbers)
+        yield from _prompt(identity, record, parts, marks)
     elif kind == "gemini":
-        text = "\n".join(_texts(parts, numbers))
-        yield Piece("assistant", text, (identity, "text"), images=_images_of(parts, numbers))
+        yield Piece("assistant", _text(parts, marks), (identity, "text"))
     else:
-        text = "\n".join(_texts(parts, numbers))
-        yield Piece("injected", text, (identity, "text"), images=_images_of(parts, numbers))
+        yield Piece("injected", _text(parts, marks), (identity, "text"))
     calls = record.get("toolCalls")
     for number, call in enumerate(calls if isinstance(calls, list) else ()):
         if isinstance(call, dict):
-            yield from _tool(identity, number, call, numbers)
+            yield from _tool(identity, number, call, marks)
     for number, part in enumerate(parts):
         call, answer = part.get("functionCall"), part.get("functionResponse")
         if isinstance(call, dict):
@@ -83,8 +80,7 @@ def pieces_of(identity: str, record: JsonObject, line: int) -> Iterator[Piece]:
             yield Piece("tool", text, (key, "call"), tool_name=name, read=read, modified=modified)
         if isinstance(answer, dict):
             key = text_of(answer.get("id")) or f"{identity}/part {number}"
-            text, images = _result([part], numbers)
-            yield Piece("tool", text, (key, "result"), tool_name=text_of(answer.get("name")), images=images)
+            yield Piece("tool", _result([part], marks), (key, "result"), tool_name=text_of(answer.get("name")))
 
 
 def parts_of(content: object) -> list[JsonObject]:
@@ -114,13 +110,13 @@ def is_summary(text: str) -> bool:
     return _SUMMARY in text
 
 
-Numbers = dict[int, Image]
-"""The images of a record by the `id()` of their part."""
+Marks = dict[int, str]
+"""The marks of a record's images by the `id()` of their part."""
 
 
-def _numbers(record: JsonObject, line: int) -> Numbers:
+def _marks(record: JsonObject, line: int) -> Marks:
     images = enumerate(image_parts(record))
-    return {id(part): Image(line, number, _media_type(part)) for number, part in images}
+    return {id(part): image_mark(Image(line, number, _media_type(part))) for number, part in images}
 
 
 def _with_nested(parts: Iterable[JsonObject]) -> Iterator[JsonObject]:
@@ -146,16 +142,11 @@ def _part_text(part: JsonObject) -> str:
     return "" if part.get("thought") else text_of(part.get("text"))
 
 
-def _texts(parts: Iterable[JsonObject], numbers: Numbers) -> list[str]:
-    texts = [image_mark(numbers[id(part)]) if id(part) in numbers else _part_text(part) for part in parts]
-    return [text for text in texts if text]
+def _text(parts: Iterable[JsonObject], marks: Marks) -> str:
+    return "\n".join(filter(None, (marks.get(id(part)) or _part_text(part) for part in parts)))
 
 
-def _images_of(parts: Iterable[JsonObject], numbers: Numbers) -> tuple[Image, ...]:
-    return tuple(numbers[id(part)] for part in parts if id(part) in numbers)
-
-
-def _prompt(identity: str, record: JsonObject, parts: list[JsonObject], numbers: Numbers) -> Iterator[Piece]:
+def _prompt(identity: str, record: JsonObject, parts: list[JsonObject], marks: Marks) -> Iterator[Piece]:
     """The pieces of a record of the user role: typed text, and text added by the program."""
     spoken = "\n".join(text for part in parts if (text := _part_text(part)))
     typed = "\n".join(text for part in parts_of(record.get("displayContent")) if (text := _part_text(part)))
@@ -167,13 +158,12 @@ def _prompt(identity: str, record: JsonObject, parts: list[JsonObject], numbers:
         passages = [*_passages(typed), ("injected", spoken.removeprefix(typed))]
     else:
         passages = list(_passages(spoken))
-    images = _images_of(parts, numbers)
     sender: Role = "injected" if answers else "user"
-    passages += [(sender, image_mark(image)) for image in images]
+    passages += [(sender, marks[id(part)]) for part in parts if id(part) in marks]
     roles: tuple[Role, Role] = ("user", "injected")
     for role in roles:
         text = "\n".join(part for speaker, part in passages if speaker == role and part)
-        yield Piece(role, text, (identity, role), images=images if role == sender else ())
+        yield Piece(role, text, (identity, role))
 
 
 def _passages(text: str) -> Iterator[Passage]:
@@ -185,21 +175,21 @@ def _passages(text: str) -> Iterator[Passage]:
             yield from split_by_speaker(chunk)
 
 
-def _tool(identity: str, number: int, call: JsonObject, numbers: Numbers) -> Iterator[Piece]:
+def _tool(identity: str, number: int, call: JsonObject, marks: Marks) -> Iterator[Piece]:
     """A call, and its result if there is one."""
     key = text_of(call.get("id")) or f"{identity}/{number}"
     name, status, arguments = text_of(call.get("name")), call.get("status"), call.get("args")
     failed = status in ("error", "cancelled")
     read, modified = ((), ()) if failed else _files(name, arguments)
     yield Piece("tool", call_text(name, arguments), (key, "call"), tool_name=name, read=read, modified=modified)
-    text, images = _result(parts_of(call.get("result")), numbers)
+    text = _result(parts_of(call.get("result")), marks)
     if text or text_of(status) not in _UNANSWERED:
         text = text or text_of(call.get("resultDisplay")) or "(no output)"
         # cancelled means refused or interrupted by the user
         failed = status == "error" or (name == "run_shell_command" and bool(_FAILED_COMMAND.search(text)))
         said_at = call.get("timestamp")
         no = REFUSED if status == "cancelled" else None
-        yield Piece("tool", text, (key, "result"), said_at, tool_name=name, is_error=failed, images=images, answer=no)
+        yield Piece("tool", text, (key, "result"), said_at, tool_name=name, is_error=failed, answer=no)
         for place, answer in enumerate(_answers(name, arguments, text)):
             yield Piece("user", answer.text, (key, "answer", place), said_at, tool_name=name, answer=answer)
 
@@ -221,18 +211,17 @@ def _answers(name: str, arguments: object, text: str) -> list[Answer]:
         return []
 
 
-def _result(parts: list[JsonObject], numbers: Numbers) -> tuple[str, tuple[Image, ...]]:
+def _result(parts: list[JsonObject], marks: Marks) -> str:
     texts = []
-    found = list(_with_nested(parts))
-    for part in found:
+    for part in _with_nested(parts):
         answer = part.get("functionResponse")
         response = answer.get("response") if isinstance(answer, dict) else None
         if isinstance(response, dict):
             output = response.get("output", response.get("error"))
             texts.append(output if isinstance(output, str) else as_json(response))
         else:
-            texts += _texts([part], numbers)
-    return "\n".join(text for text in texts if text), _images_of(found, numbers)
+            texts.append(_text([part], marks))
+    return "\n".join(filter(None, texts))
 
 
 def as_json(value: object) -> str:

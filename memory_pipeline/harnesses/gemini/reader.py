@@ -127,7 +127,6 @@ class Reader(RecordReader):
             *piece.key,
             tool_name=piece.tool_name,
             is_error=piece.is_error,
-            images=piece.images,
             answer=piece.answer,
         )
         self.transcript.touch(handle, read=piece.read, modified=piece.modified)
@@ -238,10 +237,9 @@ class Reader(RecordReader):
         return self.cwd
 
 
-class Gemini(HarnessWithRecords[JsonObject]):
+class Gemini(HarnessWithRecords):
     name = "gemini"
     folders = ("${GEMINI_CLI_HOME:-~}/.gemini/tmp",)
-    record_type: type[JsonObject] = dict
     reader = Reader
     side_files = (
         "logs.json",  # prompts of all sessions of a project
@@ -282,8 +280,7 @@ class Gemini(HarnessWithRecords[JsonObject]):
     def records(self, source: Source, problems: list[Problem]) -> Iterator[tuple[int, JsonObject]]:
         """The metadata and the messages, with their lines or numbers."""
         if is_compressed(source.path) or _is_log(Path(source.path)):
-            lines = JsonLines(source.path, self.record_type, problems)
-            yield from lines.records()
+            yield from JsonLines(source.path, problems).records()
             return
         raw = Path(source.path).read_bytes()
         snapshot = object_of(read_document(raw, _MESSAGE_START, lambda message: "type" in message, problems))
