@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Unpack
 
 import msgspec
-import orjson
 
 from memory_pipeline.harnesses.answers import REFUSED, Answer, answers_given, asks
 from memory_pipeline.harnesses.authorship import Evidence, is_person
 from memory_pipeline.harnesses.content import call_text
 from memory_pipeline.harnesses.model import ParsedSession, Role
-from memory_pipeline.harnesses.records import JsonObject
+from memory_pipeline.harnesses.records import JsonObject, decoded_object
 from memory_pipeline.harnesses.speakers import split_content_by_speaker
 from memory_pipeline.harnesses.transcript import MessageDetails, Transcript
 
@@ -163,7 +162,7 @@ class RecordReader:
         text, is_error, answer = text or "(no output)", failed and not refused, REFUSED if refused else None
         self.add("tool", text, *key, tool_name=call.name or name, is_error=is_error, answer=answer)
         if given is None and text.startswith("{") and asks(call.arguments):
-            given = _decoded(text)
+            given = decoded_object(text)
         for said in answers_given(call.arguments, given, text):
             self.answer(said, call.name)
 
@@ -182,7 +181,7 @@ class RecordReader:
 
 def arguments_of(value: object) -> object:
     """The arguments of a call, which some agents write as JSON in a string."""
-    found = _decoded(value) if isinstance(value, str) and value.startswith("{") else None
+    found = decoded_object(value) if isinstance(value, str) and value.startswith("{") else None
     return value if found is None else found
 
 
@@ -198,15 +197,6 @@ def side_file(path: Path) -> JsonObject:
         if not path.is_file():  # opening a pipe might block forever
             return {}
         with path.open("rb") as file:
-            found = orjson.loads(file.read(_SIDE_FILE_BYTES))
-    except (OSError, orjson.JSONDecodeError):
+            return decoded_object(file.read(_SIDE_FILE_BYTES)) or {}
+    except OSError:
         return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _decoded(text: str) -> JsonObject | None:
-    try:
-        found = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return None
-    return found if isinstance(found, dict) else None

@@ -17,7 +17,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import msgspec
 import orjson
 
 from memory_pipeline.harnesses.compressed import damage_of, is_compressed, open_session
@@ -50,7 +49,6 @@ class JsonLines:
 
     def records(self) -> Iterator[tuple[int, JsonObject]]:
         """Every record after the previous end, with its 1-based line; problems go to `problems`."""
-        decode = msgspec.json.Decoder(dict).decode
         line = self.line
         raw = b""
         with open_session(self.path) as file:
@@ -58,13 +56,11 @@ class JsonLines:
                 file.seek(self._offset)
             for raw in iter(partial(file.readline, LINE_LIMIT), b""):
                 line += 1
-                try:
-                    record = decode(raw)
-                except (msgspec.DecodeError, ValueError, RecursionError):
-                    for record in () if raw.isspace() else self._damaged(raw, line, file):
-                        yield line, record
-                else:
+                record = decoded_object(raw)
+                if record is not None:
                     yield line, record
+                elif not raw.isspace():
+                    yield from ((line, record) for record in self._damaged(raw, line, file))
                 if not raw.endswith(b"\n") and len(raw) < LINE_LIMIT:
                     break  # the rest of this line is read with it next time
             if damage := damage_of(file):
@@ -238,11 +234,17 @@ def text_of(value: object) -> str:
 def object_of(value: object) -> JsonObject:
     """The value if it is an object or the JSON of one, else an empty object."""
     if isinstance(value, str):
-        try:
-            value = orjson.loads(value)
-        except orjson.JSONDecodeError:
-            return {}
+        value = decoded_object(value)
     return value if isinstance(value, dict) else {}
+
+
+def decoded_object(raw: bytes | str) -> JsonObject | None:
+    """The JSON object, or None if it is none."""
+    try:
+        value = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def list_of(value: object) -> list[Any]:

@@ -11,7 +11,7 @@ import orjson
 from memory_pipeline.harnesses.answers import REFUSED, Answer, answers_given
 from memory_pipeline.harnesses.content import call_text, image_mark, image_type
 from memory_pipeline.harnesses.model import Image, Role
-from memory_pipeline.harnesses.records import JsonObject, text_of, words
+from memory_pipeline.harnesses.records import JsonObject, decoded_object, text_of, words
 from memory_pipeline.harnesses.speakers import Passage, split_by_speaker
 
 _READS = words("read_file read_many_files")
@@ -203,12 +203,7 @@ def _answers(name: str, arguments: object, text: str) -> list[Answer]:
         if said and said["approved"]:
             return [Answer(said["approved"], "approved plan", plan)]
         return [Answer(said["words"], "refused plan", plan)] if said else []
-    if not text.startswith("{"):
-        return []
-    try:
-        return answers_given(arguments, orjson.loads(text))
-    except orjson.JSONDecodeError:
-        return []
+    return answers_given(arguments, decoded_object(text)) if text.startswith("{") else []
 
 
 def _result(parts: list[JsonObject], marks: Marks) -> str:
