@@ -5,20 +5,22 @@ A reader begins every record with `begin` or one of its variants, then adds the 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Unpack
+from typing import ClassVar, NamedTuple, Unpack
 
 import msgspec
 
 from memory_pipeline.harnesses.answers import REFUSED, Answer, answers_given, asks
 from memory_pipeline.harnesses.authorship import Evidence, is_person
-from memory_pipeline.harnesses.content import call_text
-from memory_pipeline.harnesses.model import ParsedSession, Role
-from memory_pipeline.harnesses.records import JsonObject, decoded_object
+from memory_pipeline.harnesses.content import call_text, without_marks
+from memory_pipeline.harnesses.model import Message, ParsedSession, Part, Problem, Role
+from memory_pipeline.harnesses.records import JsonObject, decoded_object, to_time
 from memory_pipeline.harnesses.speakers import split_content_by_speaker
-from memory_pipeline.harnesses.transcript import MessageDetails, Transcript
+from memory_pipeline.harnesses.transcript import FORGOTTEN, MessageDetails, Transcript, one_line
+from memory_pipeline.scope import repository_of
 
 _SIDE_FILE_BYTES = 10_000_000
 
@@ -53,6 +55,8 @@ class RecordReader:
         self.began_at: object = None
         self.parent_session = ""
         """The session that started this one as its sub-agent."""
+        self.inherited: set[int] = set()
+        """Numbers of the records that repeat those of the parent."""
         self.calls: dict[str, Call] = {}
         self.identity = ""
         self.part = self.answers = 0
@@ -76,6 +80,11 @@ class RecordReader:
         """Numbers of the records that the user took back; none by default."""
         return ()
 
+    def part_of_session(self, pairs: list[tuple[int, Message]]) -> Part | None:
+        """The part of the session that the file is, given the messages with the numbers of their records; None if a
+        file is always a whole session."""
+        return None
+
     def finish(self) -> ParsedSession:
         """The session so far. More records may follow, and then another call."""
         return self.session()
@@ -89,17 +98,39 @@ class RecordReader:
         finally:
             self.transcript = original
 
-    def session(self, **more: Any) -> ParsedSession:
-        """The session with its data, and further arguments of `Transcript.finish`."""
-        data: dict[str, Any] = {
-            "began_at": self.began_at,
-            "voided": self.voided(),
-            "parent_id": self.parent_id,
-            "branch": self.branch,
-            "remote": self.remote,
-            "is_attended": self.is_attended,
-        }
-        return self.transcript.finish(self.session_id, self.title, self.cwd, **(data | more))
+    def session(self) -> ParsedSession:
+        """The session so far; an empty title is replaced by the user's first message."""
+        transcript, storable = self.transcript, self.transcript.storable
+        began_at, is_attended = to_time(self.began_at), self.is_attended
+        pairs = transcript.numbered_messages(began_at, self.voided(), is_attended=is_attended)
+        messages = sorted((message for _, message in pairs), key=attrgetter("said_at", "line"))
+        prompts = (without_marks(message.text) for message in messages if message.role == "user")
+        modified = {path for message in messages for path in message.files_modified}
+        read = {path for message in messages for path in message.files_read}
+        session_id = storable(self.session_id or Path(transcript.source.path).stem)
+        return ParsedSession(
+            session_id=session_id,
+            harness=transcript.harness,
+            name=one_line(storable(self.title)) or one_line(next(filter(None, prompts), "")),
+            cwd=storable(self.cwd),
+            messages=tuple(messages),
+            compactions=transcript.compactions(pairs),
+            files_read=tuple(sorted(read - modified)),
+            files_modified=tuple(sorted(modified)),
+            began_at=began_at,
+            records=transcript.record + 1,
+            unknown_records=transcript.unknown_records(),
+            problems=tuple(Problem(line, storable(reason)) for line, reason in transcript.problems),
+            parent_id=storable(self.parent_id),
+            inherited=frozenset(m.message_id for record, m in pairs if record in self.inherited),
+            excluded=FORGOTTEN if transcript.redactor.forgotten.has_session(session_id) else transcript.excluded,
+            hidden_characters=transcript.hidden,
+            branch=storable(self.branch),
+            repository=storable(repository_of(self.remote)),
+            is_attended=is_attended,
+            part=self.part_of_session(pairs),
+            former_ids=transcript.former,
+        )
 
     def begin(self, identity: str) -> None:
         """Begin a record with this identity; the following messages are parts of it."""
@@ -151,9 +182,10 @@ class RecordReader:
         refused: bool = False,
         name: str = "",
         given: object = None,
+        answers: Iterable[Answer] | None = None,
     ) -> None:
-        """Add the result of a tool; a refused call did not fail. Answers to its questions are the user's, and `given`
-        has them if the agent stored them as data."""
+        """Add the result of a tool; a refused call did not fail. The user's `answers` in it are looked for in the text
+        and in `given`, the data that the agent stored, unless they are known."""
         call = self.calls.get(call_id, Call(name))
         if call_id:
             self.calls[call_id] = Call(call.name)
@@ -163,7 +195,7 @@ class RecordReader:
         self.add("tool", text, *key, tool_name=call.name or name, is_error=is_error, answer=answer)
         if given is None and text.startswith("{") and asks(call.arguments):
             given = decoded_object(text)
-        for said in answers_given(call.arguments, given, text):
+        for said in answers_given(call.arguments, given, text) if answers is None else answers:
             self.answer(said, call.name)
 
     def refusal(self, call_id: str, said: str, name: str = "") -> None:

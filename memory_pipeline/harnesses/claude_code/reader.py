@@ -13,7 +13,7 @@ from typing import ClassVar, Unpack
 
 import msgspec
 
-from memory_pipeline.harnesses.answers import REFUSED, Answer
+from memory_pipeline.harnesses.answers import Answer
 from memory_pipeline.harnesses.authorship import Evidence, is_person
 from memory_pipeline.harnesses.claude_code.answers import user_reply
 from memory_pipeline.harnesses.claude_code.queued import Queue
@@ -58,6 +58,7 @@ class Reader(RecordReader):
         self.positions: dict[str, int] = {}
         self.parents: dict[str, str] = {}
         self.prompts: dict[str, list[str]] = {}
+        self.withdrawn: set[int] = set()
         self.said: set[str] = set()
         self.queue = Queue()
         self.has_attachments = False
@@ -68,15 +69,18 @@ class Reader(RecordReader):
 
     def finish(self) -> ParsedSession:
         self.session_id, self.title = self._session_id(), self._title()
-        voided = self._rewound()
+        self.withdrawn = self._rewound()
         with self.transcript_copied():
             # a sub-agent's prompts come from a model
             for prompt in self.queue.kept_nowhere_else() if self.has_main_chain else ():
                 self.transcript.place = prompt.place
                 self.transcript.add("user" if self._has_person() else "injected", prompt.typed, prompt.identity)
-                if prompt.after in voided:
-                    voided.add(prompt.place.record)
-            return self.session(voided=voided)
+                if prompt.after in self.withdrawn:
+                    self.withdrawn.add(prompt.place.record)
+            return self.session()
+
+    def voided(self) -> set[int]:
+        return self.withdrawn
 
     def _session_id(self) -> str:
         """The id in the file's name, if records have it, else the most frequent id; a sub-agent's id is appended."""
@@ -204,13 +208,7 @@ class Reader(RecordReader):
         call_id, failed = text_of(block.get("tool_use_id")), block.get("is_error") is True
         call, given = self.calls.get(call_id, Call()), record.get("toolUseResult")
         found = user_reply(call, text, is_error=failed, denial=record.get("toolDenialKind"), result=given)
-        if failed:
-            self.transcript.touch(call.handle)  # refused or failed, so nothing changed
-        answer = REFUSED if found.refused else None
-        self.add("tool", text, tool_name=call.name, is_error=failed and not answer, answer=answer)
-        for said in found.answers:
-            self.answer(said, call.name)
-        self.calls[call_id] = Call(call.name)
+        self.result(call_id, text, failed=failed, refused=found.refused, answers=found.answers)
         return len(images_in(text))
 
     def _add_rest(self, record: JsonObject, rest: list[JsonObject], call: Call, first: int) -> None:

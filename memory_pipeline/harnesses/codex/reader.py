@@ -13,12 +13,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeGuard, Unpack
 
-from memory_pipeline.harnesses.answers import REFUSED, answers_given, asks
+from memory_pipeline.harnesses.answers import Answer, asks
 from memory_pipeline.harnesses.authorship import Evidence, is_person
 from memory_pipeline.harnesses.codex.streams import Prompt, Streams, bare, essence
-from memory_pipeline.harnesses.codex.tools import CALL_TYPES, OUTPUT_TYPES, read_call, read_output
+from memory_pipeline.harnesses.codex.tools import ARGUMENTS, OUTPUT_TYPES, decoded, patched_files, plain, read_output
 from memory_pipeline.harnesses.content import call_text, content_text, image_mark, is_image, url_type
-from memory_pipeline.harnesses.model import Image, ParsedSession, Part, Role
+from memory_pipeline.harnesses.model import Image, Message, ParsedSession, Part, Role
 from memory_pipeline.harnesses.protocol import Harness
 from memory_pipeline.harnesses.record_reader import Call, RecordReader
 from memory_pipeline.harnesses.records import JsonObject, list_of, object_of, objects_of, text_of, to_time, words
@@ -64,7 +64,6 @@ class Reader(RecordReader):
         """The message of each call that changes files, and the files."""
         self.copied_until: datetime | None = None
         self.first_own_ordinal: int | None = None
-        self.inherited: set[int] = set()
         self.rollbacks: list[tuple[int, int]] = []
         self.streams = Streams()
         self.began = ""
@@ -83,7 +82,7 @@ class Reader(RecordReader):
             # a forked rollout repeats its parent's header, so the first one counts
             self.session_id = text_of(self.meta.get("id")) or text_of(self.meta.get("session_id"))
             self.session_id = self.session_id or self._named("thread")
-            return self.session(inherited=self.inherited, part=self._part(), numbers=self.ordinals)
+            return self.session()
 
     def voided(self) -> set[int]:
         return self.streams.rolled_back(self.rollbacks)
@@ -111,14 +110,17 @@ class Reader(RecordReader):
         named = _FILE_NAME.search(Path(self.transcript.source.path).name.split(".")[0])
         return (named[part] or "") if named else ""
 
-    def _part(self) -> Part | None:
+    def part_of_session(self, pairs: list[tuple[int, Message]]) -> Part | None:
         """The file as a part of the thread. `history_base` refers to the first file by the id of the thread, and to
         others by the second id in their names."""
         base, began_at = object_of(self.meta.get("history_base")), to_time(self.began)
         thread, end = text_of(base.get("thread_id")), base.get("end_ordinal_exclusive")
-        if not thread or not _is_ordinal(end):
-            return Part(self.session_id, began_at, end=self.latest_ordinal + 1) if self.ordinals else None
-        return Part(self._named("rollout") or self.session_id, began_at, thread, end, self.latest_ordinal + 1)
+        numbers = {m.message_id: self.ordinals[record] for record, m in pairs if record in self.ordinals}
+        storable, after = self.transcript.storable, self.latest_ordinal + 1
+        if thread and _is_ordinal(end):
+            name = self._named("rollout") or self.session_id
+            return Part(storable(name), began_at, storable(thread), end, after, numbers)
+        return Part(storable(self.session_id), began_at, end=after, numbers=numbers) if self.ordinals else None
 
     def record(self, line: int, record: JsonObject) -> None:
         kind, payload = text_of(record.get("type")), record.get("payload")
@@ -222,7 +224,7 @@ class Reader(RecordReader):
         kind, content = text_of(payload.get("type")), payload.get("content")
         if kind == "message":
             self._message(payload.get("role"), content)
-        elif kind in CALL_TYPES:
+        elif kind in ARGUMENTS:
             self._call(payload)
         elif kind in OUTPUT_TYPES:
             self._output(payload)
@@ -250,23 +252,26 @@ class Reader(RecordReader):
             self.add("injected", content_text(content, line))
 
     def _call(self, payload: JsonObject) -> None:
-        call = read_call(payload)
-        handle = self.add("tool", call_text(call.name, call.arguments), call.identity, tool_name=call.name)
-        self.calls[call.call_id] = Call(call.name, call.arguments if asks(call.arguments) else None)
-        if call.patched:
-            self.patches.setdefault(call.call_id, (handle, tuple(call.patched)))
+        kind, call_id = text_of(payload.get("type")), text_of(payload.get("call_id"))
+        given = payload.get(ARGUMENTS[kind])
+        arguments = decoded(given) if kind == "function_call" and isinstance(given, str) else given
+        name = text_of(payload.get("name")) or kind.removesuffix("_call")
+        handle = self.add("tool", call_text(name, arguments), plain(given) + call_id, tool_name=name)
+        self.calls[call_id] = Call(name, arguments if asks(arguments) else None)
+        if patched := patched_files(kind, arguments):
+            self.patches.setdefault(call_id, (handle, patched))
 
     def _output(self, payload: JsonObject) -> None:
-        output = read_output(payload, self.transcript.place.line)
-        if output.failed or output.refused:
-            self.patches.pop(output.call_id, None)
-        text, call = output.text or "(no output)", self.calls.get(output.call_id, Call())
-        answer = REFUSED if output.refused else None
-        failed, identity = output.failed, output.identity
-        self.add("tool", text, identity, tool_name=call.name, is_error=failed, answer=answer)
-        for number, answer in enumerate(answers_given(call.arguments, output.data)):
-            self.add("user", answer.text, f"{number}\x1f{identity}", tool_name=call.name, answer=answer)
-        self.calls[output.call_id] = Call(call.name)
+        output, call_id = read_output(payload, self.transcript.place.line), text_of(payload.get("call_id"))
+        failed, refused = output.failed, output.refused
+        if failed or refused:
+            self.patches.pop(call_id, None)
+        self.begin(plain(payload.get("output")) + call_id)
+        self.result(call_id, output.text, self.identity, failed=failed, refused=refused, given=output.data)
+
+    def answer(self, answer: Answer, tool_name: str) -> None:
+        self.add("user", answer.text, f"{self.answers}\x1f{self.identity}", tool_name=tool_name, answer=answer)
+        self.answers += 1
 
     def add(self, role: Role, text: str, *key: object, **details: Unpack[MessageDetails]) -> int | None:
         """Add a message; the key identifies it if the text is only a part of it.

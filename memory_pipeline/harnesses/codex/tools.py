@@ -9,9 +9,9 @@ import msgspec
 import orjson
 
 from memory_pipeline.harnesses.content import content_text, identifying
-from memory_pipeline.harnesses.records import JsonObject, object_of, text_of
+from memory_pipeline.harnesses.records import JsonObject, object_of
 
-_ARGUMENTS = {
+ARGUMENTS = {
     "function_call": "arguments",
     "custom_tool_call": "input",
     "local_shell_call": "action",
@@ -19,7 +19,8 @@ _ARGUMENTS = {
     "tool_search_call": "arguments",
     "image_generation_call": "revised_prompt",
 }
-CALL_TYPES = frozenset(_ARGUMENTS)
+"""The types of calls, each with the field of its arguments."""
+_PATCHING = ("function_call", "custom_tool_call", "local_shell_call")
 OUTPUT_TYPES = frozenset(("function_call_output", "custom_tool_call_output", "tool_search_output"))
 _PATCHED_FILE = re.compile(r"\*\*\* (?:(?:Add|Update|Delete) File|Move to): ([^\n]+)")
 _EXIT_CODE = re.compile(r"(?:Process exited with code|Exit code:) (-?\d+)")
@@ -39,22 +40,9 @@ _REFUSED = re.compile(
 )
 
 
-class Call(NamedTuple):
-    """A tool call."""
-
-    call_id: str
-    identity: str
-    name: str
-    arguments: object
-    patched: list[str]
-    """Paths of the files that a patch in the arguments would change."""
-
-
 class Output(NamedTuple):
     """The output of a tool."""
 
-    call_id: str
-    identity: str
     text: str
     data: object
     """The JSON value, decoded; else the text or the blocks."""
@@ -63,32 +51,19 @@ class Output(NamedTuple):
     """Whether the user refused or interrupted the call, in which case nothing failed."""
 
 
-def read_call(payload: JsonObject) -> Call:
-    """The call in a `response_item` of one of the `CALL_TYPES`."""
-    kind = text_of(payload.get("type"))
-    given = payload.get(_ARGUMENTS[kind])
-    arguments = _decoded(given) if kind == "function_call" and isinstance(given, str) else given
-    call_id = text_of(payload.get("call_id"))
-    patched = []
-    if kind in ("function_call", "custom_tool_call", "local_shell_call"):
-        patch = "\n".join(_strings(arguments))
-        patched = _PATCHED_FILE.findall(patch) if "*** Begin Patch" in patch else []
-    return Call(
-        call_id,
-        _plain(given) + call_id,
-        text_of(payload.get("name")) or kind.removesuffix("_call"),
-        arguments,
-        [path.strip() for path in patched],
-    )
+def patched_files(kind: str, arguments: object) -> tuple[str, ...]:
+    """The files that a patch in the arguments of a call would change."""
+    patch = "\n".join(_strings(arguments)) if kind in _PATCHING else ""
+    return tuple(map(str.strip, _PATCHED_FILE.findall(patch))) if "*** Begin Patch" in patch else ()
 
 
 def read_output(payload: JsonObject, line: int) -> Output:
     """The result in a `response_item` of one of the `OUTPUT_TYPES`."""
     given = payload.get("output")
-    output = data = _decoded(given) if isinstance(given, str) and given.startswith('{"') else given
+    output = data = decoded(given) if isinstance(given, str) and given.startswith('{"') else given
     exit_code: object = None
     if isinstance(output, dict) and not output.keys() & {"output", "content"}:
-        output = _plain(given)
+        output = plain(given)
     elif isinstance(output, dict):
         exit_code = object_of(output.get("metadata")).get("exit_code")
         output = output.get("output", output.get("content"))
@@ -97,16 +72,17 @@ def read_output(payload: JsonObject, line: int) -> Output:
         exit_code = int(found[1])
     refused = _REFUSED.match(text) is not None
     failed = not refused and (exit_code not in (None, 0) or (exit_code is None and _FAILED.match(text) is not None))
-    call_id = text_of(payload.get("call_id"))
-    return Output(call_id, _plain(given) + call_id, text, data, failed, refused)
+    return Output(text, data, failed, refused)
 
 
-def _plain(value: object) -> str:
+def plain(value: object) -> str:
+    """The arguments or the output of a call as text that identifies it."""
     value = identifying(value) if isinstance(value, list) else value
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def _decoded(text: str) -> object:
+def decoded(text: str) -> object:
+    """The JSON value, or the text if it is none."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
