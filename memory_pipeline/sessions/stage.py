@@ -79,7 +79,8 @@ class SessionsStage:
         kept = RetainedRows(self.lake, day, known, self.settings, self.now)
         seen = set(kept.ids_without(files)) | self._excluded_ids(day)
         frames: Frames = {name: [frame] for name, frame in kept.without(files).items()}
-        active = self._active_ids(files) if self._has_voided(files, day) else set()
+        has_voided = any(known.files_of(day)[key]["voided"] for key in files)
+        active = self._active_ids(files) if has_voided else set()
         has_all = not lost
         for _, keys in groupby(files, key=lambda key: str(known.rows[key]["session_id"])):
             read = {key: known.session(key) for key in keys}
@@ -139,9 +140,6 @@ class SessionsStage:
         keys = [key for key in self.catalogue.files_of(day) if self.catalogue.is_excluded(key)]
         sessions = filter(None, map(self.catalogue.session, keys))
         return {message.message_id for session in sessions for message in session.messages}
-
-    def _has_voided(self, files: list[str], day: date) -> bool:
-        return any(self.catalogue.has_voided(key, day) for key in files)
 
     def _active_ids(self, files: list[str]) -> set[str]:
         """Ids of messages that are active in some file, as a message withdrawn in one session may continue in a fork of

@@ -15,9 +15,9 @@ from typing import Any, TypeGuard, Unpack
 
 from memory_pipeline.harnesses.answers import Answer, asks
 from memory_pipeline.harnesses.authorship import Evidence, is_person
-from memory_pipeline.harnesses.codex.streams import Prompt, Streams, bare, essence
+from memory_pipeline.harnesses.codex.streams import Prompt, Streams, essence
 from memory_pipeline.harnesses.codex.tools import ARGUMENTS, OUTPUT_TYPES, decoded, patched_files, plain, read_output
-from memory_pipeline.harnesses.content import call_text, content_text, image_mark, is_image, url_type
+from memory_pipeline.harnesses.content import call_text, content_text, image_mark, is_image, url_type, without_marks
 from memory_pipeline.harnesses.model import Image, Message, ParsedSession, Part, Role
 from memory_pipeline.harnesses.protocol import Harness
 from memory_pipeline.harnesses.record_reader import Call, RecordReader
@@ -246,7 +246,7 @@ class Reader(RecordReader):
                     self.add(speaker, text)
         elif role == "assistant":
             text = content_text(content, line)
-            self.streams.response_answers[bare(text)] += 1
+            self.streams.response_answers[without_marks(text)] += 1
             self.add("assistant", text)
         else:
             self.add("injected", content_text(content, line))
@@ -279,7 +279,7 @@ class Reader(RecordReader):
         The same words may occur again in a rollout that continues another one, so there its start time is part of the
         identity, which needs no other file. Up to 46ebf5e it was not.
         """
-        payload = f"{role}\x1f{essence(''.join(map(str, key)) or bare(text))}"
+        payload = f"{role}\x1f{essence(''.join(map(str, key)) or without_marks(text))}"
         identity = f"{self.meta.get('id')}\x1f{self.transcript.digest(payload)}"
         identity = f"{identity}\x1f{self.transcript.occurrence(identity)}"
         if isinstance(self.meta.get("history_base"), dict):
