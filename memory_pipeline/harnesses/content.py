@@ -63,12 +63,16 @@ def block_texts(content: list[Any], line: int, first: int = 0) -> list[str]:
     return texts
 
 
-def text_blocks(content: object) -> list[JsonObject]:
-    """The blocks of text in a message's content; images, thinking and calls are left out."""
+def blocks_of(content: object) -> list[JsonObject]:
+    """The blocks of a message's content, which may also be a text or a single block."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    blocks = [content] if isinstance(content, dict) else objects_of(content)
-    return [block for block in blocks if block.get("type") in ("text", None)]
+    return objects_of([content] if isinstance(content, dict) else content)
+
+
+def text_blocks(content: object) -> list[JsonObject]:
+    """The blocks of text in a message's content; images, thinking and calls are left out."""
+    return [block for block in blocks_of(content) if block.get("type") in ("text", None)]
 
 
 def plain_text(content: object) -> str:
@@ -136,8 +140,11 @@ def call_text(name: str, arguments: object) -> str:
 
 
 def _value_text(value: object) -> str:
-    if isinstance(value, str):
-        return value
+    return value if isinstance(value, str) else as_json(value)
+
+
+def as_json(value: object) -> str:
+    """The value as JSON."""
     try:
         return orjson.dumps(value).decode()
     except (TypeError, ValueError, RecursionError):

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from memory_pipeline.harnesses.protocol import Harness
 from memory_pipeline.harnesses.record_reader import RecordReader, path_in, side_file
-from memory_pipeline.harnesses.records import JsonObject, object_of, objects_of, text_of, words
+from memory_pipeline.harnesses.records import JsonObject, list_of, object_of, objects_of, text_of, words
 from memory_pipeline.harnesses.transcript import Transcript
 
 _PREFIXES = words("session user assistant tool subagent skill hook system")
@@ -112,8 +112,8 @@ class Reader(RecordReader):
 
     def files(self, name: str, arguments: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The changed files; one of VS Code's tools changes several at once."""
-        edits = arguments.get("replacements") if isinstance(arguments, dict) else None
-        if name == "multi_replace_string_in_file" and isinstance(edits, list):
+        edits = list_of(object_of(arguments).get("replacements"))
+        if name == "multi_replace_string_in_file" and edits:
             return (), tuple(path for edit in edits for path in path_in(edit, "filePath"))
         return super().files(name, arguments)
 

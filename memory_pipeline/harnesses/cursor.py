@@ -15,10 +15,10 @@ from pathlib import Path
 
 import msgspec
 
-from memory_pipeline.harnesses.content import plain_text
+from memory_pipeline.harnesses.content import blocks_of, plain_text
 from memory_pipeline.harnesses.protocol import Harness
 from memory_pipeline.harnesses.record_reader import RecordReader, side_file
-from memory_pipeline.harnesses.records import JsonObject, object_of, objects_of, text_of, words
+from memory_pipeline.harnesses.records import JsonObject, object_of, text_of, words
 from memory_pipeline.harnesses.speakers import Passage, split_by_speaker, without_private
 from memory_pipeline.harnesses.transcript import Transcript
 
@@ -64,9 +64,7 @@ class Reader(RecordReader):
         if role == "user":
             for speaker, said in _passages(text[sent.end() :] if sent else text):
                 self.add(speaker, said)
-        elif isinstance(content, str):
-            self.add("assistant", _REDACTED.sub("", content).strip())
-        for block in objects_of(content):
+        for block in blocks_of(content):
             self._block(block, role)
 
     def _block(self, block: JsonObject, role: str) -> None:

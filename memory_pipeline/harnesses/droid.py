@@ -62,11 +62,7 @@ class Reader(RecordReader):
     def _message(self, message: JsonObject) -> None:
         role, content = message.get("role"), message.get("content")
         if role == "assistant":
-            for block in objects_of(content) or [{"type": "text", "text": content}]:
-                if block.get("type") == "text":
-                    self.add("assistant", text_of(block.get("text")))
-                elif block.get("type") == "tool_use":
-                    self.call(text_of(block.get("id")), text_of(block.get("name")), block.get("input"))
+            self.reply(content)
         elif role == "user":
             for block in objects_of(content):
                 if block.get("type") == "tool_result":

@@ -50,7 +50,7 @@ class Reader(RecordReader):
         if "session" in record:
             self._header(number, record["session"])
             return
-        message, parts = record["message"], [part for part in record["parts"] if isinstance(part, dict)]
+        message, parts = record["message"], objects_of(record["parts"])
         created = milliseconds(message.get("created_timestamp", message.get("created")))
         self.transcript.next_record(number, created)
         role = message.get("role")

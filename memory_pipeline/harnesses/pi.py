@@ -16,7 +16,7 @@ import msgspec
 from memory_pipeline.harnesses.content import content_text, identifying
 from memory_pipeline.harnesses.protocol import Harness, expand
 from memory_pipeline.harnesses.record_reader import RecordReader, side_file
-from memory_pipeline.harnesses.records import JsonObject, objects_of, text_of, words
+from memory_pipeline.harnesses.records import JsonObject, text_of, words
 from memory_pipeline.harnesses.transcript import Transcript
 from memory_pipeline.harnesses.tree import abandoned
 
@@ -119,7 +119,7 @@ class Reader(RecordReader):
     def _message(self, message: JsonObject) -> None:
         role, content = message.get("role"), message.get("content")
         if role == "assistant":
-            self._assistant(content)
+            self.reply(content, call="toolCall", given="arguments")  # a failed turn is often empty
         elif role == "toolResult":
             self._result(message, content)
         elif role == "user":
@@ -147,16 +147,6 @@ class Reader(RecordReader):
             name=text_of(message.get("toolName")),
             given=message.get("details"),
         )
-
-    def _assistant(self, content: object) -> None:
-        """Add text and tool calls in order, without thinking; a failed turn is often empty."""
-        if isinstance(content, str):
-            self.add("assistant", content)
-        for block in objects_of([content] if isinstance(content, dict) else content):
-            if block.get("type") == "toolCall":
-                self.call(text_of(block.get("id")), text_of(block.get("name")), block.get("arguments"))
-            elif block.get("type") == "text":
-                self.add("assistant", text_of(block.get("text")))
 
     def files(self, name: str, arguments: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
         read, changed = super().files(name, arguments)

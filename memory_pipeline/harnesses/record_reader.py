@@ -15,9 +15,9 @@ import msgspec
 
 from memory_pipeline.harnesses.answers import REFUSED, Answer, answers_given, asks
 from memory_pipeline.harnesses.authorship import Evidence, is_person
-from memory_pipeline.harnesses.content import call_text, without_marks
+from memory_pipeline.harnesses.content import blocks_of, call_text, without_marks
 from memory_pipeline.harnesses.model import Message, ParsedSession, Part, Problem, Role
-from memory_pipeline.harnesses.records import JsonObject, decoded_object, to_time
+from memory_pipeline.harnesses.records import JsonObject, decoded_object, text_of, to_time
 from memory_pipeline.harnesses.speakers import split_content_by_speaker
 from memory_pipeline.harnesses.transcript import FORGOTTEN, MessageDetails, Transcript, one_line
 from memory_pipeline.scope import repository_of
@@ -158,6 +158,15 @@ class RecordReader:
         """Add a text in the user role; `typed` is false if the record says that a program wrote it."""
         for speaker, text in split_content_by_speaker(content, self.transcript.place.line):
             self.add(speaker if typed else "injected", text)
+
+    def reply(self, content: object, role: Role = "assistant", *, call: str = "tool_use", given: str = "input") -> None:
+        """Add the text and the calls in a reply, without thinking; `call` is the type of blocks with a call, `given`
+        their field with its arguments."""
+        for block in blocks_of(content):
+            if block.get("type") == "text":
+                self.add(role, text_of(block.get("text")))
+            elif block.get("type") == call:
+                self.call(text_of(block.get("id")), text_of(block.get("name")), block.get(given))
 
     def call(self, call_id: str, name: str, arguments: object, *key: object) -> None:
         """Add a tool call, with the files in its arguments."""

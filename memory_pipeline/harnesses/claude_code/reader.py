@@ -24,11 +24,11 @@ from memory_pipeline.harnesses.claude_code.records import (
     evidence_in,
     is_ignored,
 )
-from memory_pipeline.harnesses.content import content_text, identifying, images_in
+from memory_pipeline.harnesses.content import blocks_of, content_text, identifying, images_in
 from memory_pipeline.harnesses.model import ParsedSession, Role
 from memory_pipeline.harnesses.protocol import Harness
 from memory_pipeline.harnesses.record_reader import Call, RecordReader
-from memory_pipeline.harnesses.records import JsonObject, list_of, object_of, objects_of, text_of
+from memory_pipeline.harnesses.records import JsonObject, list_of, object_of, text_of
 from memory_pipeline.harnesses.speakers import split_content_by_speaker
 from memory_pipeline.harnesses.transcript import MessageDetails, Transcript
 from memory_pipeline.harnesses.tree import descendants, last_descendants
@@ -171,7 +171,8 @@ class Reader(RecordReader):
         if kind == "user":
             self._user(record, content)
         elif kind == "assistant":
-            self._assistant(record, content)
+            # the text of a failed API call is the program's
+            self.reply(content, "injected" if record.get("isApiErrorMessage") is True else "assistant")
         elif kind == "attachment":
             self.has_attachments = True
             self._attachment(record, object_of(record.get("attachment")))
@@ -190,7 +191,7 @@ class Reader(RecordReader):
         return self.part > 0
 
     def _user(self, record: JsonObject, content: object) -> None:
-        blocks = objects_of([content] if isinstance(content, dict) else content)
+        blocks = blocks_of(content)
         results = [block for block in blocks if block.get("type") == "tool_result"]
         if not results:
             self._prompt(record, content)
@@ -246,17 +247,6 @@ class Reader(RecordReader):
         uuid, parent = record.get("uuid"), record.get("parentUuid")
         if prompted and record.get("type") == "user" and isinstance(uuid, str) and isinstance(parent, str):
             self.prompts.setdefault(parent, []).append(uuid)
-
-    def _assistant(self, record: JsonObject, content: object) -> None:
-        """Add text and tool calls, without thinking. The text of a failed API call is the program's."""
-        role: Role = "injected" if record.get("isApiErrorMessage") is True else "assistant"
-        if isinstance(content, str):
-            self.add(role, content)
-        for block in objects_of([content] if isinstance(content, dict) else content):
-            if block.get("type") == "text":
-                self.add(role, text_of(block.get("text")))
-            elif block.get("type") == "tool_use":
-                self.call(text_of(block.get("id")), text_of(block.get("name")), block.get("input"))
 
     def _attachment(self, record: JsonObject, attachment: JsonObject) -> None:
         """Add a queued prompt or the output of a hook; other attachments repeat state of the program."""

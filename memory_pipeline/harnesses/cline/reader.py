@@ -15,11 +15,11 @@ import orjson
 from memory_pipeline.harnesses.answers import REFUSED, Answer
 from memory_pipeline.harnesses.cline.store import HISTORY, MESSAGES, claims, owner, records
 from memory_pipeline.harnesses.cline.texts import outcome, paths, result_in, spoken_and_called, typed
-from memory_pipeline.harnesses.content import plain_text
+from memory_pipeline.harnesses.content import blocks_of, plain_text
 from memory_pipeline.harnesses.model import Source
 from memory_pipeline.harnesses.protocol import HarnessWithFolders
 from memory_pipeline.harnesses.record_reader import Call, RecordReader
-from memory_pipeline.harnesses.records import JsonObject, object_of, objects_of, text_of, words
+from memory_pipeline.harnesses.records import JsonObject, object_of, text_of, words
 from memory_pipeline.harnesses.transcript import Transcript
 
 _IGNORED = words("thinking redacted_thinking image document reasoning")
@@ -78,7 +78,7 @@ class Reader(RecordReader):
             self.begin(f"{self.session_id}\x1f{own}")
         else:
             self.begin_repeatable(self.session_id, time, self.transcript.digest(orjson.dumps([role, content])))
-        blocks = objects_of(content) if isinstance(content, list) else [{"type": "text", "text": content}]
+        blocks = blocks_of(content)
         if role == "user":
             self._user(message, blocks)
         elif role == "assistant":

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
-
-import orjson
+from typing import NamedTuple
 
 from memory_pipeline.harnesses.answers import REFUSED, Answer, answers_given
-from memory_pipeline.harnesses.content import call_text, image_mark, image_type
+from memory_pipeline.harnesses.content import as_json, call_text, image_mark, image_type
 from memory_pipeline.harnesses.model import Image, Role
-from memory_pipeline.harnesses.records import JsonObject, decoded_object, text_of, words
+from memory_pipeline.harnesses.records import JsonObject, decoded_object, list_of, object_of, objects_of, text_of, words
 from memory_pipeline.harnesses.speakers import Passage, split_by_speaker
 
 _READS = words("read_file read_many_files")
@@ -62,14 +60,10 @@ def pieces_of(identity: str, record: JsonObject, line: int) -> Iterator[Piece]:
     marks = _marks(record, line)
     if kind == "user":
         yield from _prompt(identity, record, parts, marks)
-    elif kind == "gemini":
-        yield Piece("assistant", _text(parts, marks), (identity, "text"))
     else:
-        yield Piece("injected", _text(parts, marks), (identity, "text"))
-    calls = record.get("toolCalls")
-    for number, call in enumerate(calls if isinstance(calls, list) else ()):
-        if isinstance(call, dict):
-            yield from _tool(identity, number, call, marks)
+        yield Piece("assistant" if kind == "gemini" else "injected", _text(parts, marks), (identity, "text"))
+    for number, call in enumerate(objects_of(record.get("toolCalls"))):
+        yield from _tool(identity, number, call, marks)
     for number, part in enumerate(parts):
         call, answer = part.get("functionCall"), part.get("functionResponse")
         if isinstance(call, dict):
@@ -93,15 +87,14 @@ def parts_of(content: object) -> list[JsonObject]:
 
 def plain_text(record: JsonObject) -> str:
     """The text of a message, without images."""
-    return "\n".join(text for part in parts_of(record.get("content")) if (text := _part_text(part)))
+    return _text(parts_of(record.get("content")), {})
 
 
 def image_parts(record: JsonObject) -> list[JsonObject]:
     """The images of a record in order of their numbers: those of its content, then those of its tools."""
-    calls = record.get("toolCalls")
     found = parts_of(record.get("content"))
-    for call in calls if isinstance(calls, list) else ():
-        found += parts_of(call.get("result")) if isinstance(call, dict) else []
+    for call in objects_of(record.get("toolCalls")):
+        found += parts_of(call.get("result"))
     return [part for part in _with_nested(found) if _media_type(part)]
 
 
@@ -123,16 +116,13 @@ def _with_nested(parts: Iterable[JsonObject]) -> Iterator[JsonObject]:
     """The parts, including those in a tool's response."""
     for part in parts:
         yield part
-        answer = part.get("functionResponse")
-        nested = answer.get("parts") if isinstance(answer, dict) else None
-        yield from (inner for inner in (nested if isinstance(nested, list) else ()) if isinstance(inner, dict))
+        yield from objects_of(object_of(part.get("functionResponse")).get("parts"))
 
 
 def _media_type(part: JsonObject) -> str:
     """The media type of an image; "" for any other part."""
     for name in ("inlineData", "fileData"):
-        data = part.get(name)
-        kind = text_of(data.get("mimeType")) if isinstance(data, dict) else ""
+        kind = text_of(object_of(part.get(name)).get("mimeType"))
         if kind.startswith("image/"):
             return image_type(kind)
     return ""
@@ -148,8 +138,7 @@ def _text(parts: Iterable[JsonObject], marks: Marks) -> str:
 
 def _prompt(identity: str, record: JsonObject, parts: list[JsonObject], marks: Marks) -> Iterator[Piece]:
     """The pieces of a record of the user role: typed text, and text added by the program."""
-    spoken = "\n".join(text for part in parts if (text := _part_text(part)))
-    typed = "\n".join(text for part in parts_of(record.get("displayContent")) if (text := _part_text(part)))
+    spoken, typed = plain_text(record), _text(parts_of(record.get("displayContent")), {})
     answers = any("functionResponse" in part for part in parts)
     if answers:
         passages: list[Passage] = [("injected", spoken)]
@@ -198,8 +187,7 @@ def _answers(name: str, arguments: object, text: str) -> list[Answer]:
     """The user's answers to questions, or to a plan, whose file alone is known."""
     if name == _PLAN:
         said = _PLAN_ANSWER.match(text)
-        named = arguments.values() if isinstance(arguments, dict) else ()
-        plan = next((path for path in named if isinstance(path, str)), "")
+        plan = next((path for path in object_of(arguments).values() if isinstance(path, str)), "")
         if said and said["approved"]:
             return [Answer(said["approved"], "approved plan", plan)]
         return [Answer(said["words"], "refused plan", plan)] if said else []
@@ -209,8 +197,7 @@ def _answers(name: str, arguments: object, text: str) -> list[Answer]:
 def _result(parts: list[JsonObject], marks: Marks) -> str:
     texts = []
     for part in _with_nested(parts):
-        answer = part.get("functionResponse")
-        response = answer.get("response") if isinstance(answer, dict) else None
+        response = object_of(part.get("functionResponse")).get("response")
         if isinstance(response, dict):
             output = response.get("output", response.get("error"))
             texts.append(output if isinstance(output, str) else as_json(response))
@@ -219,20 +206,10 @@ def _result(parts: list[JsonObject], marks: Marks) -> str:
     return "\n".join(filter(None, texts))
 
 
-def as_json(value: object) -> str:
-    """The value as JSON."""
-    try:
-        return orjson.dumps(value).decode()
-    except (TypeError, ValueError, RecursionError):
-        return "…"
-
-
-def _files(name: str, arguments: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _files(name: str, arguments: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The paths that a call reads, and those that it changes."""
-    if not isinstance(arguments, dict):
-        return (), ()
-    one = (arguments.get(key) for key in ("file_path", "absolute_path", "path"))
-    many = (arguments.get(key) for key in ("paths", "include"))
-    named = [*one, *(path for paths in many if isinstance(paths, list) for path in paths)]
+    given = object_of(arguments)
+    named = [given.get(key) for key in ("file_path", "absolute_path", "path")]
+    named += [path for key in ("paths", "include") for path in list_of(given.get(key))]
     paths = tuple(path for path in named if isinstance(path, str) and path and "*" not in path)
     return (paths if name in _READS else ()), (paths if name in _WRITES else ())

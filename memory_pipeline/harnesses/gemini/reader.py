@@ -15,17 +15,27 @@ import re
 from bisect import bisect_left, insort
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import orjson
 
 from memory_pipeline.harnesses.authorship import Evidence, is_person
 from memory_pipeline.harnesses.compressed import is_compressed
-from memory_pipeline.harnesses.gemini.parts import Piece, as_json, image_parts, is_summary, pieces_of, plain_text
+from memory_pipeline.harnesses.content import as_json
+from memory_pipeline.harnesses.gemini.parts import Piece, image_parts, is_summary, pieces_of, plain_text
 from memory_pipeline.harnesses.model import ParsedSession, Problem, Source
 from memory_pipeline.harnesses.protocol import HarnessWithRecords
 from memory_pipeline.harnesses.record_reader import RecordReader
-from memory_pipeline.harnesses.records import JsonLines, JsonObject, object_of, read_document, text_of, to_time, words
+from memory_pipeline.harnesses.records import (
+    JsonLines,
+    JsonObject,
+    list_of,
+    object_of,
+    objects_of,
+    read_document,
+    text_of,
+    to_time,
+    words,
+)
 from memory_pipeline.harnesses.transcript import Place, Transcript
 
 _TYPES = words("user gemini info error warning")
@@ -83,18 +93,15 @@ class Reader(RecordReader):
         if isinstance(record.get("$rewindTo"), str):
             self._rewind(record["$rewindTo"])
         elif isinstance(changed, dict):
-            context = changed.get("messages")
-            if isinstance(context, list):
-                self._set_context(line, [message for message in context if isinstance(message, dict)])
+            if isinstance(context := changed.get("messages"), list):
+                self._set_context(line, objects_of(context))
             self.metadata |= {name: value for name, value in changed.items() if name != "messages"}
         elif text_of(record.get("type")) in _TYPES:
             self._message(line, record)
         elif line == 0 or isinstance(record.get("sessionId"), str):
-            messages = record.get("messages")  # a snapshot on one line with an appended log
-            for message in messages if isinstance(messages, list) else ():
-                if isinstance(message, dict):
-                    self.transcript.next_record(line, message.get("timestamp"))
-                    self._message(line, message)
+            for message in objects_of(record.get("messages")):  # a snapshot on one line with an appended log
+                self.transcript.next_record(line, message.get("timestamp"))
+                self._message(line, message)
             self.metadata |= {name: value for name, value in record.items() if name != "messages"}
         else:
             self.transcript.unknown[text_of(record.get("type")) or "no type"] += 1
@@ -223,8 +230,8 @@ class Reader(RecordReader):
 
     def _cwd(self) -> str:
         """The project's directory. The metadata only have its hash, but newer versions store it in a file."""
-        directories: Any = self.metadata.get("directories")
-        if isinstance(directories, list) and directories and isinstance(directories[0], str):
+        directories = list_of(self.metadata.get("directories"))
+        if directories and isinstance(directories[0], str):
             return directories[0]
         for folder in Path(self.transcript.source.path).parents[1:3]:
             noted = folder / ".project_root"
@@ -257,9 +264,7 @@ class Gemini(HarnessWithRecords):
 
     def retention_days(self, settings: JsonObject) -> float | None:
         """The days of retention, 30 by default, unless `general.sessionRetention` is off."""
-        general = settings.get("general")
-        retention = general.get("sessionRetention") if isinstance(general, dict) else None
-        retention = retention if isinstance(retention, dict) else {}
+        retention = object_of(object_of(settings.get("general")).get("sessionRetention"))
         age = _AGE.fullmatch(text_of(retention.get("maxAge", "30d")))
         return int(age[1]) * _DAYS[age[2]] if age and retention.get("enabled", True) is True else None
 
@@ -286,7 +291,7 @@ class Gemini(HarnessWithRecords):
         snapshot = object_of(read_document(raw, _MESSAGE_START, lambda message: "type" in message, problems))
         messages = snapshot.pop("messages", None)
         yield 0, snapshot
-        for number, message in enumerate(messages if isinstance(messages, list) else (), start=1):
+        for number, message in enumerate(list_of(messages), start=1):
             if isinstance(message, dict):
                 yield number, message
             else:

@@ -14,7 +14,7 @@ from pathlib import Path
 from memory_pipeline.harnesses.model import Problem, Source
 from memory_pipeline.harnesses.opencode.current import record_of
 from memory_pipeline.harnesses.opencode.database import OpenCodeDatabase, in_order
-from memory_pipeline.harnesses.records import JsonObject, objects_of, read_document, text_of
+from memory_pipeline.harnesses.records import JsonObject, object_of, objects_of, read_document, text_of
 from memory_pipeline.harnesses.sqlite import decoded
 
 _DATABASE = re.compile(r"(\w+)(?:-[\w.-]+)?\.db")
@@ -101,8 +101,7 @@ def _is_message(value: JsonObject) -> bool:
 
 
 def _exported(export: JsonObject) -> Iterator[tuple[int, JsonObject]]:
-    info = export.get("info")
-    yield 1, {"session": info if isinstance(info, dict) else {}}
+    yield 1, {"session": object_of(export.get("info"))}
     for number, message in enumerate(objects_of(export.get("messages")), start=2):
         if isinstance(message.get("info"), dict):
             yield number, {"message": message["info"], "parts": objects_of(message.get("parts"))}
