@@ -34,16 +34,8 @@ def new_row(key: str, source: Source, reader: str) -> FileRow:
 
 def unread_row(row: FileRow, known: FileRow, reason: str) -> FileRow:
     """The row of a session whose file has become unreadable, with the data that is still valid."""
-    return known | {
-        "member": row["member"],
-        "size": row["size"],
-        "modified_ns": row["modified_ns"],
-        "reader": row["reader"],
-        "side_file_of": row["side_file_of"],
-        "problems": [],
-        "unknown_records": [],
-        "reason": reason,
-    }
+    current = {name: row[name] for name in ("member", "size", "modified_ns", "reader", "side_file_of")}
+    return known | cast("FileRow", current | {"problems": [], "unknown_records": [], "reason": reason})
 
 
 def read_row(row: FileRow, session: ParsedSession, zone: ZoneInfo, before: Iterable[FileDayRow] = ()) -> FileRow:

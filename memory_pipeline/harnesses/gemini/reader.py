@@ -12,7 +12,6 @@ The records are plain dicts: the metadata, and one per message, with their lines
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, insort
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -80,11 +79,8 @@ class Reader(RecordReader):
         super().__init__(transcript)
         self.metadata: JsonObject = {}
         self.messages: dict[str, _Message] = {}
-        self.withdrawn: set[str] = set()
-        # the ids in order of their first occurrence, and the places of active ones in that order
-        self.names: list[str] = []
-        self.numbers: dict[str, int] = {}
-        self.active_numbers: list[int] = []
+        self.active: dict[str, None] = {}
+        """The ids of the messages that were not withdrawn, in order."""
         self.by_words: dict[tuple[object, str], dict[str, None]] = {}
 
     def record(self, line: int, record: JsonObject) -> None:
@@ -107,7 +103,7 @@ class Reader(RecordReader):
             self.transcript.unknown[text_of(record.get("type")) or "no type"] += 1
 
     def voided(self) -> set[int]:
-        return {self.messages[identity].place.record for identity in self.withdrawn}
+        return {message.place.record for identity, message in self.messages.items() if identity not in self.active}
 
     def finish(self) -> ParsedSession:
         path = Path(self.transcript.source.path)
@@ -155,26 +151,17 @@ class Reader(RecordReader):
             place = known.place._replace(line=line)
             if (known.kind, known.plain) != (kind, plain):
                 del self.by_words[known.kind, known.plain][identity]
-            if identity in self.withdrawn:
-                insort(self.active_numbers, self.numbers[identity])
-        else:
-            self.numbers[identity] = len(self.names)
-            self.active_numbers.append(len(self.names))
-            self.names.append(identity)
         self.messages[identity] = _Message(kind, plain, place, pieces)
         self.by_words.setdefault((kind, plain), {})[identity] = None
-        self.withdrawn.discard(identity)
+        self.active[identity] = None
         if not self.cwd and kind == "user" and (directory := _DIRECTORY.search(plain)):
             self.cwd = directory[1].strip()
 
     def _rewind(self, identity: str) -> None:
         """Void a message and all after it; for an unknown message Gemini CLI clears everything."""
-        start = bisect_left(self.active_numbers, self.numbers[identity]) if self._is_active(identity) else 0
-        self.withdrawn.update(self.names[number] for number in self.active_numbers[start:])
-        del self.active_numbers[start:]
-
-    def _is_active(self, identity: str) -> bool:
-        return identity in self.messages and identity not in self.withdrawn
+        withdrawn = ""
+        while self.active and withdrawn != identity:
+            withdrawn, _ = self.active.popitem()
 
     def _set_context(self, line: int, context: list[JsonObject]) -> None:
         """Handle a replacement of the model's context: to mask tool output, after a failure, or for a summary.
@@ -187,10 +174,10 @@ class Reader(RecordReader):
         same_words: dict[tuple[str, str], Iterator[str]] = {}
         for message in context:
             identity, kind = text_of(message.get("id")), text_of(message.get("type"))
-            if not self._is_active(identity):
+            if identity not in self.active:
                 same_as = (kind, plain_text(message))
                 same = same_words.setdefault(same_as, iter(self.by_words.get(same_as, ())))
-                alike = (known for known in same if self._is_active(known) and known not in found)
+                alike = (known for known in same if known in self.active and known not in found)
                 identity = next(alike, "") if kind in _SPOKEN else ""
             elif kind == "gemini":
                 self._renew(line, identity, message)
@@ -200,12 +187,8 @@ class Reader(RecordReader):
                 added.append(message)
         summarised = any(is_summary(plain_text(message)) for message in added)
         if summarised or any(message.get("type") == "user" for message in added):
-            active = {name: self.messages[name] for name in map(self.names.__getitem__, self.active_numbers)}
-            gone = {
-                message.place.record
-                for name, message in active.items()
-                if message.kind in _SPOKEN and name not in found
-            }
+            active = {name: self.messages[name] for name in self.active if name not in found}
+            gone = {message.place.record for message in active.values() if message.kind in _SPOKEN}
             if gone:
                 summarised = True
                 kept = {message.place.record for message in self.messages.values()} - gone
