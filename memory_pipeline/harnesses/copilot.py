@@ -55,10 +55,7 @@ class Reader(RecordReader):
             self.transcript.skip_record()
             return
         self.transcript.next_record(line, record.get("timestamp"))
-        if identity := text_of(record.get("id")):
-            self.begin(identity)
-        else:
-            self.begin_unnamed(record.get("timestamp"), kind, data, self.session_id)
+        self.begin_record(text_of(record.get("id")), record.get("timestamp"), kind, data)
         if kind in ("session.start", "session.resume", "session.context_changed"):
             self._place(kind, data)
         elif kind == "user.message":

@@ -53,11 +53,10 @@ class Reader(RecordReader):
             self.parent_session, self.cwd = text_of(header.get("callingSessionId")), text_of(header.get("cwd"))
 
     def _begin(self, record: JsonObject, kind: str, content: JsonObject) -> None:
-        if identity := text_of(record.get("id")):
+        identity, time = text_of(record.get("id")), record.get("timestamp")
+        if identity:
             self.positions.setdefault(identity, self.transcript.record)
-            self.begin(f"{identity}\x1f{record.get('timestamp')}")
-        else:
-            self.begin_unnamed(record.get("timestamp"), kind, content, self.session_id)
+        self.begin_record(identity and f"{identity}\x1f{time}", time, kind, content)
 
     def _message(self, message: JsonObject) -> None:
         role, content = message.get("role"), message.get("content")

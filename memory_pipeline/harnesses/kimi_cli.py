@@ -46,7 +46,7 @@ class Reader(RecordReader):
             return
         seconds = record.get("timestamp")
         self.transcript.next_record(line, seconds * 1000 if isinstance(seconds, int | float) else seconds)
-        self.begin_unnamed(seconds, kind, event, self.session_id)
+        self.begin_record("", seconds, kind, event)
         if kind in ("TurnBegin", "SteerInput"):
             self.prompt(text_blocks(payload.get("user_input")))
         elif kind == "ContentPart":

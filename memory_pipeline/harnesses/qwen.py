@@ -51,10 +51,7 @@ class Reader(RecordReader):
             return
         self.transcript.next_record(line, time)
         self._envelope(record)
-        if uuid:
-            self.begin(uuid)
-        else:
-            self.begin_unnamed(time, kind, record, self.session_id)
+        self.begin_record(uuid, time, kind, record)
         payload = object_of(record.get("systemPayload"))
         if kind == "system":
             self._system(subtype, payload)

@@ -141,11 +141,14 @@ class RecordReader:
         identity = "\x1f".join(map(str, parts))
         self.begin(f"{identity}\x1f{self.transcript.occurrence(identity)}")
 
-    def begin_unnamed(self, time: object, kind: str, content: object, scope: str = "") -> None:
-        """Begin a record without id, which is identified by its time and content; without a time also by its session,
-        the `scope`."""
-        digest = self.transcript.digest(msgspec.json.encode(content))
-        self.begin_repeatable(scope if time is None else "", time, kind, digest)
+    def begin_record(self, identity: str, time: object, kind: str, content: object) -> None:
+        """Begin a record with this id or, if it has none, identified by its time and content; without a time also by
+        its session."""
+        if identity:
+            self.begin(identity)
+        else:
+            digest = self.transcript.digest(msgspec.json.encode(content))
+            self.begin_repeatable(self.session_id if time is None else "", time, kind, digest)
 
     def add(self, role: Role, text: str, *key: object, **details: Unpack[MessageDetails]) -> int | None:
         """Add a message, identified within the record by the key or its number. Returns a handle for `touch`."""

@@ -15,7 +15,6 @@ import msgspec
 
 from memory_pipeline.harnesses.answers import Answer
 from memory_pipeline.harnesses.authorship import Evidence, is_person
-from memory_pipeline.harnesses.claude_code.answers import user_reply
 from memory_pipeline.harnesses.claude_code.queued import Queue
 from memory_pipeline.harnesses.claude_code.records import (
     CHAIN_TYPES,
@@ -23,6 +22,7 @@ from memory_pipeline.harnesses.claude_code.records import (
     QUEUE,
     evidence_in,
     is_ignored,
+    user_reply,
 )
 from memory_pipeline.harnesses.content import blocks_of, content_text, identifying, images_in
 from memory_pipeline.harnesses.model import ParsedSession, Role
