@@ -36,15 +36,10 @@ _WRITES = words("write edit str_replace insert create write_file edit_file")
 class Reader(RecordReader):
     def __init__(self, transcript: Transcript) -> None:
         super().__init__(transcript)
-        self.is_interactive = True
         self.summary: int | None = None
         self.compacted = False
         self.removed: set[str] = set()
         """Digests of the prompts that a compaction removed from the context."""
-
-    @property
-    def is_attended(self) -> bool:
-        return self.is_interactive and super().is_attended
 
     def record(self, number: int, record: JsonObject) -> None:
         if "session" in record:

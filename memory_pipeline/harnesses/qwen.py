@@ -97,7 +97,7 @@ class Reader(RecordReader):
         text = piece.text or (text_of(result.get("resultDisplay")) or "(no output)" if is_result else "")
         answer = REFUSED if is_result and status == "cancelled" else None
         failed = is_result and status == "error"
-        handle = self.add("tool", text, tool_name=piece.tool_name, is_error=failed, answer=answer)
+        handle = self.add("tool", text, tool_name=piece.details["tool_name"], is_error=failed, answer=answer)
         if not is_result:
             self.transcript.touch(handle, read=piece.read, modified=piece.modified)
 

@@ -5,6 +5,7 @@ A reader begins every record with `begin` or one of its variants, then adds the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from operator import attrgetter
@@ -23,6 +24,7 @@ from memory_pipeline.harnesses.transcript import FORGOTTEN, MessageDetails, Tran
 from memory_pipeline.scope import repository_of
 
 _SIDE_FILE_BYTES = 10_000_000
+_PATCHED_FILE = re.compile(r"\*\*\* (?:(?:Add|Update|Delete) File|Move to): ([^\n]+)")
 
 
 class Call(NamedTuple):
@@ -53,6 +55,8 @@ class RecordReader:
         self.transcript = transcript
         self.session_id = self.title = self.cwd = self.branch = self.remote = ""
         self.began_at: object = None
+        self.is_interactive = True
+        """Whether the session is one with a person, according to its own data."""
         self.parent_session = ""
         """The session that started this one as its sub-agent."""
         self.inherited: set[int] = set()
@@ -65,7 +69,8 @@ class RecordReader:
     def is_attended(self) -> bool:
         """Whether a person types in the session; otherwise a program typed the user's text."""
         agent, parent = self.transcript.id_prefix, self.parent_session
-        return is_person(Evidence(agent, parent_session=parent, session_name=self.title, cwd=self.cwd))
+        evidence = Evidence(agent, parent_session=parent, session_name=self.title, cwd=self.cwd)
+        return self.is_interactive and is_person(evidence)
 
     @property
     def parent_id(self) -> str:
@@ -227,6 +232,11 @@ def arguments_of(value: object) -> object:
     """The arguments of a call, which some agents write as JSON in a string."""
     found = decoded_object(value) if isinstance(value, str) and value.startswith("{") else None
     return value if found is None else found
+
+
+def patched_files(patch: str) -> tuple[str, ...]:
+    """The files that a patch in the form of Codex changes."""
+    return tuple(map(str.strip, _PATCHED_FILE.findall(patch)))
 
 
 def path_in(arguments: object, name: str | None) -> tuple[str, ...]:

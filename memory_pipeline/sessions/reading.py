@@ -118,12 +118,9 @@ class Readings:
             reading = Reading(source, tool_text_limit, redactor)
         session = reading.read()
         self._latest[key] = (source, reading, session, sum(len(m.text) for m in session.messages))
-        while len(self._latest) > self.max_readings or self._characters() > self.max_characters:
+        while len(self._latest) > self.max_readings or sum(n for *_, n in self._latest.values()) > self.max_characters:
             self._latest.popitem(last=False)
         return session
-
-    def _characters(self) -> int:
-        return sum(characters for *_, characters in self._latest.values())
 
 
 @contextmanager

@@ -58,14 +58,9 @@ KILO_CODE_FOLDERS = _storage("kilocode.kilo-code")
 class Reader(RecordReader):
     def __init__(self, transcript: Transcript) -> None:
         super().__init__(transcript)
-        self.is_interactive = True
         self.wrapped = not transcript.source.path.endswith(".messages.json")
         """Whether typed text is always in an element."""
         self.latest = Call()
-
-    @property
-    def is_attended(self) -> bool:
-        return self.is_interactive and super().is_attended
 
     def record(self, number: int, record: JsonObject) -> None:
         if "task" in record:

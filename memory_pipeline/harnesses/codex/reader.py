@@ -16,7 +16,7 @@ from typing import Any, TypeGuard, Unpack
 from memory_pipeline.harnesses.answers import Answer, asks
 from memory_pipeline.harnesses.authorship import Evidence, is_person
 from memory_pipeline.harnesses.codex.streams import Prompt, Streams, essence
-from memory_pipeline.harnesses.codex.tools import ARGUMENTS, OUTPUT_TYPES, decoded, patched_files, plain, read_output
+from memory_pipeline.harnesses.codex.tools import ARGUMENTS, OUTPUT_TYPES, decoded, patched_by, plain, read_output
 from memory_pipeline.harnesses.content import call_text, content_text, image_mark, is_image, url_type, without_marks
 from memory_pipeline.harnesses.model import Image, Message, ParsedSession, Part, Role
 from memory_pipeline.harnesses.protocol import Harness
@@ -258,7 +258,7 @@ class Reader(RecordReader):
         name = text_of(payload.get("name")) or kind.removesuffix("_call")
         handle = self.add("tool", call_text(name, arguments), plain(given) + call_id, tool_name=name)
         self.calls[call_id] = Call(name, arguments if asks(arguments) else None)
-        if patched := patched_files(kind, arguments):
+        if patched := patched_by(kind, arguments):
             self.patches.setdefault(call_id, (handle, patched))
 
     def _output(self, payload: JsonObject) -> None:

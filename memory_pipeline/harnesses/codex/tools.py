@@ -9,6 +9,7 @@ import msgspec
 import orjson
 
 from memory_pipeline.harnesses.content import content_text, identifying
+from memory_pipeline.harnesses.record_reader import patched_files
 from memory_pipeline.harnesses.records import JsonObject, object_of
 
 ARGUMENTS = {
@@ -22,7 +23,6 @@ ARGUMENTS = {
 """The types of calls, each with the field of its arguments."""
 _PATCHING = ("function_call", "custom_tool_call", "local_shell_call")
 OUTPUT_TYPES = frozenset(("function_call_output", "custom_tool_call_output", "tool_search_output"))
-_PATCHED_FILE = re.compile(r"\*\*\* (?:(?:Add|Update|Delete) File|Move to): ([^\n]+)")
 _EXIT_CODE = re.compile(r"(?:Process exited with code|Exit code:) (-?\d+)")
 # Codex's own answers if a tool could not be run or failed, which have no exit code.
 _FAILED = re.compile(
@@ -51,10 +51,10 @@ class Output(NamedTuple):
     """Whether the user refused or interrupted the call, in which case nothing failed."""
 
 
-def patched_files(kind: str, arguments: object) -> tuple[str, ...]:
+def patched_by(kind: str, arguments: object) -> tuple[str, ...]:
     """The files that a patch in the arguments of a call would change."""
     patch = "\n".join(_strings(arguments)) if kind in _PATCHING else ""
-    return tuple(map(str.strip, _PATCHED_FILE.findall(patch))) if "*** Begin Patch" in patch else ()
+    return patched_files(patch) if "*** Begin Patch" in patch else ()
 
 
 def read_output(payload: JsonObject, line: int) -> Output:

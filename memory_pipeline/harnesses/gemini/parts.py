@@ -11,6 +11,7 @@ from memory_pipeline.harnesses.content import as_json, call_text, image_mark, im
 from memory_pipeline.harnesses.model import Image, Role
 from memory_pipeline.harnesses.records import JsonObject, decoded_object, list_of, object_of, objects_of, text_of, words
 from memory_pipeline.harnesses.speakers import Passage, split_by_speaker
+from memory_pipeline.harnesses.transcript import MessageDetails
 
 _READS = words("read_file read_many_files")
 _WRITES = words("write_file replace edit smart_edit")
@@ -45,13 +46,11 @@ class Piece(NamedTuple):
     text: str
     key: tuple[object, ...]
     """The key that identifies it in its session."""
+    details: MessageDetails
     said_at: object = None
     """The time, unless it is that of the record."""
-    tool_name: str | None = None
-    is_error: bool = False
     read: tuple[str, ...] = ()
     modified: tuple[str, ...] = ()
-    answer: Answer | None = None
 
 
 def pieces_of(identity: str, record: JsonObject, line: int) -> Iterator[Piece]:
@@ -61,7 +60,7 @@ def pieces_of(identity: str, record: JsonObject, line: int) -> Iterator[Piece]:
     if kind == "user":
         yield from _prompt(identity, record, parts, marks)
     else:
-        yield Piece("assistant" if kind == "gemini" else "injected", _text(parts, marks), (identity, "text"))
+        yield Piece("assistant" if kind == "gemini" else "injected", _text(parts, marks), (identity, "text"), {})
     for number, call in enumerate(objects_of(record.get("toolCalls"))):
         yield from _tool(identity, number, call, marks)
     for number, part in enumerate(parts):
@@ -71,10 +70,10 @@ def pieces_of(identity: str, record: JsonObject, line: int) -> Iterator[Piece]:
             name = text_of(call.get("name"))
             read, modified = _files(name, call.get("args"))
             text = call_text(name, call.get("args"))
-            yield Piece("tool", text, (key, "call"), tool_name=name, read=read, modified=modified)
+            yield Piece("tool", text, (key, "call"), {"tool_name": name}, read=read, modified=modified)
         if isinstance(answer, dict):
-            key = text_of(answer.get("id")) or f"{identity}/part {number}"
-            yield Piece("tool", _result([part], marks), (key, "result"), tool_name=text_of(answer.get("name")))
+            key, name = text_of(answer.get("id")) or f"{identity}/part {number}", text_of(answer.get("name"))
+            yield Piece("tool", _result([part], marks), (key, "result"), {"tool_name": name})
 
 
 def parts_of(content: object) -> list[JsonObject]:
@@ -152,7 +151,7 @@ def _prompt(identity: str, record: JsonObject, parts: list[JsonObject], marks: M
     roles: tuple[Role, Role] = ("user", "injected")
     for role in roles:
         text = "\n".join(part for speaker, part in passages if speaker == role and part)
-        yield Piece(role, text, (identity, role))
+        yield Piece(role, text, (identity, role), {})
 
 
 def _passages(text: str) -> Iterator[Passage]:
@@ -170,7 +169,7 @@ def _tool(identity: str, number: int, call: JsonObject, marks: Marks) -> Iterato
     name, status, arguments = text_of(call.get("name")), call.get("status"), call.get("args")
     failed = status in ("error", "cancelled")
     read, modified = ((), ()) if failed else _files(name, arguments)
-    yield Piece("tool", call_text(name, arguments), (key, "call"), tool_name=name, read=read, modified=modified)
+    yield Piece("tool", call_text(name, arguments), (key, "call"), {"tool_name": name}, read=read, modified=modified)
     text = _result(parts_of(call.get("result")), marks)
     if text or text_of(status) not in _UNANSWERED:
         text = text or text_of(call.get("resultDisplay")) or "(no output)"
@@ -178,9 +177,9 @@ def _tool(identity: str, number: int, call: JsonObject, marks: Marks) -> Iterato
         failed = status == "error" or (name == "run_shell_command" and bool(_FAILED_COMMAND.search(text)))
         said_at = call.get("timestamp")
         no = REFUSED if status == "cancelled" else None
-        yield Piece("tool", text, (key, "result"), said_at, tool_name=name, is_error=failed, answer=no)
+        yield Piece("tool", text, (key, "result"), {"tool_name": name, "is_error": failed, "answer": no}, said_at)
         for place, answer in enumerate(_answers(name, arguments, text)):
-            yield Piece("user", answer.text, (key, "answer", place), said_at, tool_name=name, answer=answer)
+            yield Piece("user", answer.text, (key, "answer", place), {"tool_name": name, "answer": answer}, said_at)
 
 
 def _answers(name: str, arguments: object, text: str) -> list[Answer]:

@@ -123,15 +123,8 @@ class Reader(RecordReader):
         at = to_time(piece.said_at) if piece.said_at is not None else None
         self.transcript.place = place._replace(said_at=at, written_at=at, is_timed=True) if at else place
         # the user answers a sub-agent's question
-        by_program = piece.role == "user" and not attended and not piece.answer
-        handle = self.add(
-            "injected" if by_program else piece.role,
-            piece.text,
-            *piece.key,
-            tool_name=piece.tool_name,
-            is_error=piece.is_error,
-            answer=piece.answer,
-        )
+        by_program = piece.role == "user" and not attended and not piece.details.get("answer")
+        handle = self.add("injected" if by_program else piece.role, piece.text, *piece.key, **piece.details)
         self.transcript.touch(handle, read=piece.read, modified=piece.modified)
 
     def _message(self, line: int, record: JsonObject, *, synthetic: bool = False) -> None:
@@ -143,7 +136,8 @@ class Reader(RecordReader):
         pieces = list(pieces_of(identity, record, line))
         if synthetic:
             pieces = [
-                piece if piece.role == "tool" or piece.answer else piece._replace(role="injected") for piece in pieces
+                piece if piece.role == "tool" or piece.details.get("answer") else piece._replace(role="injected")
+                for piece in pieces
             ]
         known = self.messages.get(identity)
         if known:

@@ -19,6 +19,7 @@ from memory_pipeline.harnesses.sqlite import decoded
 
 _DATABASE = re.compile(r"(\w+)(?:-[\w.-]+)?\.db")
 """The name of a database: the agent, and the release channel if it is not the default."""
+_SESSION_FILES = "session/*/ses_*.json"
 _SQLITE = OpenCodeDatabase()
 _MESSAGE_START = re.compile(r'\{\s*"(?:info|id|type|time)"\s*:')
 
@@ -35,7 +36,7 @@ def claims(folder: Path, names: Collection[str], agent: str) -> tuple[list[Sourc
         if (folder / name).is_file()
     ]
     storage = folder if folder.name == "storage" and "session" in names else folder / "storage"
-    in_folders = (storage == folder or "storage" in names) and _is_storage(storage)
+    in_folders = (storage == folder or "storage" in names) and any(storage.glob(_SESSION_FILES))
     if not databases and not in_folders:
         return None
     sources: list[Source] = []
@@ -59,12 +60,8 @@ def records(source: Source, problems: list[Problem]) -> Iterator[tuple[int, Json
     yield from (_SQLITE.records if source.session else _from_file)(source, problems)
 
 
-def _is_storage(place: Path) -> bool:
-    return next(place.glob("session/*/ses_*.json"), None) is not None
-
-
 def _folder_sources(storage: Path, taken: Collection[str]) -> list[Source]:
-    files = sorted(storage.glob("session/*/ses_*.json"))
+    files = sorted(storage.glob(_SESSION_FILES))
     return [_folder_source(storage, file) for file in files if file.stem not in taken]
 
 
