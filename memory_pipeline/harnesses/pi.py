@@ -66,9 +66,9 @@ class Reader(RecordReader):
         if kind in _IGNORED:
             self.transcript.skip_record()
             return
-        is_spoken = isinstance(message, dict)
-        self.transcript.next_record(line, entry.get("timestamp"), message.get("timestamp") if is_spoken else None)
-        if kind == "message" and is_spoken:
+        said = message.get("timestamp") if isinstance(message, dict) else None
+        self.transcript.next_record(line, entry.get("timestamp"), said)
+        if kind == "message" and isinstance(message, dict):
             self._identify(entry, message.get("role"), message, _MESSAGE_FIELDS)
             self._message(message)
         elif kind == "compaction":

@@ -61,8 +61,8 @@ def pieces_of(identity: str, record: JsonObject, line: int) -> Iterator[Piece]:
         yield from _prompt(identity, record, parts, marks)
     else:
         yield Piece("assistant" if kind == "gemini" else "injected", _text(parts, marks), (identity, "text"), {})
-    for number, call in enumerate(objects_of(record.get("toolCalls"))):
-        yield from _tool(identity, number, call, marks)
+    for number, with_result in enumerate(objects_of(record.get("toolCalls"))):
+        yield from _tool(identity, number, with_result, marks)
     for number, part in enumerate(parts):
         call, answer = part.get("functionCall"), part.get("functionResponse")
         if isinstance(call, dict):
