@@ -15,7 +15,7 @@ from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.memory_copies import memory_loss
 from memory_pipeline.recall.friction import summarize_patterns
-from memory_pipeline.sessions.not_read import not_read
+from memory_pipeline.sessions.file_rows import not_read
 from memory_pipeline.settings import Settings
 from memory_pipeline.stages import INCOMPLETE
 from memory_pipeline.text.priorities import PRIORITIES

@@ -6,8 +6,6 @@ module of the pipeline names a harness.
 
 from __future__ import annotations
 
-from typing import Any
-
 from memory_pipeline.harnesses.antigravity import Antigravity
 from memory_pipeline.harnesses.claude_code.reader import ClaudeCode
 from memory_pipeline.harnesses.cline.reader import KILO_CODE_FOLDERS, ROO_FOLDERS, Cline
@@ -25,7 +23,7 @@ from memory_pipeline.harnesses.pi import Pi
 from memory_pipeline.harnesses.protocol import Harness
 from memory_pipeline.harnesses.qwen import QwenCode
 
-HARNESSES: tuple[Harness[Any], ...] = (
+HARNESSES: tuple[Harness, ...] = (
     Pi(),
     QwenCode(),  # before Claude Code, as its records have the same envelope
     ClaudeCode(),
@@ -62,6 +60,6 @@ HARNESSES: tuple[Harness[Any], ...] = (
 """All harnesses in the order in which they are asked to recognise a session, after the owner of its folder."""
 
 
-def named(name: str) -> Harness[Any] | None:
+def named(name: str) -> Harness | None:
     """The harness of that name, or None."""
     return next((harness for harness in HARNESSES if harness.name == name), None)

@@ -50,10 +50,8 @@ class Reader(RecordReader):
         source, kind, text = (text_of(record.get(name)) for name in ("source", "type", "content"))
         created, step = record.get("created_at"), record.get("step_index")
         self.transcript.next_record(line, created)
-        if isinstance(step, int):
-            self.begin(f"{self.session_id}\x1f{step}\x1f{kind}")
-        else:
-            self.begin_unnamed(created, source, record, self.session_id)
+        identity = f"{self.session_id}\x1f{step}\x1f{kind}" if isinstance(step, int) else ""
+        self.begin_record(identity, created, source, record)
         if source == "USER_EXPLICIT":
             self._request(text)
         elif source == "MODEL" and kind in ("PLANNER_RESPONSE", ""):
@@ -81,11 +79,10 @@ class Reader(RecordReader):
             self.cwd = text_of(_unquoted(folder[1]))
 
 
-class Antigravity(Harness[JsonObject]):
+class Antigravity(Harness):
     name = "antigravity"
     folders = ("~/.gemini/antigravity*/brain",)
     side_files = ("brain/*/*.json", ".system_generated/*/*.json", ".system_generated/*/*.jsonl")
-    record_type: type[JsonObject] = dict
     reader = Reader
 
     def recognises(self, record: JsonObject) -> bool:

@@ -1,6 +1,7 @@
 """The content of a message as text: blocks of text, images and tool calls.
 
 The bytes of an image are never part of the text; a mark gives its type and position, so that it can be found again.
+Until the message is stored, a mark begins with NUL, so that text which only looks like one is no image.
 """
 
 from __future__ import annotations
@@ -8,58 +9,21 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import msgspec
 import orjson
 
 from memory_pipeline.harnesses.model import Image
-from memory_pipeline.harnesses.records import Fields, Other
+from memory_pipeline.harnesses.records import JsonObject, object_of, objects_of, text_of
 
 _MARK = "[image: "
 # Longer than any mark, but limited, as a text may contain many beginnings of marks.
-_ANY_MARK = re.compile(re.escape(_MARK) + r"[^\n]{0,40}?, line (\d{1,12}), number (\d{1,12})\]")
-
-
+_ANY_MARK = re.compile(r"\x00?\[image: [^\n]{0,40}?, line \d{1,12}, number \d{1,12}\]")
+_OWN_MARK = re.compile(r"\x00\[image: ([^\n]{0,40}?), line (\d{1,12}), number (\d{1,12})\]")
 _IMAGE_TYPE = re.compile(r"image/[a-z0-9.+-]{1,30}")
-
-
-class ImageSource(Fields):
-    """Claude Code's wrapper around the bytes of an image."""
-
-    media_type: Any = None
-
-
-class Block(Fields):
-    """A block of a message's content; each harness uses some of these fields."""
-
-    type: Any = None
-    text: Any = None
-    id: Any = None
-    name: Any = None
-    arguments: Any = None
-    input: Any = None
-    tool_use_id: Any = None
-    is_error: Any = None
-    content: list[Block | Other] | Block | str | int | float | bool | None = None
-    source: ImageSource | Other = None
-    mimeType: Any = None
-    image_url: Any = None
-
-
-Content = list[Block | Other] | Block | str | int | float | bool | None
-"""A message's content: text, blocks or one block; or anything, in a damaged file."""
-
-
-def as_blocks(content: Content) -> Content:
-    """The content, with a single object as a list of one block."""
-    return [content] if isinstance(content, Block) else content
-
-
-def as_content(value: object) -> Content:
-    """Decoded JSON as content, without unknown forms."""
-    try:
-        return as_blocks(msgspec.convert(value, Content))
-    except (msgspec.ValidationError, RecursionError):
-        return None
+_BLOCK_FIELDS = (
+    *("type", "text", "id", "name", "arguments", "input", "tool_use_id", "is_error", "content", "source"),
+    *("mimeType", "image_url"),
+)
+"""Fields of a block that are part of the identity of a record without id. Stored ids depend on their order."""
 
 
 def content_text(content: object, line: int, first: int = 0) -> str:
@@ -70,22 +34,18 @@ def content_text(content: object, line: int, first: int = 0) -> str:
     content = _unwrapped(content)
     if isinstance(content, str):
         return content
-    if not isinstance(content, list):
-        return ""
-    if len(content) == 1 and type(block := content[0]) is Block and type(block.text) is str:
-        return block.text
-    return "\n".join(part for part in block_texts(content, line, first) if part)
+    return "\n".join(filter(None, block_texts(content, line, first))) if isinstance(content, list) else ""
 
 
 def _unwrapped(content: object) -> object:
     """The content, or that of its only block if it merely wraps it, as in results of some tools."""
     while True:
         block = content[0] if isinstance(content, list) and len(content) == 1 else content
-        if not isinstance(block, Block):
+        if not isinstance(block, dict):
             return content
-        if block.content is None or isinstance(block.text, str) or is_image(block):
+        if block.get("content") is None or isinstance(block.get("text"), str) or is_image(block):
             return [block]
-        content = block.content
+        content = block["content"]
 
 
 def block_texts(content: list[Any], line: int, first: int = 0) -> list[str]:
@@ -93,7 +53,7 @@ def block_texts(content: list[Any], line: int, first: int = 0) -> list[str]:
     texts = []
     number = first
     for block in content:
-        text = block.text if isinstance(block, Block) else ""
+        text = block.get("text") if isinstance(block, dict) else ""
         if not isinstance(text, str):
             text = ""
             if is_image(block):
@@ -103,29 +63,51 @@ def block_texts(content: list[Any], line: int, first: int = 0) -> list[str]:
     return texts
 
 
+def blocks_of(content: object) -> list[JsonObject]:
+    """The blocks of a message's content, which may also be a text or a single block."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return objects_of([content] if isinstance(content, dict) else content)
+
+
+def text_blocks(content: object) -> list[JsonObject]:
+    """The blocks of text in a message's content; images, thinking and calls are left out."""
+    return [block for block in blocks_of(content) if block.get("type") in ("text", None)]
+
+
+def plain_text(content: object) -> str:
+    """The text of a message's content, without images."""
+    return content_text(text_blocks(content), 0)
+
+
+def identifying(content: object) -> object:
+    """The content with the fields of its blocks that identify a record without id."""
+    if isinstance(content, list):
+        return [identifying(block) if isinstance(block, dict) else block for block in content]
+    if not isinstance(content, dict):
+        return content
+    source = content.get("source")
+    nested = {
+        "content": identifying(content.get("content")),
+        "source": {"media_type": source.get("media_type")} if isinstance(source, dict) else source,
+    }
+    return {name: nested[name] if name in nested else content.get(name) for name in _BLOCK_FIELDS}
+
+
 def is_image(block: object) -> bool:
     """Whether the block is an image."""
-    return isinstance(block, Block) and block.type != "text" and str(block.type).endswith("image")
+    return isinstance(block, dict) and block.get("type") != "text" and str(block.get("type")).endswith("image")
 
 
-def images_in(content: object, line: int, first: int = 0) -> tuple[Image, ...]:
-    """The images among the blocks, numbered in order from `first`."""
-    content = _unwrapped(content)
-    blocks = [block for block in content if is_image(block)] if isinstance(content, list) else []
-    if not blocks:
-        return ()
-    return tuple(Image(line, number, media_type(block)) for number, block in enumerate(blocks, first))
-
-
-def media_type(block: Block) -> str:
+def media_type(block: JsonObject) -> str:
     """The media type of an image, such as `image/png`."""
-    kind = block.mimeType or (block.source.media_type if isinstance(block.source, ImageSource) else None)
-    return image_type(kind) if kind else url_type(block.image_url)
+    kind = block.get("mimeType") or object_of(block.get("source")).get("media_type")
+    return image_type(kind) if kind else url_type(block.get("image_url"))
 
 
 def url_type(url: object) -> str:
     """The media type of a `data:` URL."""
-    return image_type(url[5:50].split(";")[0] if isinstance(url, str) and url.startswith("data:") else None)
+    return image_type(text_of(url)[5:50].split(";")[0] if text_of(url).startswith("data:") else None)
 
 
 def image_type(kind: object) -> str:
@@ -134,23 +116,18 @@ def image_type(kind: object) -> str:
 
 
 def image_mark(image: Image) -> str:
-    """The mark of an image in a text."""
-    return f"{_MARK}{image.media_type}, line {image.line}, number {image.block + 1}]"
+    """The mark of an image in a text that is not stored yet."""
+    return f"\x00{_MARK}{image.media_type}, line {image.line}, number {image.block + 1}]"
+
+
+def images_in(text: str) -> tuple[Image, ...]:
+    """The images of a text that is not stored yet, by their marks."""
+    return tuple(Image(int(mark[2]), int(mark[3]) - 1, mark[1]) for mark in _OWN_MARK.finditer(text))
 
 
 def without_marks(text: str) -> str:
     """The text without the marks of images, which contain a line number."""
     return _ANY_MARK.sub("", text).strip() if _MARK in text else text.strip()
-
-
-def marked_images(text: str, images: tuple[Image, ...]) -> tuple[Image, ...]:
-    """The images, numbered in order, whose marks are in the text."""
-    if not images or _MARK not in text:
-        return ()
-    first = images[0].block
-    marks = {int(mark[2]) - 1 - first: mark[0] for mark in _ANY_MARK.finditer(text)}
-    numbers = sorted(number for number in marks if 0 <= number < len(images))
-    return tuple(images[number] for number in numbers if image_mark(images[number]) == marks[number])
 
 
 def call_text(name: str, arguments: object) -> str:
@@ -163,8 +140,11 @@ def call_text(name: str, arguments: object) -> str:
 
 
 def _value_text(value: object) -> str:
-    if isinstance(value, str):
-        return value
+    return value if isinstance(value, str) else as_json(value)
+
+
+def as_json(value: object) -> str:
+    """The value as JSON."""
     try:
         return orjson.dumps(value).decode()
     except (TypeError, ValueError, RecursionError):

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from memory_pipeline.harnesses.protocol import Harness
 from memory_pipeline.harnesses.record_reader import RecordReader, path_in, side_file
-from memory_pipeline.harnesses.records import JsonObject, object_of, objects_of, text_of, words
+from memory_pipeline.harnesses.records import JsonObject, list_of, object_of, objects_of, text_of, words
 from memory_pipeline.harnesses.transcript import Transcript
 
 _PREFIXES = words("session user assistant tool subagent skill hook system")
@@ -55,10 +55,7 @@ class Reader(RecordReader):
             self.transcript.skip_record()
             return
         self.transcript.next_record(line, record.get("timestamp"))
-        if identity := text_of(record.get("id")):
-            self.begin(identity)
-        else:
-            self.begin_unnamed(record.get("timestamp"), kind, data, self.session_id)
+        self.begin_record(text_of(record.get("id")), record.get("timestamp"), kind, data)
         if kind in ("session.start", "session.resume", "session.context_changed"):
             self._place(kind, data)
         elif kind == "user.message":
@@ -112,13 +109,13 @@ class Reader(RecordReader):
 
     def files(self, name: str, arguments: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The changed files; one of VS Code's tools changes several at once."""
-        edits = arguments.get("replacements") if isinstance(arguments, dict) else None
-        if name == "multi_replace_string_in_file" and isinstance(edits, list):
+        edits = list_of(object_of(arguments).get("replacements"))
+        if name == "multi_replace_string_in_file" and edits:
             return (), tuple(path for edit in edits for path in path_in(edit, "filePath"))
         return super().files(name, arguments)
 
 
-class Copilot(Harness[JsonObject]):
+class Copilot(Harness):
     name = "copilot"
     folders = (
         "${COPILOT_HOME:-~/.copilot}/session-state",
@@ -130,7 +127,6 @@ class Copilot(Harness[JsonObject]):
         "~/.vscode-server/data/User/workspaceStorage/*/GitHub.copilot-chat/transcripts",
     )
     side_files = ("session-state/*/*.json", "session-state/*/*/*.json", "session-state/*/*/*.jsonl")
-    record_type: type[JsonObject] = dict
     reader = Reader
 
     def recognises(self, record: JsonObject) -> bool:

@@ -98,9 +98,8 @@ class Reader(RecordReader):
             self.answer(Answer(said, "question", given["question"]), name)
 
 
-class Crush(HarnessWithFolders[JsonObject]):
+class Crush(HarnessWithFolders):
     name = "crush"
-    record_type: type[JsonObject] = dict
     reader = Reader
     folders = ("${CRUSH_GLOBAL_DATA:-${XDG_DATA_HOME:-~/.local/share}/crush}", "${LOCALAPPDATA:-}/crush")
     marks = (_DATABASE,)

@@ -15,16 +15,16 @@ from pathlib import Path
 
 import msgspec
 
+from memory_pipeline.harnesses.content import blocks_of, plain_text
 from memory_pipeline.harnesses.protocol import Harness
-from memory_pipeline.harnesses.record_reader import RecordReader, plain_text, side_file
-from memory_pipeline.harnesses.records import JsonObject, object_of, objects_of, text_of, words
+from memory_pipeline.harnesses.record_reader import RecordReader, patched_files, side_file
+from memory_pipeline.harnesses.records import JsonObject, object_of, text_of, words
 from memory_pipeline.harnesses.speakers import Passage, split_by_speaker, without_private
 from memory_pipeline.harnesses.transcript import Transcript
 
 _IGNORED = words("turn_ended metadata")
 _READS = words("Read ReadFile read_file")
 _WRITES = words("Write StrReplace MultiEdit Edit Delete EditNotebook ApplyPatch edit_file search_replace delete_file")
-_PATCHED_FILE = re.compile(r"\*\*\* (?:Add|Update|Delete) File: ([^\n]+)")
 _REDACTED = re.compile(r"(?:\A|\n)\s*\[REDACTED\]\s*(?=\n|\Z)")
 _TIMESTAMP = re.compile(r"\s*<timestamp>([^<>]*)</timestamp>\s*")
 _QUERY = re.compile(r"<user_query>(.*?)(?:</user_query>|\Z)", re.DOTALL)
@@ -63,9 +63,7 @@ class Reader(RecordReader):
         if role == "user":
             for speaker, said in _passages(text[sent.end() :] if sent else text):
                 self.add(speaker, said)
-        elif isinstance(content, str):
-            self.add("assistant", _REDACTED.sub("", content).strip())
-        for block in objects_of(content):
+        for block in blocks_of(content):
             self._block(block, role)
 
     def _block(self, block: JsonObject, role: str) -> None:
@@ -85,9 +83,8 @@ class Reader(RecordReader):
         return (paths if name in _READS else ()), (paths if name in _WRITES else ())
 
 
-class Cursor(Harness[JsonObject]):
+class Cursor(Harness):
     name = "cursor"
-    record_type: type[JsonObject] = dict
     reader = Reader
     folders = ("${CURSOR_CONFIG_DIR:-~/.cursor}/projects/*/agent-transcripts",)
     side_files = (
@@ -127,7 +124,7 @@ def _paths(given: object) -> tuple[str, ...]:
         if any(named):
             return tuple(filter(None, named))
         patch = text_of(given.get("patch")) or text_of(given.get("input"))
-    return tuple(path.strip() for path in _PATCHED_FILE.findall(patch))
+    return patched_files(patch)
 
 
 def _time(written: str) -> str | None:

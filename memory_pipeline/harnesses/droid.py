@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from memory_pipeline.harnesses.content import plain_text, text_blocks
 from memory_pipeline.harnesses.protocol import Harness
-from memory_pipeline.harnesses.record_reader import RecordReader, plain_text, text_blocks
+from memory_pipeline.harnesses.record_reader import RecordReader
 from memory_pipeline.harnesses.records import JsonObject, object_of, objects_of, text_of, words
 from memory_pipeline.harnesses.transcript import Transcript
 
@@ -52,20 +53,15 @@ class Reader(RecordReader):
             self.parent_session, self.cwd = text_of(header.get("callingSessionId")), text_of(header.get("cwd"))
 
     def _begin(self, record: JsonObject, kind: str, content: JsonObject) -> None:
-        if identity := text_of(record.get("id")):
+        identity, time = text_of(record.get("id")), record.get("timestamp")
+        if identity:
             self.positions.setdefault(identity, self.transcript.record)
-            self.begin(f"{identity}\x1f{record.get('timestamp')}")
-        else:
-            self.begin_unnamed(record.get("timestamp"), kind, content, self.session_id)
+        self.begin_record(identity and f"{identity}\x1f{time}", time, kind, content)
 
     def _message(self, message: JsonObject) -> None:
         role, content = message.get("role"), message.get("content")
         if role == "assistant":
-            for block in objects_of(content) or [{"type": "text", "text": content}]:
-                if block.get("type") == "text":
-                    self.add("assistant", text_of(block.get("text")))
-                elif block.get("type") == "tool_use":
-                    self.call(text_of(block.get("id")), text_of(block.get("name")), block.get("input"))
+            self.reply(content)
         elif role == "user":
             for block in objects_of(content):
                 if block.get("type") == "tool_result":
@@ -76,11 +72,10 @@ class Reader(RecordReader):
             self.transcript.unknown[f"message/{role}"] += 1
 
 
-class Droid(Harness[JsonObject]):
+class Droid(Harness):
     name = "droid"
     folders = ("~/.factory/sessions",)
     side_files = (".factory/sessions/*.json", ".factory/sessions/*/*.settings.json")
-    record_type: type[JsonObject] = dict
     reader = Reader
 
     def recognises(self, record: JsonObject) -> bool:

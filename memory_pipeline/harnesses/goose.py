@@ -36,21 +36,16 @@ _WRITES = words("write edit str_replace insert create write_file edit_file")
 class Reader(RecordReader):
     def __init__(self, transcript: Transcript) -> None:
         super().__init__(transcript)
-        self.is_interactive = True
         self.summary: int | None = None
         self.compacted = False
         self.removed: set[str] = set()
         """Digests of the prompts that a compaction removed from the context."""
 
-    @property
-    def is_attended(self) -> bool:
-        return self.is_interactive and super().is_attended
-
     def record(self, number: int, record: JsonObject) -> None:
         if "session" in record:
             self._header(number, record["session"])
             return
-        message, parts = record["message"], [part for part in record["parts"] if isinstance(part, dict)]
+        message, parts = record["message"], objects_of(record["parts"])
         created = milliseconds(message.get("created_timestamp", message.get("created")))
         self.transcript.next_record(number, created)
         role = message.get("role")
@@ -125,9 +120,8 @@ class Reader(RecordReader):
         self.result(call_id, output, failed=failed, refused=output.startswith(_REFUSED))
 
 
-class Goose(HarnessWithFolders[JsonObject]):
+class Goose(HarnessWithFolders):
     name = "goose"
-    record_type: type[JsonObject] = dict
     reader = Reader
     folders = (
         "${GOOSE_PATH_ROOT:-}/data/sessions",
@@ -157,7 +151,7 @@ class Goose(HarnessWithFolders[JsonObject]):
         if source.session:
             yield from _TABLES.records(source, problems)
             return
-        for line, record in JsonLines(source.path, dict, problems).records():
+        for line, record in JsonLines(source.path, problems).records():
             if "role" in record:
                 yield line, {"message": record, "parts": [part for part in list_of(record.get("content")) if part]}
             else:

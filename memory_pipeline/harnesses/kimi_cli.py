@@ -10,8 +10,9 @@ import hashlib
 from pathlib import Path
 from typing import ClassVar
 
+from memory_pipeline.harnesses.content import plain_text, text_blocks
 from memory_pipeline.harnesses.protocol import Harness
-from memory_pipeline.harnesses.record_reader import RecordReader, plain_text, side_file, text_blocks
+from memory_pipeline.harnesses.record_reader import RecordReader, side_file
 from memory_pipeline.harnesses.records import JsonObject, object_of, objects_of, text_of, words
 from memory_pipeline.harnesses.transcript import Transcript
 
@@ -45,7 +46,7 @@ class Reader(RecordReader):
             return
         seconds = record.get("timestamp")
         self.transcript.next_record(line, seconds * 1000 if isinstance(seconds, int | float) else seconds)
-        self.begin_unnamed(seconds, kind, event, self.session_id)
+        self.begin_record("", seconds, kind, event)
         if kind in ("TurnBegin", "SteerInput"):
             self.prompt(text_blocks(payload.get("user_input")))
         elif kind == "ContentPart":
@@ -84,7 +85,7 @@ class Reader(RecordReader):
         self.refused.discard(call_id)
 
 
-class KimiCli(Harness[JsonObject]):
+class KimiCli(Harness):
     name = "kimi_cli"
     folders = ("${KIMI_SHARE_DIR:-~/.kimi}/sessions",)
     side_files = (
@@ -93,7 +94,6 @@ class KimiCli(Harness[JsonObject]):
         "subagents/*/meta.json",
         "subagents/*/context*.jsonl",
     )
-    record_type: type[JsonObject] = dict
     reader = Reader
 
     def recognises(self, record: JsonObject) -> bool:

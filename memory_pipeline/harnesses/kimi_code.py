@@ -11,8 +11,9 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
+from memory_pipeline.harnesses.content import plain_text, text_blocks
 from memory_pipeline.harnesses.protocol import Harness
-from memory_pipeline.harnesses.record_reader import RecordReader, plain_text, side_file, text_blocks
+from memory_pipeline.harnesses.record_reader import RecordReader, side_file
 from memory_pipeline.harnesses.records import JsonObject, object_of, objects_of, text_of, words
 from memory_pipeline.harnesses.transcript import Transcript
 
@@ -92,16 +93,13 @@ class Reader(RecordReader):
     def _read_message(self, line: int, kind: str, record: JsonObject) -> None:
         message, event, time = object_of(record.get("message")), object_of(record.get("event")), record.get("time")
         if kind == "context.append_message":
-            self.begin_unnamed(time, kind, message, self.session_id)
+            self.begin_record("", time, kind, message)
             self._message(line, message)
         elif kind == "context.append_loop_event":
-            if identity := text_of(event.get("uuid")):
-                self.begin(identity)
-            else:
-                self.begin_unnamed(time, kind, event, self.session_id)
+            self.begin_record(text_of(event.get("uuid")), time, kind, event)
             self._event(event)
         else:
-            self.begin_unnamed(time, kind, record, self.session_id)
+            self.begin_record("", time, kind, record)
             self.add("injected", text_of(record.get("contextSummary")) or text_of(record.get("summary")))
             self._compact(record)
 
@@ -148,7 +146,7 @@ class Reader(RecordReader):
             call_id = text_of(record.get("toolCallId"))
             self.refused.add(call_id)
             self.lines[line] = self.transcript.record
-            self.begin_unnamed(record.get("time"), "approval", record, self.session_id)
+            self.begin_record("", record.get("time"), "approval", record)
             self.refusal(call_id, text_of(result.get("feedback")), text_of(record.get("toolName")))
 
     def _compact(self, record: JsonObject) -> None:
@@ -191,11 +189,10 @@ class Reader(RecordReader):
             number = segment.base
 
 
-class KimiCode(Harness[JsonObject]):
+class KimiCode(Harness):
     name = "kimi_code"
     folders = ("${KIMI_CODE_HOME:-~/.kimi-code}/sessions",)
     side_files = ("sessions/*/*/state.json", "agents/*/*/*.json", "agents/*/*/*.jsonl")
-    record_type: type[JsonObject] = dict
     reader = Reader
 
     def recognises(self, record: JsonObject) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import orjson
 
 from memory_pipeline.harnesses.model import Problem
-from memory_pipeline.harnesses.records import JsonObject, text_of
+from memory_pipeline.harnesses.records import JsonObject, objects_of, text_of
 from memory_pipeline.harnesses.sqlite import Damage, SessionDatabase, columns, number, plain_row, rows_of, text
 
 _SECONDS = 10**11
@@ -70,4 +70,4 @@ def _blocks(raw: str, line: int, problems: list[Problem]) -> list[JsonObject]:
     if not isinstance(blocks, list):
         problems.append(Problem(line, "The blocks of the message are not a JSON list; left out."))
         return []
-    return [block for block in blocks if isinstance(block, dict)]
+    return objects_of(blocks)

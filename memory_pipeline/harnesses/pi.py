@@ -9,15 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import msgspec
 
-from memory_pipeline.harnesses.content import Block, Content, as_blocks, content_text
+from memory_pipeline.harnesses.content import content_text, identifying
 from memory_pipeline.harnesses.protocol import Harness, expand
 from memory_pipeline.harnesses.record_reader import RecordReader, side_file
-from memory_pipeline.harnesses.records import Fields, JsonObject, Other, text_of, words
-from memory_pipeline.harnesses.speakers import split_content_by_speaker
+from memory_pipeline.harnesses.records import JsonObject, text_of, words
 from memory_pipeline.harnesses.transcript import Transcript
 from memory_pipeline.harnesses.tree import abandoned
 
@@ -32,46 +31,15 @@ _REFUSED = "Blocked by user"
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://")
 
 
-class _Details(Fields):
-    """The details in which a tool stores the user's answers."""
-
-    answers: Any = None
-    answer: Any = None
-
-
-class _MessageFields(Fields):
-    """`message` of an entry of type `message`."""
-
-    role: Any = None
-    content: Content = None
-    timestamp: Any = None
-    toolCallId: Any = None
-    toolName: Any = None
-    isError: Any = None
-    details: _Details | Other = None
-    command: Any = None
-    output: Any = None
-    exitCode: Any = None
-    summary: Any = None
-
-
-class Record(Fields):
-    """An entry, or the header."""
-
-    type: Any = None
-    id: Any = None
-    parentId: Any = None
-    timestamp: Any = None
-    message: _MessageFields | Other = None
-    content: Content = None
-    summary: Any = None
-    fromId: Any = None
-    firstKeptEntryId: Any = None
-    firstKeptEntryIndex: Any = None
-    tokensBefore: Any = None
-    name: Any = None
-    cwd: Any = None
-    parentSession: Any = None
+_MESSAGE_FIELDS = (
+    *("role", "content", "timestamp", "toolCallId", "toolName", "isError", "details", "command", "output", "exitCode"),
+    "summary",
+)
+_ENTRY_FIELDS = (
+    *("type", "id", "parentId", "timestamp", "message", "content", "summary", "fromId", "firstKeptEntryId"),
+    *("firstKeptEntryIndex", "tokensBefore", "name", "cwd"),
+)
+"""Fields that identify a message or an entry of version 1. Stored ids depend on their order."""
 
 
 class Reader(RecordReader):
@@ -91,36 +59,35 @@ class Reader(RecordReader):
     def voided(self) -> set[int]:
         return {self.entries[entry] for entry in abandoned(self.parents, self.last, self.summarised)}
 
-    def record(self, line: int, entry: Record) -> None:
-        kind, message = text_of(entry.type), entry.message
-        if isinstance(entry.id, str) and kind != "session":
-            self._link(entry.id, text_of(entry.parentId))
+    def record(self, line: int, entry: JsonObject) -> None:
+        kind, identity, message = text_of(entry.get("type")), entry.get("id"), entry.get("message")
+        if isinstance(identity, str) and kind != "session":
+            self._link(identity, text_of(entry.get("parentId")))
         if kind in _IGNORED:
             self.transcript.skip_record()
             return
-        spoken = message if isinstance(message, _MessageFields) else None
-        content = as_blocks(entry.content)
-        self.transcript.next_record(line, entry.timestamp, spoken.timestamp if spoken else None)
-        if kind == "message" and spoken:
-            self._identify(entry, spoken.role, spoken)
-            self._message(spoken)
+        said = message.get("timestamp") if isinstance(message, dict) else None
+        self.transcript.next_record(line, entry.get("timestamp"), said)
+        if kind == "message" and isinstance(message, dict):
+            self._identify(entry, message.get("role"), message, _MESSAGE_FIELDS)
+            self._message(message)
         elif kind == "compaction":
-            self._identify(entry, kind, entry)
-            self.add("injected", text_of(entry.summary))
-            self.transcript.compact(self._kept_start(entry), tokens_before=entry.tokensBefore)
+            self._identify(entry, kind, entry, _ENTRY_FIELDS)
+            self.add("injected", text_of(entry.get("summary")))
+            self.transcript.compact(self._kept_start(entry), tokens_before=entry.get("tokensBefore"))
         elif kind in ("branch_summary", "custom_message"):
-            self._identify(entry, kind, entry)
-            self.add("injected", text_of(entry.summary) or content_text(content, line), content=content)
+            self._identify(entry, kind, entry, _ENTRY_FIELDS)
+            self._summary(entry)
             if kind == "branch_summary":
-                self.summarised[text_of(entry.id)] = text_of(entry.fromId)
+                self.summarised[text_of(identity)] = text_of(entry.get("fromId"))
         elif kind == "session_info":
-            self.title = text_of(entry.name).strip() or self.title
+            self.title = text_of(entry.get("name")).strip() or self.title
         elif kind != "session":
             self.transcript.unknown[kind] += 1
         elif not self.has_header:
-            self.has_header, self.began_at = True, entry.timestamp
-            self.session_id, self.cwd = text_of(entry.id), text_of(entry.cwd)
-            self.parent_session = text_of(entry.parentSession)
+            self.has_header, self.began_at = True, entry.get("timestamp")
+            self.session_id, self.cwd = text_of(identity), text_of(entry.get("cwd"))
+            self.parent_session = text_of(entry.get("parentSession"))
 
     def _link(self, entry_id: str, parent_id: str) -> None:
         if entry_id not in self.entries:
@@ -128,69 +95,58 @@ class Reader(RecordReader):
             self.parents[entry_id] = parent_id
         self.last = entry_id
 
-    def _identify(self, entry: Record, role: object, content: Fields) -> None:
+    def _identify(self, entry: JsonObject, role: object, content: JsonObject, names: tuple[str, ...]) -> None:
         """Identify an entry by its id or, in version 1, by its content."""
-        if isinstance(entry.id, str):
-            self.begin(f"{entry.id}\x1f{entry.timestamp}")
+        identity, time = entry.get("id"), entry.get("timestamp")
+        if isinstance(identity, str):
+            self.begin(f"{identity}\x1f{time}")
             return
-        # without a field that version 1 lacks, as a new field must not change stored ids
-        fields = {name: value for name, value in msgspec.structs.asdict(content).items() if name != "parentSession"}
-        self.begin_repeatable(entry.timestamp, role, self.transcript.digest(msgspec.json.encode(fields)))
+        fields = {name: content.get(name) for name in names}
+        fields["content"] = identifying(fields["content"])
+        if isinstance(details := fields.get("details"), dict):
+            fields["details"] = {name: details.get(name) for name in ("answers", "answer")}
+        self.begin_repeatable(time, role, self.transcript.digest(msgspec.json.encode(fields)))
 
-    def _kept_start(self, entry: Record) -> int:
+    def _kept_start(self, entry: JsonObject) -> int:
         """The first entry that stays in the context; if not found, pi keeps none of the old ones."""
-        first_id, index = entry.firstKeptEntryId, entry.firstKeptEntryIndex
+        first_id, index = entry.get("firstKeptEntryId"), entry.get("firstKeptEntryIndex")
         if isinstance(first_id, str):
             return self.entries.get(first_id, self.transcript.record)
         if isinstance(index, int):
             return min(index, self.transcript.record)
         return self.transcript.record
 
-    def _message(self, message: _MessageFields) -> None:
-        role, content = message.role, as_blocks(message.content)
-        line = self.transcript.place.line
+    def _message(self, message: JsonObject) -> None:
+        role, content = message.get("role"), message.get("content")
         if role == "assistant":
-            self._assistant(content)
+            self.reply(content, call="toolCall", given="arguments")  # a failed turn is often empty
         elif role == "toolResult":
             self._result(message, content)
         elif role == "user":
-            for speaker, text in split_content_by_speaker(content, line):
-                self.add(speaker, text, content=content)
+            self.prompt(content)
         elif role == "bashExecution":
             # a command that the user ran with `!`: the call and its output are one message
-            output = f"bash(command={text_of(message.command)})\n{text_of(message.output)}"
-            self.add("tool", output, tool_name="bash", is_error=message.exitCode not in (0, None))
+            output = f"bash(command={text_of(message.get('command'))})\n{text_of(message.get('output'))}"
+            self.add("tool", output, tool_name="bash", is_error=message.get("exitCode") not in (0, None))
         elif role in ("custom", "hookMessage", "branchSummary", "compactionSummary"):
-            self.add("injected", text_of(message.summary) or content_text(content, line), content=content)
+            self._summary(message)
         elif role != "system":
             self.transcript.unknown[f"message/{role}"] += 1
 
-    def _result(self, message: _MessageFields, content: Content) -> None:
-        text, failed = content_text(content, self.transcript.place.line), message.isError is True
-        given = None
-        if isinstance(message.details, _Details):
-            given = {key: value for key, value in msgspec.structs.asdict(message.details).items() if value is not None}
+    def _summary(self, message: JsonObject) -> None:
+        text = content_text(message.get("content"), self.transcript.place.line)
+        self.add("injected", text_of(message.get("summary")) or text)
+
+    def _result(self, message: JsonObject, content: object) -> None:
+        text, failed = content_text(content, self.transcript.place.line), message.get("isError") is True
         self.result(
-            text_of(message.toolCallId),
+            text_of(message.get("toolCallId")),
             text,
             failed=failed,
             refused=failed and text.strip() == _REFUSED,
-            name=text_of(message.toolName),
-            given=given,
-            content=content,
+            name=text_of(message.get("toolName")),
+            given=message.get("details"),
         )
-
-    def _assistant(self, content: Content) -> None:
-        """Add text and tool calls in order, without thinking; a failed turn is often empty."""
-        if isinstance(content, str):
-            self.add("assistant", content)
-        for block in content if isinstance(content, list) else ():
-            if not isinstance(block, Block):
-                continue
-            if block.type == "toolCall":
-                self.call(text_of(block.id), text_of(block.name), block.arguments)
-            elif block.type == "text":
-                self.add("assistant", text_of(block.text))
 
     def files(self, name: str, arguments: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
         read, changed = super().files(name, arguments)
@@ -199,10 +155,9 @@ class Reader(RecordReader):
         return tuple(_SPILLED_RANGE.sub("", path) for path in read), changed
 
 
-class Pi(Harness[Record]):
+class Pi(Harness):
     name = "pi"
     folders = ("${PI_CODING_AGENT_SESSION_DIR:-${PI_CODING_AGENT_DIR:-~/.pi/agent}/sessions}",)
-    record_type = Record
     reader = Reader
     side_files = (
         "settings.json",

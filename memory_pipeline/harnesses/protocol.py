@@ -11,19 +11,17 @@ import glob
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Generic, TypeVar
 
 from memory_pipeline.harnesses.model import Problem, Source
 from memory_pipeline.harnesses.record_reader import RecordReader
 from memory_pipeline.harnesses.records import JsonObject
 from memory_pipeline.harnesses.transcript import Transcript
 
-R = TypeVar("R")
 _VARIABLE = re.compile(r"\$\{(\w+):-((?:[^{}]|\{[^{}]*\})*)\}")
 
 
-class Harness(Generic[R]):
-    """A coding agent whose sessions are JSON Lines files. `R` is the decoded type of a line."""
+class Harness:
+    """A coding agent whose sessions are JSON Lines files."""
 
     name: str
     """The value of the column `harness`, and the prefix of message ids."""
@@ -32,8 +30,6 @@ class Harness(Generic[R]):
     side_files: tuple[str, ...] = ()
     """Patterns for the ends of paths of files next to sessions, which are not reported as unread. A file that is a
     session is read anyway."""
-    record_type: type[R]
-    """A struct with the fields to read, as other fields are skipped while decoding, or `dict`."""
     reader: Callable[[Transcript], RecordReader]
     """A class whose instance reads one session and adds its messages to the transcript."""
 
@@ -64,19 +60,19 @@ class Harness(Generic[R]):
         return False
 
 
-class HarnessWithRecords(Harness[R]):
+class HarnessWithRecords(Harness):
     """A harness whose sessions are not JSON Lines files, so that it reads the records itself."""
 
-    def records(self, source: Source, problems: list[Problem]) -> Iterator[tuple[int, R]]:
+    def records(self, source: Source, problems: list[Problem]) -> Iterator[tuple[int, JsonObject]]:
         """The records of one session, each with its line or number; unreadable parts go to `problems`."""
         raise NotImplementedError
 
-    def images_of(self, record: R) -> list[JsonObject]:
+    def images_of(self, record: JsonObject) -> list[JsonObject]:
         """The images in such a record, in the order of `Image.block`; none by default."""
         return []
 
 
-class HarnessWithFolders(HarnessWithRecords[R]):
+class HarnessWithFolders(HarnessWithRecords):
     """A harness that does not store each session in one file."""
 
     marks: tuple[str, ...] = ()

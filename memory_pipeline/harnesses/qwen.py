@@ -51,10 +51,7 @@ class Reader(RecordReader):
             return
         self.transcript.next_record(line, time)
         self._envelope(record)
-        if uuid:
-            self.begin(uuid)
-        else:
-            self.begin_unnamed(time, kind, record, self.session_id)
+        self.begin_record(uuid, time, kind, record)
         payload = object_of(record.get("systemPayload"))
         if kind == "system":
             self._system(subtype, payload)
@@ -100,7 +97,7 @@ class Reader(RecordReader):
         text = piece.text or (text_of(result.get("resultDisplay")) or "(no output)" if is_result else "")
         answer = REFUSED if is_result and status == "cancelled" else None
         failed = is_result and status == "error"
-        handle = self.add("tool", text, tool_name=piece.tool_name, is_error=failed, answer=answer)
+        handle = self.add("tool", text, tool_name=piece.details["tool_name"], is_error=failed, answer=answer)
         if not is_result:
             self.transcript.touch(handle, read=piece.read, modified=piece.modified)
 
@@ -123,14 +120,13 @@ class Reader(RecordReader):
             self.transcript.unknown[f"system/{subtype}"] += 1
 
 
-class QwenCode(Harness[JsonObject]):
+class QwenCode(Harness):
     name = "qwen_code"
     folders = tuple(
         f"${{QWEN_RUNTIME_DIR:-${{QWEN_HOME:-~/.qwen}}}}/{folder}"
         for folder in ("projects/*/chats", "projects/*/subagents", "tmp/*/chats")
     )
     side_files = ("chats/*.runtime.json", "subagents/*/agent-*.meta.json")
-    record_type: type[JsonObject] = dict
     reader = Reader
 
     def recognises(self, record: JsonObject) -> bool:

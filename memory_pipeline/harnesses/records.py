@@ -2,9 +2,6 @@
 
 A session file has JSON lines, written by a program that may be killed at any time. Unreadable parts become a `Problem`,
 which gives the line but never quotes it, as the line may contain a secret; the rest is read.
-
-A harness declares the `Fields` of its records. Other fields are skipped while decoding and never become Python objects,
-which makes reading fast: images, diffs and encrypted reasoning are most of a file.
 """
 
 from __future__ import annotations
@@ -18,24 +15,14 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Generic, TypeVar
+from typing import Any, BinaryIO
 
-import msgspec
 import orjson
 
 from memory_pipeline.harnesses.compressed import damage_of, is_compressed, open_session
 from memory_pipeline.harnesses.model import Problem
 
 JsonObject = dict[str, Any]
-Other = str | int | float | bool | list[Any] | None
-"""Values that a file may have in place of an object; only objects with declared fields are decoded."""
-
-
-class Fields(msgspec.Struct, gc=False):
-    """The fields to read from a JSON object; all are optional and may have any value."""
-
-
-R = TypeVar("R")
 
 # Times outside this range come from a clock that was never set.
 EARLIEST = datetime(2020, 1, 1, tzinfo=UTC)
@@ -48,12 +35,11 @@ _MESSAGES = re.compile(r'"messages"\s*:\s*\[')
 _RECORD_MARKS = ("timestamp", "sessionId", "leafUuid")
 
 
-class JsonLines(Generic[R]):
+class JsonLines:
     """A JSON Lines file, whose reading can be resumed at its previous end."""
 
-    def __init__(self, path: str, record_type: type[R], problems: list[Problem]) -> None:
+    def __init__(self, path: str, problems: list[Problem]) -> None:
         self.path = path
-        self.record_type = record_type
         self.problems = problems
         self.line = 0
         self._offset = 0
@@ -61,9 +47,8 @@ class JsonLines(Generic[R]):
         self._is_compressed = is_compressed(path)
         self._edges = b""
 
-    def records(self) -> Iterator[tuple[int, R]]:
+    def records(self) -> Iterator[tuple[int, JsonObject]]:
         """Every record after the previous end, with its 1-based line; problems go to `problems`."""
-        decode = msgspec.json.Decoder(self.record_type).decode
         line = self.line
         raw = b""
         with open_session(self.path) as file:
@@ -71,13 +56,11 @@ class JsonLines(Generic[R]):
                 file.seek(self._offset)
             for raw in iter(partial(file.readline, LINE_LIMIT), b""):
                 line += 1
-                try:
-                    record = decode(raw)
-                except (msgspec.DecodeError, ValueError, RecursionError):
-                    for record in () if raw.isspace() else self._damaged(raw, line, file):
-                        yield line, record
-                else:
+                record = decoded_object(raw)
+                if record is not None:
                     yield line, record
+                elif not raw.isspace():
+                    yield from ((line, record) for record in self._damaged(raw, line, file))
                 if not raw.endswith(b"\n") and len(raw) < LINE_LIMIT:
                     break  # the rest of this line is read with it next time
             if damage := damage_of(file):
@@ -106,7 +89,7 @@ class JsonLines(Generic[R]):
         file.seek(max(0, self._offset - _EDGE))
         return hashlib.sha256(head + file.read(min(_EDGE, self._offset))).digest()
 
-    def _damaged(self, raw: bytes, line: int, file: BinaryIO) -> Iterator[R]:
+    def _damaged(self, raw: bytes, line: int, file: BinaryIO) -> Iterator[JsonObject]:
         if len(raw) == LINE_LIMIT and not raw.endswith(b"\n"):
             self.problems.append(Problem(line, f"The line is longer than {LINE_LIMIT >> 20} MB; it was left out."))
             while raw and not raw.endswith(b"\n"):
@@ -114,9 +97,9 @@ class JsonLines(Generic[R]):
             return
         for value in decode_damaged(raw, line, self.problems):
             try:
-                yield msgspec.json.decode(_storable_json(value), type=self.record_type)
-            except (msgspec.DecodeError, ValueError, RecursionError):
-                self.problems.append(Problem(line, "A record has fields that no harness writes; it was left out."))
+                yield json.loads(_storable_json(value))
+            except RecursionError:
+                self.problems.append(Problem(line, "A record is nested too deeply; it was left out."))
 
 
 def _finite(digits: str) -> float | None:
@@ -251,11 +234,17 @@ def text_of(value: object) -> str:
 def object_of(value: object) -> JsonObject:
     """The value if it is an object or the JSON of one, else an empty object."""
     if isinstance(value, str):
-        try:
-            value = orjson.loads(value)
-        except orjson.JSONDecodeError:
-            return {}
+        value = decoded_object(value)
     return value if isinstance(value, dict) else {}
+
+
+def decoded_object(raw: bytes | str) -> JsonObject | None:
+    """The JSON object, or None if it is none."""
+    try:
+        value = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def list_of(value: object) -> list[Any]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
 
-from memory_pipeline.harnesses.content import Block, block_texts
+from memory_pipeline.harnesses.content import block_texts
 from memory_pipeline.harnesses.model import Role
 from memory_pipeline.harnesses.records import words
 
@@ -65,11 +65,11 @@ _LEADS = (*_INJECTED_HEADERS, *_IDE_HEADERS, *_LIMITS, "[Request interrupted by 
 def split_content_by_speaker(content: object, line: int, first: int = 0) -> list[Passage]:
     """The passages of a user record, inserted or typed, in order. `first` is the number of preceding images in the
     record."""
-    if isinstance(content, Block):
+    if isinstance(content, dict):
         content = [content]
     if not isinstance(content, list):
         return split_by_speaker(content) if isinstance(content, str) else []
-    # the mark of an image begins with a bracket, so it counts as the user's words, as intended
+    # the mark of an image counts as the user's words, as intended
     parts = (
         passage for text in without_private(block_texts(content, line, first)) for passage in split_by_speaker(text)
     )

@@ -12,22 +12,20 @@ import hashlib
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Container, Mapping
+from collections.abc import Container
 from datetime import datetime
 from itertools import chain
-from operator import attrgetter, itemgetter
-from pathlib import Path
+from operator import itemgetter
 from typing import NamedTuple, Self, TypedDict
 
 from msgspec.structs import replace
 
 from memory_pipeline.harnesses.answers import Answer
-from memory_pipeline.harnesses.content import image_type, images_in, marked_images, without_marks
-from memory_pipeline.harnesses.model import Compaction, Image, Message, ParsedSession, Part, Problem, Role, Source
+from memory_pipeline.harnesses.content import images_in
+from memory_pipeline.harnesses.model import Compaction, Image, Message, Problem, Role, Source
 from memory_pipeline.harnesses.records import EARLIEST, to_time
 from memory_pipeline.llm.own_sessions import MARKER
 from memory_pipeline.redaction import Redactor
-from memory_pipeline.scope import repository_of
 from memory_pipeline.text.hidden import without_hidden
 
 _NO_NAME = re.compile(r"[^\w/. -]+", re.ASCII)
@@ -57,8 +55,6 @@ class MessageDetails(TypedDict, total=False):
 
     tool_name: str | None
     is_error: bool
-    content: object
-    images: tuple[Image, ...]
     answer: Answer | None
     formerly: str
 
@@ -83,16 +79,12 @@ class Transcript:
         self._messages: list[Message] = []
         self._records: list[int] = []
         self._untimed: list[int] = []
-        self._in_order = True
         self._seen: set[str] = set()
         self._occurrences: dict[str, int] = {}
-        self._former: dict[str, str] = {}
-        self._names: dict[str | None, str | None] = {}
+        self.former: dict[str, str] = {}
+        """The former ids of messages, by current id."""
         self._compactions: list[tuple[int, Container[int], range, datetime | None, int | None]] = []
         self._first_time: datetime | None = None
-        # content of the latest record, which may contain many messages
-        self._content: object = None
-        self._images: tuple[Image, ...] = ()
 
     def copy(self) -> Self:
         """An independent copy for adding messages that are only known at the end, without ending the original."""
@@ -134,18 +126,16 @@ class Transcript:
         *,
         tool_name: str | None = None,
         is_error: bool = False,
-        content: object = None,
-        images: tuple[Image, ...] = (),
         answer: Answer | None = None,
         formerly: str = "",
     ) -> int | None:
-        """Add a message, unless it is blank or was added before; tool text and answered text are shortened. Images are
-        found in the `content` of the text, or given. `formerly` is the identity in an earlier version of the reader.
-        Returns a handle for `touch`."""
+        """Add a message, unless it is blank or was added before; tool text and answered text are shortened.
+        `formerly` is the identity in an earlier version of the reader. Returns a handle for `touch`."""
         hidden = 0
+        images: tuple[Image, ...] = ()
         if "\x00" in text or not text.isascii():
+            images = images_in(text)
             text, hidden = without_hidden(clean(text))
-            images = tuple(image._replace(media_type=image_type(image.media_type)) for image in images)
         if ";base64," in text:
             text = _DATA_URL.sub(r"\1[base64 left out]", text)
         if not text or text.isspace():
@@ -157,11 +147,7 @@ class Transcript:
             former = message_id(self.id_prefix, formerly)
             if self.redactor.forgotten.has_message(former):
                 return None
-            self._former[identifier] = former
-        if type(content) is list:
-            if content is not self._content:
-                self._content, self._images = content, images_in(content, self.place.line)
-            images = marked_images(text, self._images)
+            self.former[identifier] = former
         if role == "tool":
             text = self.redactor.excerpt(text, self.limit)
         else:
@@ -169,15 +155,13 @@ class Transcript:
                 self.detect_marks(role, text)
             text = self.redactor.redact(text)
         if tool_name:
-            tool_name = self._names.get(tool_name) or self._name(tool_name)
+            tool_name = self.storable(tool_name)
         answered = self.redactor.excerpt(storable(answer.answered), self.limit) if answer and answer.answered else None
         record, line, said_at, written_at, is_timed = self.place
         messages = self._messages
         if said_at is None or written_at is None:
             self._untimed.append(len(messages))
             said_at = written_at = EARLIEST
-        if messages and ((last := messages[-1]).said_at > said_at or (last.said_at == said_at and last.line > line)):
-            self._in_order = False
         self._seen.add(identifier)
         self.hidden += hidden
         self._records.append(record)
@@ -197,8 +181,8 @@ class Transcript:
         if handle is not None:
             self._messages[handle] = replace(
                 self._messages[handle],
-                files_read=tuple(self._storable(path) for path in read if path),
-                files_modified=tuple(self._storable(path) for path in modified if path),
+                files_read=tuple(self.storable(path) for path in read if path),
+                files_modified=tuple(self.storable(path) for path in modified if path),
             )
 
     def compact(
@@ -210,79 +194,22 @@ class Transcript:
         tokens = tokens_before if isinstance(tokens_before, int) and 0 <= tokens_before < 2**53 else None
         self._compactions.append((before, kept, stretch, self.place.said_at, tokens))
 
-    def finish(
-        self,
-        session_id: str,
-        name: str,
-        cwd: str,
-        *,
-        began_at: object = None,
-        voided: Container[int] = (),
-        parent_id: str = "",
-        inherited: Container[int] = (),
-        branch: str = "",
-        remote: str = "",
-        is_attended: bool = True,
-        part: Part | None = None,
-        numbers: Mapping[int, int] | None = None,
-    ) -> ParsedSession:
-        """The session so far; an empty `name` is replaced by the user's first message.
-
-        `voided` and `inherited` are the numbers of records with such messages, `remote` is the URL of the repository,
-        `numbers` are the numbers of the records in the session to which `part` belongs. In an unattended session a
-        program typed the user's text.
-        """
+    def numbered_messages(
+        self, began_at: datetime | None, voided: Container[int], *, is_attended: bool
+    ) -> list[tuple[int, Message]]:
+        """The messages as they were added, each with the number of its record; `voided` are numbers of records. In an
+        unattended session a program typed the user's text."""
         pairs = list(zip(self._records, self._messages, strict=True))
         if not is_attended:
             pairs = [(r, _typed_by_program(m) if m.role == "user" else m) for r, m in pairs]
         if self._untimed:
-            began = self._first_time or to_time(began_at)
-            time = began or to_time(self.source.modified_ns / 1e6) or EARLIEST
+            time = self._first_time or began_at or to_time(self.source.modified_ns / 1e6) or EARLIEST
             for index in self._untimed:
                 pairs[index] = (pairs[index][0], replace(pairs[index][1], said_at=time, written_at=time))
-        if voided:
-            pairs = [(r, replace(m, voided=True) if r in voided else m) for r, m in pairs]
-        messages = [message for _, message in pairs]
-        if self._untimed or not self._in_order:
-            messages.sort(key=attrgetter("said_at", "line"))
-        prompts = (without_marks(message.text) for message in messages if message.role == "user")
-        first_words = next(filter(None, prompts), "")
-        modified = {path for message in messages for path in message.files_modified}
-        read = {path for message in messages for path in message.files_read}
-        own_id = self._storable(session_id or Path(self.source.path).stem)
-        excluded = FORGOTTEN if self.redactor.forgotten.has_session(own_id) else self.excluded
-        return ParsedSession(
-            session_id=own_id,
-            harness=self.harness,
-            name=one_line(self._storable(name)) or one_line(first_words),
-            cwd=self._storable(cwd),
-            messages=tuple(messages),
-            compactions=self._compacted(pairs),
-            files_read=tuple(sorted(read - modified)),
-            files_modified=tuple(sorted(modified)),
-            began_at=to_time(began_at),
-            records=self.record + 1,
-            unknown_records=self._unknown(),
-            problems=tuple(Problem(line, self._storable(reason)) for line, reason in self.problems),
-            parent_id=self._storable(parent_id),
-            inherited=frozenset(m.message_id for r, m in pairs if r in inherited) if inherited else frozenset(),
-            excluded=excluded,
-            hidden_characters=self.hidden,
-            branch=self._storable(branch),
-            repository=self._storable(repository_of(remote)),
-            is_attended=is_attended,
-            part=part and self._storable_part(part, numbers or {}, pairs),
-            former_ids=self._former,
-        )
+        return [(r, replace(m, voided=True) if r in voided else m) for r, m in pairs] if voided else pairs
 
-    def _storable_part(self, part: Part, numbers: Mapping[int, int], pairs: list[tuple[int, Message]]) -> Part:
-        return part._replace(
-            name=self._storable(part.name),
-            base=self._storable(part.base),
-            numbers={message.message_id: numbers[record] for record, message in pairs if record in numbers},
-        )
-
-    def _compacted(self, pairs: list[tuple[int, Message]]) -> tuple[Compaction, ...]:
+    def compactions(self, pairs: list[tuple[int, Message]]) -> tuple[Compaction, ...]:
+        """The compactions, given the numbered messages."""
         compactions = []
         left = sorted((record, index) for index, (record, _) in enumerate(pairs)) if self._compactions else []
         start = 0
@@ -308,19 +235,16 @@ class Transcript:
         elif (role == "user" and _DO_NOT_INDEX in text) or (role == "injected" and _MARK_LINE.search(text)):
             self.excluded = self.excluded or f"line {self.place.line} says {_DO_NOT_INDEX}"
 
-    def _unknown(self) -> dict[str, int]:
+    def unknown_records(self) -> dict[str, int]:
         """The unknown record types without characters that names do not have, as a damaged file may contain
         anything."""
         found: Counter[str] = Counter()
         for kind, count in self.unknown.items():
-            found[self._storable(_NO_NAME.sub("", kind)[:60]) or "no name"] += count
+            found[self.storable(_NO_NAME.sub("", kind)[:60]) or "no name"] += count
         return dict(found)
 
-    def _name(self, tool: str | None) -> str | None:
-        self._names[tool] = tool and self._storable(tool)
-        return self._names[tool]
-
-    def _storable(self, text: str) -> str:
+    def storable(self, text: str) -> str:
+        """A name or a path as it is stored."""
         return self.redactor.redact(storable(text))
 
 

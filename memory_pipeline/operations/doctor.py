@@ -40,7 +40,7 @@ from memory_pipeline.proposals.memory_copies import memory_loss
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import default_roots, find_sources, roots
 from memory_pipeline.sessions.expiring import expiring
-from memory_pipeline.sessions.not_read import IS_NOT_READ
+from memory_pipeline.sessions.file_rows import IS_NOT_READ
 from memory_pipeline.settings import SettingError, Settings
 from memory_pipeline.settings.marks import make_private, open_to_others, stored_zone
 from memory_pipeline.workspace.free_space import MIN_FREE_BYTES

@@ -26,10 +26,9 @@ from memory_pipeline.lake.rows import FileDayRow, FileRow
 from memory_pipeline.lake.store import Lake, fingerprint_of
 from memory_pipeline.markdown.safe_write import make_folder
 from memory_pipeline.redaction import Redactor, redactor_of
-from memory_pipeline.sessions.discovery import roots
+from memory_pipeline.sessions.discovery import owner_of_side_file, roots
 from memory_pipeline.sessions.file_rows import new_row, read_row, stored, unread_row, write_rows
 from memory_pipeline.sessions.forks import left_out, repeats, typed_in_all, withdrawn, without_withdrawn
-from memory_pipeline.sessions.not_read import owner_of_side_file
 from memory_pipeline.sessions.projects import Place, Projects
 from memory_pipeline.sessions.reading import Readings
 from memory_pipeline.sessions.worktrees import repository_of_folder
@@ -76,7 +75,7 @@ class Catalogue:
     """Keys of rows that a refresh changed but did not store."""
 
     def __post_init__(self) -> None:
-        self.rows = dict(stored(self.lake).rows)
+        self.rows = dict(stored(self.lake))
 
     def _store(self, changed: Collection[str], gone: Collection[str]) -> None:
         keep_timezone(self.settings)
@@ -126,8 +125,8 @@ class Catalogue:
             self.unsent.update(changed, filled)
         elif changed or filled or gone:
             self._store({*changed, *filled}, gone)
-        if days := self._all_days():
-            self.settings = keep_first_day(self.settings, days, is_complete=not left)
+        if self._by_day:
+            self.settings = keep_first_day(self.settings, list(self._by_day), is_complete=not left)
         return Refresh(len(self.present), len(changed), left)
 
     def _void_withdrawn(self) -> list[str]:
@@ -135,7 +134,7 @@ class Catalogue:
         days changed."""
         first = withdrawn(self.rows.values())
         other = [key for key, row in self.rows.items() if row["withdrawn_from"] != first.get(key)]
-        affected = {key: source for key in other if (source := self.present.get(key) or self._known_source(key))}
+        affected = {key: source for key in other if (source := self._source(key))}
         for key, source in affected.items():
             self.rows[key] = self.rows[key] | {"withdrawn_from": first.get(key)}
             self.rows[key] = self._row(source)
@@ -161,7 +160,7 @@ class Catalogue:
 
         Stored facts are used even if the last refresh scanned other directories.
         """
-        source = self.present.get(key) or self._known_source(key)
+        source = self._source(key)
         try:
             return without_withdrawn(self._read(source), self.rows[key]["withdrawn_from"]) if source else None
         except NotASessionError:
@@ -184,6 +183,11 @@ class Catalogue:
         # a root may be a database, whose sessions are named after a #
         return tuple(f"{root}{mark}" for root in roots(self.settings) for mark in "/#")
 
+    def _source(self, key: str) -> Source | None:
+        """The file as found by the last refresh or, if that scanned other directories, as it is now; None if it does
+        not exist."""
+        return self.present.get(key) or self._known_source(key)
+
     def _known_source(self, key: str) -> Source | None:
         if not self.is_of_this_machine(key):
             return None
@@ -204,8 +208,7 @@ class Catalogue:
 
     def is_readable(self, key: str) -> bool:
         """Whether the session exists, regardless of what the last refresh scanned, is readable, and may be stored."""
-        there = key in self.present or self._known_source(key) is not None
-        return there and self.rows[key]["reason"] is None and not self.is_excluded(key)
+        return self._source(key) is not None and self.rows[key]["reason"] is None and not self.is_excluded(key)
 
     def repeated(self, session: ParsedSession) -> frozenset[str] | None:
         """Ids of the messages that repeat another known session, to which they belong. None while that one cannot be
@@ -236,10 +239,10 @@ class Catalogue:
     def waiting(self, day: date) -> set[str]:
         """Ids of the sessions with messages on the day that are currently unreadable."""
         found = set()
-        for key, entry in self._by_day.get(day, {}).items():
-            there = key in self.present or self._known_source(key) is not None
+        for key, entry in self.files_of(day).items():
             speaks = (entry["messages"] or 0) > (entry["inherited"] or 0)
-            if speaks and there and self.rows[key]["modified_ns"] is None and not self.is_excluded(key):
+            is_unreadable = self.rows[key]["modified_ns"] is None and self._source(key) is not None
+            if speaks and is_unreadable and not self.is_excluded(key):
                 found.add(str(self.rows[key]["session_id"]))
         return found
 
@@ -253,7 +256,7 @@ class Catalogue:
                 self.is_long(str(self.rows[key]["session_id"])),
                 self.projects.of(self.place(key)),
             )
-            for key, entry in self._by_day.get(day, {}).items()
+            for key, entry in self.files_of(day).items()
         ]
         return fingerprint_of(self._reader, least, files)
 
@@ -383,10 +386,6 @@ class Catalogue:
     def _typed(self) -> dict[str, int]:
         return typed_in_all(self.rows.values())
 
-    def has_voided(self, key: str, day: date) -> bool:
-        """Whether messages of the day were withdrawn in this session."""
-        return bool(self._by_day[day][key]["voided"])
-
     @property
     def has_sessions(self) -> bool:
         """Whether any file was read."""
@@ -395,26 +394,22 @@ class Catalogue:
     def days(self) -> list[date]:
         """Days with messages, from the start date on and not in the future, oldest first."""
         last = today(self.settings.zone)
-        return [day for day in self._all_days() if self.settings.start_date <= day <= last]
+        return [day for day in self._by_day if self.settings.start_date <= day <= last]
 
     def days_outside(self) -> list[date]:
         """Days with messages that are not a partition: before the start date, or from a clock that was ahead."""
         inside = set(self.days())
-        return [day for day in self._all_days() if day not in inside]
-
-    def _all_days(self) -> list[date]:
-        return sorted(self._by_day)
+        return [day for day in self._by_day if day not in inside]
 
     @cached_property
     def _by_day(self) -> dict[date, dict[str, FileDayRow]]:
-        """Digest and number of messages by day and source, computed once per refresh, as a plan asks for every day
-        several times.
-        """
+        """Digest and number of messages by day, oldest first, and source; computed once per refresh, as a plan asks for
+        every day several times."""
         found: dict[date, dict[str, FileDayRow]] = {}
         for key in sorted(self.rows):
             for entry in self.rows[key]["days"] or []:
                 found.setdefault(entry["day"], {})[key] = entry
-        return found
+        return dict(sorted(found.items()))
 
     def days_no_longer_short(self) -> list[date]:
         """Days with stored windows of a session that was too short to be observed and has grown since, on any day."""
@@ -431,9 +426,9 @@ class Catalogue:
         """The projects of all sessions, including those whose files are gone."""
         return Projects(map(_place, self.rows.values()))
 
-    def files_of(self, day: date) -> dict[str, str]:
-        """The files with messages of the day, each with a digest of them."""
-        return {key: entry["digest"] for key, entry in self._by_day.get(day, {}).items()}
+    def files_of(self, day: date) -> dict[str, FileDayRow]:
+        """The files with messages of the day, each with a digest and the numbers of them."""
+        return self._by_day.get(day, {})
 
     def messages_of(self, key: str, day: date) -> int:
         """The number of messages of the day in the source."""

@@ -7,8 +7,8 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
-from pathlib import Path
-from typing import Any, NamedTuple
+from pathlib import Path, PurePath
+from typing import NamedTuple
 
 from memory_pipeline import harnesses
 from memory_pipeline.harnesses.model import COMPRESSED, Source
@@ -53,6 +53,13 @@ def roots(settings: Settings) -> list[Path]:
 def _exists(root: Path, agent: str) -> bool:
     """Whether the place exists: a directory, or a database of an agent that stores sessions in one."""
     return root.is_dir() or (root.is_file() and isinstance(harnesses.named(agent), HarnessWithFolders))
+
+
+def owner_of_side_file(source: Source) -> str | None:
+    """The agent that stores side files at such paths; the agent whose folder contains the file is asked first."""
+    place = PurePath(source.path)
+    asked = sorted(harnesses.HARNESSES, key=lambda harness: harness.name != source.agent)
+    return next((harness.name for harness in asked if any(map(place.match, harness.side_files))), None)
 
 
 def find_sources(directories: Iterable[Path]) -> Iterator[Source]:
@@ -101,8 +108,10 @@ class _Walk:
             with os.scandir(folder.path) as listing:
                 entries = _without_duplicates(sorted(listing, key=attrgetter("name")))
         except NotADirectoryError:  # a database given by an environment variable
+            file = Path(folder.path)
             if os.path.dirname(folder.real) not in self.seen:  # noqa: PTH120
-                yield from _database(self.claiming, Path(folder.path), agent)
+                claimed = _claimed_sessions(self.claiming, file.parent, {file.name}, agent)
+                yield from claimed[0] if claimed else ()
             return
         except OSError:
             yield Source(folder.path, agent=agent)
@@ -146,7 +155,7 @@ class _Walk:
 
 
 def _claimed_sessions(
-    claiming: Iterable[HarnessWithFolders[Any]], folder: Path, names: set[str], agent: str
+    claiming: Iterable[HarnessWithFolders], folder: Path, names: set[str], agent: str
 ) -> tuple[list[Source], list[str]] | None:
     """The sessions that a harness claims in a folder, and the remaining names. The harness whose folder it is is asked
     first.
@@ -158,11 +167,6 @@ def _claimed_sessions(
             sources, names_left = claimed
             return [source._replace(agent=harness.name) for source in sources], names_left
     return None
-
-
-def _database(claiming: Iterable[HarnessWithFolders[Any]], file: Path, agent: str) -> list[Source]:
-    claimed = _claimed_sessions(claiming, file.parent, {file.name}, agent)
-    return claimed[0] if claimed else []
 
 
 def _path_prefix(folder: str) -> str:

@@ -11,13 +11,11 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple, cast
-
-import orjson
+from typing import NamedTuple
 
 from memory_pipeline import harnesses
 from memory_pipeline.harnesses.model import Source
-from memory_pipeline.harnesses.records import JsonObject
+from memory_pipeline.harnesses.records import JsonObject, decoded_object
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.stage import SessionsStage
 from memory_pipeline.stages import is_current
@@ -80,9 +78,8 @@ def _settings(file: Path) -> JsonObject | None:
     """The settings of an agent; None if unreadable, so that its behaviour is unknown."""
     try:
         with file.open("rb") as opened:
-            found = orjson.loads(opened.read(_SETTINGS_BYTES))
+            return decoded_object(opened.read(_SETTINGS_BYTES))
     except FileNotFoundError:
         return {}
-    except (OSError, orjson.JSONDecodeError):
+    except OSError:
         return None
-    return cast("JsonObject", found) if isinstance(found, dict) else None

@@ -1,19 +1,18 @@
 """The rows of the table `files`, one per session file.
 
-They are read once per process, and merged with those of other processes on writing.
+They are read again only if another process or this one has written them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from memory_pipeline.harnesses.model import ParsedSession, Part, Source
+from memory_pipeline.harnesses.model import ParsedSession, Source
 from memory_pipeline.harnesses.records import EARLIEST
 from memory_pipeline.lake.rows import FileDayRow, FilePartRow, FileRow, typed_rows
 from memory_pipeline.lake.store import Lake
@@ -35,16 +34,8 @@ def new_row(key: str, source: Source, reader: str) -> FileRow:
 
 def unread_row(row: FileRow, known: FileRow, reason: str) -> FileRow:
     """The row of a session whose file has become unreadable, with the data that is still valid."""
-    return known | {
-        "member": row["member"],
-        "size": row["size"],
-        "modified_ns": row["modified_ns"],
-        "reader": row["reader"],
-        "side_file_of": row["side_file_of"],
-        "problems": [],
-        "unknown_records": [],
-        "reason": reason,
-    }
+    current = {name: row[name] for name in ("member", "size", "modified_ns", "reader", "side_file_of")}
+    return known | cast("FileRow", current | {"problems": [], "unknown_records": [], "reason": reason})
 
 
 def read_row(row: FileRow, session: ParsedSession, zone: ZoneInfo, before: Iterable[FileDayRow] = ()) -> FileRow:
@@ -93,47 +84,50 @@ def read_row(row: FileRow, session: ParsedSession, zone: ZoneInfo, before: Itera
     }
 
 
-def _part_row(part: Part) -> FilePartRow:
-    return FilePartRow(name=part.name, began_at=part.began_at, base=part.base, base_end=part.base_end, end=part.end)
-
-
-@dataclass(frozen=True)
-class StoredRows:
+class StoredRows(NamedTuple):
     """The stored catalogue as last read by this process; its rows are replaced, never modified."""
 
     version: str | int | None
     """The version of the file; see `Lake.version`."""
-    frame: pl.DataFrame
     rows: dict[str, FileRow]
 
 
 _STORED: dict[str, StoredRows] = {}
 
 
-def stored(lake: Lake) -> StoredRows:
+def stored(lake: Lake) -> dict[str, FileRow]:
     """The currently stored rows."""
     place, version = lake.place("files"), lake.version("files")
     known = _STORED.get(place)
     if known is None or known.version != version:
-        frame = lake.read("files")
-        known = _STORED[place] = StoredRows(version, frame, {row["path"]: row for row in typed_rows(frame, FileRow)})
-    return known
+        rows = typed_rows(lake.read("files"), FileRow)
+        known = _STORED[place] = StoredRows(version, {row["path"]: row for row in rows})
+    return known.rows
 
 
 def write_rows(lake: Lake, folder: Path, changed: Mapping[str, FileRow], gone: Collection[str]) -> None:
-    """Write the changed rows into the stored ones, which may include those of other processes. Most of the work is for
-    unchanged rows. `folder` has the lock."""
-    made: list[StoredRows] = []
+    """Write the changed rows into the stored ones, which may include those of other processes. `folder` has the
+    lock."""
 
-    def with_changes(_: pl.DataFrame) -> pl.DataFrame:
-        known = stored(lake)
-        old = known.frame.filter(~pl.col("path").is_in([*changed, *gone]))
+    def with_changes(rows: pl.DataFrame) -> pl.DataFrame:
+        old = rows.filter(~pl.col("path").is_in([*changed, *gone]))
         new = pl.DataFrame(list(changed.values()), schema_overrides=old.schema)
-        frame = pl.concat([old, new.select(old.columns)]) if len(new) else old
-        rows = {key: row for key, row in known.rows.items() if key not in gone}
-        made.append(StoredRows(None, frame, rows | dict(changed)))
-        return frame
+        return pl.concat([old, new.select(old.columns)]) if len(new) else old
 
     with FileLock(folder / "files.lock", timeout=LOCK_SECONDS):
         lake.update("files", with_changes)
-        _STORED[lake.place("files")] = replace(made[-1], version=lake.version("files"))
+
+
+IS_NOT_READ = pl.col("reason").is_not_null() & pl.col("side_file_of").is_null()
+"""The condition for a row of a file that was not read."""
+
+
+def not_read(lake: Lake) -> dict[str, dict[str, str] | list[str]]:
+    """The unreadable files and folders, each with the reason, and the unreadable lines of other files. Side files of
+    agents are left out, as they contain no session."""
+    files = lake.read("files", columns=["path", "reason", "side_file_of", "problems"]).sort("path")
+    lines = files.select("path", "problems").explode("problems", empty_as_null=True).drop_nulls().unnest("problems")
+    return {
+        "files_not_read": dict(files.filter(IS_NOT_READ).select("path", "reason").iter_rows()),
+        "records_not_read": [f"{p}:{n}: {r}" for p, n, r in lines.select("path", "line", "reason").iter_rows()],
+    }

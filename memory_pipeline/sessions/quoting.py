@@ -32,8 +32,8 @@ MIN_ANNOUNCED = 200
 MIN_DOCUMENT = 400
 MIN_HEADINGS, MIN_TITLES = 3, 2
 """Minimum marked headings of a document, and minimum unmarked ones of a document without first person."""
-MIN_FINDING, MAX_FINDING = 130, 3000
-"""Minimum and maximum characters of a reviewer's paragraph."""
+MIN_FINDING = 130
+"""Minimum characters of a reviewer's paragraph."""
 MIN_TURNS = 3
 """Minimum lines that begin with a speaker for a chat without times."""
 MIN_REPORTED = 3
@@ -108,13 +108,7 @@ def _fenced(clipped: list[str]) -> Iterator[tuple[int, int]]:
 
 
 def _is_certain(clipped: list[str], i: int) -> bool:
-    return (bool(cues.MACHINE.match(clipped[i])) and not _is_list_item(clipped[i])) or _is_in_run(clipped, i)
-
-
-def _is_list_item(line: str) -> bool:
-    return (
-        bool(cues.LIST_ITEM.match(line)) and not line.rstrip().endswith((";", "{")) and not re.match(r"\s*\+ ?\d", line)
-    )
+    return bool(cues.MACHINE.match(clipped[i])) or _is_in_run(clipped, i)
 
 
 def _is_in_run(clipped: list[str], i: int) -> bool:
@@ -343,12 +337,11 @@ def _findings(text: str) -> Iterator[tuple[int, int]]:
     is_announced = False
     for found in cues.PARAGRAPH.finditer(text):
         start, end = found.span()
-        if end - start <= MAX_FINDING:
-            head = cues.HEAD.match(text, start, end)
-            if head and _is_finding(text[head.end() : end], True):
-                yield head.end(), end
-            elif _is_finding(text[start:end], is_announced):
-                yield start, end
+        head = cues.HEAD.match(text, start, end)
+        if head and _is_finding(text[head.end() : end], True):
+            yield head.end(), end
+        elif _is_finding(text[start:end], is_announced):
+            yield start, end
         is_announced = text.endswith(":", start, end)
 
 

@@ -56,12 +56,12 @@ class Reading:
         self.transcript = Transcript(self.harness.name, known_as, tool_text_limit, redactor, self.harness.format)
         with _as_read_error(self.harness.name):
             self.reader = self.harness.reader(self.transcript)
-        self.lines: JsonLines[Any] | None = None
+        self.lines: JsonLines | None = None
         self.records: Callable[[], Iterator[tuple[int, Any]]]
         if isinstance(self.harness, HarnessWithRecords):
             self.records = partial(self.harness.records, source, self.transcript.problems)
         else:
-            self.lines = JsonLines(source.path, self.harness.record_type, self.transcript.problems)
+            self.lines = JsonLines(source.path, self.transcript.problems)
             self.records = self.lines.records
 
     def read(self) -> ParsedSession:
@@ -118,12 +118,9 @@ class Readings:
             reading = Reading(source, tool_text_limit, redactor)
         session = reading.read()
         self._latest[key] = (source, reading, session, sum(len(m.text) for m in session.messages))
-        while len(self._latest) > self.max_readings or self._characters() > self.max_characters:
+        while len(self._latest) > self.max_readings or sum(n for *_, n in self._latest.values()) > self.max_characters:
             self._latest.popitem(last=False)
         return session
-
-    def _characters(self) -> int:
-        return sum(characters for *_, characters in self._latest.values())
 
 
 @contextmanager
@@ -143,7 +140,7 @@ def _as_read_error(harness: str) -> Iterator[None]:
         raise NotASessionError(f"It could not be read: {mistake}; please report it.") from error
 
 
-def harness_of(source: Source) -> Harness[Any]:
+def harness_of(source: Source) -> Harness:
     """The harness that wrote the session, identified by its content. Raises `NotASessionError`.
 
     Agents that share a format are distinguished by the folder; a session within a file has the folder of the file.
@@ -200,7 +197,7 @@ def _why_not_listed(folder: str) -> NotReadableNowError:
     return NotReadableNowError("The link leads to a folder above the session directories, so it is not followed.")
 
 
-def _recognised(record: JsonObject, agent: str) -> Harness[Any] | None:
+def _recognised(record: JsonObject, agent: str) -> Harness | None:
     for harness in sorted(harnesses.HARNESSES, key=lambda harness: harness.name != agent):
         with _as_read_error(harness.name):
             if harness.recognises(record):

@@ -14,7 +14,6 @@ from memory_pipeline.harnesses.transcript import storable
 from memory_pipeline.lake.rows import MessageRow
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.sessions.catalogue import Catalogue
-from memory_pipeline.sessions.projects import Place
 from memory_pipeline.sessions.quoting import quoted_spans
 from memory_pipeline.sessions.windows import STILL_ACTIVE, TOO_FEW, too_few
 from memory_pipeline.settings import Settings
@@ -54,7 +53,7 @@ class RetainedRows:
             pl.col("session_id").is_in(messages["session_id"].unique().to_list()),
         )
         return {
-            "sessions": self._with_projects(self._redacted(sessions, "name", "cwd")),
+            "sessions": self._redacted(sessions, "name", "cwd"),
             "messages": self._with_quotes(self._redacted(messages, "text", "tool_name", "answered")),
             "windows": self._current_windows(self._redacted(windows, "current_task", "suggested_response"), messages),
         }
@@ -127,15 +126,6 @@ class RetainedRows:
 
     def _redact(self, text: str) -> str:
         return self.catalogue.redactor.redact(storable(text))
-
-    def _with_projects(self, sessions: pl.DataFrame) -> pl.DataFrame:
-        """The rows with the project of their folder, for rows stored before sessions had projects."""
-
-        def project(row: dict[str, str | None]) -> str | None:
-            return row["project"] or self.catalogue.projects.of(Place(row["cwd"] or ""))
-
-        named = [project(row) for row in sessions.select("project", "cwd").iter_rows(named=True)]
-        return sessions.with_columns(pl.Series("project", named, pl.String))
 
     @staticmethod
     def _with_quotes(messages: pl.DataFrame) -> pl.DataFrame:

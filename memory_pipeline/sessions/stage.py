@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime
 from itertools import groupby
 from operator import attrgetter
-from typing import NamedTuple, Self, cast
+from typing import Self, cast
 
 import polars as pl
 
@@ -29,13 +29,8 @@ WINDOW_VERSION = 3
 """The version of the columns of a window."""
 
 Frames = dict[str, list[pl.DataFrame]]
-
-
-class _MessageOfFile(NamedTuple):
-    """A message and the key of its file."""
-
-    message: Message
-    key: str
+MessagesByFile = dict[str, tuple[Message, str]]
+"""Messages by their id, each with the key of its file."""
 
 
 class SessionsStage:
@@ -77,9 +72,12 @@ class SessionsStage:
         known, stored = self.catalogue, {name: self.lake.version(name, day) for name in NAMES}
         files = [key for key in self._files_in_order(day) if key not in lost and known.is_readable(key)]
         kept = RetainedRows(self.lake, day, known, self.settings, self.now)
-        seen = set(kept.ids_without(files)) | self._excluded_ids(day)
+        # an earlier fork has copies of the messages of an excluded session
+        seen = set(kept.ids_without(files)) | self._message_ids(filter(known.is_excluded, known.files_of(day)))
         frames: Frames = {name: [frame] for name, frame in kept.without(files).items()}
-        active = self._active_ids(files) if self._has_voided(files, day) else set()
+        # a message withdrawn in one session may continue in a fork of it
+        has_voided = any(known.files_of(day)[key]["voided"] for key in files)
+        active = self._message_ids(files, is_voided=False) if has_voided else set()
         has_all = not lost
         for _, keys in groupby(files, key=lambda key: str(known.rows[key]["session_id"])):
             read = {key: known.session(key) for key in keys}
@@ -102,7 +100,7 @@ class SessionsStage:
     ) -> bool:
         """Append a session with the contents of all its files, longest first, and its retained rows. False if it is
         unknown what the session repeats of others."""
-        said: dict[str, _MessageOfFile] = {}
+        said: MessagesByFile = {}
         has_all = True
         files = [key for key, _ in read]
         read = list(zip(files, kept.under_stored_ids([session for _, session in read]), strict=True))
@@ -111,13 +109,13 @@ class SessionsStage:
             has_all = has_all and repeated is not None
             repeats = session.inherited if repeated is None else repeated
             for message in self._new_messages(session, day, seen | repeats, active):
-                other = said.get(message.message_id)
-                if other is None or (other.message.voided and not message.voided):
-                    said[message.message_id] = _MessageOfFile(message, key)
+                other, _ = said.get(message.message_id, (None, ""))
+                if other is None or (other.voided and not message.voided):
+                    said[message.message_id] = message, key
         session = read[0][1]
         for message, key in kept.messages_of([session for _, session in read], files):
             if message.message_id not in seen:
-                said.setdefault(message.message_id, _MessageOfFile(message, key))
+                said.setdefault(message.message_id, (message, key))
         seen.update(said)
         if said:
             for name, frame in self._rows(dict(read), session, day, said).items():
@@ -134,20 +132,10 @@ class SessionsStage:
             ):
                 yield message
 
-    def _excluded_ids(self, day: date) -> set[str]:
-        """Ids of messages of excluded sessions, of which an earlier fork has copies."""
-        keys = [key for key in self.catalogue.files_of(day) if self.catalogue.is_excluded(key)]
-        sessions = filter(None, map(self.catalogue.session, keys))
-        return {message.message_id for session in sessions for message in session.messages}
-
-    def _has_voided(self, files: list[str], day: date) -> bool:
-        return any(self.catalogue.has_voided(key, day) for key in files)
-
-    def _active_ids(self, files: list[str]) -> set[str]:
-        """Ids of messages that are active in some file, as a message withdrawn in one session may continue in a fork of
-        it."""
+    def _message_ids(self, files: Iterable[str], *, is_voided: bool = True) -> set[str]:
+        """Ids of the messages in the files, with or without voided ones."""
         sessions = filter(None, map(self.catalogue.session, files))
-        return {message.message_id for session in sessions for message in session.messages if not message.voided}
+        return {m.message_id for session in sessions for m in session.messages if is_voided or not m.voided}
 
     def _files_in_order(self, day: date) -> list[str]:
         """The day's files by session, the longest of several copies first, so that the others add nothing. Shared
@@ -165,7 +153,7 @@ class SessionsStage:
         return sorted(files, key=lambda key: (ages[files[key]["session_id"]], -files[key]["messages"], key))
 
     def _rows(
-        self, read: dict[str, ParsedSession], session: ParsedSession, day: date, said: dict[str, _MessageOfFile]
+        self, read: dict[str, ParsedSession], session: ParsedSession, day: date, said: MessagesByFile
     ) -> dict[str, pl.DataFrame]:
         """The rows of one session for the day."""
         sessions: list[SessionRow] = []
@@ -176,8 +164,7 @@ class SessionsStage:
         for key in dict.fromkeys(source.values()):
             own = [m for m in messages if source[m.message_id] == key]
             source_session = read.get(key, session)
-            known = key in self.catalogue.rows
-            place = self.catalogue.place(key) if known else place_of(source_session)
+            place = self.catalogue.place(key) if key in self.catalogue.rows else place_of(source_session)
             project = self.catalogue.projects.of(place)
             sessions.append(_session_row(source_session, key, day, own, project))
         idle = all(self.catalogue.is_idle(key, day, self.now) for key in read)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memory_pipeline.harnesses.model import Source
-from memory_pipeline.sessions.not_read import owner_of_side_file
+from memory_pipeline.sessions.discovery import owner_of_side_file
 
 BESIDE = {
     ".copilot/session-state/c-1/vscode.metadata.json": "copilot",

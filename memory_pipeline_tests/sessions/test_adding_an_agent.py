@@ -18,13 +18,13 @@ PAGE = Path(__file__).resolve().parents[2] / "docs/adding-an-agent.md"
 IMPORTED = {"Harness": Harness, "JsonObject": JsonObject, "RecordReader": RecordReader, "text_of": text_of}
 
 
-def example() -> Harness[Any]:
+def example() -> Harness:
     """The harness that the page defines."""
     code = re.search(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     assert code
     names: dict[str, Any] = {"__name__": "adding_an_agent", **IMPORTED}
     exec(compile(code[1], str(PAGE), "exec", dont_inherit=True), names)
-    made: Harness[Any] = names["Kestrel"]()
+    made: Harness = names["Kestrel"]()
     return made
 
 

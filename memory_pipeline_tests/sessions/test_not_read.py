@@ -13,8 +13,8 @@ from memory_pipeline.harnesses.model import Source
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.sessions import reading
 from memory_pipeline.sessions.catalogue import Catalogue
-from memory_pipeline.sessions.discovery import find_sources
-from memory_pipeline.sessions.not_read import not_read, owner_of_side_file
+from memory_pipeline.sessions.discovery import find_sources, owner_of_side_file
+from memory_pipeline.sessions.file_rows import not_read
 from memory_pipeline.settings import load_settings
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.conftest import conversation, write_session

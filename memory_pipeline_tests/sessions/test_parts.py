@@ -218,15 +218,19 @@ def test_a_fork_by_reference_takes_nothing_from_its_parent(machine: Machine) -> 
     assert {row["session_id"]: row["messages"] for row in machine.rows("windows")} == {THREAD: 6, RESUMED: 4}
 
 
-class NoBase:
-    """What no header has."""
+def without_bases(patch: pytest.MonkeyPatch) -> None:
+    """Headers name no other file."""
+    header = reader.Reader._header
+    patch.setattr(
+        reader.Reader, "_header", lambda self, payload, at: header(self, payload | {"history_base": None}, at)
+    )
+    patch.setattr(reader.Reader, "part_of_session", lambda *_: None)
 
 
 def read_as_at_46ebf5e(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs as that version did: a file knew of no other, and its words and their number in it were an identity."""
     with monkeypatch.context() as patch:
-        patch.setattr(reader, "HistoryBase", NoBase)
-        patch.setattr(reader.Reader, "_part", lambda _: None)
+        without_bases(patch)
         patch.setattr(catalogue, "READER_VERSION", "10")
         patch.setattr(catalogue, "_READINGS", Readings())
         machine.run()
@@ -280,7 +284,7 @@ def test_what_an_earlier_version_stored_stays_one_message(
 def test_what_was_forgotten_under_an_old_id_stays_forgotten(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(machine, rollout(START, *NEXT, base=(THREAD, 13)), RESUMED)
     with monkeypatch.context() as patch:
-        patch.setattr(reader, "HistoryBase", NoBase)
+        without_bases(patch)
         old = parse_file(path).messages
     salt = b"salt"
     forgotten = Forgotten(salt, messages=frozenset({id_digest(salt, MESSAGE, old[2].message_id)}))

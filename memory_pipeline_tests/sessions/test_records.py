@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.harnesses.content import as_content, content_text
+from memory_pipeline.harnesses.content import content_text, images_in
 from memory_pipeline.harnesses.model import NotASessionError, Problem
 from memory_pipeline.harnesses.pi import Pi
-from memory_pipeline.harnesses.records import Fields, JsonLines, to_time
+from memory_pipeline.harnesses.records import JsonLines, to_time
 from memory_pipeline.harnesses.speakers import split_by_speaker
 from memory_pipeline.harnesses.transcript import clean, message_id, one_line
 from memory_pipeline.sessions.reading import parse_file
@@ -24,15 +24,11 @@ GOOD = '{"type":"message","timestamp":"2026-01-01T00:00:00Z","n":1}'
 NEXT = '{"type":"message","timestamp":"2026-01-01T00:00:01Z","n":2}'
 
 
-class Numbered(Fields):
-    n: Any = None
-
-
 def read(tmp_path: Path, content: bytes) -> tuple[list[tuple[int, object]], list[Problem]]:
     path = tmp_path / "session.jsonl"
     path.write_bytes(content)
     problems: list[Problem] = []
-    return [(line, record.n) for line, record in JsonLines(str(path), Numbered, problems).records()], problems
+    return [(line, record["n"]) for line, record in JsonLines(str(path), problems).records()], problems
 
 
 @each(
@@ -104,10 +100,11 @@ def test_shared_helpers() -> None:
     assert one_line("  two\n words ") == "two words"
     assert len(one_line("word " * 100)) == 80
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "QUJD" * 100}}
-    content = as_content([{"type": "text", "text": "see"}, image, image])
+    shown = content_text([{"type": "text", "text": "see"}, image, image], 7)
     marks = "[image: image/png, line 7, number 1]\n[image: image/png, line 7, number 2]"
-    assert content_text(content, 7) == f"see\n{marks}"
-    assert content_text(as_content([None, 3, "x", {"type": "text"}]), 1) == ""
+    assert clean(shown) == f"see\n{marks}"
+    assert [image.block for image in images_in(shown)] == [0, 1] and not images_in(clean(shown))
+    assert content_text([None, 3, "x", {"type": "text"}], 1) == ""
 
 
 @each(

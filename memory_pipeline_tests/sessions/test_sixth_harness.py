@@ -27,14 +27,13 @@ class Pages(RecordReader):
         self.transcript.next_record(number, NINE)
         self.begin(f"page {number}")
         images = (Image(number, 0, "image/png"),) if "picture" in page else ()
-        self.add("user", "\n".join([page["text"], *map(image_mark, images)]), images=images)
+        self.add("user", "\n".join([page["text"], *map(image_mark, images)]))
 
 
-class Album(HarnessWithRecords[JsonObject]):
+class Album(HarnessWithRecords):
     """An invented harness whose session is one JSON object with pages, each of which may have a picture."""
 
     name = "album"
-    record_type: type[JsonObject] = dict
     reader = Pages
 
     def recognises(self, record: JsonObject) -> bool:

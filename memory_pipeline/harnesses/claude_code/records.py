@@ -1,12 +1,15 @@
-"""The records of Claude Code, over all versions: their types, and the fields that are read."""
+"""The records of Claude Code, over all versions: their types, the evidence for their authors, and words of the user in
+the results of tools."""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import NamedTuple
 
+from memory_pipeline.harnesses.answers import Answer, answers_given, answers_listed
 from memory_pipeline.harnesses.authorship import Evidence
-from memory_pipeline.harnesses.content import Content
-from memory_pipeline.harnesses.records import Fields, Other, text_of, words
+from memory_pipeline.harnesses.record_reader import Call
+from memory_pipeline.harnesses.records import JsonObject, object_of, text_of, words
 
 QUEUE = "queue-operation"
 CHAIN_TYPES = frozenset(("user", "assistant", "system", "attachment", "progress"))
@@ -24,97 +27,73 @@ IGNORED_SYSTEM = words(
     "agents_killed memory_saved permission_retry thinking file_snapshot"
 )
 
+_REFUSED = (
+    "The user doesn't want to proceed with this tool use.",
+    "The user doesn't want to take this action right now.",
+    "Permission for this tool use was denied. The tool use was rejected",
+    "The agent proposed a plan that was rejected by the user.",
+    "The user rejected this plan",
+    "The user wants to clarify these questions.",
+    "The user has indicated they have provided enough answers",
+    "User declined to answer questions",
+    "User rejected tool use",
+)
+_DENIED_BY_USER = "user-rejected"
+_SAID = re.compile(r"\b[Tt]he user said:\s*\n?")
+_WRAPPER = 500
+"""Maximum characters before the user's words begin; the refused text is not quoted before them."""
+_NOTE_TO_MODEL = re.compile(r"\n+Note: The user's next message may contain a correction or preference\..*\Z", re.DOTALL)
+_ABOUT_QUESTIONS = ("The user wants to clarify these questions.", "The user has indicated they have provided enough")
+_APPROVED = re.compile(r"User has approved (?:your plan|the plan|exiting plan mode)")
+_PLAN = re.compile(r"^## Approved Plan(?: \(edited by user\))?:\n", re.MULTILINE)
+
 
 def is_ignored(kind: str) -> bool:
     """Whether records of this type are state of the program, or copies."""
     return kind in _IGNORED or kind.startswith(_IGNORED_FAMILIES)
 
 
-class MessageFields(Fields):
-    content: Content = None
+def evidence_in(record: JsonObject, origin: object = None) -> Evidence:
+    """The evidence for the author of a record's text; an attachment has its own `origin`."""
+    return Evidence(
+        agent="claude_code",
+        entrypoint=text_of(record.get("entrypoint")),
+        prompt_source=text_of(record.get("promptSource")),
+        turn_origin=text_of(record.get("turnOrigin")),
+        origin=text_of(object_of(origin or record.get("origin")).get("kind")),
+        cwd=text_of(record.get("cwd")),
+    )
 
 
-class Origin(Fields):
-    kind: Any = None
+class UserReply(NamedTuple):
+    """Words of the user in a tool's result."""
+
+    answers: list[Answer]
+    refused: bool
+    """Whether the user refused, in which case nothing failed."""
 
 
-class HookError(Fields):
-    blockingError: Any = None
+def user_reply(call: Call, text: str, *, is_error: bool, denial: object, result: object) -> UserReply:
+    """The user's words in a result; `denial` and `result` are `toolDenialKind` and `toolUseResult` of its record."""
+    if is_error and (denial == _DENIED_BY_USER or text.startswith(_REFUSED)):
+        return UserReply(_refusal_answers(call, text), refused=True)
+    if not is_error and (approved := _APPROVED.match(text)):
+        plan = _PLAN.search(text)
+        proposed = text[plan.end() :] if plan else _plan_in(call.arguments) or _plan_in(result)
+        return UserReply([Answer(approved[0], "approved plan", proposed.strip())], refused=False)
+    return UserReply([] if is_error else answers_given(call.arguments, result, text), refused=False)
 
 
-class Attachment(Fields):
-    type: Any = None
-    prompt: Content = None
-    content: Content = None
-    blockingError: HookError | Other = None
-    origin: Origin | Other = None
-    commandMode: Any = None
+def _refusal_answers(call: Call, text: str) -> list[Answer]:
+    said = _SAID.search(text, 0, _WRAPPER)
+    words = _NOTE_TO_MODEL.sub("", text[said.end() :] if said else text).strip()
+    if words.startswith(_ABOUT_QUESTIONS):
+        return answers_listed(words)
+    if not said or not words:
+        return []
+    plan = _plan_in(call.arguments)
+    return [Answer(words, "refused plan", plan) if plan else Answer(words, "refused call", call.text)]
 
 
-class Segment(Fields):
-    headUuid: Any = None
-    tailUuid: Any = None
-
-
-class Preserved(Fields):
-    uuids: Any = None
-
-
-class Compaction(Fields):
-    preTokens: Any = None
-    preservedSegment: Segment | Other = None
-    preservedMessages: Preserved | Other = None
-
-
-class ToolResult(Fields):
-    """The parts of a tool's structured result about the user; the rest is large and also in the text."""
-
-    answers: Any = None
-    annotations: Any = None
-    plan: Any = None
-
-
-class Record(Fields):
-    """A record of the chain, or one of the small records next to it."""
-
-    type: Any = None
-    subtype: Any = None
-    uuid: Any = None
-    parentUuid: Any = None
-    logicalParentUuid: Any = None
-    sessionId: Any = None
-    agentId: Any = None
-    timestamp: Any = None
-    cwd: Any = None
-    gitBranch: Any = None
-    isSidechain: Any = None
-    isMeta: Any = None
-    isCompactSummary: Any = None
-    isApiErrorMessage: Any = None
-    toolDenialKind: Any = None
-    toolUseResult: ToolResult | Other = None
-    message: MessageFields | Other = None
-    attachment: Attachment | Other = None
-    compactMetadata: Compaction | Other = None
-    origin: Origin | Other = None
-    entrypoint: Any = None
-    promptSource: Any = None
-    turnOrigin: Any = None
-    content: Content = None
-    summary: Any = None
-    leafUuid: Any = None
-    operation: Any = None
-    customTitle: Any = None
-    aiTitle: Any = None
-
-    def evidence(self, origin: object = None) -> Evidence:
-        """The evidence for the author of its text; an attachment has its own `origin`."""
-        origin = origin or self.origin
-        return Evidence(
-            agent="claude_code",
-            entrypoint=text_of(self.entrypoint),
-            prompt_source=text_of(self.promptSource),
-            turn_origin=text_of(self.turnOrigin),
-            origin=text_of(origin.kind) if isinstance(origin, Origin) else "",
-            cwd=text_of(self.cwd),
-        )
+def _plan_in(value: object) -> str:
+    return text_of(value.get("plan")) if isinstance(value, dict) else ""

@@ -15,10 +15,11 @@ import orjson
 from memory_pipeline.harnesses.answers import REFUSED, Answer
 from memory_pipeline.harnesses.cline.store import HISTORY, MESSAGES, claims, owner, records
 from memory_pipeline.harnesses.cline.texts import outcome, paths, result_in, spoken_and_called, typed
+from memory_pipeline.harnesses.content import blocks_of, plain_text
 from memory_pipeline.harnesses.model import Source
 from memory_pipeline.harnesses.protocol import HarnessWithFolders
-from memory_pipeline.harnesses.record_reader import Call, RecordReader, plain_text
-from memory_pipeline.harnesses.records import JsonObject, object_of, objects_of, text_of, words
+from memory_pipeline.harnesses.record_reader import Call, RecordReader
+from memory_pipeline.harnesses.records import JsonObject, object_of, text_of, words
 from memory_pipeline.harnesses.transcript import Transcript
 
 _IGNORED = words("thinking redacted_thinking image document reasoning")
@@ -57,14 +58,9 @@ KILO_CODE_FOLDERS = _storage("kilocode.kilo-code")
 class Reader(RecordReader):
     def __init__(self, transcript: Transcript) -> None:
         super().__init__(transcript)
-        self.is_interactive = True
         self.wrapped = not transcript.source.path.endswith(".messages.json")
         """Whether typed text is always in an element."""
         self.latest = Call()
-
-    @property
-    def is_attended(self) -> bool:
-        return self.is_interactive and super().is_attended
 
     def record(self, number: int, record: JsonObject) -> None:
         if "task" in record:
@@ -77,7 +73,7 @@ class Reader(RecordReader):
             self.begin(f"{self.session_id}\x1f{own}")
         else:
             self.begin_repeatable(self.session_id, time, self.transcript.digest(orjson.dumps([role, content])))
-        blocks = objects_of(content) if isinstance(content, list) else [{"type": "text", "text": content}]
+        blocks = blocks_of(content)
         if role == "user":
             self._user(message, blocks)
         elif role == "assistant":
@@ -184,12 +180,11 @@ class Reader(RecordReader):
         return (found if name in _READS else ()), (found if name in _WRITES else ())
 
 
-class Cline(HarnessWithFolders[JsonObject]):
+class Cline(HarnessWithFolders):
     """Cline and its derivatives, whose files are recognised by name: a list of messages has no distinguishing marks."""
 
     name = "cline"
     folders = CLINE_FOLDERS
-    record_type: type[JsonObject] = dict
     reader = Reader
     marks = (HISTORY, f"*{MESSAGES}", "_index.json", "tasks")
     side_files = (

@@ -15,8 +15,9 @@ from typing import Any
 import orjson
 
 from memory_pipeline.harnesses.cline.texts import outcome, result_in, spoken_and_called, typed
+from memory_pipeline.harnesses.content import blocks_of
 from memory_pipeline.harnesses.model import NotASessionError, Problem, Source, source_of
-from memory_pipeline.harnesses.records import JsonObject, objects_of, read_document, text_of
+from memory_pipeline.harnesses.records import JsonObject, object_of, objects_of, read_document, text_of
 
 HISTORY = "api_conversation_history.json"
 MESSAGES = ".messages.json"
@@ -85,12 +86,10 @@ def _file(path: Path) -> Any:
 
 def _manifest(path: Path) -> JsonObject:
     folder = path.parent
-    manifest = _file(folder / f"{folder.name}.json")
-    found = manifest if isinstance(manifest, dict) else {}
-    metadata = found.get("metadata")
+    found = object_of(_file(folder / f"{folder.name}.json"))
     is_child = path.name != f"{folder.name}{MESSAGES}"
     return {
-        "title": text_of(metadata.get("title")) if isinstance(metadata, dict) and not is_child else "",
+        "title": "" if is_child else text_of(object_of(found.get("metadata")).get("title")),
         "cwd": text_of(found.get("cwd")),
         "created": found.get("started_at") or found.get("created_at"),
         "parent": folder.name if is_child else "",
@@ -123,9 +122,7 @@ def _shown_times(folder: Path) -> dict[str, list[Any]]:
 
 
 def _time_of(message: JsonObject, shown: dict[str, list[Any]]) -> object:
-    content = message.get("content")
-    blocks = content if isinstance(content, list) else [{"text": content}]
-    texts = [text_of(block.get("text")) for block in blocks if isinstance(block, dict)]
+    texts = [text_of(block.get("text")) for block in blocks_of(message.get("content"))]
     for text in texts:
         if message.get("role") == "user":
             result = result_in(text)

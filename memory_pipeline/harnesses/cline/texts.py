@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from memory_pipeline.harnesses.record_reader import patched_files
 from memory_pipeline.harnesses.records import JsonObject, object_of, text_of, words
 from memory_pipeline.text.regex import deferred
 
@@ -35,7 +36,6 @@ _DENIED = "The user denied this operation"
 _FEEDBACK = (_DENIED, "The user provided the following feedback:")
 _FAILED = deferred(r"The tool execution failed|Error executing|\[ERROR\]")
 _EXIT_CODE = deferred(r"Exit code: (-?\d+)")
-_PATCHED_FILE = deferred(r"\*\*\* (?:Add|Update|Delete) File: ([^\n]+)")
 _PATH = deferred(r"<path>\s*([^<]+?)\s*</path>")
 
 
@@ -104,5 +104,5 @@ def paths(arguments: JsonObject) -> tuple[str, ...]:
         found += paths(item) if isinstance(item, dict) else [text_of(item)]
     for name in ("args", "input", "patch"):
         given = text_of(arguments.get(name))
-        found += _PATH.findall(given) if name == "args" else [path.strip() for path in _PATCHED_FILE.findall(given)]
+        found += _PATH.findall(given) if name == "args" else patched_files(given)
     return tuple(filter(None, found))

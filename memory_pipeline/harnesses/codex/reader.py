@@ -13,26 +13,15 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeGuard, Unpack
 
-from memory_pipeline.harnesses.answers import REFUSED, answers_given, asks
+from memory_pipeline.harnesses.answers import Answer, asks
 from memory_pipeline.harnesses.authorship import Evidence, is_person
-from memory_pipeline.harnesses.codex.records import Git, HistoryBase, Item, Metadata, Payload, Record
-from memory_pipeline.harnesses.codex.streams import Prompt, Streams, bare, essence
-from memory_pipeline.harnesses.codex.tools import CALL_TYPES, OUTPUT_TYPES, read_call, read_output
-from memory_pipeline.harnesses.content import (
-    Block,
-    Content,
-    call_text,
-    content_text,
-    image_mark,
-    images_in,
-    is_image,
-    marked_images,
-    url_type,
-)
-from memory_pipeline.harnesses.model import Image, ParsedSession, Part, Role
+from memory_pipeline.harnesses.codex.streams import Prompt, Streams, essence
+from memory_pipeline.harnesses.codex.tools import ARGUMENTS, OUTPUT_TYPES, decoded, patched_by, plain, read_output
+from memory_pipeline.harnesses.content import call_text, content_text, image_mark, is_image, url_type, without_marks
+from memory_pipeline.harnesses.model import Image, Message, ParsedSession, Part, Role
 from memory_pipeline.harnesses.protocol import Harness
 from memory_pipeline.harnesses.record_reader import Call, RecordReader
-from memory_pipeline.harnesses.records import JsonObject, text_of, to_time, words
+from memory_pipeline.harnesses.records import JsonObject, list_of, object_of, objects_of, text_of, to_time, words
 from memory_pipeline.harnesses.speakers import split_by_speaker, split_content_by_speaker
 from memory_pipeline.harnesses.transcript import MessageDetails, Transcript
 
@@ -70,12 +59,11 @@ class Reader(RecordReader):
 
     def __init__(self, transcript: Transcript) -> None:
         super().__init__(transcript)
-        self.meta = Payload()
+        self.meta: JsonObject = {}
         self.patches: dict[str, tuple[int | None, tuple[str, ...]]] = {}
         """The message of each call that changes files, and the files."""
         self.copied_until: datetime | None = None
         self.first_own_ordinal: int | None = None
-        self.inherited: set[int] = set()
         self.rollbacks: list[tuple[int, int]] = []
         self.streams = Streams()
         self.began = ""
@@ -88,30 +76,31 @@ class Reader(RecordReader):
         with self.transcript_copied():
             for utterance in (*self.streams.prompts_once(prompted), *self.streams.answers_once()):
                 self.transcript.place = utterance.place
-                self.add(utterance.role, utterance.text, images=utterance.images)
+                self.add(utterance.role, utterance.text)
             for handle, paths in self.patches.values():
                 self.transcript.touch(handle, modified=paths)
             # a forked rollout repeats its parent's header, so the first one counts
-            self.session_id = text_of(self.meta.id) or text_of(self.meta.session_id) or self._named("thread")
-            return self.session(inherited=self.inherited, part=self._part(), numbers=self.ordinals)
+            self.session_id = text_of(self.meta.get("id")) or text_of(self.meta.get("session_id"))
+            self.session_id = self.session_id or self._named("thread")
+            return self.session()
 
     def voided(self) -> set[int]:
         return self.streams.rolled_back(self.rollbacks)
 
     def _is_subagent(self) -> bool:
-        return isinstance(self.meta.source, dict) and "subagent" in self.meta.source
+        source = self.meta.get("source")
+        return isinstance(source, dict) and "subagent" in source
 
     @property
     def is_attended(self) -> bool:
         """Whether a person typed the prompts; those of a sub-agent were written by the agent that started it."""
-        meta = self.meta
-        source = next(iter(meta.source), "") if isinstance(meta.source, dict) else meta.source
+        source = self.meta.get("source")
         return is_person(
             Evidence(
                 "codex",
-                entrypoint=text_of(source),
-                turn_origin=text_of(meta.thread_source),
-                originator=text_of(meta.originator),
+                entrypoint=text_of(next(iter(source), "") if isinstance(source, dict) else source),
+                turn_origin=text_of(self.meta.get("thread_source")),
+                originator=text_of(self.meta.get("originator")),
                 parent_session=self.parent_session,
                 cwd=self.cwd,
             )
@@ -121,57 +110,59 @@ class Reader(RecordReader):
         named = _FILE_NAME.search(Path(self.transcript.source.path).name.split(".")[0])
         return (named[part] or "") if named else ""
 
-    def _part(self) -> Part | None:
+    def part_of_session(self, pairs: list[tuple[int, Message]]) -> Part | None:
         """The file as a part of the thread. `history_base` refers to the first file by the id of the thread, and to
         others by the second id in their names."""
-        base, began_at = self.meta.history_base, to_time(self.began)
-        end = base.end_ordinal_exclusive if isinstance(base, HistoryBase) else None
-        if not isinstance(base, HistoryBase) or not _is_ordinal(end) or not text_of(base.thread_id):
-            return Part(self.session_id, began_at, end=self.latest_ordinal + 1) if self.ordinals else None
-        name = self._named("rollout") or self.session_id
-        return Part(name, began_at, text_of(base.thread_id), end, self.latest_ordinal + 1)
+        base, began_at = object_of(self.meta.get("history_base")), to_time(self.began)
+        thread, end = text_of(base.get("thread_id")), base.get("end_ordinal_exclusive")
+        numbers = {m.message_id: self.ordinals[record] for record, m in pairs if record in self.ordinals}
+        storable, after = self.transcript.storable, self.latest_ordinal + 1
+        if thread and _is_ordinal(end):
+            name = self._named("rollout") or self.session_id
+            return Part(storable(name), began_at, storable(thread), end, after, numbers)
+        return Part(storable(self.session_id), began_at, end=after, numbers=numbers) if self.ordinals else None
 
-    def record(self, line: int, record: Record) -> None:
-        kind, payload = text_of(record.type), record.payload
-        if _is_ordinal(record.ordinal):
-            self.latest_ordinal = max(self.latest_ordinal, record.ordinal)  # some versions repeat one
+    def record(self, line: int, record: JsonObject) -> None:
+        kind, payload = text_of(record.get("type")), record.get("payload")
+        if _is_ordinal(ordinal := record.get("ordinal")):
+            self.latest_ordinal = max(self.latest_ordinal, ordinal)  # some versions repeat one
             self.ordinals[self.transcript.record + 1] = self.latest_ordinal
-        if kind == "event_msg" and isinstance(payload, Payload) and text_of(payload.type) in _IGNORED_EVENTS:
+        if kind == "event_msg" and isinstance(payload, dict) and text_of(payload.get("type")) in _IGNORED_EVENTS:
             self.transcript.skip_record()
             return
-        self.transcript.next_record(line, record.timestamp)
-        if not isinstance(payload, Payload):
+        self.transcript.next_record(line, record.get("timestamp"))
+        if not isinstance(payload, dict):
             self.transcript.unknown[kind] += 1
             return
         if self.copied_until or self.first_own_ordinal is not None:
-            self._follow_copy(record)
+            self._follow_copy(ordinal)
         if kind == "response_item":
-            if not (isinstance(record.metadata, Metadata) and record.metadata.compaction_output is True):
+            if object_of(record.get("metadata")).get("compaction_output") is not True:
                 self._item(payload)  # the output of a compaction is repeated as `compacted`
         elif kind == "event_msg":
             self._event(payload)
         elif kind == "session_meta":
-            self._header(payload, record.timestamp)
+            self._header(payload, record.get("timestamp"))
         elif kind == "turn_context":
-            self.cwd = self.cwd or text_of(payload.cwd)
+            self.cwd = self.cwd or text_of(payload.get("cwd"))
         elif kind == "compacted":
-            self.add("injected", text_of(payload.message))
+            self.add("injected", text_of(payload.get("message")))
             self.transcript.compact(self.transcript.record)
         elif kind not in _TYPES:
             self.transcript.unknown[kind] += 1
 
-    def _header(self, payload: Payload, written: object) -> None:
+    def _header(self, payload: JsonObject, written: object) -> None:
         """Read a header. The first one counts; one of another session right after it begins a copy of that session."""
-        own, other = text_of(self.meta.id), text_of(payload.id)
+        own, other = text_of(self.meta.get("id")), text_of(payload.get("id"))
         if not own:
             self.meta = payload
             self.began = text_of(written)
             self.parent_session = _spawning_thread(payload)
-            self.parent_id = self.parent_session or text_of(payload.forked_from_id)
-            self.cwd = text_of(payload.cwd) or self.cwd
-            if isinstance(payload.git, Git):
-                self.branch, self.remote = text_of(payload.git.branch), text_of(payload.git.repository_url)
-            ordinal = payload.subagent_history_start_ordinal
+            self.parent_id = self.parent_session or text_of(payload.get("forked_from_id"))
+            self.cwd = text_of(payload.get("cwd")) or self.cwd
+            git = object_of(payload.get("git"))
+            self.branch, self.remote = text_of(git.get("branch")), text_of(git.get("repository_url"))
+            ordinal = payload.get("subagent_history_start_ordinal")
             if isinstance(ordinal, int):
                 self.first_own_ordinal = ordinal
         elif other and other != own and not self.inherited and self.transcript.record <= _LAST_FOREIGN_HEADER:
@@ -179,10 +170,10 @@ class Reader(RecordReader):
             self.copied_until = self.transcript.place.said_at
             self.inherited.add(self.transcript.record)
 
-    def _follow_copy(self, record: Record) -> None:
+    def _follow_copy(self, ordinal: object) -> None:
         """Determine whether the record still belongs to the copy at the beginning of the file."""
         if self.first_own_ordinal is not None:
-            copied = isinstance(record.ordinal, int) and record.ordinal < self.first_own_ordinal
+            copied = isinstance(ordinal, int) and ordinal < self.first_own_ordinal
         else:
             now, before = self.transcript.place.said_at, self.copied_until
             copied = now is not None and before is not None and now - before < _COPYING
@@ -190,99 +181,97 @@ class Reader(RecordReader):
         if copied:
             self.inherited.add(self.transcript.record)
 
-    def _event(self, payload: Payload) -> None:
-        kind = text_of(payload.type)
+    def _event(self, payload: JsonObject) -> None:
+        kind = text_of(payload.get("type"))
         place = self.transcript.place
         if kind == "user_message":
-            listed = [
-                *(payload.images if isinstance(payload.images, list) else ()),
-                *(payload.local_images if isinstance(payload.local_images, list) else ()),
-            ]
-            images = tuple(Image(place.line, number, url_type(url)) for number, url in enumerate(listed))
-            text = "\n".join([text_of(payload.message), *map(image_mark, images)])
-            self.streams.event_prompts.append(Prompt(split_by_speaker(text), place, images))
+            listed = [*list_of(payload.get("images")), *list_of(payload.get("local_images"))]
+            images = [Image(place.line, number, url_type(url)) for number, url in enumerate(listed)]
+            text = "\n".join([text_of(payload.get("message")), *map(image_mark, images)])
+            self.streams.event_prompts.append(Prompt(split_by_speaker(text), place))
         elif kind == "agent_message":
-            self.streams.event_answers.append((text_of(payload.message), place))
+            self.streams.event_answers.append((text_of(payload.get("message")), place))
         elif kind == "patch_apply_end":
-            self._patched(payload.call_id, payload.changes, payload.success is not False)
+            self._patched(payload.get("call_id"), payload.get("changes"), payload.get("success") is not False)
         elif kind == "item_completed":
-            if isinstance(payload.item, Item):
-                self._completed(payload.item)
+            self._completed(object_of(payload.get("item")))
         elif kind == "thread_name_updated":
-            self.title = text_of(payload.thread_name).strip() or self.title
+            self.title = text_of(payload.get("thread_name")).strip() or self.title
         elif kind == "thread_rolled_back":
-            if isinstance(payload.num_turns, int):
-                self.rollbacks.append((place.record, payload.num_turns))
+            if isinstance(turns := payload.get("num_turns"), int):
+                self.rollbacks.append((place.record, turns))
         elif kind in ("error", "stream_error"):
-            self.add("injected", text_of(payload.message))
+            self.add("injected", text_of(payload.get("message")))
         else:
             self.transcript.unknown[f"event_msg/{kind}"] += 1
 
-    def _completed(self, item: Item) -> None:
-        place = self.transcript.place
-        if item.type == "UserMessage":
-            text, images = content_text(item.content, place.line), images_in(item.content, place.line)
-            self.streams.item_prompts.append(Prompt(split_by_speaker(text), place, images))
-        elif item.type == "AgentMessage":
-            self.streams.item_answers.append((content_text(item.content, place.line), place))
-        elif item.type == "FileChange":
-            self._patched(item.id, item.changes, item.status in (None, "completed"))
+    def _completed(self, item: JsonObject) -> None:
+        kind, place = item.get("type"), self.transcript.place
+        if kind == "UserMessage":
+            parts = split_by_speaker(content_text(item.get("content"), place.line))
+            self.streams.item_prompts.append(Prompt(parts, place))
+        elif kind == "AgentMessage":
+            self.streams.item_answers.append((content_text(item.get("content"), place.line), place))
+        elif kind == "FileChange":
+            self._patched(item.get("id"), item.get("changes"), item.get("status") in (None, "completed"))
 
     def _patched(self, call_id: object, changes: object, applied: bool) -> None:
         handle, _ = self.patches.get(text_of(call_id), (None, ()))
         paths = tuple(changes) if applied and isinstance(changes, dict) else ()
         self.patches[text_of(call_id)] = (handle, paths)
 
-    def _item(self, payload: Payload) -> None:
-        kind = text_of(payload.type)
+    def _item(self, payload: JsonObject) -> None:
+        kind, content = text_of(payload.get("type")), payload.get("content")
         if kind == "message":
-            self._message(payload.role, payload.content)
-        elif kind in CALL_TYPES:
+            self._message(payload.get("role"), content)
+        elif kind in ARGUMENTS:
             self._call(payload)
         elif kind in OUTPUT_TYPES:
             self._output(payload)
         elif kind == "agent_message":
             # from another agent, not typed by the user
-            self.add("injected", content_text(payload.content, self.transcript.place.line))
+            self.add("injected", content_text(content, self.transcript.place.line))
         elif kind not in _IGNORED_ITEMS:
             self.transcript.unknown[f"response_item/{kind}"] += 1
 
-    def _message(self, role: object, content: Content) -> None:
+    def _message(self, role: object, content: object) -> None:
         line = self.transcript.place.line
         if role == "user":
             content = _without_image_tags(content)
             parts = split_content_by_speaker(content, line)
             if any(speaker == "user" for speaker, _ in parts):
-                self.streams.response_prompts.append(Prompt(parts, self.transcript.place, images_in(content, line)))
+                self.streams.response_prompts.append(Prompt(parts, self.transcript.place))
             else:
                 for speaker, text in parts:
                     self.add(speaker, text)
         elif role == "assistant":
             text = content_text(content, line)
-            self.streams.response_answers[bare(text)] += 1
+            self.streams.response_answers[without_marks(text)] += 1
             self.add("assistant", text)
         else:
             self.add("injected", content_text(content, line))
 
-    def _call(self, payload: Payload) -> None:
-        call = read_call(payload)
-        handle = self.add("tool", call_text(call.name, call.arguments), call.identity, tool_name=call.name)
-        self.calls[call.call_id] = Call(call.name, call.arguments if asks(call.arguments) else None)
-        if call.patched:
-            self.patches.setdefault(call.call_id, (handle, tuple(call.patched)))
+    def _call(self, payload: JsonObject) -> None:
+        kind, call_id = text_of(payload.get("type")), text_of(payload.get("call_id"))
+        given = payload.get(ARGUMENTS[kind])
+        arguments = decoded(given) if kind == "function_call" and isinstance(given, str) else given
+        name = text_of(payload.get("name")) or kind.removesuffix("_call")
+        handle = self.add("tool", call_text(name, arguments), plain(given) + call_id, tool_name=name)
+        self.calls[call_id] = Call(name, arguments if asks(arguments) else None)
+        if patched := patched_by(kind, arguments):
+            self.patches.setdefault(call_id, (handle, patched))
 
-    def _output(self, payload: Payload) -> None:
-        output = read_output(payload, self.transcript.place.line)
-        if output.failed or output.refused:
-            self.patches.pop(output.call_id, None)
-        text, call = output.text or "(no output)", self.calls.get(output.call_id, Call())
-        images = images_in(output.content, self.transcript.place.line)
-        answer = REFUSED if output.refused else None
-        failed, identity = output.failed, output.identity
-        self.add("tool", text, identity, tool_name=call.name, is_error=failed, images=images, answer=answer)
-        for number, answer in enumerate(answers_given(call.arguments, output.data)):
-            self.add("user", answer.text, f"{number}\x1f{identity}", tool_name=call.name, answer=answer)
-        self.calls[output.call_id] = Call(call.name)
+    def _output(self, payload: JsonObject) -> None:
+        output, call_id = read_output(payload, self.transcript.place.line), text_of(payload.get("call_id"))
+        failed, refused = output.failed, output.refused
+        if failed or refused:
+            self.patches.pop(call_id, None)
+        self.begin(plain(payload.get("output")) + call_id)
+        self.result(call_id, output.text, self.identity, failed=failed, refused=refused, given=output.data)
+
+    def answer(self, answer: Answer, tool_name: str) -> None:
+        self.add("user", answer.text, f"{self.answers}\x1f{self.identity}", tool_name=tool_name, answer=answer)
+        self.answers += 1
 
     def add(self, role: Role, text: str, *key: object, **details: Unpack[MessageDetails]) -> int | None:
         """Add a message; the key identifies it if the text is only a part of it.
@@ -290,20 +279,18 @@ class Reader(RecordReader):
         The same words may occur again in a rollout that continues another one, so there its start time is part of the
         identity, which needs no other file. Up to 46ebf5e it was not.
         """
-        payload = f"{role}\x1f{essence(''.join(map(str, key)) or bare(text))}"
-        identity = f"{self.meta.id}\x1f{self.transcript.digest(payload)}"
+        payload = f"{role}\x1f{essence(''.join(map(str, key)) or without_marks(text))}"
+        identity = f"{self.meta.get('id')}\x1f{self.transcript.digest(payload)}"
         identity = f"{identity}\x1f{self.transcript.occurrence(identity)}"
-        if isinstance(self.meta.history_base, HistoryBase):
+        if isinstance(self.meta.get("history_base"), dict):
             details["formerly"] = identity
             identity = f"{identity}\x1f{self.began}"
-        details["images"] = marked_images(text, details.get("images", ()))
         return self.transcript.add(role, text, identity, **details)
 
 
-class Codex(Harness[Record]):
+class Codex(Harness):
     name = "codex"
     folders = ("${CODEX_HOME:-~/.codex}/sessions", "${CODEX_HOME:-~/.codex}/archived_sessions")
-    record_type = Record
     reader = Reader
     side_files = (
         "session_index.jsonl",
@@ -323,15 +310,15 @@ def _is_ordinal(value: object) -> TypeGuard[int]:
     return type(value) is int and 0 <= value < _MOST_RECORDS
 
 
-def _spawning_thread(payload: Payload) -> str:
+def _spawning_thread(payload: JsonObject) -> str:
     """The thread that started this one as its sub-agent."""
-    source: Any = payload.source
+    source: Any = payload.get("source")
     for step in ("subagent", "thread_spawn", "parent_thread_id"):
         source = source.get(step) if isinstance(source, dict) else None
     return text_of(source)
 
 
-def _without_image_tags(content: Content) -> Content:
+def _without_image_tags(content: object) -> object:
     if not isinstance(content, list) or not any(map(is_image, content)):
         return content
-    return [block for block in content if not (isinstance(block, Block) and _IMAGE_TAG.fullmatch(text_of(block.text)))]
+    return [block for block in objects_of(content) if not _IMAGE_TAG.fullmatch(text_of(block.get("text")))]

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import NamedTuple
 
-from memory_pipeline.harnesses.content import without_marks
-from memory_pipeline.harnesses.model import Image, Role
+from memory_pipeline.harnesses.content import images_in, without_marks
+from memory_pipeline.harnesses.model import Role
 from memory_pipeline.harnesses.speakers import Passage
 from memory_pipeline.harnesses.transcript import Place
 
@@ -22,11 +22,10 @@ class Prompt(NamedTuple):
 
     parts: list[Passage]
     place: Place
-    images: tuple[Image, ...]
 
     @property
     def bare(self) -> str:
-        return "\n".join(bare(text) for _, text in self.parts)
+        return "\n".join(without_marks(text) for _, text in self.parts)
 
 
 class Utterance(NamedTuple):
@@ -35,7 +34,6 @@ class Utterance(NamedTuple):
     role: Role
     text: str
     place: Place
-    images: tuple[Image, ...] = ()
 
 
 class Streams:
@@ -69,22 +67,23 @@ class Streams:
         """
         prompts = self.prompts()
         used = set()
-        pictured: dict[str, list[tuple[str, tuple[Image, ...]]]] = {}
+        pictured: dict[str, list[str]] = {}
         for prompt in self.response_prompts:
-            for _, text in prompt.parts if prompt.images else ():
-                pictured.setdefault(bare(text), []).append((text, prompt.images))
+            for _, text in prompt.parts:
+                if images_in(text):
+                    pictured.setdefault(without_marks(text), []).append(text)
         for prompt in prompts:
             for speaker, text in prompt.parts:
-                used.add(bare(text))
+                used.add(without_marks(text))
                 # the event may only have the file name of an image whose bytes are in the item
-                same = pictured.get(bare(text)) if prompt.images else None
-                written, images = same.pop(0) if same else (text, prompt.images)
-                yield Utterance(typed if speaker == "user" else speaker, written, prompt.place, images)
+                same = pictured.get(without_marks(text)) if images_in(text) else None
+                written = same.pop(0) if same else text
+                yield Utterance(typed if speaker == "user" else speaker, written, prompt.place)
         for prompt in self.response_prompts:
             for speaker, text in prompt.parts:
-                if bare(text) not in used:
+                if without_marks(text) not in used:
                     role: Role = "injected" if prompts or speaker != "user" else typed
-                    yield Utterance(role, text, prompt.place, prompt.images)
+                    yield Utterance(role, text, prompt.place)
 
     def answers_once(self) -> Iterator[Utterance]:
         """The answers that no `response_item` repeats."""
@@ -92,10 +91,10 @@ class Streams:
         for answers in (self.event_answers, self.item_answers):
             left = known.copy()
             for text, place in answers:
-                if left[bare(text)] > 0:
-                    left[bare(text)] -= 1
+                if left[without_marks(text)] > 0:
+                    left[without_marks(text)] -= 1
                 else:
-                    known[bare(text)] += 1
+                    known[without_marks(text)] += 1
                     yield Utterance("assistant", text, place)
 
     def rolled_back(self, rollbacks: list[tuple[int, int]]) -> set[int]:
@@ -126,8 +125,3 @@ def essence(text: str) -> str:
     """A short substitute for a text in an identity: for a long one its length, beginning and end, as hashing a whole
     log takes longer than everything else."""
     return text if len(text) <= 2000 else f"{len(text)}\x1f{text[:1000]}\x1f{text[-1000:]}"
-
-
-def bare(text: str) -> str:
-    """The text without the marks of images, which contain a line number."""
-    return without_marks(text)

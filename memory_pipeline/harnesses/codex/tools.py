@@ -8,11 +8,11 @@ from typing import NamedTuple
 import msgspec
 import orjson
 
-from memory_pipeline.harnesses.codex.records import CallPayload
-from memory_pipeline.harnesses.content import as_content, content_text
-from memory_pipeline.harnesses.records import text_of
+from memory_pipeline.harnesses.content import content_text, identifying
+from memory_pipeline.harnesses.record_reader import patched_files
+from memory_pipeline.harnesses.records import JsonObject, object_of
 
-_ARGUMENTS = {
+ARGUMENTS = {
     "function_call": "arguments",
     "custom_tool_call": "input",
     "local_shell_call": "action",
@@ -20,9 +20,9 @@ _ARGUMENTS = {
     "tool_search_call": "arguments",
     "image_generation_call": "revised_prompt",
 }
-CALL_TYPES = frozenset(_ARGUMENTS)
+"""The types of calls, each with the field of its arguments."""
+_PATCHING = ("function_call", "custom_tool_call", "local_shell_call")
 OUTPUT_TYPES = frozenset(("function_call_output", "custom_tool_call_output", "tool_search_output"))
-_PATCHED_FILE = re.compile(r"\*\*\* (?:(?:Add|Update|Delete) File|Move to): ([^\n]+)")
 _EXIT_CODE = re.compile(r"(?:Process exited with code|Exit code:) (-?\d+)")
 # Codex's own answers if a tool could not be run or failed, which have no exit code.
 _FAILED = re.compile(
@@ -40,25 +40,10 @@ _REFUSED = re.compile(
 )
 
 
-class Call(NamedTuple):
-    """A tool call."""
-
-    call_id: str
-    identity: str
-    name: str
-    arguments: object
-    patched: list[str]
-    """Paths of the files that a patch in the arguments would change."""
-
-
 class Output(NamedTuple):
     """The output of a tool."""
 
-    call_id: str
-    identity: str
     text: str
-    content: object
-    """The source of the text, with its images."""
     data: object
     """The JSON value, decoded; else the text or the blocks."""
     failed: bool
@@ -66,50 +51,38 @@ class Output(NamedTuple):
     """Whether the user refused or interrupted the call, in which case nothing failed."""
 
 
-def read_call(payload: CallPayload) -> Call:
-    """The call in a `response_item` of one of the `CALL_TYPES`."""
-    kind = text_of(payload.type)
-    given = getattr(payload, _ARGUMENTS[kind])
-    arguments = _decoded(given) if kind == "function_call" and isinstance(given, str) else given
-    call_id = text_of(payload.call_id)
-    patched = []
-    if kind in ("function_call", "custom_tool_call", "local_shell_call"):
-        patch = "\n".join(_strings(arguments))
-        patched = _PATCHED_FILE.findall(patch) if "*** Begin Patch" in patch else []
-    return Call(
-        call_id,
-        _plain(given) + call_id,
-        text_of(payload.name) or kind.removesuffix("_call"),
-        arguments,
-        [path.strip() for path in patched],
-    )
+def patched_by(kind: str, arguments: object) -> tuple[str, ...]:
+    """The files that a patch in the arguments of a call would change."""
+    patch = "\n".join(_strings(arguments)) if kind in _PATCHING else ""
+    return patched_files(patch) if "*** Begin Patch" in patch else ()
 
 
-def read_output(payload: CallPayload, line: int) -> Output:
+def read_output(payload: JsonObject, line: int) -> Output:
     """The result in a `response_item` of one of the `OUTPUT_TYPES`."""
-    given = payload.output
-    output = data = _decoded(given) if isinstance(given, str) and given.startswith('{"') else given
+    given = payload.get("output")
+    output = data = decoded(given) if isinstance(given, str) and given.startswith('{"') else given
     exit_code: object = None
     if isinstance(output, dict) and not output.keys() & {"output", "content"}:
-        output = _plain(given)
+        output = plain(given)
     elif isinstance(output, dict):
-        metadata = output.get("metadata")
-        exit_code = metadata.get("exit_code") if isinstance(metadata, dict) else None
-        output = as_content(output.get("output", output.get("content")))
+        exit_code = object_of(output.get("metadata")).get("exit_code")
+        output = output.get("output", output.get("content"))
     text = content_text(output, line)
     if exit_code is None and (found := _EXIT_CODE.search(text, 0, 400)):
         exit_code = int(found[1])
     refused = _REFUSED.match(text) is not None
     failed = not refused and (exit_code not in (None, 0) or (exit_code is None and _FAILED.match(text) is not None))
-    call_id = text_of(payload.call_id)
-    return Output(call_id, _plain(given) + call_id, text, output, data, failed, refused)
+    return Output(text, data, failed, refused)
 
 
-def _plain(value: object) -> str:
+def plain(value: object) -> str:
+    """The arguments or the output of a call as text that identifies it."""
+    value = identifying(value) if isinstance(value, list) else value
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def _decoded(text: str) -> object:
+def decoded(text: str) -> object:
+    """The JSON value, or the text if it is none."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:

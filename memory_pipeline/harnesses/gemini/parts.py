@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
-
-import orjson
+from typing import NamedTuple
 
 from memory_pipeline.harnesses.answers import REFUSED, Answer, answers_given
-from memory_pipeline.harnesses.content import call_text, image_mark, image_type
+from memory_pipeline.harnesses.content import as_json, call_text, image_mark, image_type
 from memory_pipeline.harnesses.model import Image, Role
-from memory_pipeline.harnesses.records import JsonObject, text_of, words
+from memory_pipeline.harnesses.records import JsonObject, decoded_object, list_of, object_of, objects_of, text_of, words
 from memory_pipeline.harnesses.speakers import Passage, split_by_speaker
+from memory_pipeline.harnesses.transcript import MessageDetails
 
 _READS = words("read_file read_many_files")
 _WRITES = words("write_file replace edit smart_edit")
@@ -47,32 +46,23 @@ class Piece(NamedTuple):
     text: str
     key: tuple[object, ...]
     """The key that identifies it in its session."""
+    details: MessageDetails
     said_at: object = None
     """The time, unless it is that of the record."""
-    tool_name: str | None = None
-    is_error: bool = False
-    images: tuple[Image, ...] = ()
     read: tuple[str, ...] = ()
     modified: tuple[str, ...] = ()
-    answer: Answer | None = None
 
 
 def pieces_of(identity: str, record: JsonObject, line: int) -> Iterator[Piece]:
     """The utterances in a message; thoughts are left out."""
     kind, parts = record.get("type"), parts_of(record.get("content"))
-    numbers = _numbers(record, line)
+    marks = _marks(record, line)
     if kind == "user":
-        yield from _prompt(identity, record, parts, numbers)
-    elif kind == "gemini":
-        text = "\n".join(_texts(parts, numbers))
-        yield Piece("assistant", text, (identity, "text"), images=_images_of(parts, numbers))
+        yield from _prompt(identity, record, parts, marks)
     else:
-        text = "\n".join(_texts(parts, numbers))
-        yield Piece("injected", text, (identity, "text"), images=_images_of(parts, numbers))
-    calls = record.get("toolCalls")
-    for number, call in enumerate(calls if isinstance(calls, list) else ()):
-        if isinstance(call, dict):
-            yield from _tool(identity, number, call, numbers)
+        yield Piece("assistant" if kind == "gemini" else "injected", _text(parts, marks), (identity, "text"), {})
+    for number, with_result in enumerate(objects_of(record.get("toolCalls"))):
+        yield from _tool(identity, number, with_result, marks)
     for number, part in enumerate(parts):
         call, answer = part.get("functionCall"), part.get("functionResponse")
         if isinstance(call, dict):
@@ -80,11 +70,10 @@ def pieces_of(identity: str, record: JsonObject, line: int) -> Iterator[Piece]:
             name = text_of(call.get("name"))
             read, modified = _files(name, call.get("args"))
             text = call_text(name, call.get("args"))
-            yield Piece("tool", text, (key, "call"), tool_name=name, read=read, modified=modified)
+            yield Piece("tool", text, (key, "call"), {"tool_name": name}, read=read, modified=modified)
         if isinstance(answer, dict):
-            key = text_of(answer.get("id")) or f"{identity}/part {number}"
-            text, images = _result([part], numbers)
-            yield Piece("tool", text, (key, "result"), tool_name=text_of(answer.get("name")), images=images)
+            key, name = text_of(answer.get("id")) or f"{identity}/part {number}", text_of(answer.get("name"))
+            yield Piece("tool", _result([part], marks), (key, "result"), {"tool_name": name})
 
 
 def parts_of(content: object) -> list[JsonObject]:
@@ -97,15 +86,14 @@ def parts_of(content: object) -> list[JsonObject]:
 
 def plain_text(record: JsonObject) -> str:
     """The text of a message, without images."""
-    return "\n".join(text for part in parts_of(record.get("content")) if (text := _part_text(part)))
+    return _text(parts_of(record.get("content")), {})
 
 
 def image_parts(record: JsonObject) -> list[JsonObject]:
     """The images of a record in order of their numbers: those of its content, then those of its tools."""
-    calls = record.get("toolCalls")
     found = parts_of(record.get("content"))
-    for call in calls if isinstance(calls, list) else ():
-        found += parts_of(call.get("result")) if isinstance(call, dict) else []
+    for call in objects_of(record.get("toolCalls")):
+        found += parts_of(call.get("result"))
     return [part for part in _with_nested(found) if _media_type(part)]
 
 
@@ -114,29 +102,26 @@ def is_summary(text: str) -> bool:
     return _SUMMARY in text
 
 
-Numbers = dict[int, Image]
-"""The images of a record by the `id()` of their part."""
+Marks = dict[int, str]
+"""The marks of a record's images by the `id()` of their part."""
 
 
-def _numbers(record: JsonObject, line: int) -> Numbers:
+def _marks(record: JsonObject, line: int) -> Marks:
     images = enumerate(image_parts(record))
-    return {id(part): Image(line, number, _media_type(part)) for number, part in images}
+    return {id(part): image_mark(Image(line, number, _media_type(part))) for number, part in images}
 
 
 def _with_nested(parts: Iterable[JsonObject]) -> Iterator[JsonObject]:
     """The parts, including those in a tool's response."""
     for part in parts:
         yield part
-        answer = part.get("functionResponse")
-        nested = answer.get("parts") if isinstance(answer, dict) else None
-        yield from (inner for inner in (nested if isinstance(nested, list) else ()) if isinstance(inner, dict))
+        yield from objects_of(object_of(part.get("functionResponse")).get("parts"))
 
 
 def _media_type(part: JsonObject) -> str:
     """The media type of an image; "" for any other part."""
     for name in ("inlineData", "fileData"):
-        data = part.get(name)
-        kind = text_of(data.get("mimeType")) if isinstance(data, dict) else ""
+        kind = text_of(object_of(part.get(name)).get("mimeType"))
         if kind.startswith("image/"):
             return image_type(kind)
     return ""
@@ -146,19 +131,13 @@ def _part_text(part: JsonObject) -> str:
     return "" if part.get("thought") else text_of(part.get("text"))
 
 
-def _texts(parts: Iterable[JsonObject], numbers: Numbers) -> list[str]:
-    texts = [image_mark(numbers[id(part)]) if id(part) in numbers else _part_text(part) for part in parts]
-    return [text for text in texts if text]
+def _text(parts: Iterable[JsonObject], marks: Marks) -> str:
+    return "\n".join(filter(None, (marks.get(id(part)) or _part_text(part) for part in parts)))
 
 
-def _images_of(parts: Iterable[JsonObject], numbers: Numbers) -> tuple[Image, ...]:
-    return tuple(numbers[id(part)] for part in parts if id(part) in numbers)
-
-
-def _prompt(identity: str, record: JsonObject, parts: list[JsonObject], numbers: Numbers) -> Iterator[Piece]:
+def _prompt(identity: str, record: JsonObject, parts: list[JsonObject], marks: Marks) -> Iterator[Piece]:
     """The pieces of a record of the user role: typed text, and text added by the program."""
-    spoken = "\n".join(text for part in parts if (text := _part_text(part)))
-    typed = "\n".join(text for part in parts_of(record.get("displayContent")) if (text := _part_text(part)))
+    spoken, typed = plain_text(record), _text(parts_of(record.get("displayContent")), {})
     answers = any("functionResponse" in part for part in parts)
     if answers:
         passages: list[Passage] = [("injected", spoken)]
@@ -167,13 +146,12 @@ def _prompt(identity: str, record: JsonObject, parts: list[JsonObject], numbers:
         passages = [*_passages(typed), ("injected", spoken.removeprefix(typed))]
     else:
         passages = list(_passages(spoken))
-    images = _images_of(parts, numbers)
     sender: Role = "injected" if answers else "user"
-    passages += [(sender, image_mark(image)) for image in images]
+    passages += [(sender, marks[id(part)]) for part in parts if id(part) in marks]
     roles: tuple[Role, Role] = ("user", "injected")
     for role in roles:
         text = "\n".join(part for speaker, part in passages if speaker == role and part)
-        yield Piece(role, text, (identity, role), images=images if role == sender else ())
+        yield Piece(role, text, (identity, role), {})
 
 
 def _passages(text: str) -> Iterator[Passage]:
@@ -185,70 +163,52 @@ def _passages(text: str) -> Iterator[Passage]:
             yield from split_by_speaker(chunk)
 
 
-def _tool(identity: str, number: int, call: JsonObject, numbers: Numbers) -> Iterator[Piece]:
+def _tool(identity: str, number: int, call: JsonObject, marks: Marks) -> Iterator[Piece]:
     """A call, and its result if there is one."""
     key = text_of(call.get("id")) or f"{identity}/{number}"
     name, status, arguments = text_of(call.get("name")), call.get("status"), call.get("args")
     failed = status in ("error", "cancelled")
     read, modified = ((), ()) if failed else _files(name, arguments)
-    yield Piece("tool", call_text(name, arguments), (key, "call"), tool_name=name, read=read, modified=modified)
-    text, images = _result(parts_of(call.get("result")), numbers)
+    yield Piece("tool", call_text(name, arguments), (key, "call"), {"tool_name": name}, read=read, modified=modified)
+    text = _result(parts_of(call.get("result")), marks)
     if text or text_of(status) not in _UNANSWERED:
         text = text or text_of(call.get("resultDisplay")) or "(no output)"
         # cancelled means refused or interrupted by the user
         failed = status == "error" or (name == "run_shell_command" and bool(_FAILED_COMMAND.search(text)))
         said_at = call.get("timestamp")
         no = REFUSED if status == "cancelled" else None
-        yield Piece("tool", text, (key, "result"), said_at, tool_name=name, is_error=failed, images=images, answer=no)
+        yield Piece("tool", text, (key, "result"), {"tool_name": name, "is_error": failed, "answer": no}, said_at)
         for place, answer in enumerate(_answers(name, arguments, text)):
-            yield Piece("user", answer.text, (key, "answer", place), said_at, tool_name=name, answer=answer)
+            yield Piece("user", answer.text, (key, "answer", place), {"tool_name": name, "answer": answer}, said_at)
 
 
 def _answers(name: str, arguments: object, text: str) -> list[Answer]:
     """The user's answers to questions, or to a plan, whose file alone is known."""
     if name == _PLAN:
         said = _PLAN_ANSWER.match(text)
-        named = arguments.values() if isinstance(arguments, dict) else ()
-        plan = next((path for path in named if isinstance(path, str)), "")
+        plan = next((path for path in object_of(arguments).values() if isinstance(path, str)), "")
         if said and said["approved"]:
             return [Answer(said["approved"], "approved plan", plan)]
         return [Answer(said["words"], "refused plan", plan)] if said else []
-    if not text.startswith("{"):
-        return []
-    try:
-        return answers_given(arguments, orjson.loads(text))
-    except orjson.JSONDecodeError:
-        return []
+    return answers_given(arguments, decoded_object(text)) if text.startswith("{") else []
 
 
-def _result(parts: list[JsonObject], numbers: Numbers) -> tuple[str, tuple[Image, ...]]:
+def _result(parts: list[JsonObject], marks: Marks) -> str:
     texts = []
-    found = list(_with_nested(parts))
-    for part in found:
-        answer = part.get("functionResponse")
-        response = answer.get("response") if isinstance(answer, dict) else None
+    for part in _with_nested(parts):
+        response = object_of(part.get("functionResponse")).get("response")
         if isinstance(response, dict):
             output = response.get("output", response.get("error"))
             texts.append(output if isinstance(output, str) else as_json(response))
         else:
-            texts += _texts([part], numbers)
-    return "\n".join(text for text in texts if text), _images_of(found, numbers)
+            texts.append(_text([part], marks))
+    return "\n".join(filter(None, texts))
 
 
-def as_json(value: object) -> str:
-    """The value as JSON."""
-    try:
-        return orjson.dumps(value).decode()
-    except (TypeError, ValueError, RecursionError):
-        return "…"
-
-
-def _files(name: str, arguments: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _files(name: str, arguments: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The paths that a call reads, and those that it changes."""
-    if not isinstance(arguments, dict):
-        return (), ()
-    one = (arguments.get(key) for key in ("file_path", "absolute_path", "path"))
-    many = (arguments.get(key) for key in ("paths", "include"))
-    named = [*one, *(path for paths in many if isinstance(paths, list) for path in paths)]
+    given = object_of(arguments)
+    named = [given.get(key) for key in ("file_path", "absolute_path", "path")]
+    named += [path for key in ("paths", "include") for path in list_of(given.get(key))]
     paths = tuple(path for path in named if isinstance(path, str) and path and "*" not in path)
     return (paths if name in _READS else ()), (paths if name in _WRITES else ())

@@ -12,20 +12,29 @@ The records are plain dicts: the metadata, and one per message, with their lines
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, insort
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import orjson
 
 from memory_pipeline.harnesses.authorship import Evidence, is_person
 from memory_pipeline.harnesses.compressed import is_compressed
-from memory_pipeline.harnesses.gemini.parts import Piece, as_json, image_parts, is_summary, pieces_of, plain_text
+from memory_pipeline.harnesses.content import as_json
+from memory_pipeline.harnesses.gemini.parts import Piece, image_parts, is_summary, pieces_of, plain_text
 from memory_pipeline.harnesses.model import ParsedSession, Problem, Source
 from memory_pipeline.harnesses.protocol import HarnessWithRecords
 from memory_pipeline.harnesses.record_reader import RecordReader
-from memory_pipeline.harnesses.records import JsonLines, JsonObject, object_of, read_document, text_of, to_time, words
+from memory_pipeline.harnesses.records import (
+    JsonLines,
+    JsonObject,
+    list_of,
+    object_of,
+    objects_of,
+    read_document,
+    text_of,
+    to_time,
+    words,
+)
 from memory_pipeline.harnesses.transcript import Place, Transcript
 
 _TYPES = words("user gemini info error warning")
@@ -70,11 +79,8 @@ class Reader(RecordReader):
         super().__init__(transcript)
         self.metadata: JsonObject = {}
         self.messages: dict[str, _Message] = {}
-        self.withdrawn: set[str] = set()
-        # the ids in order of their first occurrence, and the places of active ones in that order
-        self.names: list[str] = []
-        self.numbers: dict[str, int] = {}
-        self.active_numbers: list[int] = []
+        self.active: dict[str, None] = {}
+        """The ids of the messages that were not withdrawn, in order."""
         self.by_words: dict[tuple[object, str], dict[str, None]] = {}
 
     def record(self, line: int, record: JsonObject) -> None:
@@ -83,24 +89,21 @@ class Reader(RecordReader):
         if isinstance(record.get("$rewindTo"), str):
             self._rewind(record["$rewindTo"])
         elif isinstance(changed, dict):
-            context = changed.get("messages")
-            if isinstance(context, list):
-                self._set_context(line, [message for message in context if isinstance(message, dict)])
+            if isinstance(context := changed.get("messages"), list):
+                self._set_context(line, objects_of(context))
             self.metadata |= {name: value for name, value in changed.items() if name != "messages"}
         elif text_of(record.get("type")) in _TYPES:
             self._message(line, record)
         elif line == 0 or isinstance(record.get("sessionId"), str):
-            messages = record.get("messages")  # a snapshot on one line with an appended log
-            for message in messages if isinstance(messages, list) else ():
-                if isinstance(message, dict):
-                    self.transcript.next_record(line, message.get("timestamp"))
-                    self._message(line, message)
+            for message in objects_of(record.get("messages")):  # a snapshot on one line with an appended log
+                self.transcript.next_record(line, message.get("timestamp"))
+                self._message(line, message)
             self.metadata |= {name: value for name, value in record.items() if name != "messages"}
         else:
             self.transcript.unknown[text_of(record.get("type")) or "no type"] += 1
 
     def voided(self) -> set[int]:
-        return {self.messages[identity].place.record for identity in self.withdrawn}
+        return {message.place.record for identity, message in self.messages.items() if identity not in self.active}
 
     def finish(self) -> ParsedSession:
         path = Path(self.transcript.source.path)
@@ -120,16 +123,8 @@ class Reader(RecordReader):
         at = to_time(piece.said_at) if piece.said_at is not None else None
         self.transcript.place = place._replace(said_at=at, written_at=at, is_timed=True) if at else place
         # the user answers a sub-agent's question
-        by_program = piece.role == "user" and not attended and not piece.answer
-        handle = self.add(
-            "injected" if by_program else piece.role,
-            piece.text,
-            *piece.key,
-            tool_name=piece.tool_name,
-            is_error=piece.is_error,
-            images=piece.images,
-            answer=piece.answer,
-        )
+        by_program = piece.role == "user" and not attended and not piece.details.get("answer")
+        handle = self.add("injected" if by_program else piece.role, piece.text, *piece.key, **piece.details)
         self.transcript.touch(handle, read=piece.read, modified=piece.modified)
 
     def _message(self, line: int, record: JsonObject, *, synthetic: bool = False) -> None:
@@ -141,7 +136,8 @@ class Reader(RecordReader):
         pieces = list(pieces_of(identity, record, line))
         if synthetic:
             pieces = [
-                piece if piece.role == "tool" or piece.answer else piece._replace(role="injected") for piece in pieces
+                piece if piece.role == "tool" or piece.details.get("answer") else piece._replace(role="injected")
+                for piece in pieces
             ]
         known = self.messages.get(identity)
         if known:
@@ -149,26 +145,17 @@ class Reader(RecordReader):
             place = known.place._replace(line=line)
             if (known.kind, known.plain) != (kind, plain):
                 del self.by_words[known.kind, known.plain][identity]
-            if identity in self.withdrawn:
-                insort(self.active_numbers, self.numbers[identity])
-        else:
-            self.numbers[identity] = len(self.names)
-            self.active_numbers.append(len(self.names))
-            self.names.append(identity)
         self.messages[identity] = _Message(kind, plain, place, pieces)
         self.by_words.setdefault((kind, plain), {})[identity] = None
-        self.withdrawn.discard(identity)
+        self.active[identity] = None
         if not self.cwd and kind == "user" and (directory := _DIRECTORY.search(plain)):
             self.cwd = directory[1].strip()
 
     def _rewind(self, identity: str) -> None:
         """Void a message and all after it; for an unknown message Gemini CLI clears everything."""
-        start = bisect_left(self.active_numbers, self.numbers[identity]) if self._is_active(identity) else 0
-        self.withdrawn.update(self.names[number] for number in self.active_numbers[start:])
-        del self.active_numbers[start:]
-
-    def _is_active(self, identity: str) -> bool:
-        return identity in self.messages and identity not in self.withdrawn
+        withdrawn = ""
+        while self.active and withdrawn != identity:
+            withdrawn, _ = self.active.popitem()
 
     def _set_context(self, line: int, context: list[JsonObject]) -> None:
         """Handle a replacement of the model's context: to mask tool output, after a failure, or for a summary.
@@ -181,10 +168,10 @@ class Reader(RecordReader):
         same_words: dict[tuple[str, str], Iterator[str]] = {}
         for message in context:
             identity, kind = text_of(message.get("id")), text_of(message.get("type"))
-            if not self._is_active(identity):
+            if identity not in self.active:
                 same_as = (kind, plain_text(message))
                 same = same_words.setdefault(same_as, iter(self.by_words.get(same_as, ())))
-                alike = (known for known in same if self._is_active(known) and known not in found)
+                alike = (known for known in same if known in self.active and known not in found)
                 identity = next(alike, "") if kind in _SPOKEN else ""
             elif kind == "gemini":
                 self._renew(line, identity, message)
@@ -194,12 +181,8 @@ class Reader(RecordReader):
                 added.append(message)
         summarised = any(is_summary(plain_text(message)) for message in added)
         if summarised or any(message.get("type") == "user" for message in added):
-            active = {name: self.messages[name] for name in map(self.names.__getitem__, self.active_numbers)}
-            gone = {
-                message.place.record
-                for name, message in active.items()
-                if message.kind in _SPOKEN and name not in found
-            }
+            active = {name: self.messages[name] for name in self.active if name not in found}
+            gone = {message.place.record for message in active.values() if message.kind in _SPOKEN}
             if gone:
                 summarised = True
                 kept = {message.place.record for message in self.messages.values()} - gone
@@ -224,8 +207,8 @@ class Reader(RecordReader):
 
     def _cwd(self) -> str:
         """The project's directory. The metadata only have its hash, but newer versions store it in a file."""
-        directories: Any = self.metadata.get("directories")
-        if isinstance(directories, list) and directories and isinstance(directories[0], str):
+        directories = list_of(self.metadata.get("directories"))
+        if directories and isinstance(directories[0], str):
             return directories[0]
         for folder in Path(self.transcript.source.path).parents[1:3]:
             noted = folder / ".project_root"
@@ -238,10 +221,9 @@ class Reader(RecordReader):
         return self.cwd
 
 
-class Gemini(HarnessWithRecords[JsonObject]):
+class Gemini(HarnessWithRecords):
     name = "gemini"
     folders = ("${GEMINI_CLI_HOME:-~}/.gemini/tmp",)
-    record_type: type[JsonObject] = dict
     reader = Reader
     side_files = (
         "logs.json",  # prompts of all sessions of a project
@@ -259,9 +241,7 @@ class Gemini(HarnessWithRecords[JsonObject]):
 
     def retention_days(self, settings: JsonObject) -> float | None:
         """The days of retention, 30 by default, unless `general.sessionRetention` is off."""
-        general = settings.get("general")
-        retention = general.get("sessionRetention") if isinstance(general, dict) else None
-        retention = retention if isinstance(retention, dict) else {}
+        retention = object_of(object_of(settings.get("general")).get("sessionRetention"))
         age = _AGE.fullmatch(text_of(retention.get("maxAge", "30d")))
         return int(age[1]) * _DAYS[age[2]] if age and retention.get("enabled", True) is True else None
 
@@ -282,14 +262,13 @@ class Gemini(HarnessWithRecords[JsonObject]):
     def records(self, source: Source, problems: list[Problem]) -> Iterator[tuple[int, JsonObject]]:
         """The metadata and the messages, with their lines or numbers."""
         if is_compressed(source.path) or _is_log(Path(source.path)):
-            lines = JsonLines(source.path, self.record_type, problems)
-            yield from lines.records()
+            yield from JsonLines(source.path, problems).records()
             return
         raw = Path(source.path).read_bytes()
         snapshot = object_of(read_document(raw, _MESSAGE_START, lambda message: "type" in message, problems))
         messages = snapshot.pop("messages", None)
         yield 0, snapshot
-        for number, message in enumerate(messages if isinstance(messages, list) else (), start=1):
+        for number, message in enumerate(list_of(messages), start=1):
             if isinstance(message, dict):
                 yield number, message
             else:

@@ -68,7 +68,8 @@ class Reader(RecordReader):
         self.overflown = ""
         # data of the current message
         self.message: JsonObject = {}
-        self.images: dict[int, Image] = {}
+        self.marks: dict[int, str] = {}
+        """The marks of its images, by the `id()` of their part."""
 
     is_attended = True  # decided for each message
 
@@ -81,8 +82,9 @@ class Reader(RecordReader):
             return
         self.message, parts = object_of(record.get("message")), record.get("parts") or []
         self._begin(number)
-        self.images = {
-            id(part): Image(number, place, image_type(part["mime"])) for place, part in enumerate(image_parts(parts))
+        self.marks = {
+            id(part): image_mark(Image(number, place, image_type(part["mime"])))
+            for place, part in enumerate(image_parts(parts))
         }
         role = text_of(self.message.get("role"))
         if role == "user":
@@ -120,8 +122,8 @@ class Reader(RecordReader):
         injected: list[tuple[JsonObject, str]] = []
         for part in parts:
             kind, text = part.get("type"), text_of(part.get("text"))
-            if id(part) in self.images:
-                typed.append((part, image_mark(self.images[id(part)])))
+            if id(part) in self.marks:
+                typed.append((part, self.marks[id(part)]))
             elif kind == "text":
                 is_inserted = part.get("synthetic") is True or part.get("ignored") is True
                 (injected if is_inserted else typed).append((part, text))
@@ -149,13 +151,11 @@ class Reader(RecordReader):
             self.add("injected", text, "injected", self.transcript.digest(text))
 
     def _say(self, said: str, *, again: bool) -> None:
-        images = tuple(self.images[key] for key in self.images)
         quoted = _QUOTED.fullmatch(said)
         text = quoted[1].replace('\\"', '"') if quoted and re.search(r"\s", quoted[1]) else said
         typed = not again and self._is_typed()
         for number, (speaker, part) in enumerate(split_by_speaker(text)):
-            role: Role = speaker if typed else "injected"
-            self.add(role, part, "user", number, images=images if speaker == "user" else ())
+            self.add(speaker if typed else "injected", part, "user", number)
 
     def _is_typed(self) -> bool:
         """Whether a person typed the message; MiMoCode stores prompts of sub-agents among those of the session."""
@@ -223,10 +223,9 @@ class Reader(RecordReader):
         key = text_of(part.get("callID")) or _start(part) or text_of(part.get("id"))
         handle = self.add("tool", call_text(name, state.get("input")), "call", key, tool_name=name)
         if status in ("completed", "error"):
-            attached = map(id, list_of(state.get("attachments")))
-            images = tuple(self.images[key] for key in attached if key in self.images)
+            attached = (self.marks.get(id(file)) for file in list_of(state.get("attachments")))
             output = text_of(state.get("output")) or text_of(state.get("error"))
-            text = "\n".join(filter(None, [output, *map(image_mark, images)])) or "(no output)"
+            text = "\n".join(filter(None, [output, *attached])) or "(no output)"
             exit_code = object_of(state.get("metadata")).get("exit")
             refused = _REFUSED.match(output) if status == "error" else None
             failed = (
@@ -238,7 +237,7 @@ class Reader(RecordReader):
             if end:
                 self.transcript.place = self.transcript.place._replace(said_at=end, written_at=end, is_timed=True)
             no = REFUSED if refused else None
-            self.add("tool", text, "result", key, tool_name=name, is_error=failed, images=images, answer=no)
+            self.add("tool", text, "result", key, tool_name=name, is_error=failed, answer=no)
             if refused and refused["words"]:
                 answers = [Answer(refused["words"], "refused call", call_text(name, state.get("input")))]
             elif approved := _APPROVED.match(output):
@@ -261,9 +260,8 @@ class Reader(RecordReader):
         return text_of(self.message.get("origin")) or _time(self.message, "created")
 
 
-class OpenCode(HarnessWithFolders[JsonObject]):
+class OpenCode(HarnessWithFolders):
     name = "opencode"
-    record_type: type[JsonObject] = dict
     reader = Reader
     marks = ("*.db", "session", "storage")
     side_files = (

@@ -14,11 +14,12 @@ from pathlib import Path
 from memory_pipeline.harnesses.model import Problem, Source
 from memory_pipeline.harnesses.opencode.current import record_of
 from memory_pipeline.harnesses.opencode.database import OpenCodeDatabase, in_order
-from memory_pipeline.harnesses.records import JsonObject, objects_of, read_document, text_of
+from memory_pipeline.harnesses.records import JsonObject, object_of, objects_of, read_document, text_of
 from memory_pipeline.harnesses.sqlite import decoded
 
 _DATABASE = re.compile(r"(\w+)(?:-[\w.-]+)?\.db")
 """The name of a database: the agent, and the release channel if it is not the default."""
+_SESSION_FILES = "session/*/ses_*.json"
 _SQLITE = OpenCodeDatabase()
 _MESSAGE_START = re.compile(r'\{\s*"(?:info|id|type|time)"\s*:')
 
@@ -35,7 +36,7 @@ def claims(folder: Path, names: Collection[str], agent: str) -> tuple[list[Sourc
         if (folder / name).is_file()
     ]
     storage = folder if folder.name == "storage" and "session" in names else folder / "storage"
-    in_folders = (storage == folder or "storage" in names) and _is_storage(storage)
+    in_folders = (storage == folder or "storage" in names) and any(storage.glob(_SESSION_FILES))
     if not databases and not in_folders:
         return None
     sources: list[Source] = []
@@ -59,12 +60,8 @@ def records(source: Source, problems: list[Problem]) -> Iterator[tuple[int, Json
     yield from (_SQLITE.records if source.session else _from_file)(source, problems)
 
 
-def _is_storage(place: Path) -> bool:
-    return next(place.glob("session/*/ses_*.json"), None) is not None
-
-
 def _folder_sources(storage: Path, taken: Collection[str]) -> list[Source]:
-    files = sorted(storage.glob("session/*/ses_*.json"))
+    files = sorted(storage.glob(_SESSION_FILES))
     return [_folder_source(storage, file) for file in files if file.stem not in taken]
 
 
@@ -101,8 +98,7 @@ def _is_message(value: JsonObject) -> bool:
 
 
 def _exported(export: JsonObject) -> Iterator[tuple[int, JsonObject]]:
-    info = export.get("info")
-    yield 1, {"session": info if isinstance(info, dict) else {}}
+    yield 1, {"session": object_of(export.get("info"))}
     for number, message in enumerate(objects_of(export.get("messages")), start=2):
         if isinstance(message.get("info"), dict):
             yield number, {"message": message["info"], "parts": objects_of(message.get("parts"))}
