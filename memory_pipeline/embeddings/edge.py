@@ -12,11 +12,10 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from filelock import Timeout
 
-from memory_pipeline.embeddings.fair_lock import FairLock
 from memory_pipeline.embeddings.index import (
     DAY_NUMBER,
     DENSE,
@@ -28,6 +27,7 @@ from memory_pipeline.embeddings.index import (
     VectorIndex,
     batches,
 )
+from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.markdown.safe_write import aside
 from memory_pipeline.text.sentences import clip
@@ -43,6 +43,46 @@ _OVERSAMPLING = 2.0
 """Factor of candidates that are compared exactly. From 1.5 on, none of the nearest 200 of 100,000 was lost."""
 _SETTLED_FROM_KB = 4_000
 """Kilobytes of dense vectors (about 2,700 of 384 numbers) below which a scan takes .1 s."""
+
+
+class FairLock:
+    """A lock beside the folder (`FOLDER.lock`), with a second one (`FOLDER.next.lock`) that a waiting process holds.
+
+    So the holder can see whether another process waits; both end with their process. Raises `filelock.Timeout` after
+    `timeout` seconds. It is not thread-local: another thread may release it.
+    """
+
+    def __init__(self, folder: Path, timeout: float) -> None:
+        self.timeout = timeout
+        self._lock = FileLock(f"{folder}.lock", thread_local=False)
+        self._next = FileLock(f"{folder}.next.lock", thread_local=False)
+
+    def acquire(self) -> None:
+        deadline = time.monotonic() + self.timeout
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            with self._next.acquire(timeout=self.timeout):
+                self._lock.acquire(timeout=max(0.0, deadline - time.monotonic()))
+
+    def is_wanted(self) -> bool:
+        """Whether another process waits for the lock."""
+        try:
+            with self._next.acquire(timeout=0):
+                return False
+        except Timeout:
+            return True
+
+    def release(self) -> None:
+        """Safe to call twice."""
+        self._lock.release()
+
+    def __enter__(self) -> Self:
+        self.acquire()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
 
 
 class EdgeIndex(VectorIndex):
@@ -112,12 +152,12 @@ class EdgeIndex(VectorIndex):
         with self._engine() as shard:
             return shard.retrieve(point_ids, with_payload=payload, with_vector=vectors)
 
-    def count(self, *, exact: bool = True) -> int:
-        """The exact number of points, in 7 ms for 100,000."""
+    def count(self) -> int:
+        """The number of points, in 7 ms for 100,000."""
         from qdrant_edge import CountRequest
 
         with self._engine() as shard:
-            return int(shard.count(CountRequest(exact=exact)))
+            return int(shard.count(CountRequest(exact=True)))
 
     def _search(self, query: Any, using: str, limit: int, chosen: Any, payload: bool | list[str]) -> Sequence[Any]:
         from qdrant_edge import QuantizationSearchParams, Query, QueryRequest, SearchParams

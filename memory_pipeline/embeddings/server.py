@@ -37,8 +37,7 @@ class ServerIndex(VectorIndex):
     """A `VectorIndex` in one collection of a Qdrant server; the collection is created if needed.
 
     Raises `IndexUnavailableError` if the server cannot be reached or refuses, if the collection holds vectors of
-    another dimension or distance, or if it does not exist and ``create`` is false. A given `client` is left open by
-    `close`.
+    another dimension or distance, or if it does not exist and ``create`` is false.
 
     A write is retried if the server was busy or the connection broke: points have ids, so a duplicate write changes
     nothing. Opening and reading are not retried, so an outage is reported at once.
@@ -51,7 +50,6 @@ class ServerIndex(VectorIndex):
         *,
         api_key: str | None = None,
         collection: str = COLLECTION,
-        client: QdrantClient | None = None,
         create: bool = True,
         seconds: float = 8.0,
     ) -> None:
@@ -62,23 +60,20 @@ class ServerIndex(VectorIndex):
         # An address may carry a password or a token; messages must not.
         self._shown_url = re.sub(r"//[^/]*@", "//", url).partition("?")[0]
         self._api_key = (api_key or "").strip()
-        self._owns_client = client is None
-        self._client: QdrantClient | None = client
         # The client says so with the path of this file, for whatever address; the setting's description says it once.
         warnings.filterwarnings("ignore", message="Api key is used with an insecure connection")
-        if client is None:
-            try:
-                self._client = QdrantClient(
-                    url=url,
-                    api_key=self._api_key or None,
-                    timeout=math.ceil(seconds),
-                    check_compatibility=False,  # would query the server from a second thread and only print a warning
-                )
-            except ValueError:  # its message may quote the whole URL
-                raise IndexUnavailableError(
-                    f"Invalid address of a Qdrant server: {self._shown_url!r}. Check QDRANT_URL (something like "
-                    "http://127.0.0.1:6333) and QDRANT_API_KEY (plain characters only)."
-                ) from None
+        try:
+            self._client: QdrantClient | None = QdrantClient(
+                url=url,
+                api_key=self._api_key or None,
+                timeout=math.ceil(seconds),
+                check_compatibility=False,  # would query the server from a second thread and only print a warning
+            )
+        except ValueError:  # its message may quote the whole URL
+            raise IndexUnavailableError(
+                f"Invalid address of a Qdrant server: {self._shown_url!r}. Check QDRANT_URL (something like "
+                "http://127.0.0.1:6333) and QDRANT_API_KEY (plain characters only)."
+            ) from None
         try:
             self._prepare_collection(create)
         except BaseException:
@@ -112,9 +107,9 @@ class ServerIndex(VectorIndex):
         with self._server() as client:
             return client.retrieve(self.collection, point_ids, with_payload=payload, with_vectors=vectors)
 
-    def count(self, *, exact: bool = True) -> int:
+    def count(self) -> int:
         with self._server() as client:
-            return client.count(self.collection, exact=exact).count
+            return client.count(self.collection).count
 
     def _search(self, query: Any, using: str, limit: int, chosen: Any, payload: bool | list[str]) -> Sequence[Any]:
         with self._server() as client:
@@ -122,19 +117,10 @@ class ServerIndex(VectorIndex):
                 self.collection, query, using=using, query_filter=chosen, limit=limit, with_payload=payload
             ).points
 
-    def settle(self) -> None:
-        """Do nothing: a server optimises by itself."""
-
-    def rewrite(self) -> None:
-        """Do nothing: a server cleans up by itself, once enough was deleted."""
-
-    def _flush(self) -> None:
-        """Do nothing: each write waits until the server has applied it."""
-
     def close(self) -> None:
         """Close the connection. Safe to call twice."""
         client, self._client = self._client, None
-        if client is not None and self._owns_client:
+        if client is not None:
             client.close()
 
     def _prepare_collection(self, create: bool) -> None:
@@ -189,12 +175,8 @@ class ServerIndex(VectorIndex):
             raise IndexUnavailableError(f"The connection to {self._shown_url} is closed. Open the index again.")
         try:
             yield self._client
-        except (
-            ApiException,
-            QdrantException,
-            AssertionError,
-            JSONDecodeError,
-        ) as error:  # the last two come from the client
+        # the last two come from the client
+        except (ApiException, QdrantException, AssertionError, JSONDecodeError) as error:
             if isinstance(error, UnexpectedResponse) and error.status_code in (401, 403):
                 message = f"The Qdrant server at {self._shown_url} refuses the API key; check QDRANT_API_KEY."
             else:

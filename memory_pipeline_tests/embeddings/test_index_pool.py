@@ -8,8 +8,7 @@ import pytest
 
 from memory_pipeline.embeddings import edge
 from memory_pipeline.embeddings.index import Point
-from memory_pipeline.embeddings.index_pool import indexes_kept_open
-from memory_pipeline.embeddings.opening import index_folder, open_index
+from memory_pipeline.embeddings.opening import index_folder, indexes_kept_open, open_index
 from memory_pipeline.settings import Settings
 
 POINT = Point("00000000-0000-0000-0000-000000000001", [1.0, 0.0, 0.0, 0.0], {"date": "2026-03-02"})

@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.embeddings import removing
+from memory_pipeline.embeddings import opening
 from memory_pipeline.embeddings.edge import EdgeIndex
 from memory_pipeline.embeddings.index import COLLECTION, MESSAGES, Point, VectorIndex
-from memory_pipeline.embeddings.opening import collection_name
-from memory_pipeline.embeddings.removing import find_points, remove_points
+from memory_pipeline.embeddings.opening import collection_name, find_points, remove_points
 from memory_pipeline.embeddings.server import ServerIndex
 from memory_pipeline.settings import Settings
-from memory_pipeline_tests.embeddings.test_index_contract import client_in_memory
+from memory_pipeline_tests.embeddings.test_index_contract import in_memory
 from memory_pipeline_tests.rows import workspace
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect:UserWarning")
@@ -32,10 +31,10 @@ def filled(index: VectorIndex) -> None:
 def settings(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     made, _ = workspace(tmp_path / "workspace")
     names = [collection_name(made, base, made.embedding_model, 2) for base in (COLLECTION, MESSAGES)]
-    client = client_in_memory()
+    in_memory(monkeypatch)
 
     def opened(_: Settings, name: str, dimension: int, __: float) -> Any:
-        return ServerIndex("http://in-memory", dimension, client=client, collection=name)
+        return ServerIndex("http://in-memory", dimension, collection=name)
 
     for name in names:
         if request.param == "edge":
@@ -43,8 +42,8 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest
         else:
             filled(opened(made, name, 2, 0))
     if request.param == "server":
-        monkeypatch.setattr(removing, "open_collection", opened)
-        monkeypatch.setattr(removing, "_collections", lambda _: [(name, 2) for name in names])
+        monkeypatch.setattr(opening, "open_collection", opened)
+        monkeypatch.setattr(opening, "_collections", lambda _: [(name, 2) for name in names])
     return made
 
 

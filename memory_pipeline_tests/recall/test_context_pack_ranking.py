@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.recall.ranking import Row, ranked_rows
+from memory_pipeline.recall.context_pack import RankedLine, ranked_lines
 from memory_pipeline.settings import Settings
 from memory_pipeline_tests.rows import (
     DAY,
@@ -30,15 +30,15 @@ def opened(tmp_path: Path) -> tuple[Settings, Lake]:
 
 def texts(settings: Settings, lake: Lake, **how: str | None) -> list[str]:
     project = how.pop("project", "kiln")
-    return [row.text for row in ranked_rows(settings, lake, project, how.pop("without_session", None))]
+    return [row.text for row in ranked_lines(settings, lake, project, how.pop("without_session", None))]
 
 
 def test_the_score_is_priority_times_kind_halved_by_the_half_life() -> None:
-    row = Row("o-1", "x", "high", DAY)
-    week_before = Row("o-2", "x", "high", day_after(-7))
+    row = RankedLine("o-1", "x", "high", DAY)
+    week_before = RankedLine("o-2", "x", "high", day_after(-7))
     assert math.exp(row.score() - week_before.score()) == pytest.approx(2)
-    assert math.exp(row.score() - Row("o-3", "x", "medium", DAY).score()) == pytest.approx(1.5)
-    assert math.exp(Row("r-1", "x", "high", DAY, 1.3).score() - row.score()) == pytest.approx(1.3)
+    assert math.exp(row.score() - RankedLine("o-3", "x", "medium", DAY).score()) == pytest.approx(1.5)
+    assert math.exp(RankedLine("r-1", "x", "high", DAY, 1.3).score() - row.score()) == pytest.approx(1.3)
 
 
 def test_priority_kind_and_age_decide(opened: tuple[Settings, Lake]) -> None:
