@@ -38,7 +38,7 @@ from memory_pipeline.embeddings.index import DENSE, PASSAGE, WORDS, Point
 from memory_pipeline.embeddings.messages import points_of
 from memory_pipeline.recall.answer import newest_first
 from memory_pipeline.recall.fusion import Candidates, Ranked, candidates
-from memory_pipeline.recall.search import Searcher
+from memory_pipeline.recall.search import OpenCollections, Searcher
 from memory_pipeline.settings import BUNDLED_MODEL, Settings
 from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.terms import query_terms
@@ -187,7 +187,7 @@ def print_answers(index: EdgeIndex) -> None:
     """Abstention and freshness, by half of the questions."""
     rows = [json.loads(line) for line in QUESTIONS.read_text("utf8").splitlines()]
     with tempfile.TemporaryDirectory() as empty:
-        ask = Searcher.over(Settings(workspace=Path(empty)), index, BUNDLED_MODEL)
+        ask = Searcher(Settings(workspace=Path(empty)), OpenCollections(index, model=BUNDLED_MODEL))
         for half in ("a", "b"):
             silent: dict[bool, list[bool]] = defaultdict(list)
             fresh: list[bool] = []

@@ -15,8 +15,16 @@ from typing import NamedTuple, Self
 
 from filelock import Timeout
 
-from memory_pipeline.agents.agents import AGENTS, Agent, CannotConnectError
-from memory_pipeline.agents.files import bytes_of, edit_file, read_entries, tilde_path, write_entries
+from memory_pipeline.agents.agents import (
+    AGENTS,
+    Agent,
+    CannotConnectError,
+    bytes_of,
+    edit_file,
+    read_entries,
+    tilde_path,
+    write_entries,
+)
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.markdown.blocks import append_block, body_of, cut_block, damage, has_block, put_block
 from memory_pipeline.markdown.safe_write import decode, encode, write_atomically
@@ -120,8 +128,8 @@ def refresh(settings: Settings, lines: Sequence[Line]) -> list[str]:
     if any(connection.key == IMPORT for connection in known):
         with _collecting_problem(problems, imported_file(settings)):
             _write_import(settings, lines)
-    for path, key in dict.fromkeys((c.path, c.key) for c in known if c.key == LINES):
-        connection = next(c for c in known if (c.path, c.key) == (path, key))
+    for path in dict.fromkeys(connection.path for connection in known if connection.key == LINES):
+        connection = next(c for c in known if (c.path, c.key) == (path, LINES))
         with _collecting_problem(problems, Path(path)):
             _refresh(settings, connection, lines)
     return problems

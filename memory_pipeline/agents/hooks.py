@@ -20,8 +20,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memory_pipeline.agents.agents import AGENTS, BY_NAME, Agent, CannotConnectError
-from memory_pipeline.agents.files import bytes_of, edit_file, read_entries, write_entries
+from memory_pipeline.agents.agents import (
+    AGENTS,
+    BY_NAME,
+    Agent,
+    CannotConnectError,
+    bytes_of,
+    edit_file,
+    read_entries,
+    write_entries,
+)
 from memory_pipeline.markdown.blocks import newline_of
 from memory_pipeline.markdown.safe_write import decode, encode
 from memory_pipeline.settings import Settings
@@ -177,17 +185,15 @@ def describe(settings: Settings) -> dict[str, str]:
 
 def _groups(settings: Settings, agent: Agent, actions: bool) -> dict[str, list[dict[str, Any]]]:
     """The hooks for the settings of Claude Code, Codex and Gemini CLI, by event."""
-    called, acting = command(settings), action_command(settings)
-    event_names = _TOOL_EVENTS[agent.name] if actions else {}
-    groups = {event: [_group(agent, acting, our_name)] for event, our_name in event_names.items()}
-    compaction = _group(agent, called, "compaction")
+    called = command(settings)
+    starts = None if agent.name == "gemini" else "startup|resume|clear|compact"
+    groups = {"SessionStart": [_group(agent, called, "start", starts)]}
     if agent.name == "claude":  # it summarises according to the hook's output
-        start = _group(agent, called, "start", "startup|resume|clear|compact")
-        return {"SessionStart": [start], "PreCompact": [compaction], **groups}
-    if agent.name == "gemini":  # its hook before a compression cannot say anything
-        return {"SessionStart": [_group(agent, called, "start")], **groups}
-    start = _group(agent, called, "start", "startup|resume|clear|compact")
-    return {"SessionStart": [start, {"matcher": "compact", **compaction}], **groups}  # it takes text only afterwards
+        groups["PreCompact"] = [_group(agent, called, "compaction")]
+    if agent.name == "codex":  # it takes text only afterwards; Gemini's hook before a compression cannot say anything
+        groups["SessionStart"].append(_group(agent, called, "compaction", "compact"))
+    tool_events = _TOOL_EVENTS[agent.name] if actions else {}
+    return groups | {event: [_group(agent, action_command(settings), name)] for event, name in tool_events.items()}
 
 
 _TOOL_EVENTS = {

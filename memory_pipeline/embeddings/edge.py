@@ -12,9 +12,33 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import Any, Literal, Self, cast
 
+import qdrant_edge
 from filelock import Timeout
+from qdrant_edge import (
+    CountRequest,
+    Distance,
+    EdgeConfig,
+    EdgeOptimizersConfig,
+    EdgeShard,
+    EdgeSparseVectorParams,
+    EdgeVectorParams,
+    HnswIndexConfig,
+    IntegerIndexParams,
+    KeywordIndexParams,
+    Memory,
+    Modifier,
+    Point,
+    QuantizationSearchParams,
+    Query,
+    QueryRequest,
+    ScalarQuantizationConfig,
+    ScalarType,
+    ScrollRequest,
+    SearchParams,
+    UpdateOperation,
+)
 
 from memory_pipeline.embeddings.index import (
     DAY_NUMBER,
@@ -31,9 +55,6 @@ from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.markdown.safe_write import aside
 from memory_pipeline.text.sentences import clip
-
-if TYPE_CHECKING:
-    from qdrant_edge import EdgeShard
 
 _RETRY_SECONDS = 0.05
 _NEVER = 1_000_000_000
@@ -94,6 +115,8 @@ class EdgeIndex(VectorIndex):
     Missing points that the engine itself does not notice are left for the count-parity check.
     """
 
+    _models = qdrant_edge
+
     def __init__(self, folder: Path, dimension: int, *, lock_timeout: float = 30.0) -> None:
         self.folder = folder
         self.dimension = dimension
@@ -120,21 +143,11 @@ class EdgeIndex(VectorIndex):
                 ) from error
             raise
 
-    @property
-    def _models(self) -> Any:
-        import qdrant_edge
-
-        return qdrant_edge
-
     def _upsert(self, rows: list[tuple[str, Any, dict[str, Any]]]) -> None:
-        from qdrant_edge import Point, UpdateOperation
-
         with self._engine() as shard:
             shard.update(UpdateOperation.upsert_points([Point(*row) for row in rows]))
 
     def _delete(self, point_ids: list[Any]) -> None:
-        from qdrant_edge import UpdateOperation
-
         with self._engine() as shard:
             shard.update(UpdateOperation.delete_points(point_ids))
 
@@ -143,8 +156,6 @@ class EdgeIndex(VectorIndex):
             shard.flush()
 
     def _scroll(self, offset: Any, chosen: Any) -> tuple[Sequence[Any], Any]:
-        from qdrant_edge import ScrollRequest
-
         with self._engine() as shard:
             return shard.scroll(ScrollRequest(offset, PAGE, chosen, with_payload=False))
 
@@ -154,14 +165,10 @@ class EdgeIndex(VectorIndex):
 
     def count(self) -> int:
         """The number of points, in 7 ms for 100,000."""
-        from qdrant_edge import CountRequest
-
         with self._engine() as shard:
             return int(shard.count(CountRequest(exact=True)))
 
     def _search(self, query: Any, using: str, limit: int, chosen: Any, payload: bool | list[str]) -> Sequence[Any]:
-        from qdrant_edge import QuantizationSearchParams, Query, QueryRequest, SearchParams
-
         exactly = SearchParams(quantization=QuantizationSearchParams(rescore=True, oversampling=_OVERSAMPLING))
         request = QueryRequest(
             limit=limit,
@@ -189,8 +196,6 @@ class EdgeIndex(VectorIndex):
 
         If the process is killed between the two renames, the folder is missing, and the next run rebuilds it.
         """
-        from qdrant_edge import Point, UpdateOperation
-
         new, old = (self.folder.with_name(f"{self.folder.name}.{name}") for name in ("new", "old"))
         for folder in (new, old):
             shutil.rmtree(folder, ignore_errors=True)
@@ -254,23 +259,6 @@ class EdgeIndex(VectorIndex):
 
     def _load(self, folder: Path | None = None) -> EdgeShard:
         folder = folder or self.folder
-        from qdrant_edge import (
-            Distance,
-            EdgeConfig,
-            EdgeOptimizersConfig,
-            EdgeShard,
-            EdgeSparseVectorParams,
-            EdgeVectorParams,
-            HnswIndexConfig,
-            IntegerIndexParams,
-            KeywordIndexParams,
-            Memory,
-            Modifier,
-            ScalarQuantizationConfig,
-            ScalarType,
-            UpdateOperation,
-        )
-
         bytes_of = ScalarQuantizationConfig(ScalarType.Int8, memory=Memory.Cold)
         dense = EdgeVectorParams(self.dimension, Distance.Cosine, quantization_config=bytes_of)
         config = EdgeConfig(

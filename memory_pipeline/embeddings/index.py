@@ -107,6 +107,7 @@ class VectorIndex(Protocol):
     dimension: int
     set_aside: Path | None = None
     """The path of the damaged index that this one replaces."""
+    _models: Any
 
     def upsert(self, points: Sequence[Point]) -> None:
         """Store the points durably; a point with a known id is replaced. Raises `ValueError`, storing nothing, for a
@@ -190,9 +191,6 @@ class VectorIndex(Protocol):
 
     def close(self) -> None:
         """Flush and release the lock. Safe to call twice."""
-
-    @property
-    def _models(self) -> Any: ...
 
     def _upsert(self, rows: list[tuple[str, Any, dict[str, Any]]]) -> None: ...
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from json import JSONDecodeError
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+import tenacity
+from httpx import TransportError, UnsupportedProtocol
+from pydantic import ValidationError
+from qdrant_client import QdrantClient, models
+from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
+from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
+from qdrant_client.models import Distance, Modifier, PayloadSchemaType, PointStruct, SparseVectorParams, VectorParams
 
 from memory_pipeline.embeddings.index import (
     COLLECTION,
@@ -23,9 +30,6 @@ from memory_pipeline.embeddings.index import (
 )
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.text.sentences import clip
-
-if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
 
 _MAX_REASON = 200
 _TRIES = 4
@@ -43,6 +47,8 @@ class ServerIndex(VectorIndex):
     nothing. Opening and reading are not retried, so an outage is reported at once.
     """
 
+    _models = models
+
     def __init__(
         self,
         url: str,
@@ -53,8 +59,6 @@ class ServerIndex(VectorIndex):
         create: bool = True,
         seconds: float = 8.0,
     ) -> None:
-        from qdrant_client import QdrantClient
-
         self.dimension = dimension
         self.collection = collection
         # An address may carry a password or a token; messages must not.
@@ -80,22 +84,14 @@ class ServerIndex(VectorIndex):
             self.close()
             raise
 
-    @property
-    def _models(self) -> Any:
-        from qdrant_client import models
-
-        return models
-
     def _upsert(self, rows: list[tuple[str, Any, dict[str, Any]]]) -> None:
-        from qdrant_client.models import PointStruct
-
         points = [PointStruct(id=point_id, vector=vectors, payload=payload) for point_id, vectors, payload in rows]
         with self._server() as client:
-            _with_retries(functools.partial(client.upsert, self.collection, points, wait=True))
+            _retrying(client.upsert, self.collection, points, wait=True)
 
     def _delete(self, point_ids: list[Any]) -> None:
         with self._server() as client:
-            _with_retries(functools.partial(client.delete, self.collection, point_ids, wait=True))
+            _retrying(client.delete, self.collection, point_ids, wait=True)
 
     def _scroll(self, offset: Any, chosen: Any) -> tuple[Sequence[Any], Any]:
         with self._server() as client:
@@ -124,15 +120,6 @@ class ServerIndex(VectorIndex):
             client.close()
 
     def _prepare_collection(self, create: bool) -> None:
-        from qdrant_client.http.exceptions import UnexpectedResponse
-        from qdrant_client.models import (
-            Distance,
-            Modifier,
-            PayloadSchemaType,
-            SparseVectorParams,
-            VectorParams,
-        )
-
         wanted = VectorParams(size=self.dimension, distance=Distance.COSINE)
         words = {name: SparseVectorParams(modifier=Modifier.IDF) for name in SPARSE}
         with self._server() as client:
@@ -168,9 +155,6 @@ class ServerIndex(VectorIndex):
 
     @contextmanager
     def _server(self) -> Iterator[QdrantClient]:
-        from qdrant_client.common.client_exceptions import QdrantException
-        from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
-
         if self._client is None:
             raise IndexUnavailableError(f"The connection to {self._shown_url} is closed. Open the index again.")
         try:
@@ -195,9 +179,6 @@ class ServerIndex(VectorIndex):
 
 def _reason(error: Exception) -> str:
     """The cause of the failure, shortened to one line."""
-    from pydantic import ValidationError
-    from qdrant_client.http.exceptions import UnexpectedResponse
-
     if isinstance(error, UnexpectedResponse):
         return f"{error.status_code} {error.reason_phrase}"
     if isinstance(getattr(error, "source", error), (ValidationError, AssertionError, JSONDecodeError)):
@@ -205,25 +186,18 @@ def _reason(error: Exception) -> str:
     return clip(one_line(str(error)), _MAX_REASON) or type(error).__name__
 
 
-def _with_retries(write: Callable[[], object]) -> None:
-    import tenacity
-
-    tenacity.Retrying(
-        retry=tenacity.retry_if_exception(_is_temporary),
-        wait=tenacity.wait_exponential(multiplier=0.5),
-        stop=tenacity.stop_after_attempt(_TRIES),
-        reraise=True,
-    )(write)
-
-
 def _is_temporary(error: BaseException) -> bool:
     """Whether the same request may succeed soon: the server is busy or starting, or the connection broke."""
-    from httpx import TransportError, UnsupportedProtocol
-    from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
-    from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
-
     if isinstance(error, UnexpectedResponse):
         return error.status_code in _TEMPORARY_STATUSES
     if isinstance(error, ResponseHandlingException):
         return isinstance(error.source, TransportError) and not isinstance(error.source, UnsupportedProtocol)
     return isinstance(error, ResourceExhaustedResponse)
+
+
+_retrying = tenacity.Retrying(
+    retry=tenacity.retry_if_exception(_is_temporary),
+    wait=tenacity.wait_exponential(multiplier=0.5),
+    stop=tenacity.stop_after_attempt(_TRIES),
+    reraise=True,
+)

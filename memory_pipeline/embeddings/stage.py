@@ -72,10 +72,6 @@ class IndexStage:
         """The points of the day without dense vectors; after retention only the kept ones."""
         raise NotImplementedError
 
-    def count(self, day: date) -> int:
-        """The number of points of the day."""
-        return len(self.points(day))
-
     def fingerprint(self, day: date) -> str:
         name = self._generation if self.lake.is_for_planning else generation(self.settings, self.collection)
         digests = (self.lake.digest(table, [day]) for table in self.inputs)
@@ -181,21 +177,15 @@ class LineStage(IndexStage):
         raise NotImplementedError
 
     def points(self, day: date) -> list[Point]:
-        return [
-            Point(point_id(line["source_id"]), None, line, {WORDS: weigh(terms(line["text"]), WORDS)})
-            for line in self._kept_lines(day)
-        ]
-
-    def count(self, day: date) -> int:
-        return len(self._kept_lines(day))
-
-    def _kept_lines(self, day: date) -> list[Payload]:
         lines, (table,) = self.lines(day), self.tables
         if self.lake.is_retired(table, day):
             kept = set(self.lake.read(table, [day], ["source_id"])["source_id"])
             lines = [line for line in lines if line["source_id"] in kept]
         more = {"model": self.settings.embedding_model, "schema_version": PAYLOAD_VERSION}
-        return [line | more for line in lines]
+        return [
+            Point(point_id(line["source_id"]), None, line | more, {WORDS: weigh(terms(line["text"]), WORDS)})
+            for line in lines
+        ]
 
 
 class EmbeddingsStage(LineStage):

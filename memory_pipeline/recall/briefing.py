@@ -24,8 +24,8 @@ from memory_pipeline.proposals.expiry import expiring_on
 from memory_pipeline.proposals.memory_file import normalised
 from memory_pipeline.proposals.score import USER
 from memory_pipeline.recall.assembly import Briefing, Line, Section, choose
+from memory_pipeline.recall.cache import read_json
 from memory_pipeline.recall.folders import project_of_place
-from memory_pipeline.recall.json_cache import read_json
 from memory_pipeline.recall.remembered import OTHER, SPEAKERS, memory_bytes, nearness, remembered, safe, settled
 from memory_pipeline.redaction.spoken import names_password
 from memory_pipeline.sessions.projects import Place

@@ -21,7 +21,6 @@ import polars as pl
 
 from memory_pipeline.days import day_of
 from memory_pipeline.harnesses.model import Message
-from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.lake.rows import ObservationRow, PoolReflectionRow, ProposalState, ReflectionRow, typed_rows
 from memory_pipeline.lake.store import Lake, fingerprint_of
 from memory_pipeline.observations.flags import COMPLETED, DOUBTED
@@ -30,9 +29,9 @@ from memory_pipeline.observations.types import Context
 from memory_pipeline.proposals.events import SUPERSEDED, ProposalLog
 from memory_pipeline.proposals.memory_file import normalised
 from memory_pipeline.recall.assembly import Line, Section, choose
+from memory_pipeline.recall.cache import last_changes, read_json, write_json
 from memory_pipeline.recall.compaction import SESSION_TOKENS, window_message
 from memory_pipeline.recall.folders import place_of_folder, project_of_place
-from memory_pipeline.recall.json_cache import read_json, write_json
 from memory_pipeline.recall.remembered import OTHER, SPEAKERS, memory_bytes, nearness, remembered, safe, settled
 from memory_pipeline.recall.usage import last_days
 from memory_pipeline.redaction import redactor_of
@@ -273,12 +272,8 @@ def _condensed(settings: Settings, pack: Pack, session_id: str, messages: Sequen
 
 def _source_fingerprint(settings: Settings) -> str:
     """The fingerprint of all sources of a pack without a session."""
-    storage = storage_of(settings)
-    found: list[tuple[object, ...]] = [(table, storage.changed_at(table)) for table in _TABLES]
-    with contextlib.suppress(OSError):
-        state = settings.memory_file.stat()
-        found.append((settings.memory_file.name, state.st_size, state.st_mtime_ns))
-    return fingerprint_of(VERSION, settings.pack_tokens, settings.markers, found)
+    changes = list(last_changes(settings, [settings.memory_file], _TABLES))
+    return fingerprint_of(VERSION, settings.pack_tokens, settings.markers, changes)
 
 
 def _read_pack(path: Path) -> Pack | None:

@@ -110,7 +110,7 @@ class Ranked:
             for point, score in normalised(found.passages[name]).items():
                 self._own[point] += weight * score
         self.session_parts = self._session_parts(found)
-        self.passages = _best_first(
+        self.passages = best_first(
             {
                 name: self._own[name]
                 + OF_ITS_SESSION * self.session_parts[0].get(payload["session_id"], 0.0)
@@ -122,7 +122,7 @@ class Ranked:
         for weight, part in zip(OF_SESSION, self.session_parts, strict=True):
             for session, score in part.items():
                 sessions[session] += weight * score
-        self.sessions = _best_first(sessions)
+        self.sessions = best_first(sessions)
 
     def _session_parts(self, found: Candidates) -> tuple[dict[str, float], ...]:
         """Scores from 0 to 1 by session: of all its words, its best passage, its best pair of neighbours, and its three
@@ -137,7 +137,8 @@ class Ranked:
         return _by_session(found.sessions), *(_scaled_to_highest(part) for part in (best, pairs, three))
 
 
-def _best_first(scores: Mapping[str, float]) -> list[tuple[str, float]]:
+def best_first(scores: Mapping[str, float]) -> list[tuple[str, float]]:
+    """The names with their scores, the highest first."""
     return sorted(scores.items(), key=lambda item: (-item[1], item[0]))
 
 

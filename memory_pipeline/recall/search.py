@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -45,6 +45,7 @@ from memory_pipeline.recall.fusion import (
     Ranked,
     amended_order,
     amending,
+    best_first,
     candidates,
     normalised,
     substance,
@@ -127,7 +128,7 @@ class Results:
 
 
 @dataclass(frozen=True)
-class _Open:
+class OpenCollections:
     """Open collections; the one of observations may not exist yet, or be unavailable."""
 
     messages: VectorIndex
@@ -151,18 +152,11 @@ class Searcher:
     """A searcher that holds the collections open from the first query until `close`. Others wait meanwhile, so it
     should be closed soon."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, opened: OpenCollections | None = None) -> None:
         self.settings = settings
-        self._open: _Open | None = None
+        self._open = opened
         self._missing = ""
         """The reason why the index cannot be used."""
-
-    @classmethod
-    def over(cls, settings: Settings, messages: VectorIndex, model: str) -> Self:
-        """A searcher over an open collection with vectors of this model."""
-        made = cls(settings)
-        made._open = _Open(messages, model=model)
-        return made
 
     def search(self, query: str, filters: Filters = EVERYTHING, *, limit: int = 8) -> Results:
         """See `search`."""
@@ -178,12 +172,14 @@ class Searcher:
                 self._missing = f"Answered by keywords from the tables: {_describe_error(error)}"
         return replace(self._by_words(text, wanted, filters, limit), notes=(*notes, self._missing))
 
-    def _by_index(self, opened: _Open, text: str, wanted: Sequence[str], filters: Filters, limit: int) -> Results:
+    def _by_index(
+        self, opened: OpenCollections, text: str, wanted: Sequence[str], filters: Filters, limit: int
+    ) -> Results:
         messages = opened.messages
         vector, note = self._vector(text, opened)
         ranked = Ranked(candidates(messages, wanted, vector, filters))
         weight = _weights_of_terms(messages, wanted)
-        said = _said(messages, ranked, limit * 4)
+        said = _hits(messages, ranked.passages[: limit * 4], substance)
         observed, without = list[Found](), ""
         if opened.observations:
             observed = _near_observations(opened.observations, wanted, vector, filters, limit)
@@ -225,7 +221,7 @@ class Searcher:
             if index:
                 index.close()
 
-    def _opened(self) -> _Open:
+    def _opened(self) -> OpenCollections:
         deadline = time.monotonic() + WAIT_SECONDS  # for both collections
         known = searched_collection(self.settings, MESSAGES) or self._unknown(deadline)
         messages = self._open_collection(known, MESSAGES, deadline)
@@ -243,7 +239,7 @@ class Searcher:
                 f"Searched with the vectors of {known.model}, because those of {self.settings.embedding_model} are "
                 f"incomplete; `memory run --all` completes them."
             )
-        return _Open(messages, observations, known.model, known.dimension, note, without)
+        return OpenCollections(messages, observations, known.model, known.dimension, note, without)
 
     def _unknown(self, deadline: float) -> SearchedCollection:
         """Raise the reason why nothing is indexed: a server may be unreachable or have refused the key."""
@@ -276,7 +272,7 @@ class Searcher:
         table = "message_embeddings" if base == MESSAGES else "embeddings"
         return Lake.from_settings(self.settings).read(table, columns=["day"]).height > 0
 
-    def _vector(self, text: str, opened: _Open) -> tuple[list[float] | None, str]:
+    def _vector(self, text: str, opened: OpenCollections) -> tuple[list[float] | None, str]:
         model = opened.model
         if not model:
             return None, ""
@@ -300,15 +296,13 @@ class Searcher:
         ]
 
 
-def _said(index: VectorIndex, ranked: Ranked, limit: int) -> list[Found]:
-    """The best passages."""
-    best = ranked.passages[:limit]
+def _hits(
+    index: VectorIndex, best: Sequence[tuple[str, float]], factor: Callable[[Mapping[str, Any]], float]
+) -> list[Found]:
+    """The points as hits, their scores multiplied by a factor that depends on the payload."""
     payloads = index.payloads([name for name, _ in best])
-    return [
-        Found.from_payload(name, score * substance(payloads[name]), payloads[name])
-        for name, score in best
-        if name in payloads
-    ]
+    known = ((name, score, payloads[name]) for name, score in best if name in payloads)
+    return [Found.from_payload(name, score * factor(payload), payload) for name, score, payload in known]
 
 
 def _near_observations(
@@ -322,11 +316,7 @@ def _near_observations(
         hits = index.search(asked, CANDIDATES, using=using, filters=filters, fields=())
         for name, score in normalised(hits).items():
             scores[name] += share * score
-    best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:limit]
-    payloads = index.payloads([name for name, _ in best])
-    return [
-        Found.from_payload(name, score * OBSERVATION_FACTOR, payloads[name]) for name, score in best if name in payloads
-    ]
+    return _hits(index, best_first(scores)[:limit], lambda _: OBSERVATION_FACTOR)
 
 
 def _ordered(

@@ -14,7 +14,7 @@ import polars as pl
 from memory_pipeline.embeddings.messages import spoken
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.markdown.blocks import one_line
-from memory_pipeline.observations.silence import Silence, silences
+from memory_pipeline.observations.silence import silences
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip
@@ -91,13 +91,9 @@ def _silences(settings: Settings, day: date) -> Iterator[str]:
     found = silences(lake, Catalogue(lake, settings), [day])
     if not found:
         return
-    yield f"No observations came from {len(found)} of the {_windows(lake, day, found)} windows of {day}:"
+    windows = lake.read("windows", [day], ["day"]).height + sum(not silence.is_window for silence in found)
+    yield f"No observations came from {len(found)} of the {windows} windows of {day}:"
     for silence in found:
         at = f"{silence.started_at.astimezone(settings.zone):%H:%M} " if silence.started_at else ""
         detail = f" ({silence.detail})" if silence.detail else ""
         yield f"  {one_line(f'{at}{clip(silence.session, NAME)}: {silence.reason}{detail}')}"
-
-
-def _windows(lake: Lake, day: date, found: Sequence[Silence]) -> int:
-    """The number of windows of the day, including sessions without any."""
-    return lake.read("windows", [day], ["day"]).height + sum(not silence.is_window for silence in found)

@@ -26,6 +26,7 @@ from memory_pipeline.proposals.review import as_offered
 from memory_pipeline.proposals.review_file import Proposal
 from memory_pipeline.recall.answer import describe_source, extractive_answer
 from memory_pipeline.recall.briefing_cache import briefing_for
+from memory_pipeline.recall.filters import parse_filters
 from memory_pipeline.recall.folders import MAX_NAME, place_of_folder, project_named, project_of_place
 from memory_pipeline.recall.origin import describe_said, is_line, origin
 from memory_pipeline.recall.remembered import safe
@@ -222,10 +223,8 @@ def _with_memory(caller: Caller) -> Settings:
 
 
 def _filters(settings: Settings, project: str | None, first: date | None, last: date | None) -> Filters:
-    name = project_named(Lake.from_settings(settings), project) if project else None
-    if first and last and last < first:
-        raise NoAnswerError(f"{first} is after {last}; no day lies between them.")
-    return Filters(first, last, {"project": [name]} if name else {})
+    days = (f"{day}" if day else None for day in (first, last))
+    return parse_filters(settings, *days, project=[project] if project else None)
 
 
 def _message(row: dict[str, Any], is_it: bool) -> str:

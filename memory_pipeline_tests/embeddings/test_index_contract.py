@@ -23,6 +23,7 @@ from unittest.mock import patch
 import pytest
 from filelock import FileLock
 
+from memory_pipeline.embeddings import server
 from memory_pipeline.embeddings.edge import EdgeIndex
 from memory_pipeline.embeddings.index import (
     BATCH,
@@ -60,11 +61,9 @@ def name(number: int) -> str:
 
 def in_memory(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The client of one server in this process, which every `ServerIndex` uses from now on."""
-    import qdrant_client  # takes a second, and most workers need it never
-
-    client = qdrant_client.QdrantClient(":memory:")
+    client = server.QdrantClient(":memory:")
     monkeypatch.setattr(client, "close", lambda: None)
-    monkeypatch.setattr(qdrant_client, "QdrantClient", lambda **_: client)
+    monkeypatch.setattr(server, "QdrantClient", lambda **_: client)
     return client
 
 
@@ -343,6 +342,7 @@ def test_points_are_there_when_the_process_dies_right_after_upsert(tmp_path: Pat
     code = """
 import os, sys, uuid
 from pathlib import Path
+from memory_pipeline.embeddings import server
 from memory_pipeline.embeddings.edge import EdgeIndex
 from memory_pipeline.embeddings.index import Point
 index = EdgeIndex(Path(sys.argv[1]), 4)
@@ -362,6 +362,7 @@ os._exit(9)
 OPEN_AND_COUNT = """
 import sys, time
 from pathlib import Path
+from memory_pipeline.embeddings import server
 from memory_pipeline.embeddings.edge import EdgeIndex
 from memory_pipeline.embeddings.index import IndexUnavailableError
 import qdrant_edge
@@ -519,7 +520,7 @@ def test_a_folder_is_put_back_when_no_fresh_one_can_be_made_either(
             raise Exception("No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("qdrant_edge.EdgeShard", FullDisk)
+        patched.setattr("memory_pipeline.embeddings.edge.EdgeShard", FullDisk)
         with pytest.raises(IndexUnavailableError, match="No space left"):
             EdgeIndex(folder, DIMENSION)
     assert not (tmp_path / "index.broken-1").exists()
@@ -534,10 +535,10 @@ def test_a_folder_that_cannot_be_made_is_unavailable(tmp_path: Path) -> None:
         EdgeIndex(tmp_path / "file" / "index", DIMENSION)
 
 
-def test_importing_the_adapters_loads_no_engine() -> None:
+def test_importing_the_protocol_loads_no_engine() -> None:
     code = """
 import sys
-import memory_pipeline.embeddings.edge, memory_pipeline.embeddings.server, memory_pipeline.embeddings.index
+import memory_pipeline.embeddings.index
 print(sorted({"qdrant_edge", "qdrant_client", "numpy", "grpc"} & sys.modules.keys()))
 """
     done = run_python(code)
