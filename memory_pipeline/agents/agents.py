@@ -159,9 +159,10 @@ def bytes_of(path: Path) -> bytes | None:
     return path.read_bytes() if path.exists() else None
 
 
-def read_entries(path: Path, entry: Callable[..., T], command: str) -> list[T]:
+def read_entries(settings: Settings, name: str, entry: Callable[..., T], command: str) -> list[T]:
     """The entries of a list written by `write_entries`; empty if it does not exist. Raises `CannotConnectError` for a
     damaged list, with the ``command`` that restores it."""
+    path = settings.workspace / "connections" / name
     try:
         return [entry(**row) for row in json.loads(path.read_bytes())]
     except FileNotFoundError:
@@ -172,8 +173,9 @@ def read_entries(path: Path, entry: Callable[..., T], command: str) -> list[T]:
         ) from None
 
 
-def write_entries(path: Path, entries: Iterable[T]) -> None:
-    """Replace the list. Raises OSError."""
+def write_entries(settings: Settings, name: str, entries: Iterable[T]) -> None:
+    """Replace the list with this file name. Raises OSError."""
+    path = settings.workspace / "connections" / name
     new = json.dumps([asdict(entry) for entry in entries], indent=1, ensure_ascii=False).encode() + b"\n"
     write_atomically(path, new, expected=bytes_of(path), backups=None)
 

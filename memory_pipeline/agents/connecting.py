@@ -32,6 +32,7 @@ from memory_pipeline.settings import Settings
 
 IMPORT, LINES = "connect-import", "connect-lines"
 """The keys of the blocks."""
+LIST = "connected.json"
 
 
 class Line(NamedTuple):
@@ -60,7 +61,7 @@ class Connection:
 
 def connections(settings: Settings) -> list[Connection]:
     """The connections of this workspace. Raises `CannotConnectError` for an unreadable list."""
-    return read_entries(_list_of(settings), Connection, "memory agents connect")
+    return read_entries(settings, LIST, Connection, "memory agents connect")
 
 
 def imported_file(settings: Settings) -> Path:
@@ -95,7 +96,7 @@ def connect(settings: Settings, connection: Connection, lines: Sequence[Line]) -
         _write_import(settings, lines)
     edit_file(settings, Path(connection.path), lambda old: connected_text(settings, connection, lines, old))
     if connection not in known:
-        write_entries(_list_of(settings), [*known, connection])
+        write_entries(settings, LIST, [*known, connection])
 
 
 def disconnect(settings: Settings, connection: Connection) -> None:
@@ -106,7 +107,7 @@ def disconnect(settings: Settings, connection: Connection) -> None:
         edit_file(settings, path, lambda old: None if old is None else disconnected_text(connection, old))
     if not any(other.key == IMPORT for other in left):
         imported_file(settings).unlink(missing_ok=True)
-    write_entries(_list_of(settings), left)
+    write_entries(settings, LIST, left)
 
 
 def is_shared(others: Sequence[Connection], connection: Connection) -> bool:
@@ -193,10 +194,6 @@ def _write_import(settings: Settings, lines: Sequence[Line]) -> None:
     old = bytes_of(path)
     new = f"{rendered(lines, tilde_path(settings.memory_file), None)}\n".encode("utf-8", "replace")
     write_atomically(path, new, expected=old, backups=None)
-
-
-def _list_of(settings: Settings) -> Path:
-    return settings.workspace / "connections" / "connected.json"
 
 
 def rendered(lines: Iterable[Line], source: str, project: str | None) -> str:

@@ -37,6 +37,7 @@ from memory_pipeline.settings import Settings
 KIT = Path(__file__).parent / "kit"
 SCRIPT = KIT / "memory_pipeline_hook.py"
 ACTION_SCRIPT = KIT / "memory_pipeline_action.py"
+LIST = "hooks.json"
 HOOK_SECONDS = 2
 """The time limit in seconds in the agent's settings. The hook ends itself in less than one second."""
 CONTEXT_CHARACTERS = 40_000
@@ -63,7 +64,7 @@ class Hooked:
 
 def hooked(settings: Settings) -> dict[str, Hooked]:
     """The agents with hooks, by name. Raises `CannotConnectError` for an unreadable list."""
-    found = read_entries(_list_of(settings), Hooked, "memory agents hooks install")
+    found = read_entries(settings, LIST, Hooked, "memory agents hooks install")
     return {entry.agent: entry for entry in found}
 
 
@@ -136,7 +137,7 @@ def install(settings: Settings, agent: Agent, *, actions: bool = False) -> None:
     (settings.workspace / "connections").mkdir(parents=True, exist_ok=True)  # for the log of the hooks
     edit_file(settings, path, lambda current: with_hooks(settings, agent, current, actions=actions))
     known[agent.name] = Hooked(agent.name, str(path), before, _sha256(new), made_folder, actions)
-    write_entries(_list_of(settings), known.values())
+    write_entries(settings, LIST, known.values())
 
 
 def removed(settings: Settings, agent: Agent, old: bytes | None) -> bytes | None:
@@ -160,7 +161,7 @@ def remove(settings: Settings, agent: Agent) -> None:
         edit_file(settings, path, lambda old: removed(settings, agent, old))
     if entry and entry.made_folder and path.parent.is_dir() and not any(path.parent.iterdir()):
         path.parent.rmdir()
-    write_entries(_list_of(settings), known.values())
+    write_entries(settings, LIST, known.values())
 
 
 def state(settings: Settings, agent: Agent) -> str:
@@ -309,7 +310,3 @@ def _stored(agent: Agent, old: bytes | None) -> str | None:
 
 def _sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-def _list_of(settings: Settings) -> Path:
-    return settings.workspace / "connections" / "hooks.json"

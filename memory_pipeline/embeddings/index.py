@@ -184,10 +184,10 @@ class VectorIndex(Protocol):
         return [Hit(str(hit.id), hit.score, shown_payload(hit.payload)) for hit in hits]
 
     def settle(self) -> None:
-        """Optimise added points for opening and searching, if there are enough; a server does so by itself."""
+        """Optimise added points for opening and searching, if there are enough."""
 
     def rewrite(self) -> None:
-        """Rewrite the storage without deleted points; a server does so by itself, once enough was deleted."""
+        """Rewrite the storage without deleted points."""
 
     def close(self) -> None:
         """Flush and release the lock. Safe to call twice."""
@@ -197,7 +197,7 @@ class VectorIndex(Protocol):
     def _delete(self, point_ids: list[str]) -> None: ...
 
     def _flush(self) -> None:
-        """Make writes durable, if they are not yet."""
+        """Make writes durable."""
 
     def _scroll(self, offset: Any, chosen: Any) -> tuple[Sequence[Any], Any]:
         """A page of points without payload, and the offset of the next one, or None."""

@@ -113,6 +113,15 @@ class ServerIndex(VectorIndex):
                 self.collection, query, using=using, query_filter=chosen, limit=limit, with_payload=payload
             ).points
 
+    def settle(self) -> None:
+        """Do nothing: a server optimises by itself."""
+
+    def rewrite(self) -> None:
+        """Do nothing: a server cleans up by itself, once enough was deleted."""
+
+    def _flush(self) -> None:
+        """Do nothing: each write waits until the server has applied it."""
+
     def close(self) -> None:
         """Close the connection. Safe to call twice."""
         client, self._client = self._client, None
