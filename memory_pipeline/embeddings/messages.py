@@ -118,7 +118,7 @@ def points_of(messages: pl.DataFrame, sessions: Mapping[str, SessionRow], owner:
     user, programs said, without tool output and withdrawn messages."""
     said = spoken(messages).filter(~pl.col("voided").fill_null(False), pl.col("text").str.strip_chars() != "")
     rows = typed_rows(said.sort("session_id", "said_at", "source_line", "message_id"), MessageRow)
-    points = []
+    points: list[Point] = []
     for session_id, group in groupby(rows, key=lambda row: row["session_id"]):
         passages = [passage for message in group for passage in _passages(message)]
         points += _points_of_session(passages, sessions.get(session_id), owner)
