@@ -314,8 +314,9 @@ def _near_observations(
     queries += [(DENSE, vector, 0.4)] if vector is not None else []
     for using, asked, share in queries:
         hits = index.search(asked, CANDIDATES, using=using, filters=filters, fields=())
-        for name, score in normalised(hits).items():
-            scores[name] += share * score
+        near = normalised(hits)
+        for hit in hits:  # also those without a positive score, which a filter may leave alone
+            scores[hit.point_id] += share * near.get(hit.point_id, 0.0)
     return _hits(index, best_first(scores)[:limit], lambda _: OBSERVATION_FACTOR)
 
 
