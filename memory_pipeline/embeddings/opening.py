@@ -134,27 +134,34 @@ def open_index(
 
 
 def _opened(settings: Settings, dimension: int, base: str, wait: float, create: bool) -> VectorIndex:
-    """The collection of the configured model, unless it was unreachable a moment ago. The loss of a folder is noticed
-    before it is created again."""
+    """The collection of the configured model, unless it was unreachable a moment ago."""
     name = collection_name(settings, base, settings.embedding_model, dimension)
     place = f"{settings.qdrant.url or settings.index_dir} {name} {settings.qdrant.api_key}"
     until, reason = _down.get(place, (0.0, None))
     if reason and time.monotonic() < until:
         raise reason
     try:
-        if not settings.qdrant.url:
-            with suppress(OSError):  # opening the folder reports a disk that is not writable
-                generation(settings, base)
-        index = open_collection(settings, name, dimension, wait, create=create)
-        if index.set_aside:
-            new_generation(settings, base)
-        if not settings.qdrant.url and not _read_mark(settings, base)[1]:
-            _write(_mark(settings, base), f"{generation(settings, base)}\n{dimension}")
+        if settings.qdrant.url:
+            index = open_collection(settings, name, dimension, wait, create=create)
+        else:
+            index = _opened_folder(settings, dimension, base, wait, create)
     except IndexUnavailableError as error:
         if create and (wait >= WAIT_SECONDS or settings.qdrant.url):
             _down[place] = (time.monotonic() + DOWN_SECONDS, error)
         raise
     _down.pop(place, None)
+    return index
+
+
+def _opened_folder(settings: Settings, dimension: int, base: str, wait: float, create: bool) -> VectorIndex:
+    """The embedded collection. The loss of its folder is noticed before it is created again."""
+    with suppress(OSError):  # opening the folder reports a disk that is not writable
+        generation(settings, base)
+    index = open_collection(settings, index_folder(settings, dimension, base).name, dimension, wait, create=create)
+    if index.set_aside:
+        new_generation(settings, base)
+    if not _read_mark(settings, base)[1]:
+        _write(_mark(settings, base), f"{generation(settings, base)}\n{dimension}")
     return index
 
 

@@ -48,8 +48,7 @@ def list_patterns(
     lake, days = workspace.lake, settings.lookback_days
     day = last_day_looked_at(lake)
     every = (ended if is_ended else active_patterns)(lake, day, days) if day else []
-    of_kind = [pattern for pattern in every if not kinds or pattern.row["kind"] in kinds]
-    found = [p for p in of_kind if not projects or not {*(p.row["projects"] or (None,))}.isdisjoint(projects)]
+    found = [pattern for pattern in every if _matches(pattern, projects, kinds)]
     status = ProposalLog(lake).status if found else {}
     return {
         "day": day,
@@ -59,6 +58,11 @@ def list_patterns(
         "patterns": [_pattern_view(pattern, day, status) for pattern in found if day],
         "why": None if found else _explanation(workspace, every, is_ended),
     }
+
+
+def _matches(pattern: Pattern, projects: Collection[str | None], kinds: Collection[str]) -> bool:
+    own: set[str | None] = {*(pattern.row["projects"] or ())} or {None}
+    return (not kinds or pattern.row["kind"] in kinds) and (not projects or not own.isdisjoint(projects))
 
 
 def explain_pattern(settings: Settings, identifier: str) -> dict[str, Any]:
