@@ -39,8 +39,7 @@ def plain(first: date, last: date) -> None:
     from memory_pipeline.defs import observations as of_observations
     from memory_pipeline.defs.embeddings import judge_parity
     from memory_pipeline.defs.sessions import judge_windows
-    from memory_pipeline.embeddings.index_pool import indexes_kept_open
-    from memory_pipeline.embeddings.opening import open_index
+    from memory_pipeline.embeddings.opening import indexes_kept_open, open_index
     from memory_pipeline.planning import Stages
     from memory_pipeline.proposals.review import reconcile
     from memory_pipeline.reflections import evaluation as of_reflections
@@ -71,7 +70,7 @@ def plain(first: date, last: date) -> None:
             points = {day: index.ids(day, stage.records) for day in days}
         for day in days:
             rows = set(workspace.lake.read(stage.tables[0], [day])["point_id"])
-            judge_parity(stage.count(day), rows, points[day])
+            judge_parity(len(stage.points(day)), rows, points[day])
     reconcile(workspace, datetime.now(UTC))
 
 

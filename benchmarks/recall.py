@@ -35,10 +35,10 @@ from benchmarks.peers.system import Collection, said_at, with_speaker
 from benchmarks.recall_peers import DATASETS, QUESTIONS, quantile
 from memory_pipeline.embeddings.edge import EdgeIndex
 from memory_pipeline.embeddings.index import DENSE, PASSAGE, WORDS, Point
-from memory_pipeline.embeddings.passages import passages_of, points_of
+from memory_pipeline.embeddings.messages import points_of
 from memory_pipeline.recall.answer import newest_first
-from memory_pipeline.recall.fusion import Candidates, Ranked, candidates, fuse, session_parts
-from memory_pipeline.recall.search import Searcher
+from memory_pipeline.recall.fusion import Candidates, Ranked, candidates
+from memory_pipeline.recall.search import OpenCollections, Searcher
 from memory_pipeline.settings import BUNDLED_MODEL, Settings
 from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.terms import query_terms
@@ -122,7 +122,7 @@ def indexed(collection: Collection, folder: Path, encoder: Encoder) -> EdgeIndex
             }
         )
     by_day = pl.DataFrame(rows).partition_by("day", maintain_order=True)
-    points = [p for said in by_day for p in points_of(passages_of(said), {}, "me")]
+    points = [p for said in by_day for p in points_of(said, {}, "me")]
     passages = [p for p in points if p.payload["record"] == PASSAGE]
     vectors = dict(
         zip((p.point_id for p in passages), encoder.encode([p.payload["text"] for p in passages]), strict=True)
@@ -163,7 +163,7 @@ SYSTEMS: dict[str, Callable[[Candidates], tuple[list[str], list[str]]]] = {
     "BM25 alone, whole session": lambda found: ([], _sessions(h.payload["session_id"] for h in found.sessions)),
     "vectors alone, best message": lambda found: of_one_list(found, DENSE),
     f"ranks of both, k = {RRF}": by_ranks,
-    "shipped": lambda found: ids_of(fuse(found)),
+    "shipped": lambda found: ids_of(Ranked(found)),
 }
 
 
@@ -175,7 +175,7 @@ def ask_all(dataset: str, limit: int | None, place: Path) -> list[Asked]:
             start = time.perf_counter()
             vector = encoder.encode_query(question["query"])
             found = candidates(index, query_terms(question["query"]), vector)
-            fuse(found)
+            Ranked(found)
             asked.append(Asked(collection.name, question, found, time.perf_counter() - start))
         if dataset == "entireio_cli":
             print_answers(index)
@@ -187,7 +187,7 @@ def print_answers(index: EdgeIndex) -> None:
     """Abstention and freshness, by half of the questions."""
     rows = [json.loads(line) for line in QUESTIONS.read_text("utf8").splitlines()]
     with tempfile.TemporaryDirectory() as empty:
-        ask = Searcher.over(Settings(workspace=Path(empty)), index, BUNDLED_MODEL)
+        ask = Searcher(Settings(workspace=Path(empty)), OpenCollections(index, model=BUNDLED_MODEL))
         for half in ("a", "b"):
             silent: dict[bool, list[bool]] = defaultdict(list)
             fresh: list[bool] = []
@@ -258,7 +258,7 @@ def _worth(asked: Asked, sessions: Sequence[str]) -> float:
 
 
 def _matrix(asked: Asked) -> tuple[list[str], np.ndarray]:
-    parts = session_parts(asked.found)
+    parts = Ranked(asked.found).session_parts
     sessions = sorted({session for part in parts for session in part})
     return sessions, np.array([[part.get(session, 0.0) for part in parts] for session in sessions])
 

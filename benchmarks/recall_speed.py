@@ -26,6 +26,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -35,12 +36,10 @@ import polars as pl
 
 from benchmarks.common import FIXTURES, ROOT, parser
 from benchmarks.recall_peers import quantile
-from memory_pipeline.embeddings.index import COLLECTION, MESSAGES, PASSAGE, WORDS, Point
+from memory_pipeline.embeddings.index import COLLECTION, MESSAGES, PASSAGE, WORDS, Filters, Point, weigh
+from memory_pipeline.embeddings.messages import points_of
 from memory_pipeline.embeddings.opening import collection_name, mark_complete, open_index
-from memory_pipeline.embeddings.passages import passages_of, points_of
-from memory_pipeline.embeddings.sparse import weigh
-from memory_pipeline.recall.fusion import Filters
-from memory_pipeline.recall.search import search, searcher
+from memory_pipeline.recall.search import Searcher, search
 from memory_pipeline.settings import BUNDLED_MODEL, Settings
 from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.terms import terms
@@ -118,7 +117,7 @@ def day_of_points(
         }
         for i in range(count)
     ]
-    points = points_of(passages_of(pl.DataFrame(rows)), {}, "me")
+    points = points_of(pl.DataFrame(rows), {}, "me")
     return [
         Point(p.point_id, _unit(vectors, dimension) if p.payload["record"] == PASSAGE else None, p.payload, p.sparse)
         for p in points
@@ -175,7 +174,7 @@ def settle(index: Any) -> None:
 
 def warm(settings: Settings, words: Words) -> None:
     draw, took = random.Random(7), []
-    with searcher(settings) as ask:
+    with closing(Searcher(settings)) as ask:
         for query in [words.query(draw) for _ in range(QUERIES)]:
             start = time.perf_counter()
             found = ask.search(query)
@@ -284,13 +283,13 @@ def growth(words: Words, counts: list[int], dimension: int) -> None:
 
 
 def _one_query(index: Any, words: Words, draw: random.Random, dimension: int) -> float:
-    from memory_pipeline.recall.fusion import rank
+    from memory_pipeline.recall.fusion import Ranked, candidates
     from memory_pipeline.text.terms import query_terms
 
     wanted = query_terms(words.query(draw))
     vector = _unit(np.random.default_rng(draw.randrange(2**32)), dimension)
     start = time.perf_counter()
-    rank(index, wanted, vector)
+    Ranked(candidates(index, wanted, vector))
     return time.perf_counter() - start
 
 

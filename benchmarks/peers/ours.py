@@ -2,13 +2,14 @@
 
 import json
 import time
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
 from benchmarks.common import memory
 from benchmarks.peers.system import Collection, Outcome, Ranking, best_first, bytes_below, said_at, with_speaker
 from memory_pipeline import __version__
-from memory_pipeline.recall.search import searcher
+from memory_pipeline.recall.search import Searcher
 from memory_pipeline.settings import Settings
 
 RESULTS = 50
@@ -34,7 +35,7 @@ class Ours:
             raise RuntimeError(f"memory run failed:\n{done.stdout[-1000:]}\n{done.stderr[-2000:]}")
         outcome.index_bytes = bytes_below(workspace / "index")
         settings = Settings(workspace=workspace, timezone="UTC", default_session_dirs=False)
-        with searcher(settings) as ask:
+        with closing(Searcher(settings)) as ask:
             for at, question in enumerate([collection.questions[0], *collection.questions]):
                 start = time.perf_counter()
                 found = ask.search(question["query"], limit=RESULTS)

@@ -13,7 +13,7 @@ import polars as pl
 from benchmarks.common import FIXTURES, MORE, ROOT, run_everything
 from benchmarks.proof_parts.measuring import Memory, Span, Words, keep, name_of, print_counts, share
 from benchmarks.two_months import CarefulReader, play, run_with
-from memory_pipeline.recall.fusion import Filters
+from memory_pipeline.embeddings.index import Filters
 from memory_pipeline.recall.search import QueryError, Searcher
 from memory_pipeline.text.sentences import squeeze
 

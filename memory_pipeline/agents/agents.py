@@ -1,4 +1,4 @@
-"""Agents that can be connected: their home, and the instruction file that each reads.
+"""Agents that can be connected: their home, the instruction file that each reads, and changes to their files.
 
 According to their sources in November 2026 (pi 0.87, Codex 0.169, OpenCode 1.18, Gemini CLI 0.61) and Claude Code's
 documentation. Of several possible files an agent reads only the first, so that one must be edited: a new file with
@@ -7,13 +7,23 @@ precedence would hide the user's own.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.markdown.safe_write import update_file, write_atomically
+from memory_pipeline.settings import Settings
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
 
 
 class CannotConnectError(MemoryPipelineError):
@@ -125,3 +135,51 @@ def _gemini_file(home: Path) -> str:
         return "GEMINI.md"
     first = named[0] if isinstance(named, list) and named else named
     return first if isinstance(first, str) and first and Path(first).name == first else "GEMINI.md"
+
+
+def edit_file(settings: Settings, path: Path, edit: Callable[[bytes | None], bytes | None]) -> None:
+    """Replace the file, with a backup, by the result of ``edit`` for its old bytes; None means no file. Raises OSError,
+    and the errors of ``edit`` before the file is changed."""
+    named = hashlib.sha256(str(path).encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    removed = False
+
+    def edited(old: bytes | None) -> bytes:
+        nonlocal removed
+        new = edit(old)
+        removed = new is None
+        return new or b""
+
+    update_file(path, edited, backups=settings.backups / "connections" / named)
+    if removed and path.read_bytes() == b"":
+        path.resolve().unlink()
+
+
+def bytes_of(path: Path) -> bytes | None:
+    """The bytes of the file; None if it does not exist."""
+    return path.read_bytes() if path.exists() else None
+
+
+def read_entries(settings: Settings, name: str, entry: Callable[..., T], command: str) -> list[T]:
+    """The entries of a list written by `write_entries`; empty if it does not exist. Raises `CannotConnectError` for a
+    damaged list, with the ``command`` that restores it."""
+    path = settings.workspace / "connections" / name
+    try:
+        return [entry(**row) for row in json.loads(path.read_bytes())]
+    except FileNotFoundError:
+        return []
+    except (ValueError, TypeError) as error:
+        raise CannotConnectError(
+            f"{path} cannot be read: {error}. Remove it and run `{command}` again for each agent."
+        ) from None
+
+
+def write_entries(settings: Settings, name: str, entries: Iterable[T]) -> None:
+    """Replace the list with this file name. Raises OSError."""
+    path = settings.workspace / "connections" / name
+    new = json.dumps([asdict(entry) for entry in entries], indent=1, ensure_ascii=False).encode() + b"\n"
+    write_atomically(path, new, expected=bytes_of(path), backups=None)
+
+
+def tilde_path(path: Path) -> str:
+    """The path with `~` for the user's home, so that the file is valid on another machine."""
+    return f"~/{path.relative_to(Path.home())}" if path.is_relative_to(Path.home()) else str(path)

@@ -15,8 +15,16 @@ from typing import NamedTuple, Self
 
 from filelock import Timeout
 
-from memory_pipeline.agents.agents import AGENTS, Agent, CannotConnectError
-from memory_pipeline.agents.files import bytes_of, edit_file, read_entries, tilde_path, write_entries
+from memory_pipeline.agents.agents import (
+    AGENTS,
+    Agent,
+    CannotConnectError,
+    bytes_of,
+    edit_file,
+    read_entries,
+    tilde_path,
+    write_entries,
+)
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.markdown.blocks import append_block, body_of, cut_block, damage, has_block, put_block
 from memory_pipeline.markdown.safe_write import decode, encode, write_atomically
@@ -24,6 +32,7 @@ from memory_pipeline.settings import Settings
 
 IMPORT, LINES = "connect-import", "connect-lines"
 """The keys of the blocks."""
+LIST = "connected.json"
 
 
 class Line(NamedTuple):
@@ -52,7 +61,7 @@ class Connection:
 
 def connections(settings: Settings) -> list[Connection]:
     """The connections of this workspace. Raises `CannotConnectError` for an unreadable list."""
-    return read_entries(_list_of(settings), Connection, "memory agents connect")
+    return read_entries(settings, LIST, Connection, "memory agents connect")
 
 
 def imported_file(settings: Settings) -> Path:
@@ -87,7 +96,7 @@ def connect(settings: Settings, connection: Connection, lines: Sequence[Line]) -
         _write_import(settings, lines)
     edit_file(settings, Path(connection.path), lambda old: connected_text(settings, connection, lines, old))
     if connection not in known:
-        write_entries(_list_of(settings), [*known, connection])
+        write_entries(settings, LIST, [*known, connection])
 
 
 def disconnect(settings: Settings, connection: Connection) -> None:
@@ -98,7 +107,7 @@ def disconnect(settings: Settings, connection: Connection) -> None:
         edit_file(settings, path, lambda old: None if old is None else disconnected_text(connection, old))
     if not any(other.key == IMPORT for other in left):
         imported_file(settings).unlink(missing_ok=True)
-    write_entries(_list_of(settings), left)
+    write_entries(settings, LIST, left)
 
 
 def is_shared(others: Sequence[Connection], connection: Connection) -> bool:
@@ -120,8 +129,8 @@ def refresh(settings: Settings, lines: Sequence[Line]) -> list[str]:
     if any(connection.key == IMPORT for connection in known):
         with _collecting_problem(problems, imported_file(settings)):
             _write_import(settings, lines)
-    for path, key in dict.fromkeys((c.path, c.key) for c in known if c.key == LINES):
-        connection = next(c for c in known if (c.path, c.key) == (path, key))
+    for path in dict.fromkeys(connection.path for connection in known if connection.key == LINES):
+        connection = next(c for c in known if (c.path, c.key) == (path, LINES))
         with _collecting_problem(problems, Path(path)):
             _refresh(settings, connection, lines)
     return problems
@@ -185,10 +194,6 @@ def _write_import(settings: Settings, lines: Sequence[Line]) -> None:
     old = bytes_of(path)
     new = f"{rendered(lines, tilde_path(settings.memory_file), None)}\n".encode("utf-8", "replace")
     write_atomically(path, new, expected=old, backups=None)
-
-
-def _list_of(settings: Settings) -> Path:
-    return settings.workspace / "connections" / "connected.json"
 
 
 def rendered(lines: Iterable[Line], source: str, project: str | None) -> str:

@@ -20,8 +20,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memory_pipeline.agents.agents import AGENTS, BY_NAME, Agent, CannotConnectError
-from memory_pipeline.agents.files import bytes_of, edit_file, read_entries, write_entries
+from memory_pipeline.agents.agents import (
+    AGENTS,
+    BY_NAME,
+    Agent,
+    CannotConnectError,
+    bytes_of,
+    edit_file,
+    read_entries,
+    write_entries,
+)
 from memory_pipeline.markdown.blocks import newline_of
 from memory_pipeline.markdown.safe_write import decode, encode
 from memory_pipeline.settings import Settings
@@ -29,6 +37,7 @@ from memory_pipeline.settings import Settings
 KIT = Path(__file__).parent / "kit"
 SCRIPT = KIT / "memory_pipeline_hook.py"
 ACTION_SCRIPT = KIT / "memory_pipeline_action.py"
+LIST = "hooks.json"
 HOOK_SECONDS = 2
 """The time limit in seconds in the agent's settings. The hook ends itself in less than one second."""
 CONTEXT_CHARACTERS = 40_000
@@ -55,7 +64,7 @@ class Hooked:
 
 def hooked(settings: Settings) -> dict[str, Hooked]:
     """The agents with hooks, by name. Raises `CannotConnectError` for an unreadable list."""
-    found = read_entries(_list_of(settings), Hooked, "memory agents hooks install")
+    found = read_entries(settings, LIST, Hooked, "memory agents hooks install")
     return {entry.agent: entry for entry in found}
 
 
@@ -128,7 +137,7 @@ def install(settings: Settings, agent: Agent, *, actions: bool = False) -> None:
     (settings.workspace / "connections").mkdir(parents=True, exist_ok=True)  # for the log of the hooks
     edit_file(settings, path, lambda current: with_hooks(settings, agent, current, actions=actions))
     known[agent.name] = Hooked(agent.name, str(path), before, _sha256(new), made_folder, actions)
-    write_entries(_list_of(settings), known.values())
+    write_entries(settings, LIST, known.values())
 
 
 def removed(settings: Settings, agent: Agent, old: bytes | None) -> bytes | None:
@@ -152,7 +161,7 @@ def remove(settings: Settings, agent: Agent) -> None:
         edit_file(settings, path, lambda old: removed(settings, agent, old))
     if entry and entry.made_folder and path.parent.is_dir() and not any(path.parent.iterdir()):
         path.parent.rmdir()
-    write_entries(_list_of(settings), known.values())
+    write_entries(settings, LIST, known.values())
 
 
 def state(settings: Settings, agent: Agent) -> str:
@@ -177,17 +186,15 @@ def describe(settings: Settings) -> dict[str, str]:
 
 def _groups(settings: Settings, agent: Agent, actions: bool) -> dict[str, list[dict[str, Any]]]:
     """The hooks for the settings of Claude Code, Codex and Gemini CLI, by event."""
-    called, acting = command(settings), action_command(settings)
-    event_names = _TOOL_EVENTS[agent.name] if actions else {}
-    groups = {event: [_group(agent, acting, our_name)] for event, our_name in event_names.items()}
-    compaction = _group(agent, called, "compaction")
+    called = command(settings)
+    starts = None if agent.name == "gemini" else "startup|resume|clear|compact"
+    groups = {"SessionStart": [_group(agent, called, "start", starts)]}
     if agent.name == "claude":  # it summarises according to the hook's output
-        start = _group(agent, called, "start", "startup|resume|clear|compact")
-        return {"SessionStart": [start], "PreCompact": [compaction], **groups}
-    if agent.name == "gemini":  # its hook before a compression cannot say anything
-        return {"SessionStart": [_group(agent, called, "start")], **groups}
-    start = _group(agent, called, "start", "startup|resume|clear|compact")
-    return {"SessionStart": [start, {"matcher": "compact", **compaction}], **groups}  # it takes text only afterwards
+        groups["PreCompact"] = [_group(agent, called, "compaction")]
+    if agent.name == "codex":  # it takes text only afterwards; Gemini's hook before a compression cannot say anything
+        groups["SessionStart"].append(_group(agent, called, "compaction", "compact"))
+    tool_events = _TOOL_EVENTS[agent.name] if actions else {}
+    return groups | {event: [_group(agent, action_command(settings), name)] for event, name in tool_events.items()}
 
 
 _TOOL_EVENTS = {
@@ -303,7 +310,3 @@ def _stored(agent: Agent, old: bytes | None) -> str | None:
 
 def _sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-def _list_of(settings: Settings) -> Path:
-    return settings.workspace / "connections" / "hooks.json"

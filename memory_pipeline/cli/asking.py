@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from memory_pipeline.cli.console import MISUSED, one_sentence
+from memory_pipeline.embeddings.index import Filters
 from memory_pipeline.recall.filters import FilterError, parse_filters
 from memory_pipeline.recall.folders import UnknownProjectError
-from memory_pipeline.recall.fusion import Filters
 from memory_pipeline.recall.search import QueryError, Results, search
 from memory_pipeline.settings import Settings
 

@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.agents.agents import BY_NAME, Agent, CannotConnectError, agent_of, installed
+from memory_pipeline.agents.agents import BY_NAME, Agent, CannotConnectError, agent_of, bytes_of, installed
 from memory_pipeline.agents.connecting import IMPORT, Connection, Line, connected_text, connections, imported_file
 from memory_pipeline.agents.connecting import connect as write_connection
-from memory_pipeline.agents.files import bytes_of
 from memory_pipeline.cli.agent_files import show_change, unless_unwritable
 from memory_pipeline.cli.console import MISUSED, confirm, fail, one_sentence, say
 from memory_pipeline.cli.workspace import settings_of_call

@@ -137,14 +137,14 @@ def _print_nothing_yet(settings: Settings, project: str | None) -> None:
 def _pack(project: str | None, session: str | None, rebuild: bool, catch_up: bool, as_json: bool) -> None:
     from memory_pipeline.harnesses.model import NotASessionError
     from memory_pipeline.lake.store import Lake
-    from memory_pipeline.recall.compaction import session_file
+    from memory_pipeline.recall.compaction import session_source
     from memory_pipeline.recall.context_pack import context_pack
 
     settings = settings_of_call()
     with one_sentence(UnknownProjectError, code=MISUSED):
         where = Path.cwd() if project is None else place_asked_for(Lake.from_settings(settings), project)
     with one_sentence(NotASessionError):
-        path = session_file(settings, session) if session else None
+        path = Path(session_source(settings, session).path) if session else None
         found = context_pack(settings, where, path, rebuild=rebuild, catch_up=catch_up)
     if as_json:
         print_json(

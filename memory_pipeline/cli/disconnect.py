@@ -5,10 +5,9 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.agents.agents import Agent, CannotConnectError, agent_of
+from memory_pipeline.agents.agents import Agent, CannotConnectError, agent_of, bytes_of
 from memory_pipeline.agents.connecting import Connection, connections, disconnected_text, is_shared
 from memory_pipeline.agents.connecting import disconnect as remove_connection
-from memory_pipeline.agents.files import bytes_of
 from memory_pipeline.cli.agent_files import show_change, unless_unwritable
 from memory_pipeline.cli.connect import AgentName, Yes, resolve_project
 from memory_pipeline.cli.console import MISUSED, confirm, one_sentence, say

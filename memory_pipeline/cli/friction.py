@@ -15,13 +15,11 @@ from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.recall.folders import UnknownProjectError, project_named
 from memory_pipeline.recall.friction import (
     NoSuchPatternError,
-    PatternFilter,
     explain_pattern,
     is_pattern,
     list_patterns,
 )
 from memory_pipeline.scope import describe_projects
-from memory_pipeline.settings import Settings
 from memory_pipeline.text.hidden import without_hidden
 from memory_pipeline.text.sentences import clip
 
@@ -57,7 +55,9 @@ def friction(
         _explain(identifier, as_json)
         return
     settings = active_settings()
-    found = list_patterns(settings, _pattern_filter(settings, project, kind, ended))
+    with one_sentence(UnknownProjectError, code=MISUSED):
+        projects = [project_named(Lake.from_settings(settings), name) for name in project or ()]
+    found = list_patterns(settings, projects, [_kind(name) for name in kind or ()], is_ended=ended)
     if as_json:
         print_json(found)
     else:
@@ -65,14 +65,6 @@ def friction(
         was_enough = (found["points"] or 0) >= found["points_needed"]
         if settings.reflector.model is None and was_enough and not ended:
             say(NO_MODEL_FOR_FRICTION, "dim")
-
-
-def _pattern_filter(
-    settings: Settings, projects: list[str] | None, kinds: list[str] | None, ended: bool
-) -> PatternFilter:
-    with one_sentence(UnknownProjectError, code=MISUSED):
-        named = [project_named(Lake.from_settings(settings), project) for project in projects or ()]
-    return PatternFilter(named, [_kind(name) for name in kinds or ()], ended)
 
 
 def _kind(given: str) -> str:

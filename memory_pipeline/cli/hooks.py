@@ -7,8 +7,7 @@ import typer
 
 from memory_pipeline.actions.files import has_hooks, remove_files
 from memory_pipeline.actions.rules import RuleError
-from memory_pipeline.agents.agents import CannotConnectError, agent_of, installed
-from memory_pipeline.agents.files import bytes_of
+from memory_pipeline.agents.agents import CannotConnectError, agent_of, bytes_of, installed
 from memory_pipeline.agents.hooks import hooked, hooks_file, removed, with_hooks
 from memory_pipeline.agents.hooks import install as write_hooks
 from memory_pipeline.agents.hooks import remove as remove_hooks

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from filelock import Timeout
 
-from memory_pipeline.agents.files import tilde_path
+from memory_pipeline.agents.agents import tilde_path
 from memory_pipeline.cli.console import MISUSED, confirm, fail, print_json, say
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.operations.importing.files import Importer, MemoryFile

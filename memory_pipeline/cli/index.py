@@ -12,7 +12,7 @@ from memory_pipeline.embeddings.index import COLLECTION, MESSAGES, IndexUnavaila
 from memory_pipeline.embeddings.opening import (
     collection_name,
     left_over,
-    open_to_search,
+    open_collection,
     remove_collections,
     searched_collection,
 )
@@ -90,7 +90,7 @@ def _row(settings: Settings, base: str) -> dict[str, object]:
     if not settings.qdrant.url:
         row["megabytes"] = _bytes(folder) // 10**6
     try:
-        opened = open_to_search(settings, found.name, found.dimension, LOOK_SECONDS)
+        opened = open_collection(settings, found.name, found.dimension, LOOK_SECONDS, create=False)
         row["points"] = opened.count()
         opened.close()
     except IndexUnavailableError as error:

@@ -21,7 +21,7 @@ from memory_pipeline.defs.under_way import close_dead_runs
 from memory_pipeline.distillation.periods import NAMES, Period, consecutive
 from memory_pipeline.distillation.stage import due_periods, stages_of
 from memory_pipeline.embeddings.health import lexical_only, set_aside_files
-from memory_pipeline.embeddings.index_pool import indexes_kept_open
+from memory_pipeline.embeddings.opening import indexes_kept_open
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.planning import Stages
 from memory_pipeline.recall.briefing_cache import refresh_kept

@@ -10,9 +10,8 @@ from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, print_
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.days import parse_day, today
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.recall.around import day_not_kept, messages_around
-from memory_pipeline.recall.day_log import day_log, without_fences
 from memory_pipeline.recall.folders import MAX_NAME
+from memory_pipeline.recall.showing import day_log, day_not_kept, messages_around, without_fences
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.workspace.daily_log.render import optimize_for_context
 

@@ -16,7 +16,7 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 from memory_pipeline.defs.orchestration import DayOfKey, days_of, on_progress
 from memory_pipeline.defs.partitions import daily_partitions
 from memory_pipeline.defs.placement import Placement
-from memory_pipeline.embeddings.index_pool import indexes_kept_open
+from memory_pipeline.embeddings.opening import indexes_kept_open
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.markdown.escaping import escaped
 from memory_pipeline.verdict import Verdict

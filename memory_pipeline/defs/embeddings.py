@@ -121,7 +121,7 @@ def _judge_of(stage_of: Callable[[Workspace], IndexStage]) -> Callable[[Workspac
         except (EncoderUnavailableError, IndexUnavailableError) as error:
             return Verdict(False, offenders=[f"the contents of the index are unknown: {error}"], judged="The vectors")
         rows = set(workspace.lake.read(stage.tables[0], [day])["point_id"])
-        return judge_parity(stage.count(day), rows, points)
+        return judge_parity(len(stage.points(day)), rows, points)
 
     return judge
 

@@ -12,7 +12,7 @@ import polars as pl
 from memory_pipeline.days import today
 from memory_pipeline.defs.partitions import daily_partitions
 from memory_pipeline.defs.placement import Placement
-from memory_pipeline.embeddings.index_pool import indexes_kept_open
+from memory_pipeline.embeddings.opening import indexes_kept_open
 from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
 from memory_pipeline.lake.tables import TABLES, duckdb_type
 from memory_pipeline.llm.errors import SetAsideError

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import cached_property
@@ -20,6 +21,7 @@ from memory_pipeline.agents.kit.tool_calls import runs, signature
 from memory_pipeline.effect.history import STATES, KnownLine, LakeBefore, MemoryHistory, State
 from memory_pipeline.effect.needs import Kind, Need, Session, sessions_on
 from memory_pipeline.effect.pairs import PairJudge
+from memory_pipeline.embeddings.index import Filters
 from memory_pipeline.friction.active import active_patterns
 from memory_pipeline.friction.attempts import USER
 from memory_pipeline.friction.checks import Check, check_for
@@ -27,8 +29,7 @@ from memory_pipeline.friction.messages import bare
 from memory_pipeline.lake.rows import FrictionRow
 from memory_pipeline.recall.assembly import Briefing
 from memory_pipeline.recall.briefing import brief_from
-from memory_pipeline.recall.fusion import Filters
-from memory_pipeline.recall.search import QueryError, Searcher, searcher
+from memory_pipeline.recall.search import QueryError, Searcher
 from memory_pipeline.scope import are_apart
 from memory_pipeline.text.relation import AGAIN, is_same, replaces, statement
 from memory_pipeline.text.similarity import overlap
@@ -85,7 +86,7 @@ def effect_on(workspace: Workspace, days: Sequence[date], *, with_model: bool, w
     judge = PairJudge(workspace) if with_model else None
     found = {day: DayEffect(day) for day in days}
     befores = {day: _Before(workspace, history, day) for day in days}
-    with searcher(workspace.settings) as search:
+    with closing(Searcher(workspace.settings)) as search:
         for session in sessions_on(workspace, days):
             for day in sorted({turn.day for turn in session.turns} & found.keys()):
                 _add(session, found[day], befores[day], judge, search if with_shown else None)

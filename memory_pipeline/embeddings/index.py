@@ -7,14 +7,17 @@ from the lake at any time.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 from memory_pipeline.errors import TryAgainLaterError
+
+if TYPE_CHECKING:
+    from qdrant_edge import Bm25
 
 COLLECTION = "memory_observations"
 MESSAGES = "memory_messages"
@@ -64,6 +67,19 @@ class Point:
     sparse: Mapping[str, Sparse] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Filters:
+    """Conditions for hits: a range of days (both included) and one of the given values in each field of `equals`, which
+    are some of `KEYWORDS`."""
+
+    first_day: date | None = None
+    last_day: date | None = None
+    equals: Mapping[str, Collection[str]] = field(default_factory=dict)
+
+
+EVERYTHING = Filters()
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A point found by `search`; `score` is the cosine similarity, or BM25 for a sparse vector. Higher is nearer."""
@@ -91,11 +107,14 @@ class VectorIndex(Protocol):
     dimension: int
     set_aside: Path | None = None
     """The path of the damaged index that this one replaces."""
+    _models: Any
 
     def upsert(self, points: Sequence[Point]) -> None:
-        """Store the points durably; a point with a known id is replaced. Raises `ValueError`, storing nothing, for an
-        invalid point."""
-        check_points(points, self.dimension)
+        """Store the points durably; a point with a known id is replaced. Raises `ValueError`, storing nothing, for a
+        vector of another dimension or with numbers that are not finite."""
+        for point in points:
+            if point.vector is not None:
+                check_vector(point.vector, self.dimension)
         for batch in batches(points):
             self._upsert([(point.point_id, self._vectors(point), stored_payload(point)) for point in batch])
         if points:
@@ -103,7 +122,7 @@ class VectorIndex(Protocol):
 
     def delete(self, point_ids: Collection[str]) -> None:
         """Remove points; unknown ids are ignored."""
-        for batch in batches(known_form(point_ids)):
+        for batch in batches(list(point_ids)):
             self._delete(list(batch))
         if point_ids:
             self._flush()
@@ -111,21 +130,21 @@ class VectorIndex(Protocol):
     def ids(self, day: date | None = None, records: Collection[str] = ()) -> set[str]:
         """Ids of all points, or of those whose payload `date` is the day and whose `record` is one of these."""
         found, offset = set[str](), None
-        chosen = self._filter(day, day, {"record": records} if records else {})
+        chosen = self._filter(Filters(day, day, {"record": records} if records else {}))
         while True:
             page, offset = self._scroll(offset, chosen)
             found.update(str(record.id) for record in page)
             if offset is None:
                 return found
 
-    def count(self, *, exact: bool = True) -> int:
-        """The number of points, exact or approximate."""
+    def count(self) -> int:
+        """The number of points."""
 
     def retrieve(
         self, point_ids: Collection[str], *, payload: bool = False, vectors: Collection[str] = ()
     ) -> Iterator[tuple[str, Mapping[str, Any] | None, Mapping[str, Any]]]:
         """The known ones of these points: id, stored payload (if requested), and their vectors of these names."""
-        for batch in batches(known_form(point_ids)):
+        for batch in batches(list(point_ids)):
             for record in self._retrieve(list(batch), payload, list(vectors) or False):
                 yield str(record.id), record.payload, record.vector or {}
 
@@ -149,15 +168,11 @@ class VectorIndex(Protocol):
         limit: int,
         *,
         using: str = DENSE,
-        first_day: date | None = None,
-        last_day: date | None = None,
-        equals: Mapping[str, Collection[str]] | None = None,
+        filters: Filters = EVERYTHING,
         fields: Collection[str] | None = None,
     ) -> list[Hit]:
-        """The nearest points by the vector of that name, nearest first, within the days (both included) and with one of
-        the given values in each payload field of `equals` (of `KEYWORDS`). The hits have these `fields` of their
-        payload, or all: texts are most of the data of a search. Raises `ValueError` for a vector of another dimension.
-        """
+        """The nearest points by the vector of that name, nearest first. The hits have these `fields` of their payload,
+        or all: texts are most of the data of a search. Raises `ValueError` for a vector of another dimension."""
         query: Any = list(vector)
         if isinstance(vector, Sparse):
             query = self._models.SparseVector(indices=vector.indices, values=vector.values)
@@ -165,8 +180,7 @@ class VectorIndex(Protocol):
             check_vector(vector, self.dimension)
         if limit < 1:  # servers reject such a request
             return []
-        chosen = self._filter(first_day, last_day, equals or {})
-        hits = self._search(query, using, limit, chosen, fields is None or (list(fields) or False))
+        hits = self._search(query, using, limit, self._filter(filters), fields is None or (list(fields) or False))
         return [Hit(str(hit.id), hit.score, shown_payload(hit.payload)) for hit in hits]
 
     def settle(self) -> None:
@@ -177,9 +191,6 @@ class VectorIndex(Protocol):
 
     def close(self) -> None:
         """Flush and release the lock. Safe to call twice."""
-
-    @property
-    def _models(self) -> Any: ...
 
     def _upsert(self, rows: list[tuple[str, Any, dict[str, Any]]]) -> None: ...
 
@@ -200,13 +211,13 @@ class VectorIndex(Protocol):
         named: dict[str, Any] = {name: sparse(indices=v.indices, values=v.values) for name, v in point.sparse.items()}
         return named if point.vector is None else named | {DENSE: list(point.vector)}
 
-    def _filter(self, first_day: date | None, last_day: date | None, equals: Mapping[str, Collection[str]]) -> Any:
+    def _filter(self, filters: Filters) -> Any:
         models = self._models
         conditions = [
             models.FieldCondition(key=name, match=models.MatchAny(any=sorted(values)))
-            for name, values in equals.items()
+            for name, values in filters.equals.items()
         ]
-        bounds = {"gte": first_day, "lte": last_day}
+        bounds = {"gte": filters.first_day, "lte": filters.last_day}
         if days := {name: float(day.toordinal()) for name, day in bounds.items() if day is not None}:
             span = models.RangeFloat if hasattr(models, "RangeFloat") else models.Range
             conditions.append(models.FieldCondition(key=DAY_NUMBER, range=span(**days)))
@@ -233,42 +244,47 @@ def is_sound(vector: Sequence[float], dimension: int) -> bool:
     return len(vector) == dimension and math.isfinite(size) and size > 0
 
 
-def check_points(points: Sequence[Point], dimension: int) -> None:
-    """Raise `ValueError` for the first invalid point: a bad id, vector or date.
-
-    Called before anything is written, so that a bad point does not leave half of its batch behind.
-    """
-    for point in points:
-        if not is_point_id(point.point_id):
-            raise ValueError(f"The point id {point.point_id!r} is not a UUID in its usual lower-case form.")
-        if point.vector is not None:
-            check_vector(point.vector, dimension)
-        stored_payload(point)
-
-
-_POINT_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-
-
-def is_point_id(text: str) -> bool:
-    """Whether the text is a UUID in the form of `str(uuid.UUID(...))`, the only one that engines return unchanged."""
-    return bool(_POINT_ID.fullmatch(text))
-
-
-def known_form(point_ids: Collection[str]) -> list[str]:
-    """The valid ids, in order. Others are unknown to any index, and engines reject them."""
-    return [point_id for point_id in point_ids if is_point_id(point_id)]
-
-
 def stored_payload(point: Point) -> dict[str, Any]:
-    """The payload for the engine, with the day number. Raises `ValueError` without a valid `date`."""
-    text = point.payload.get("date")
-    try:
-        day = date.fromisoformat(str(text))
-    except ValueError:
-        raise ValueError(f"Point {point.point_id} has no `date` of the form YYYY-MM-DD: {text!r}.") from None
-    return {**point.payload, DAY_NUMBER: day.toordinal()}
+    """The payload for the engine, with the day number."""
+    return {**point.payload, DAY_NUMBER: date.fromisoformat(point.payload["date"]).toordinal()}
 
 
 def shown_payload(payload: Mapping[str, Any] | None) -> dict[str, Any]:
     """The payload as given to `upsert`, without the day number."""
     return {key: value for key, value in (payload or {}).items() if key != DAY_NUMBER}
+
+
+_SHAPES = {WORDS: (1.2, 0.4, 40.0), CONTEXT: (1.2, 0.75, 100.0), SESSION: (2.0, 0.75, 800.0)}
+"""BM25 parameters by vector: saturation of a repeated term, normalisation by length, average terms of a text. Changing
+them by up to a factor of two changes no figure of `benchmarks/recall.py` by more than .5 points."""
+
+
+def weigh(terms: Sequence[str], name: str) -> Sparse:
+    """The terms of a document as the sparse vector of that name."""
+    found = _model(name).embed_document(" ".join(terms))
+    return Sparse(found.indices, found.values)
+
+
+def weigh_query(terms: Sequence[str]) -> Sparse:
+    """The unique terms of a query, all with the same weight."""
+    found = _model(WORDS).embed_query(" ".join(terms))
+    return Sparse(found.indices, found.values)
+
+
+@cache
+def _model(name: str) -> Bm25:
+    from qdrant_edge import Bm25, Bm25Config, DisabledStemmer, StopwordsSet, TokenizerType
+
+    saturation, by_length, usual = _SHAPES[name]
+    return Bm25(
+        Bm25Config(
+            k=saturation,
+            b=by_length,
+            avg_len=usual,
+            # the terms come from text/terms.py; the engine only splits them
+            tokenizer=TokenizerType.Whitespace,
+            lowercase=False,
+            stopwords=StopwordsSet(),
+            stemmer=DisabledStemmer(),
+        )
+    )

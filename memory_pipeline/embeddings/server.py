@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from json import JSONDecodeError
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+import tenacity
+from httpx import TransportError, UnsupportedProtocol
+from pydantic import ValidationError
+from qdrant_client import QdrantClient, models
+from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
+from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
+from qdrant_client.models import Distance, Modifier, PayloadSchemaType, PointStruct, SparseVectorParams, VectorParams
 
 from memory_pipeline.embeddings.index import (
     COLLECTION,
@@ -24,9 +31,6 @@ from memory_pipeline.embeddings.index import (
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.text.sentences import clip
 
-if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
-
 _MAX_REASON = 200
 _TRIES = 4
 """Maximum attempts of a write while the server is busy, with pauses of .5, 1 and 2 seconds."""
@@ -37,12 +41,13 @@ class ServerIndex(VectorIndex):
     """A `VectorIndex` in one collection of a Qdrant server; the collection is created if needed.
 
     Raises `IndexUnavailableError` if the server cannot be reached or refuses, if the collection holds vectors of
-    another dimension or distance, or if it does not exist and ``create`` is false. A given `client` is left open by
-    `close`.
+    another dimension or distance, or if it does not exist and ``create`` is false.
 
     A write is retried if the server was busy or the connection broke: points have ids, so a duplicate write changes
     nothing. Opening and reading are not retried, so an outage is reported at once.
     """
+
+    _models = models
 
     def __init__(
         self,
@@ -51,56 +56,42 @@ class ServerIndex(VectorIndex):
         *,
         api_key: str | None = None,
         collection: str = COLLECTION,
-        client: QdrantClient | None = None,
         create: bool = True,
         seconds: float = 8.0,
     ) -> None:
-        from qdrant_client import QdrantClient
-
         self.dimension = dimension
         self.collection = collection
         # An address may carry a password or a token; messages must not.
         self._shown_url = re.sub(r"//[^/]*@", "//", url).partition("?")[0]
         self._api_key = (api_key or "").strip()
-        self._owns_client = client is None
-        self._client: QdrantClient | None = client
         # The client says so with the path of this file, for whatever address; the setting's description says it once.
         warnings.filterwarnings("ignore", message="Api key is used with an insecure connection")
-        if client is None:
-            try:
-                self._client = QdrantClient(
-                    url=url,
-                    api_key=self._api_key or None,
-                    timeout=math.ceil(seconds),
-                    check_compatibility=False,  # would query the server from a second thread and only print a warning
-                )
-            except ValueError:  # its message may quote the whole URL
-                raise IndexUnavailableError(
-                    f"Invalid address of a Qdrant server: {self._shown_url!r}. Check QDRANT_URL (something like "
-                    "http://127.0.0.1:6333) and QDRANT_API_KEY (plain characters only)."
-                ) from None
+        try:
+            self._client: QdrantClient | None = QdrantClient(
+                url=url,
+                api_key=self._api_key or None,
+                timeout=math.ceil(seconds),
+                check_compatibility=False,  # would query the server from a second thread and only print a warning
+            )
+        except ValueError:  # its message may quote the whole URL
+            raise IndexUnavailableError(
+                f"Invalid address of a Qdrant server: {self._shown_url!r}. Check QDRANT_URL (something like "
+                "http://127.0.0.1:6333) and QDRANT_API_KEY (plain characters only)."
+            ) from None
         try:
             self._prepare_collection(create)
         except BaseException:
             self.close()
             raise
 
-    @property
-    def _models(self) -> Any:
-        from qdrant_client import models
-
-        return models
-
     def _upsert(self, rows: list[tuple[str, Any, dict[str, Any]]]) -> None:
-        from qdrant_client.models import PointStruct
-
         points = [PointStruct(id=point_id, vector=vectors, payload=payload) for point_id, vectors, payload in rows]
         with self._server() as client:
-            _with_retries(functools.partial(client.upsert, self.collection, points, wait=True))
+            _retrying(client.upsert, self.collection, points, wait=True)
 
     def _delete(self, point_ids: list[Any]) -> None:
         with self._server() as client:
-            _with_retries(functools.partial(client.delete, self.collection, point_ids, wait=True))
+            _retrying(client.delete, self.collection, point_ids, wait=True)
 
     def _scroll(self, offset: Any, chosen: Any) -> tuple[Sequence[Any], Any]:
         with self._server() as client:
@@ -112,9 +103,9 @@ class ServerIndex(VectorIndex):
         with self._server() as client:
             return client.retrieve(self.collection, point_ids, with_payload=payload, with_vectors=vectors)
 
-    def count(self, *, exact: bool = True) -> int:
+    def count(self) -> int:
         with self._server() as client:
-            return client.count(self.collection, exact=exact).count
+            return client.count(self.collection).count
 
     def _search(self, query: Any, using: str, limit: int, chosen: Any, payload: bool | list[str]) -> Sequence[Any]:
         with self._server() as client:
@@ -134,19 +125,10 @@ class ServerIndex(VectorIndex):
     def close(self) -> None:
         """Close the connection. Safe to call twice."""
         client, self._client = self._client, None
-        if client is not None and self._owns_client:
+        if client is not None:
             client.close()
 
     def _prepare_collection(self, create: bool) -> None:
-        from qdrant_client.http.exceptions import UnexpectedResponse
-        from qdrant_client.models import (
-            Distance,
-            Modifier,
-            PayloadSchemaType,
-            SparseVectorParams,
-            VectorParams,
-        )
-
         wanted = VectorParams(size=self.dimension, distance=Distance.COSINE)
         words = {name: SparseVectorParams(modifier=Modifier.IDF) for name in SPARSE}
         with self._server() as client:
@@ -182,19 +164,12 @@ class ServerIndex(VectorIndex):
 
     @contextmanager
     def _server(self) -> Iterator[QdrantClient]:
-        from qdrant_client.common.client_exceptions import QdrantException
-        from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
-
         if self._client is None:
             raise IndexUnavailableError(f"The connection to {self._shown_url} is closed. Open the index again.")
         try:
             yield self._client
-        except (
-            ApiException,
-            QdrantException,
-            AssertionError,
-            JSONDecodeError,
-        ) as error:  # the last two come from the client
+        # the last two come from the client
+        except (ApiException, QdrantException, AssertionError, JSONDecodeError) as error:
             if isinstance(error, UnexpectedResponse) and error.status_code in (401, 403):
                 message = f"The Qdrant server at {self._shown_url} refuses the API key; check QDRANT_API_KEY."
             else:
@@ -213,9 +188,6 @@ class ServerIndex(VectorIndex):
 
 def _reason(error: Exception) -> str:
     """The cause of the failure, shortened to one line."""
-    from pydantic import ValidationError
-    from qdrant_client.http.exceptions import UnexpectedResponse
-
     if isinstance(error, UnexpectedResponse):
         return f"{error.status_code} {error.reason_phrase}"
     if isinstance(getattr(error, "source", error), (ValidationError, AssertionError, JSONDecodeError)):
@@ -223,25 +195,18 @@ def _reason(error: Exception) -> str:
     return clip(one_line(str(error)), _MAX_REASON) or type(error).__name__
 
 
-def _with_retries(write: Callable[[], object]) -> None:
-    import tenacity
-
-    tenacity.Retrying(
-        retry=tenacity.retry_if_exception(_is_temporary),
-        wait=tenacity.wait_exponential(multiplier=0.5),
-        stop=tenacity.stop_after_attempt(_TRIES),
-        reraise=True,
-    )(write)
-
-
 def _is_temporary(error: BaseException) -> bool:
     """Whether the same request may succeed soon: the server is busy or starting, or the connection broke."""
-    from httpx import TransportError, UnsupportedProtocol
-    from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
-    from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
-
     if isinstance(error, UnexpectedResponse):
         return error.status_code in _TEMPORARY_STATUSES
     if isinstance(error, ResponseHandlingException):
         return isinstance(error.source, TransportError) and not isinstance(error.source, UnsupportedProtocol)
     return isinstance(error, ResourceExhaustedResponse)
+
+
+_retrying = tenacity.Retrying(
+    retry=tenacity.retry_if_exception(_is_temporary),
+    wait=tenacity.wait_exponential(multiplier=0.5),
+    stop=tenacity.stop_after_attempt(_TRIES),
+    reraise=True,
+)

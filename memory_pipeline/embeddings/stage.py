@@ -23,24 +23,10 @@ from memory_pipeline.embeddings.index import (
     IndexUnavailableError,
     Point,
     is_sound,
+    weigh,
 )
-from memory_pipeline.embeddings.opening import (
-    collection_in_use,
-    collection_name,
-    generation,
-    mark_complete,
-    open_index,
-    searched_collection,
-)
-from memory_pipeline.embeddings.sparse import weigh
-from memory_pipeline.lake.rows import (
-    ObservationRow,
-    ReflectionRow,
-    SegmentRow,
-    SessionRow,
-    WindowRow,
-    typed_rows,
-)
+from memory_pipeline.embeddings.opening import generation, mark_complete, open_index, searched_collection
+from memory_pipeline.lake.rows import ObservationRow, ReflectionRow, SegmentRow, SessionRow, WindowRow, typed_rows
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.settings import Settings
@@ -58,9 +44,9 @@ VERSION = "2"
 PAYLOAD_VERSION = 3
 
 
-def point_id(source_id: str) -> str:
-    """The id of a line's point, which is deterministic, so that storing it again replaces it."""
-    return str(uuid5(NAMESPACE_URL, source_id))
+def point_id(source: str) -> str:
+    """The id of a point, which depends on its source alone, so that storing it again replaces it."""
+    return str(uuid5(NAMESPACE_URL, source))
 
 
 class IndexStage:
@@ -85,10 +71,6 @@ class IndexStage:
     def points(self, day: date) -> list[Point]:
         """The points of the day without dense vectors; after retention only the kept ones."""
         raise NotImplementedError
-
-    def count(self, day: date) -> int:
-        """The number of points of the day."""
-        return len(self.points(day))
 
     def fingerprint(self, day: date) -> str:
         name = self._generation if self.lake.is_for_planning else generation(self.settings, self.collection)
@@ -195,21 +177,15 @@ class LineStage(IndexStage):
         raise NotImplementedError
 
     def points(self, day: date) -> list[Point]:
-        return [
-            Point(point_id(line["source_id"]), None, line, {WORDS: weigh(terms(line["text"]), WORDS)})
-            for line in self._kept_lines(day)
-        ]
-
-    def count(self, day: date) -> int:
-        return len(self._kept_lines(day))
-
-    def _kept_lines(self, day: date) -> list[Payload]:
         lines, (table,) = self.lines(day), self.tables
         if self.lake.is_retired(table, day):
             kept = set(self.lake.read(table, [day], ["source_id"])["source_id"])
             lines = [line for line in lines if line["source_id"] in kept]
         more = {"model": self.settings.embedding_model, "schema_version": PAYLOAD_VERSION}
-        return [line | more for line in lines]
+        return [
+            Point(point_id(line["source_id"]), None, line | more, {WORDS: weigh(terms(line["text"]), WORDS)})
+            for line in lines
+        ]
 
 
 class EmbeddingsStage(LineStage):
@@ -297,27 +273,25 @@ def switch_when_complete(workspace: Workspace) -> None:
     for table, base in (("embeddings", COLLECTION), ("message_embeddings", MESSAGES)):
         every = workspace.lake.read(table, columns=["model", "dimension"])
         rows = every.filter(pl.col("dimension") > 0)
-        if rows.height and bool((rows["model"] == settings.embedding_model).all()):
-            dimension = int(rows["dimension"][-1])
-            name = collection_name(settings, base, settings.embedding_model, dimension)
-            known = searched_collection(settings, base)
-            if known and known.is_complete and known.name == name:
-                continue
-            # after damage the tables still have the rows of days that are not rebuilt yet
-            with suppress(IndexUnavailableError), collection_in_use(settings, name, dimension, base) as index:
-                if index.count() >= every.height:
-                    mark_complete(settings, dimension, base)
+        if rows.is_empty() or not (rows["model"] == settings.embedding_model).all():
+            continue
+        known, dimension = searched_collection(settings, base), int(rows["dimension"][-1])
+        if known and known.is_complete and (known.model, known.dimension) == (settings.embedding_model, dimension):
+            continue
+        # after damage the tables still have the rows of days that are not rebuilt yet
+        with suppress(IndexUnavailableError), open_index(settings, dimension, base, create=False) as index:
+            if index.count() >= every.height:
+                mark_complete(settings, dimension, base)
 
 
 def settle_collections(workspace: Workspace) -> None:
     """Optimise the searched collections after writing days, so that they open quickly. A concurrent search is answered
     without embeddings; a collection that cannot be opened is skipped, as the stages have reported it."""
+    settings = workspace.settings
     for base in (COLLECTION, MESSAGES):
-        if known := searched_collection(workspace.settings, base):
-            with (
-                suppress(IndexUnavailableError),
-                collection_in_use(workspace.settings, known.name, known.dimension, base) as index,
-            ):
+        known = searched_collection(settings, base)
+        if known and known.model == settings.embedding_model:  # nothing is added to that of a former model
+            with suppress(IndexUnavailableError), open_index(settings, known.dimension, base, create=False) as index:
                 index.settle()
 
 

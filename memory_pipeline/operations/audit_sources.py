@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from memory_pipeline.embeddings.passages import SPEAKERS
+from memory_pipeline.embeddings.messages import SPEAKERS
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.redaction import Redactor
 from memory_pipeline.text.relation import AGAIN, differs, statement, stem

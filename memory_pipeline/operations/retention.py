@@ -13,7 +13,7 @@ from datetime import date, timedelta
 
 import polars as pl
 
-from memory_pipeline.embeddings.removing import remove_points
+from memory_pipeline.embeddings.opening import remove_points
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.planning import Stages

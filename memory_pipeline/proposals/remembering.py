@@ -14,7 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
-from memory_pipeline.agents.files import tilde_path
+from memory_pipeline.agents.agents import tilde_path
 from memory_pipeline.days import day_of
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.rows import RememberedRow

@@ -97,7 +97,7 @@ def written_answer(workspace: Workspace, answer: Answer) -> Answer:
     client = client_of(
         config, workspace.settings.reflector, workspace, redactor_of(workspace.settings).redact, "recall"
     )
-    passages = "\n\n".join(_passage(i, quote) for i, quote in enumerate(answer.quotes, 1))
+    passages = "\n\n".join(f"[{i}] {describe_source(q.hit)}\n{q.hit.text}" for i, q in enumerate(answer.quotes, 1))
     fence = f"passages-{hashlib.sha256(passages.encode()).hexdigest()[:8]}"
     prompt = filled("recall_turn", {"fence": fence, "passages": passages, "question": answer.query})
     request = Request(client.model, text_of("recall"), prompt, max_output_tokens=1_000)
@@ -128,10 +128,6 @@ def checked(text: str, quotes: Sequence[Quote]) -> tuple[list[str], int]:
         else:
             dropped += 1
     return kept, dropped
-
-
-def _passage(number: int, quote: Quote) -> str:
-    return f"[{number}] {describe_source(quote.hit)}\n{quote.hit.text}"
 
 
 def describe_source(hit: Found) -> str:

@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from memory_pipeline.recall.fusion import Filters
-from memory_pipeline.recall.json_cache import read_json, write_json
+from memory_pipeline.embeddings.index import Filters
+from memory_pipeline.recall.cache import read_json, write_json
 from memory_pipeline.recall.remembered import OTHER, Remembered, memory_bytes, remembered
 from memory_pipeline.settings import BUNDLED_MODEL, Settings
 from memory_pipeline.text.encoder import Encoder, EncoderUnavailableError

@@ -22,9 +22,9 @@ from memory_pipeline.proposals.expiry import expiring_on
 from memory_pipeline.proposals.memory_file import normalised
 from memory_pipeline.proposals.score import USER
 from memory_pipeline.recall.assembly import Briefing, Line, Section, choose
+from memory_pipeline.recall.cache import read_json
 from memory_pipeline.recall.folders import project_of_place
-from memory_pipeline.recall.json_cache import read_json
-from memory_pipeline.recall.remembered import OTHER, memory_bytes, nearness, remembered, safe, settled
+from memory_pipeline.recall.remembered import OTHER, SPEAKERS, memory_bytes, nearness, remembered, safe, settled
 from memory_pipeline.redaction.spoken import names_password
 from memory_pipeline.sessions.projects import Place
 from memory_pipeline.sessions.windows import COMPLETED as NOTHING_WAITS
@@ -53,8 +53,6 @@ LAST_DAYS = 10
 MAX_TASK = 220
 """Maximum characters of a task and of its outcome."""
 MAX_PENDING = 12
-SPEAKERS = ("user", "assistant", "model")
-"""Speakers whose words may be shown without review. Pasted text and output of tools may come from anybody."""
 AGENT_KINDS = ("root_cause", "convention", "decision")
 """Kinds of an agent's quoted statements that still matter when its work is done. Its changes are in the code by
 then."""
@@ -134,8 +132,7 @@ class _Sources:
     def __init__(
         self, settings: Settings, lake: Lake, memory: bytes | None, project: str | None, problems: list[str]
     ) -> None:
-        self.settings, self.lake, self.project = settings, lake, project
-        self.memory = memory
+        self.settings, self.lake, self.memory, self.project = settings, lake, memory, project
         stored = read_json(settings.outcomes_file)
         self.outcomes: dict[str, dict[str, int]] = stored if isinstance(stored, dict) else {}
         self.log = ProposalLog(lake)
@@ -150,8 +147,10 @@ class _Sources:
         self.decided_ids = over.ids
 
     def _own_sessions(self) -> pl.DataFrame:
-        columns = ["session_id", "project", "harness", "day"]
-        return self._of_project(self.lake.read("sessions", columns=columns), "project")
+        return self._of_project(self.lake.read("sessions", columns=["session_id", "project", "harness", "day"]))
+
+    def _of_project(self, frame: pl.DataFrame) -> pl.DataFrame:
+        return frame if self.project is None else frame.filter(pl.col("project") == self.project)
 
     def approved(self) -> Section:
         """The approved lines: those of this project first, then those of several projects or none. Of other projects
@@ -161,17 +160,17 @@ class _Sources:
         lines = remembered(self.memory, projects, self.project, self.settings.sections)
         person = self.settings.user_name.casefold()
         lines = [line for line in lines if line.nearness != OTHER or line.section.casefold() == person]
-        sections = list(dict.fromkeys(line.section for line in lines))
-        order = sorted(sections, key=lambda name: (_section_rank(name, self.settings), sections.index(name)))
-        lines.sort(key=lambda x: (x.nearness, order.index(x.section), -self._followed(x.id), -_ordinal(x.day)))
-        shown = sorted(lines, key=lambda line: order.index(line.section))
+        ranks = {"hard rules": 0, person: 1, "system architecture": 3}  # the others are in between
+        order = sorted(dict.fromkeys(x.section for x in lines), key=lambda name: ranks.get(name.casefold(), 2))
+        newest_first = sorted(lines, key=lambda x: x.day or date.min, reverse=True)
+        ranked = sorted(newest_first, key=lambda x: (x.nearness, order.index(x.section), -self._followed(x.id)))
         entries = [
             _line(
                 *(x.id, x.text, x.day, "from another project" if x.nearness == OTHER else ""),
-                rank=(lines.index(x),),
+                rank=(rank,),
                 group=f"{x.section}:" if x.section else "",
             )
-            for x in shown
+            for rank, x in sorted(enumerate(ranked), key=lambda each: order.index(each[1].section))
         ]
         return Section("## What the user approved (MEMORY.md)", entries, 0.5, is_reviewed=True)
 
@@ -216,7 +215,7 @@ class _Sources:
     def recent(self) -> Section:
         last = max(self.days, default=date.min)
         days = [day for day in self.days if (last - day).days < RECENT_DAYS]
-        found = self._of_project(self.lake.read("observations", days), "project")
+        found = self._of_project(self.lake.read("observations", days))
         rows = typed_rows(found.filter(pl.col("priority") == HIGH), ObservationRow)
         over = self.decided_ids.union(self._superseded())
         judged = set(self.lake.days("proposals"))
@@ -228,7 +227,11 @@ class _Sources:
         for row in rows:
             first.setdefault(normalised(row["text"]), row)
         rows = [r for w, r in first.items() if w not in self.shown_texts and r["observation_id"] not in shown_there]
-        lines = [_line(row["observation_id"], safe(row["text"]), row["day"], _speaker_label(row)) for row in rows]
+        speakers = {True: "the user", False: "the agent"}
+        lines = [
+            _line(row["observation_id"], safe(row["text"]), row["day"], speakers[row["trust"] == "user"])
+            for row in rows
+        ]
         return Section("## Recent statements here, not reviewed", lines, 0.2)
 
     def pending(self) -> Section:
@@ -270,27 +273,11 @@ class _Sources:
         end = datetime.combine(day, time(23, 59), self.settings.zone) if isinstance(day, date) else None
         return (end or datetime(1970, 1, 1, tzinfo=UTC)).astimezone(UTC)
 
-    def _of_project(self, frame: pl.DataFrame, column: str) -> pl.DataFrame:
-        if self.project is None:
-            return frame
-        own = pl.col(column).list.contains(self.project) if column == "projects" else pl.col(column) == self.project
-        return frame.filter(own.fill_null(False))
-
     def _superseded(self) -> Iterable[str]:
         """Ids of observations that a newer one replaced, according to later reflections."""
         days = [day for day in self.lake.days("reflections") if self.days and day >= self.days[-1]]
         frame = self.lake.read("reflections", days[:RECENT_DAYS] or self.lake.days("reflections")[-1:], ["superseded"])
         return frame["superseded"].explode(empty_as_null=True).drop_nulls().to_list()
-
-
-def _section_rank(section: str, settings: Settings) -> int:
-    """The rank of a section of MEMORY.md: hard rules, who the user is, then the rest."""
-    ranks = {"hard rules": 0, settings.user_name.casefold(): 1, "patterns": 2, "system architecture": 3}
-    return ranks.get(section.casefold(), 2)
-
-
-def _ordinal(day: date | None) -> int:
-    return day.toordinal() if day else 0
 
 
 def _kind_rank(row: ObservationRow) -> int:
@@ -322,7 +309,3 @@ def is_request(words: str) -> bool:
     cues = [load(name) for name in (("english",) if is_english else LANGUAGES)]
     asks = any(cue.search(words) for own in cues for cue in (_PLEASE, own.request, own.momentary))
     return asks and not _CONTINUES.match(words) and (not is_english or stands_alone(_ADDRESSED.sub("", words)))
-
-
-def _speaker_label(row: ObservationRow) -> str:
-    return "the user" if row["trust"] == "user" else "the agent"

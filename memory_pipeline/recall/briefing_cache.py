@@ -15,14 +15,12 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from memory_pipeline import __version__
-from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.recall.assembly import Briefing
+from memory_pipeline.recall.cache import last_changes, read_json, write_json
 from memory_pipeline.recall.folders import place_of_folder
-from memory_pipeline.recall.json_cache import read_json, write_json
 from memory_pipeline.sessions.projects import Place
 from memory_pipeline.settings import Settings
 
@@ -74,7 +72,7 @@ def _render(settings: Settings, place: Place) -> Briefing:
     """A new briefing, which is cached if it is complete."""
     from memory_pipeline.recall.briefing import brief_at
 
-    sources = list(_sources(settings))  # before reading: concurrent changes are detected next time
+    sources = _sources(settings)  # before reading: concurrent changes are detected next time
     state = _state(settings, place)
     briefing = brief_at(settings, place)
     if not briefing.problems and all(changed < time.time_ns() - SETTLED_SECONDS * 1e9 for _, changed in sources):
@@ -114,18 +112,12 @@ def _path(settings: Settings, place: Place) -> Path:
 def _state(settings: Settings, place: Place) -> str:
     """The fingerprint of all sources of a briefing."""
     given = [repr(getattr(settings, name)) for name in SETTINGS]
-    return repr((__version__, VERSION, given, place, list(_sources(settings))))
+    return repr((__version__, VERSION, given, place, _sources(settings)))
 
 
-def _sources(settings: Settings) -> Iterator[tuple[str, int]]:
-    """The sources of a briefing with their last change; sources that do not exist are left out."""
-    for path in (settings.memory_file, settings.outcomes_file):
-        with contextlib.suppress(OSError):
-            yield path.name, path.stat().st_mtime_ns
-    storage = storage_of(settings)
-    for table in TABLES:
-        if changed := storage.changed_at(table):
-            yield table, changed
+def _sources(settings: Settings) -> list[tuple[str, int]]:
+    """The sources of a briefing with their last change."""
+    return list(last_changes(settings, (settings.memory_file, settings.outcomes_file), TABLES))
 
 
 def _read_cached(path: Path, state: str | None) -> Briefing | None:

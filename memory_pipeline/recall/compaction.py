@@ -7,7 +7,6 @@ own summary.
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +22,7 @@ from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
 from memory_pipeline.observations.types import Context, Fact, Segment, WindowMessage, observation_id
 from memory_pipeline.recall.assembly import Line, Section, choose
-from memory_pipeline.recall.folders import MAX_NAME
+from memory_pipeline.recall.folders import MAX_NAME, existing_path
 from memory_pipeline.redaction import redactor_of
 from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.sessions.quoting import quoted_spans
@@ -71,15 +70,10 @@ class CompactionSummary:
         }
 
 
-def session_file(settings: Settings, session: str) -> Path:
-    """The session file with this path or with this session id in its name. Raises `NotASessionError`."""
-    return Path(session_source(settings, session).path)
-
-
 def session_source(settings: Settings, session: str) -> Source:
-    """The source of the session: its file, or the session with this id in a file of several sessions, like OpenCode's.
-    Raises `NotASessionError`."""
-    if file := _existing_file(session):
+    """The source of the session: the file with this path or with this session id in its name, or the session with this
+    id in a file of several sessions, like OpenCode's. Raises `NotASessionError`."""
+    if (file := existing_path(session)) and file.is_file():
         return source_of(file)
     if "/" not in session and session.strip():
         found = [s for s in find_sources(roots(settings)) if session == s.session or session in Path(s.path).name]
@@ -89,13 +83,6 @@ def session_source(settings: Settings, session: str) -> Source:
         f"{clip(session, MAX_NAME)!r} is neither a file nor part of the name of a session file in the folders of your "
         f"agents."
     )
-
-
-def _existing_file(given: str) -> Path | None:
-    with contextlib.suppress(OSError, RuntimeError, ValueError):  # path too long, with NUL, or with an unknown `~user`
-        file = Path(given).expanduser()
-        return file if file.is_file() else None
-    return None
 
 
 def compaction_summary(
@@ -196,12 +183,9 @@ def _summarize(
         "readFiles": whole.files_read,
         "modifiedFiles": whole.files_modified,
     }
-    before = tokens_before if tokens_before is not None else sum(_tokens(m) for m in session.messages)
-    return CompactionSummary(summary, first_kept, before, details, ids)
-
-
-def _tokens(message: Message) -> int:
-    return estimate(message.text, tool=message.role == "tool")
+    if tokens_before is None:
+        tokens_before = sum(estimate(message.text, tool=message.role == "tool") for message in session.messages)
+    return CompactionSummary(summary, first_kept, tokens_before, details, ids)
 
 
 def _lines(settings: Settings, observed: Sequence[tuple[Window, list[Segment]]]) -> Iterator[Line]:

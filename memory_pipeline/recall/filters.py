@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import date
 
 from memory_pipeline.days import parse_day, today
+from memory_pipeline.embeddings.index import Filters
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.recall.folders import MAX_NAME, project_named
-from memory_pipeline.recall.fusion import Filters
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.priorities import PRIORITIES
 from memory_pipeline.text.sentences import clip

@@ -45,14 +45,18 @@ def project_of_place(lake: Lake, place: Place) -> str | None:
     return Projects([*_places(lake), place]).of(place)
 
 
+def existing_path(given: str) -> Path | None:
+    """The file or folder at this path; None if there is none."""
+    with contextlib.suppress(OSError, RuntimeError, ValueError):  # path too long, with NUL, or with an unknown `~user`
+        path = Path(given).expanduser()
+        return path if path.exists() else None
+    return None
+
+
 def existing_folder(given: str) -> Path | None:
     """The folder at this path; None if there is none."""
-    with contextlib.suppress(
-        OSError, RuntimeError, ValueError
-    ):  # too long for a path, has a NUL, or has the `~` of an unknown user
-        folder = Path(given).expanduser()
-        return folder if folder.is_dir() else None
-    return None
+    path = existing_path(given)
+    return path if path and path.is_dir() else None
 
 
 def place_asked_for(lake: Lake, given: str) -> Place:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
@@ -34,36 +33,22 @@ class NoSuchPatternError(MemoryPipelineError):
     """No friction pattern has that id."""
 
 
-@dataclass(frozen=True)
-class PatternFilter:
-    """A filter of friction patterns."""
-
-    projects: Collection[str | None] = ()
-    """Names of projects, with None for patterns of no project; empty for all."""
-    kinds: Collection[str] = ()
-    """Kinds as stored; empty for all."""
-    ended: bool = False
-    """Whether to list ended patterns instead of active ones."""
-
-    def matches(self, pattern: Pattern) -> bool:
-        own: set[str | None] = {*(pattern.row["projects"] or ())} or {None}
-        is_of_kind = not self.kinds or pattern.row["kind"] in self.kinds
-        return is_of_kind and (not self.projects or bool(own & set(self.projects)))
-
-
 def is_pattern(identifier: str) -> bool:
     """Whether the identifier has the form of a friction pattern's id."""
     return bool(_ID.fullmatch(identifier))
 
 
-def list_patterns(settings: Settings, asked: PatternFilter) -> dict[str, Any]:
-    """The matching patterns, most severe first (ended ones by their end, latest first), with the last day that was
-    searched, `points` of the search and, if there is no pattern, the reason `why`."""
+def list_patterns(
+    settings: Settings, projects: Collection[str | None] = (), kinds: Collection[str] = (), *, is_ended: bool = False
+) -> dict[str, Any]:
+    """The active (or ended) patterns of these projects and kinds, empty for all; None stands for patterns of no
+    project. The most severe is first, of ended ones the latest. With them come the last day that was searched, `points`
+    of the search and, if there is no pattern, the reason `why`."""
     workspace = Workspace(settings, Lake.from_settings(settings))
     lake, days = workspace.lake, settings.lookback_days
     day = last_day_looked_at(lake)
-    every = (ended if asked.ended else active_patterns)(lake, day, days) if day else []
-    found = [pattern for pattern in every if asked.matches(pattern)]
+    every = (ended if is_ended else active_patterns)(lake, day, days) if day else []
+    found = [pattern for pattern in every if _matches(pattern, projects, kinds)]
     status = ProposalLog(lake).status if found else {}
     return {
         "day": day,
@@ -71,8 +56,13 @@ def list_patterns(settings: Settings, asked: PatternFilter) -> dict[str, Any]:
         "points": points_in(lake, lookback(day, days)) if day else None,
         "points_needed": settings.friction_min_points,
         "patterns": [_pattern_view(pattern, day, status) for pattern in found if day],
-        "why": None if found else _explanation(workspace, asked, every),
+        "why": None if found else _explanation(workspace, every, is_ended),
     }
+
+
+def _matches(pattern: Pattern, projects: Collection[str | None], kinds: Collection[str]) -> bool:
+    own: set[str | None] = {*(pattern.row["projects"] or ())} or {None}
+    return (not kinds or pattern.row["kind"] in kinds) and (not projects or not own.isdisjoint(projects))
 
 
 def explain_pattern(settings: Settings, identifier: str) -> dict[str, Any]:
@@ -119,15 +109,14 @@ def summarize_patterns(settings: Settings, day: date | None = None) -> dict[str,
     }
 
 
-def _explanation(workspace: Workspace, asked: PatternFilter, every: list[Pattern]) -> str:
+def _explanation(workspace: Workspace, every: list[Pattern], is_ended: bool) -> str:
+    """The reason why no pattern is listed."""
+    if len(every) == 1:
+        return f"1 pattern {'has ended' if is_ended else 'is active'}, but it does not match the filters."
     if every:
-        number = len(every)
-        if number == 1:
-            return f"1 pattern {'has ended' if asked.ended else 'is active'}, but it does not match the filters."
-        return (
-            f"{number} patterns {'have ended' if asked.ended else 'are active'}, but none of them matches the filters."
-        )
-    if asked.ended and last_day_looked_at(workspace.lake):
+        are = "have ended" if is_ended else "are active"
+        return f"{len(every)} patterns {are}, but none of them matches the filters."
+    if is_ended and last_day_looked_at(workspace.lake):
         return "No pattern has ended."
     return why_none(workspace)
 

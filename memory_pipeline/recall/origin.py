@@ -83,45 +83,36 @@ def describe_said(said: dict[str, Any]) -> list[str]:
 def _found(settings: Settings, lake: Lake, identifier: str) -> dict[str, Any]:
     connection = duckdb.connect()
     lake.attach_views(connection)
-    table, column = TABLE_OF[identifier[0]]
-    latest = "ORDER BY day DESC LIMIT 1" if TABLES[table].daily else "LIMIT 1"
-    row = _fetch_one(connection, f'SELECT * FROM "{table}" WHERE "{column}" = ? {latest}', identifier)
-    if row is None and table == "proposals":
-        table = "remembered"
-        row = _fetch_one(connection, f'SELECT * FROM "{table}" WHERE "{column}" = ?', identifier)
-    if row is None and table == "friction_clusters":  # its days were rebuilt; the offered fix is still stored
-        table = "friction_fixes"
-        row = _fetch_one(connection, f'SELECT * FROM "{table}" WHERE proposal_id = ?', identifier)
-    if row is None:
-        raise NoSuchLineError(
-            f"There is no {identifier} in {TABLE_OF[identifier[0]][0]}; `memory search` and `memory review` print ids."
-        )
-    again = _supporting_observations(connection, identifier)
-    spans = [*_spans(connection, row), *_spans(connection, {"sources": again})]
+    table, row = _row(connection, identifier)
+    supports = _fetch_all(connection, "SELECT sources FROM supports WHERE proposal_id = ? ORDER BY said_at", identifier)
+    again = [source for each in supports for source in each["sources"]]
+    spans = {tuple(s.values()): s for s in (*_spans(connection, row), *_spans(connection, {"sources": again}))}
     found = {"id": identifier, "table": table, "row": row, "history": history(Workspace(settings, lake), identifier)}
     ids = [identifier, *_sources(row), *again]
     asked = [_request(settings, row)] if table == "remembered" else []
-    found["said"] = [*asked, *_quoted_messages(connection, settings, _unique(spans)), *_notes(settings, ids)]
+    found["said"] = [*asked, *_quoted_messages(connection, settings, list(spans.values())), *_notes(settings, ids)]
     traces = [each["trace"] for each in _rows_below(connection, ids) if each.get("trace")]
     found["traces"] = list(dict.fromkeys(traces))
     return found
 
 
-def _fetch_one(connection: duckdb.DuckDBPyConnection, query: str, *values: Any) -> dict[str, Any] | None:
-    rows = _fetch_all(connection, query, *values)
-    return rows[0] if rows else None
+def _row(connection: duckdb.DuckDBPyConnection, identifier: str) -> tuple[str, dict[str, Any]]:
+    """The table and the latest row of a line. Raises `NoSuchLineError`."""
+    table, column = TABLE_OF[identifier[0]]
+    # when the days of a pattern were rebuilt, the offered fix is still stored
+    others = {"proposals": "remembered", "friction_clusters": "friction_fixes"}
+    for name, own_id in ((table, column), *([(others[table], "proposal_id")] if table in others else [])):
+        latest = "ORDER BY day DESC" if TABLES[name].daily else ""
+        query = f'SELECT * FROM "{name}" WHERE "{own_id}" = ? {latest} LIMIT 1'
+        if rows := _fetch_all(connection, query, identifier):
+            return name, rows[0]
+    raise NoSuchLineError(f"There is no {identifier} in {table}; `memory search` and `memory review` print ids.")
 
 
 def _fetch_all(connection: duckdb.DuckDBPyConnection, query: str, *values: Any) -> list[dict[str, Any]]:
     cursor = connection.execute(query, list(values))
     names = [column[0] for column in cursor.description or []]
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-
-
-def _supporting_observations(connection: duckdb.DuckDBPyConnection, identifier: str) -> list[str]:
-    """Ids of later observations that support a proposal."""
-    query = "SELECT sources FROM supports WHERE proposal_id = ? ORDER BY said_at"
-    return [source for row in _fetch_all(connection, query, identifier) for source in row["sources"]]
 
 
 def _spans(connection: duckdb.DuckDBPyConnection, row: dict[str, Any]) -> list[dict[str, Any]]:
@@ -150,10 +141,6 @@ def _rows_below(connection: duckdb.DuckDBPyConnection, ids: list[str]) -> list[d
 def _sources(row: dict[str, Any]) -> list[str]:
     """The ids from which a row was made; the observations of a pool reflection outlive its reflections."""
     return list(row.get("observations") or row.get("sources") or ())
-
-
-def _unique(spans: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return list({tuple(span.values()): span for span in spans}.values())
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, kind: str, ids: list[str]) -> list[dict[str, Any]]:

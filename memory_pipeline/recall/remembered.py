@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 OWN, GENERAL, OTHER = 0, 1, 2
 """Nearness: the project of the session, several or no projects, or a single other project."""
+SPEAKERS = ("user", "assistant", "model")
+"""Speakers whose words may be shown without review. Pasted text and output of tools may come from anybody."""
 _DAY = re.compile(r"\((\d{4}-\d{2}-\d{2})\)")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _REJECTED = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+\[-\]|.*\(superseded by [pf]-")
@@ -35,7 +37,6 @@ class Remembered:
     text: str
     day: date | None
     nearness: int
-    is_approved: bool = True
 
 
 def remembered(

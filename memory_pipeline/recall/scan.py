@@ -10,10 +10,9 @@ from typing import Any
 
 import polars as pl
 
-from memory_pipeline.embeddings.index import OBSERVATION, PASSAGE
-from memory_pipeline.embeddings.passages import spoken
+from memory_pipeline.embeddings.index import OBSERVATION, PASSAGE, Filters
+from memory_pipeline.embeddings.messages import spoken
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.recall.fusion import Filters
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.similarity import CJK
 

@@ -8,37 +8,48 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from memory_pipeline.embeddings.index import (
     COLLECTION,
     DENSE,
+    EVERYTHING,
     MESSAGES,
     OBSERVATION,
     PASSAGE,
     WORDS,
+    Filters,
     IndexBusyError,
     IndexUnavailableError,
     Sparse,
     VectorIndex,
+    weigh_query,
 )
 from memory_pipeline.embeddings.opening import (
     MAKE_ANEW,
-    Collection,
+    SearchedCollection,
     collection_name,
     new_generation,
-    open_to_search,
+    open_collection,
     searched_collection,
 )
-from memory_pipeline.embeddings.sparse import numbers_of, weigh_query
 from memory_pipeline.errors import MemoryPipelineError
-from memory_pipeline.recall.amended import Place, amended_order, amending
 from memory_pipeline.recall.approved import approved_lines
-from memory_pipeline.recall.fusion import CANDIDATES, EVERYTHING, Filters, Ranked, rank, substance
-from memory_pipeline.recall.remembered import Remembered
+from memory_pipeline.recall.fusion import (
+    CANDIDATES,
+    Place,
+    Ranked,
+    amended_order,
+    amending,
+    best_first,
+    candidates,
+    normalised,
+    substance,
+)
 from memory_pipeline.settings import BUNDLED_MODEL, Settings
 from memory_pipeline.text.encoder import EncoderUnavailableError, encoder_of
 from memory_pipeline.text.similarity import is_latin
@@ -64,11 +75,6 @@ MIN_COVERAGE, HIGH_COVERAGE = 0.45, 0.8
 BEST_PASSAGES = 5
 NO_TIME = "~"
 """A time that sorts after all others, for a session without a passage among the best."""
-FIELDS_SHOWN = (
-    *("record", "source_id", "text", "timestamp", "session_id", "session_name", "project", "harness", "role"),
-    *("priority", "kind", "start", "end"),
-)
-"""Fields of a payload that a hit contains."""
 
 
 class QueryError(MemoryPipelineError):
@@ -96,6 +102,12 @@ class Found:
     end: int = 0
     point_id: str = ""
 
+    @classmethod
+    def from_payload(cls, point_id: str, score: float, payload: Mapping[str, Any]) -> Self:
+        """The hit for a point; fields that its record does not have are empty."""
+        known = {name: payload[name] for name in cls.__dataclass_fields__ if payload.get(name) is not None}
+        return cls(**known | {"score": score, "day": payload["date"], "point_id": point_id})
+
 
 @dataclass(frozen=True)
 class Results:
@@ -116,7 +128,7 @@ class Results:
 
 
 @dataclass(frozen=True)
-class _Open:
+class OpenCollections:
     """Open collections; the one of observations may not exist yet, or be unavailable."""
 
     messages: VectorIndex
@@ -129,44 +141,22 @@ class _Open:
     """The reason why the collection of observations is unavailable."""
 
 
-def search(
-    settings: Settings,
-    query: str,
-    filters: Filters = EVERYTHING,
-    *,
-    limit: int = 8,
-) -> Results:
+def search(settings: Settings, query: str, filters: Filters = EVERYTHING, *, limit: int = 8) -> Results:
     """The best hits for a query. Raises `QueryError` for one that has no words or is not text; any other problem
     becomes a note."""
-    with searcher(settings) as ask:
+    with closing(Searcher(settings)) as ask:
         return ask.search(query, filters, limit=limit)
 
 
-@contextmanager
-def searcher(settings: Settings) -> Iterator[Searcher]:
-    """A searcher that keeps the index open for many queries. Others wait meanwhile, so it should be closed soon."""
-    opened = Searcher(settings)
-    try:
-        yield opened
-    finally:
-        opened.close()
-
-
 class Searcher:
-    """A searcher that holds the collections open from the first query until `close`."""
+    """A searcher that holds the collections open from the first query until `close`. Others wait meanwhile, so it
+    should be closed soon."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, opened: OpenCollections | None = None) -> None:
         self.settings = settings
-        self._open: _Open | None = None
+        self._open = opened
         self._missing = ""
         """The reason why the index cannot be used."""
-
-    @classmethod
-    def over(cls, settings: Settings, messages: VectorIndex, model: str) -> Self:
-        """A searcher over an open collection with vectors of this model."""
-        made = cls(settings)
-        made._open = _Open(messages, model=model)
-        return made
 
     def search(self, query: str, filters: Filters = EVERYTHING, *, limit: int = 8) -> Results:
         """See `search`."""
@@ -182,18 +172,14 @@ class Searcher:
                 self._missing = f"Answered by keywords from the tables: {_describe_error(error)}"
         return replace(self._by_words(text, wanted, filters, limit), notes=(*notes, self._missing))
 
-    def _by_index(self, opened: _Open, text: str, wanted: Sequence[str], filters: Filters, limit: int) -> Results:
+    def _by_index(
+        self, opened: OpenCollections, text: str, wanted: Sequence[str], filters: Filters, limit: int
+    ) -> Results:
         messages = opened.messages
         vector, note = self._vector(text, opened)
-        ranked = rank(messages, wanted, vector, filters)
+        ranked = Ranked(candidates(messages, wanted, vector, filters))
         weight = _weights_of_terms(messages, wanted)
-        best_passages = ranked.passages[: limit * 4]
-        payloads = messages.payloads([name for name, _ in best_passages])
-        said = [
-            _hit(name, score * substance(payloads[name]), payloads[name])
-            for name, score in best_passages
-            if name in payloads
-        ]
+        said = _hits(messages, ranked.passages[: limit * 4], substance)
         observed, without = list[Found](), ""
         if opened.observations:
             observed = _near_observations(opened.observations, wanted, vector, filters, limit)
@@ -204,33 +190,19 @@ class Searcher:
         coverage = _coverage(messages, ranked, weight)
         cosines = [ranked.meaning.get(name, 0.0) for name, _ in ranked.passages[:BEST_PASSAGES]]
         likeness = max(cosines, default=0.0) if vector is not None and opened.model == BUNDLED_MODEL else None
-        amended_at = amending(map(_place, said), wanted)
-        merged = _merged([*said, *observed, *lines])
-        hits = [merged[number] for number in amended_order([*map(_place, merged)], amended_at)][:limit]
-        times = {hit.session_id: hit.timestamp for hit in reversed(said)}
-        best = ranked.sessions[: max(limit, 10)]
-        places = [Place(session, score, times.get(session, NO_TIME)) for session, score in best]
-        sessions = [places[number].session_id for number in amended_order(places, amended_at)]
-        return Results(
-            text,
-            tuple(hits),
-            tuple(sessions),
-            bool(lines) or (bool(hits) and is_likely(coverage, likeness)),
-            tuple(filter(None, (note or opened.note, without))),
-            coverage,
-            likeness,
-            weight,
-        )
+        hits, sessions = _ordered(ranked, said, [*observed, *lines], wanted, limit)
+        likely = bool(lines) or (bool(hits) and is_likely(coverage, likeness))
+        notes = tuple(filter(None, (note or opened.note, without)))
+        return Results(text, tuple(hits), tuple(sessions), likely, notes, coverage, likeness, weight)
 
     def _by_words(self, text: str, wanted: Sequence[str], filters: Filters, limit: int) -> Results:
         """The results of a word search over the tables, which needs no index."""
         from memory_pipeline.recall.scan import scan  # with it polars, which the index does not need
 
         said = [Found(**fields) for fields in scan(self.settings, wanted, filters, limit)]
-        observed = self._observed_by_words(wanted, filters, limit)
         weights = dict.fromkeys(wanted, 1.0)
         lines = self._memory_lines(weights, None, "", filters)
-        best = _merged([*said, *observed, *lines])[:limit]
+        best = _merged([*said, *self._observed_by_words(wanted, filters, limit), *lines])[:limit]
         coverage = max((hit.score for hit in best), default=0.0)
         likely = bool(lines) or (bool(best) and is_likely(coverage, None))
         sessions = tuple(dict.fromkeys(hit.session_id for hit in best if hit.session_id))
@@ -249,7 +221,7 @@ class Searcher:
             if index:
                 index.close()
 
-    def _opened(self) -> _Open:
+    def _opened(self) -> OpenCollections:
         deadline = time.monotonic() + WAIT_SECONDS  # for both collections
         known = searched_collection(self.settings, MESSAGES) or self._unknown(deadline)
         messages = self._open_collection(known, MESSAGES, deadline)
@@ -267,22 +239,22 @@ class Searcher:
                 f"Searched with the vectors of {known.model}, because those of {self.settings.embedding_model} are "
                 f"incomplete; `memory run --all` completes them."
             )
-        return _Open(messages, observations, known.model, known.dimension, note, without)
+        return OpenCollections(messages, observations, known.model, known.dimension, note, without)
 
-    def _unknown(self, deadline: float) -> Collection:
+    def _unknown(self, deadline: float) -> SearchedCollection:
         """Raise the reason why nothing is indexed: a server may be unreachable or have refused the key."""
         if self.settings.qdrant.url:
             name = collection_name(self.settings, MESSAGES, self.settings.embedding_model, "*")
-            open_to_search(self.settings, name, 1, max(deadline - time.monotonic(), 0.0)).close()
+            open_collection(self.settings, name, 1, max(deadline - time.monotonic(), 0.0), create=False).close()
         if self._has_rows(MESSAGES):
             raise IndexUnavailableError(f"there is no index; {MAKE_ANEW}.")
         raise IndexUnavailableError("nothing is indexed yet; `memory run` indexes it.")
 
-    def _open_collection(self, collection: Collection, base: str, deadline: float) -> VectorIndex:
+    def _open_collection(self, collection: SearchedCollection, base: str, deadline: float) -> VectorIndex:
         """A collection. Raises `IndexUnavailableError` also if it is missing, damaged or unexpectedly empty, as it
         would silently find nothing."""
         wait = max(deadline - time.monotonic(), 0.0)
-        index = open_to_search(self.settings, collection.name, collection.dimension, wait)
+        index = open_collection(self.settings, collection.name, collection.dimension, wait, create=False)
         try:
             if index.set_aside:
                 new_generation(self.settings, base)
@@ -300,7 +272,7 @@ class Searcher:
         table = "message_embeddings" if base == MESSAGES else "embeddings"
         return Lake.from_settings(self.settings).read(table, columns=["day"]).height > 0
 
-    def _vector(self, text: str, opened: _Open) -> tuple[list[float] | None, str]:
+    def _vector(self, text: str, opened: OpenCollections) -> tuple[list[float] | None, str]:
         model = opened.model
         if not model:
             return None, ""
@@ -318,32 +290,46 @@ class Searcher:
         self, weights: Mapping[str, float], vector: Sequence[float] | None, model: str, filters: Filters
     ) -> list[Found]:
         found = approved_lines(self.settings, weights, vector, encoder_of(model) if model else None, filters)
-        return [_line(line, score) for line, score in found]
+        return [
+            Found(MEMORY_LINE, line.id, score, line.text, f"{line.day or ''}", kind=line.section)
+            for line, score in found
+        ]
+
+
+def _hits(
+    index: VectorIndex, best: Sequence[tuple[str, float]], factor: Callable[[Mapping[str, Any]], float]
+) -> list[Found]:
+    """The points as hits, their scores multiplied by a factor that depends on the payload."""
+    payloads = index.payloads([name for name, _ in best])
+    known = ((name, score, payloads[name]) for name, score in best if name in payloads)
+    return [Found.from_payload(name, score * factor(payload), payload) for name, score, payload in known]
 
 
 def _near_observations(
     index: VectorIndex, wanted: Sequence[str], vector: Sequence[float] | None, filters: Filters, limit: int
 ) -> list[Found]:
-    scores: dict[str, float] = {}
+    scores: dict[str, float] = defaultdict(float)
     queries: list[tuple[str, Sequence[float] | Sparse, float]] = []
     queries += [(WORDS, weigh_query(wanted), 0.6)] if wanted else []
     queries += [(DENSE, vector, 0.4)] if vector is not None else []
     for using, asked, share in queries:
-        hits = index.search(
-            asked,
-            CANDIDATES,
-            using=using,
-            first_day=filters.first_day,
-            last_day=filters.last_day,
-            equals=filters.equals,
-            fields=(),
-        )
-        highest = max((hit.score for hit in hits), default=0.0)
-        for hit in hits:
-            scores[hit.point_id] = scores.get(hit.point_id, 0.0) + share * max(hit.score, 0.0) / (highest or 1.0)
-    best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:limit]
-    payloads = index.payloads([name for name, _ in best])
-    return [_hit(name, score * OBSERVATION_FACTOR, payloads[name]) for name, score in best if name in payloads]
+        hits = index.search(asked, CANDIDATES, using=using, filters=filters, fields=())
+        near = normalised(hits)
+        for hit in hits:  # also those without a positive score, which a filter may leave alone
+            scores[hit.point_id] += share * near.get(hit.point_id, 0.0)
+    return _hits(index, best_first(scores)[:limit], lambda _: OBSERVATION_FACTOR)
+
+
+def _ordered(
+    ranked: Ranked, said: list[Found], others: list[Found], wanted: Sequence[str], limit: int
+) -> tuple[list[Found], list[str]]:
+    """The best hits, and the best sessions by id, both with an amendment before what it amends."""
+    amended_at = amending(map(_place, said), wanted)
+    merged = _merged([*said, *others])
+    hits = [merged[number] for number in amended_order([*map(_place, merged)], amended_at)][:limit]
+    times = {hit.session_id: hit.timestamp for hit in reversed(said)}
+    places = [Place(name, score, times.get(name, NO_TIME)) for name, score in ranked.sessions[: max(limit, 10)]]
+    return hits, [places[number].session_id for number in amended_order(places, amended_at)]
 
 
 def _parse_query(query: str) -> tuple[str, list[str]]:
@@ -374,7 +360,7 @@ def _weights_of_terms(index: VectorIndex, wanted: Sequence[str]) -> dict[str, fl
     for term in wanted:
         best = index.search(weigh_query([term]), 1, using=WORDS, fields=())
         found[term] = best[0].score if best else 0.0
-    absent = math.log(2.0 * index.count(exact=False) + 2.0) if min(found.values(), default=1.0) <= 0 else 0.0
+    absent = math.log(2.0 * index.count() + 2.0) if min(found.values(), default=1.0) <= 0 else 0.0
     return {term: score if score > 0 else absent for term, score in found.items()}
 
 
@@ -387,7 +373,7 @@ def _coverage(index: VectorIndex, ranked: Ranked, weight: dict[str, float]) -> f
         for name, _ in ranked.passages[:BEST_PASSAGES]
     }
     has = index.term_numbers({name for names in around.values() for name in names}, WORDS)
-    numbers = {term: numbers_of(term) for term in weight}
+    numbers = {term: weigh_query([term]).indices for term in weight}
     shares = []
     for names in around.values():
         there = set().union(*(has.get(name, set()) for name in names))
@@ -429,13 +415,3 @@ def _words(text: str) -> str:
 
 def _place(hit: Found) -> Place:
     return Place(hit.session_id, hit.score, hit.timestamp, hit.role, hit.text)
-
-
-def _line(line: Remembered, score: float) -> Found:
-    return Found(MEMORY_LINE, line.id, score, line.text, f"{line.day or ''}", kind=line.section)
-
-
-def _hit(name: str, score: float, payload: Mapping[str, Any]) -> Found:
-    """The hit for a point; fields that its record does not have are empty."""
-    known = {field: value for field in FIELDS_SHOWN if (value := payload.get(field)) is not None}
-    return Found(score=score, day=payload["date"], point_id=name, **known)

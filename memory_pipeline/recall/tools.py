@@ -6,6 +6,7 @@ surrounding block: it may contain whatever a tool or a web page has printed.
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -14,6 +15,7 @@ from typing import Any
 
 import polars  # noqa: F401 - before a briefing: with its threads there, none is rendered by a fork of a server
 
+from memory_pipeline.embeddings.index import Filters
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.lake.store import Lake
@@ -23,13 +25,13 @@ from memory_pipeline.proposals.remembering import AGENT, remember
 from memory_pipeline.proposals.review import as_offered
 from memory_pipeline.proposals.review_file import Proposal
 from memory_pipeline.recall.answer import describe_source, extractive_answer
-from memory_pipeline.recall.around import day_not_kept, messages_around
 from memory_pipeline.recall.briefing_cache import briefing_for
+from memory_pipeline.recall.filters import parse_filters
 from memory_pipeline.recall.folders import MAX_NAME, place_of_folder, project_named, project_of_place
-from memory_pipeline.recall.fusion import Filters
 from memory_pipeline.recall.origin import describe_said, is_line, origin
 from memory_pipeline.recall.remembered import safe
 from memory_pipeline.recall.search import search as find
+from memory_pipeline.recall.showing import day_not_kept, messages_around
 from memory_pipeline.recall.usage import log_use
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip
@@ -72,13 +74,12 @@ def recall(
     answer = extractive_answer(find(settings, query, _filters(settings, project, first, last)))
     shown = [quote.hit.source_id for quote in answer.quotes]
     log_use(settings, "mcp", query=answer.query, project=project, shown=shown, cited=answer.cited)
-    if not answer.quotes:
-        return _with_notes("Nothing found. `search` lists the nearest hits.", answer.notes)
     quotes = [
         f"[{number}] {safe(q.text)}\n    {safe(describe_source(q.hit))} · {safe(q.hit.source_id)}"
         for number, q in enumerate(answer.quotes, 1)
     ]
-    return _with_notes(within(MAX_TOKENS, quotes, AROUND), answer.notes)
+    text = within(MAX_TOKENS, quotes, AROUND) if quotes else "Nothing found. `search` lists the nearest hits."
+    return "\n".join([text, *answer.notes])
 
 
 def search(
@@ -93,13 +94,11 @@ def search(
     settings = _with_memory(caller)
     found = find(settings, query, _filters(settings, project, first, last), limit=limit)
     log_use(settings, "mcp", query=found.query, project=project, shown=[hit.source_id for hit in found.hits])
-    if not found.hits:
-        return _with_notes("Nothing found.", found.notes)
     hits = [
         f"{hit.score:.2f}  {safe(describe_source(hit))} · {safe(hit.source_id)}\n      {safe(clip(hit.text, MAX_HIT))}"
         for hit in found.hits
     ]
-    return _with_notes(within(MAX_TOKENS, hits, AROUND), found.notes)
+    return "\n".join([within(MAX_TOKENS, hits, AROUND) if hits else "Nothing found.", *found.notes])
 
 
 def show(caller: Caller, identifier: str, around: int = 3) -> str:
@@ -108,10 +107,9 @@ def show(caller: Caller, identifier: str, around: int = 3) -> str:
         return why(caller, identifier)
     settings = _with_memory(caller)
     lake = Lake.from_settings(settings)
-    rows = messages_around(lake, identifier, around)
-    if not rows and (day := day_not_kept(lake, identifier)):
-        raise NoAnswerError(f"It is from {day}, and {NOT_KEPT}.")
-    if not rows:
+    if not (rows := messages_around(lake, identifier, around)):
+        if day := day_not_kept(lake, identifier):
+            raise NoAnswerError(f"It is from {day}, and {NOT_KEPT}.")
         raise NoAnswerError(f"There is no message or session {clip(identifier, 80)!r}; `search` has their ids.")
     log_use(settings, "mcp", shown=[row["message_id"] for row in rows])
     said = [_message(row, row["message_id"] == identifier) for row in rows]
@@ -145,7 +143,7 @@ def brief(caller: Caller, folder: str | None = None) -> str:
     found = briefing_for(settings, Path(folder).expanduser() if folder else caller.folder)
     log_use(settings, "mcp", project=found.project, shown=found.shown)
     of = f" of {found.project}" if found.project else ""
-    return _with_notes(found.text or f"Nothing is remembered{of} yet.", found.problems)
+    return "\n".join([found.text or f"Nothing is remembered{of} yet.", *found.problems])
 
 
 def pending(caller: Caller) -> str:
@@ -153,8 +151,7 @@ def pending(caller: Caller) -> str:
     settings = _with_memory(caller)
     workspace = Workspace(settings, Lake.from_settings(settings))
     log = ProposalLog(workspace.lake)
-    rows = log.pending()
-    if not rows:
+    if not (rows := log.pending()):
         return "Nothing is pending."
     log_use(settings, "mcp", shown=[row["proposal_id"] for row in rows])
     lines = [
@@ -215,11 +212,8 @@ def within(budget: int, parts: Sequence[str], foot: str, order: Sequence[int] | 
 
 def _cut(text: str, budget: int) -> str:
     """The longest prefix of the text that fits into the budget."""
-    low, high = 0, len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if estimate(text[:middle]) < budget else (low, middle - 1)
-    return f"{text[:low]}…"
+    fits = bisect.bisect_left(range(1, len(text) + 1), budget, key=lambda end: estimate(text[:end]))
+    return f"{text[:fits]}…"
 
 
 def _with_memory(caller: Caller) -> Settings:
@@ -229,14 +223,8 @@ def _with_memory(caller: Caller) -> Settings:
 
 
 def _filters(settings: Settings, project: str | None, first: date | None, last: date | None) -> Filters:
-    name = project_named(Lake.from_settings(settings), project) if project else None
-    if first and last and last < first:
-        raise NoAnswerError(f"{first} is after {last}; no day lies between them.")
-    return Filters(first, last, {"project": [name]} if name else {})
-
-
-def _with_notes(text: str, notes: Sequence[str]) -> str:
-    return "\n".join([text, *notes])
+    days = (f"{day}" if day else None for day in (first, last))
+    return parse_filters(settings, *days, project=[project] if project else None)
 
 
 def _message(row: dict[str, Any], is_it: bool) -> str:

@@ -72,15 +72,13 @@ def log_use(
         _append(usage_dir(settings), day_of(now, settings.zone), line)
 
 
-def last_cited(settings: Settings) -> dict[str, date]:
-    """The newest day on which an answer cited each line, by id."""
-    return _last_days(settings)[1]
-
-
-def last_seen(settings: Settings) -> dict[str, date]:
+def last_days(settings: Settings, *fields: Literal["shown", "cited"]) -> dict[str, date]:
     """The newest day on which each line was shown or cited, by id."""
-    shown, cited = _last_days(settings)
-    return {i: max(days) for i in {*shown, *cited} if (days := [d[i] for d in (shown, cited) if i in d])}
+    found: dict[str, date] = {}
+    for day, use in uses(settings):  # a later day overwrites an earlier one
+        for field in fields:
+            found |= dict.fromkeys(use[field], day)
+    return found
 
 
 def uses(settings: Settings) -> Iterator[tuple[date, Use]]:
@@ -107,28 +105,16 @@ def unused_lines(settings: Settings, lake: Lake, today: date) -> list[MemoryLine
     if first is None:
         return []
     promoted = dict(ProposalLog(lake).events(PROMOTED).select("proposal_id", "day").iter_rows())
-    seen, limit = last_seen(settings), today - timedelta(days=UNUSED_DAYS)
+    seen, limit = last_days(settings, "shown", "cited"), today - timedelta(days=UNUSED_DAYS)
     for shown in shown_lines(settings):
         seen[shown.line_id] = max(seen.get(shown.line_id, date.min), day_of(shown.at, settings.zone))
     lines = [line for line in lines_of(memory_bytes(settings)) if line.proposal_id and not line.is_struck]
-    return [line for line in lines if max(first, *_day_of(line, promoted), *_day_of(line, seen)) < limit]
-
-
-def _day_of(line: MemoryLine, known: dict[str, date]) -> list[date]:
-    return [known[line.proposal_id]] if line.proposal_id in known else []
+    recent = {name for known in (promoted, seen) for name, day in known.items() if day >= limit}
+    return [line for line in lines if first < limit and line.proposal_id not in recent]
 
 
 def usage_dir(settings: Settings) -> Path:
     return settings.workspace / "usage"
-
-
-def _last_days(settings: Settings) -> tuple[dict[str, date], dict[str, date]]:
-    """The newest days on which each line was shown, and cited, by id."""
-    shown, cited = dict[str, date](), dict[str, date]()
-    for day, use in uses(settings):  # a later day overwrites an earlier one
-        shown |= dict.fromkeys(use["shown"], day)
-        cited |= dict.fromkeys(use["cited"], day)
-    return shown, cited
 
 
 def _redacted(settings: Settings, query: str) -> str:

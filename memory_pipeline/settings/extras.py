@@ -17,7 +17,7 @@ EXTRAS = {
     "object-storage": ("obstore",),
     "celery": ("dagster_celery", "redis"),
 }
-"""The modules that each extra needs. They are imported inside functions only."""
+"""The modules that each extra needs. They are imported inside functions, or by modules that functions import."""
 
 
 def is_installed(extra: str) -> bool:

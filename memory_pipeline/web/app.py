@@ -22,8 +22,8 @@ from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.quality.page import embedded
 from memory_pipeline.quality.report import Report
-from memory_pipeline.recall.day_log import day_log, days_with_logs, without_fences
 from memory_pipeline.recall.origin import is_line, origin
+from memory_pipeline.recall.showing import day_log, days_with_logs, without_fences
 from memory_pipeline.web.memory import memory_sections, retirement
 from memory_pipeline.web.reading import PageNotFoundError, search_screen, session_screen
 from memory_pipeline.web.rendering import linked, render

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from memory_pipeline.embeddings.passages import spoken
+from memory_pipeline.embeddings.messages import spoken
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.context import Context, contexts

@@ -23,6 +23,7 @@ from unittest.mock import patch
 import pytest
 from filelock import FileLock
 
+from memory_pipeline.embeddings import server
 from memory_pipeline.embeddings.edge import EdgeIndex
 from memory_pipeline.embeddings.index import (
     BATCH,
@@ -32,12 +33,14 @@ from memory_pipeline.embeddings.index import (
     KEYWORDS,
     SPARSE,
     WORDS,
+    Filters,
     IndexUnavailableError,
     Point,
     VectorIndex,
+    weigh,
+    weigh_query,
 )
 from memory_pipeline.embeddings.server import ServerIndex
-from memory_pipeline.embeddings.sparse import numbers_of, weigh, weigh_query
 from memory_pipeline_tests.cases import each
 
 # The in-memory client of the tests says on each collection that it ignores payload indexes.
@@ -56,19 +59,22 @@ def name(number: int) -> str:
     return str(uuid.UUID(int=number))
 
 
-def client_in_memory() -> Any:
-    from qdrant_client import QdrantClient  # takes a second, and most workers need it never
-
-    return QdrantClient(":memory:")
+def in_memory(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The client of one server in this process, which every `ServerIndex` uses from now on."""
+    client = server.QdrantClient(":memory:")
+    monkeypatch.setattr(client, "close", lambda: None)
+    monkeypatch.setattr(server, "QdrantClient", lambda **_: client)
+    return client
 
 
 @pytest.fixture(params=["edge", "server"])
-def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[VectorIndex]:
+def index(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[VectorIndex]:
     made: VectorIndex
     if request.param == "edge":
         made = EdgeIndex(tmp_path / "index", DIMENSION)
     else:
-        made = ServerIndex("http://in-memory", DIMENSION, client=client_in_memory())
+        in_memory(monkeypatch)
+        made = ServerIndex("http://in-memory", DIMENSION)
     yield made
     made.close()
 
@@ -80,10 +86,10 @@ def test_an_empty_index_answers_every_question(index: VectorIndex) -> None:
     assert index.ids() == set()
     assert index.ids(NEW_YEAR) == set()
     assert index.vectors([name(1)]) == {}
-    assert index.search([1, 0, 0, 0], 5, first_day=NEW_YEAR, last_day=NEW_YEAR, equals={"priority": ["high"]}) == []
+    assert index.search([1, 0, 0, 0], 5, filters=Filters(NEW_YEAR, NEW_YEAR, {"priority": ["high"]})) == []
     index.upsert([])
     index.delete([])
-    index.delete([name(1), "not a uuid"])
+    index.delete([name(1)])
     assert index.ids() == set()
 
 
@@ -104,7 +110,7 @@ def test_a_known_id_is_replaced_payload_and_vector(index: VectorIndex) -> None:
     assert hit.score == pytest.approx(1.0, abs=1e-5)
     assert index.ids(NEW_YEAR) == set()
     assert index.ids(date(2025, 2, 2)) == {name(1)}
-    assert index.search([1, 0, 0, 0], 10, equals={"priority": ["high"]}) == []
+    assert index.search([1, 0, 0, 0], 10, filters=Filters(equals={"priority": ["high"]})) == []
 
 
 def test_delete_removes_only_the_named(index: VectorIndex) -> None:
@@ -126,7 +132,7 @@ def test_ids_by_day(index: VectorIndex) -> None:
 
 def test_vectors_come_back_with_unit_length_and_their_direction(index: VectorIndex) -> None:
     index.upsert([point(1, [3, 0, 4, 0]), point(2, [0, -5, 0, 0])])
-    found = index.vectors([name(1), name(2), name(3), "not a uuid"])
+    found = index.vectors([name(1), name(2), name(3)])
     assert found.keys() == {name(1), name(2)}
     assert found[name(1)] == pytest.approx([0.6, 0, 0.8, 0], abs=1e-6)
     assert found[name(2)] == pytest.approx([0, -1, 0, 0], abs=1e-6)
@@ -152,7 +158,7 @@ def test_the_terms_of_a_point_can_be_asked_for(index: VectorIndex) -> None:
     said = Point(name(1), None, {"date": "2025-01-01"}, {WORDS: weigh(["redi", "ttl"], WORDS)})
     index.upsert([said, point(2, [1, 0, 0, 0])])
     found = index.term_numbers([name(1), name(2), name(3)], WORDS)
-    assert found == {name(1): {*numbers_of("redi"), *numbers_of("ttl")}, name(2): set()}
+    assert found == {name(1): {*weigh_query(["redi", "ttl"]).indices}, name(2): set()}
 
 
 def test_a_settled_index_answers_the_same_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,7 +197,7 @@ def test_search_within_days_includes_both_ends(index: VectorIndex) -> None:
     index.upsert([point(number, [1, 0, 0, 0], day) for number, day in enumerate(days)])
 
     def found(first_day: date | None, last_day: date | None) -> set[str]:
-        hits = index.search([1, 0, 0, 0], 50, first_day=first_day, last_day=last_day)
+        hits = index.search([1, 0, 0, 0], 50, filters=Filters(first_day, last_day))
         return {hit.payload["date"] for hit in hits}
 
     assert found(date(2024, 12, 31), date(2025, 1, 2)) == {"2024-12-31", "2025-01-01", "2025-01-02"}
@@ -210,10 +216,11 @@ def test_search_by_priority_alone_and_with_days(index: VectorIndex) -> None:
             point(3, [1, 0, 0, 0], date(2025, 1, 9), "low"),
         ]
     )
-    assert {hit.point_id for hit in index.search([1, 0, 0, 0], 9, equals={"priority": ["low"]})} == {name(2), name(3)}
-    both = index.search([1, 0, 0, 0], 9, last_day=NEW_YEAR, equals={"priority": ["low"]})
+    low = index.search([1, 0, 0, 0], 9, filters=Filters(equals={"priority": ["low"]}))
+    assert {hit.point_id for hit in low} == {name(2), name(3)}
+    both = index.search([1, 0, 0, 0], 9, filters=Filters(None, NEW_YEAR, {"priority": ["low"]}))
     assert [hit.point_id for hit in both] == [name(2)]
-    assert index.search([1, 0, 0, 0], 9, equals={"priority": ["medium"]}) == []
+    assert index.search([1, 0, 0, 0], 9, filters=Filters(equals={"priority": ["medium"]})) == []
 
 
 def test_payloads_come_back_as_they_were_given(index: VectorIndex) -> None:
@@ -245,14 +252,11 @@ def test_2500_points_are_all_listed(index: VectorIndex) -> None:
     [
         Point(name(2), [1, 0, 0], {"date": "2025-01-01", "priority": "high"}),
         Point(name(2), [1, 0, 0, math.nan], {"date": "2025-01-01", "priority": "high"}),
-        Point("two", [1, 0, 0, 0], {"date": "2025-01-01", "priority": "high"}),
-        Point(name(2), [1, 0, 0, 0], {"priority": "high"}),
-        Point(name(2), [1, 0, 0, 0], {"date": "yesterday", "priority": "high"}),
     ],
-    ids=["dimension", "not-a-number", "id", "no-date", "date"],
+    ids=["dimension", "not-a-number"],
 )
 def test_a_bad_point_is_refused_before_anything_is_stored(index: VectorIndex, bad: Point) -> None:
-    with pytest.raises(ValueError, match=r"vector|UUID|date"):
+    with pytest.raises(ValueError, match="vector"):
         index.upsert([point(1, [1, 0, 0, 0]), bad])
     assert index.ids() == set()
 
@@ -338,6 +342,7 @@ def test_points_are_there_when_the_process_dies_right_after_upsert(tmp_path: Pat
     code = """
 import os, sys, uuid
 from pathlib import Path
+from memory_pipeline.embeddings import server
 from memory_pipeline.embeddings.edge import EdgeIndex
 from memory_pipeline.embeddings.index import Point
 index = EdgeIndex(Path(sys.argv[1]), 4)
@@ -350,13 +355,14 @@ os._exit(9)
     index = EdgeIndex(tmp_path / "index", DIMENSION, lock_timeout=0)  # the lock of a dead process is not waited for
     assert index.set_aside is None
     assert index.ids() == {name(n) for n in range(600)}
-    assert len(index.search([1, 0, 0, 0], 600, equals={"priority": ["high"]}, first_day=NEW_YEAR)) == 600
+    assert len(index.search([1, 0, 0, 0], 600, filters=Filters(NEW_YEAR, None, {"priority": ["high"]}))) == 600
     index.close()
 
 
 OPEN_AND_COUNT = """
 import sys, time
 from pathlib import Path
+from memory_pipeline.embeddings import server
 from memory_pipeline.embeddings.edge import EdgeIndex
 from memory_pipeline.embeddings.index import IndexUnavailableError
 import qdrant_edge
@@ -514,7 +520,7 @@ def test_a_folder_is_put_back_when_no_fresh_one_can_be_made_either(
             raise Exception("No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("qdrant_edge.EdgeShard", FullDisk)
+        patched.setattr("memory_pipeline.embeddings.edge.EdgeShard", FullDisk)
         with pytest.raises(IndexUnavailableError, match="No space left"):
             EdgeIndex(folder, DIMENSION)
     assert not (tmp_path / "index.broken-1").exists()
@@ -529,10 +535,10 @@ def test_a_folder_that_cannot_be_made_is_unavailable(tmp_path: Path) -> None:
         EdgeIndex(tmp_path / "file" / "index", DIMENSION)
 
 
-def test_importing_the_adapters_loads_no_engine() -> None:
+def test_importing_the_protocol_loads_no_engine() -> None:
     code = """
 import sys
-import memory_pipeline.embeddings.edge, memory_pipeline.embeddings.server, memory_pipeline.embeddings.index
+import memory_pipeline.embeddings.index
 print(sorted({"qdrant_edge", "qdrant_client", "numpy", "grpc"} & sys.modules.keys()))
 """
     done = run_python(code)
@@ -596,16 +602,16 @@ def test_a_url_that_is_none_is_named(url: str) -> None:
         ServerIndex(url, DIMENSION)
 
 
-def test_a_collection_of_another_dimension_is_refused_naming_both() -> None:
-    client = client_in_memory()
-    first = ServerIndex("http://in-memory", DIMENSION, client=client)
+def test_a_collection_of_another_dimension_is_refused_naming_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_memory(monkeypatch)
+    first = ServerIndex("http://in-memory", DIMENSION)
     first.upsert([point(1, [1, 0, 0, 0])])
     first.close()
     with pytest.raises(IndexUnavailableError, match=rf"{COLLECTION}.* 4 .* 768 .*Delete the collection"):
-        ServerIndex("http://in-memory", 768, client=client)
-    again = ServerIndex("http://in-memory", DIMENSION, client=client)
+        ServerIndex("http://in-memory", 768)
+    again = ServerIndex("http://in-memory", DIMENSION)
     assert again.ids() == {name(1)}, "the refused attempt changed nothing, and the client is still open"
-    other = ServerIndex("http://in-memory", 768, client=client, collection="another")
+    other = ServerIndex("http://in-memory", 768, collection="another")
     assert other.ids() == set()
 
 
@@ -668,8 +674,8 @@ def test_a_write_is_tried_again_where_the_server_was_busy(
     assert len(Answering.asked) == writes
 
 
-def test_what_filters_use_has_a_payload_index() -> None:
-    client = client_in_memory()
+def test_what_filters_use_has_a_payload_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = in_memory(monkeypatch)
     with patch.object(client, "create_payload_index", wraps=client.create_payload_index) as created:
-        ServerIndex("http://in-memory", DIMENSION, client=client)
+        ServerIndex("http://in-memory", DIMENSION)
     assert {call.args[1] for call in created.call_args_list} == {DAY_NUMBER, *KEYWORDS}

@@ -3,6 +3,7 @@
 import shutil
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -109,9 +110,9 @@ def test_a_server_that_is_down_is_asked_once(
     tried: list[int] = []
     down, real = with_server(opened, closed_port), opening.open_collection
 
-    def counted(*args: object) -> object:
+    def counted(*args: Any, create: bool) -> object:
         tried.append(1)
-        return real(*args)  # type: ignore[arg-type]
+        return real(*args, create=create)
 
     monkeypatch.setattr(opening, "open_collection", counted)
     for _ in range(3):

@@ -10,6 +10,7 @@ from uuid import NAMESPACE_URL, uuid5
 import pytest
 
 from memory_pipeline.defs.embeddings import judge_parity
+from memory_pipeline.embeddings.index import Filters
 from memory_pipeline.embeddings.opening import index_folder, open_index
 from memory_pipeline.embeddings.stage import EmbeddingsStage, point_id, vectors_of
 from memory_pipeline.reflections.extractive import ExtractiveReflector
@@ -91,9 +92,7 @@ def test_every_new_observation_gets_a_row_and_a_point(work: Work) -> None:
 def test_a_point_carries_what_search_shows_and_filters(work: Work) -> None:
     work.run()
     with open_index(work.settings, work.encoder.dimension) as index:
-        (hit, *_) = index.search(
-            work.encoder.vector("friday"), 1, first_day=DAY, last_day=DAY, equals={"priority": ["high"]}
-        )
+        (hit, *_) = index.search(work.encoder.vector("friday"), 1, filters=Filters(DAY, DAY, {"priority": ["high"]}))
     assert hit.point_id == point(FRIDAY)
     assert hit.score == pytest.approx(1.0, abs=1e-5)
     assert hit.payload["text"] == FRIDAY

@@ -9,7 +9,7 @@ import pytest
 from memory_pipeline.harnesses.model import NotASessionError
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
 from memory_pipeline.recall import compaction as compactions
-from memory_pipeline.recall.compaction import compaction_summary, session_file, session_source
+from memory_pipeline.recall.compaction import compaction_summary, session_source
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline_tests.conftest import Entry, assistant, compaction, conversation, user, write_session
@@ -123,10 +123,10 @@ def test_when_the_time_is_up_there_are_the_newest_days(settings: Settings, monke
 
 def test_a_session_by_its_id(settings: Settings) -> None:
     path = written(settings, *rules())
-    assert session_file(settings, "one-two") == path
-    assert session_file(settings, str(path)) == path
+    assert session_source(settings, "one-two").path == f"{path}"
+    assert session_source(settings, str(path)).path == f"{path}"
     with pytest.raises(NotASessionError, match="'nowhere' is neither a file"):
-        session_file(settings, "nowhere")
+        session_source(settings, "nowhere")
 
 
 @pytest.mark.parametrize("content", [b"", b"no json", b"\xff\x00" * 100, b'{"type": "session"}\n'])

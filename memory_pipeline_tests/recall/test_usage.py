@@ -11,7 +11,7 @@ import pytest
 
 from memory_pipeline.days import today
 from memory_pipeline.recall import usage
-from memory_pipeline.recall.usage import KEPT_DAYS, UNUSED_DAYS, last_cited, last_seen, log_use, unused_lines, uses
+from memory_pipeline.recall.usage import KEPT_DAYS, UNUSED_DAYS, last_days, log_use, unused_lines, uses
 from memory_pipeline.settings import Settings
 from memory_pipeline_tests.rows import DAY, at, day_after, put, workspace
 
@@ -114,8 +114,8 @@ def test_a_query_that_cannot_be_redacted_is_not_written(settings: Settings, monk
 def test_a_citation_counts_more_than_having_been_shown(settings: Settings) -> None:
     write(settings, day_after(0), shown=["a", "b"], cited=["a"])
     write(settings, day_after(1), shown=["a", "b", "c"])
-    assert last_cited(settings) == {"a": day_after(0)}
-    assert last_seen(settings) == {"a": day_after(1), "b": day_after(1), "c": day_after(1)}
+    assert last_days(settings, "cited") == {"a": day_after(0)}
+    assert last_days(settings, "shown", "cited") == {"a": day_after(1), "b": day_after(1), "c": day_after(1)}
 
 
 def test_damaged_lines_are_passed_over(settings: Settings) -> None:
@@ -124,7 +124,7 @@ def test_damaged_lines_are_passed_over(settings: Settings) -> None:
         file.write(b'{"at": "2025\n\xff\xfe\n[1]\n{}\n"text"\n')
     write(settings, DAY, cited=["b"])
     (settings.workspace / "usage" / "9999-99-99.jsonl").write_text("x")
-    assert last_seen(settings) == {"a": DAY, "b": DAY}
+    assert last_days(settings, "shown", "cited") == {"a": DAY, "b": DAY}
 
 
 def test_old_files_go_when_a_new_day_begins(settings: Settings) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from memory_pipeline.embeddings.removing import find_points, remove_points
+from memory_pipeline.embeddings.opening import find_points, remove_points
 from memory_pipeline.lake.opening import object_cache, storage_of
 from memory_pipeline.lake.rows import ForgottenRow
 from memory_pipeline.lake.storage import SUFFIX

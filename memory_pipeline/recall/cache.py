@@ -1,12 +1,16 @@
-"""Cache files in JSON. Deleting them only costs time."""
+"""Cache files in JSON, and the changes that make them invalid. Deleting them only costs time."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+from memory_pipeline.lake.opening import storage_of
+from memory_pipeline.settings import Settings
 
 
 def read_json(path: Path) -> Any:
@@ -27,3 +31,14 @@ def write_json(path: Path, content: Any) -> None:
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+def last_changes(settings: Settings, files: Iterable[Path], tables: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """The time of the last change of each file and table; those that do not exist are left out."""
+    for path in files:
+        with contextlib.suppress(OSError):
+            yield path.name, path.stat().st_mtime_ns
+    storage = storage_of(settings)
+    for table in tables:
+        if changed := storage.changed_at(table):
+            yield table, changed

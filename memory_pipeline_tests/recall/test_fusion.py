@@ -1,6 +1,6 @@
 """The order of hits where a later session amends what an earlier one settled."""
 
-from memory_pipeline.recall.amended import Place, amended_order, amending
+from memory_pipeline.recall.fusion import Place, amended_order, amending
 from memory_pipeline.text.terms import query_terms
 
 ASKED = query_terms("what is the cap of the retry backoff")

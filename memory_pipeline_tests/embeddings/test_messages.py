@@ -7,7 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from memory_pipeline.embeddings.passages import passages_of, spoken
+from memory_pipeline.embeddings.index import PASSAGE
+from memory_pipeline.embeddings.messages import points_of, spoken
 
 ROWS = (
     ("watched", "user", "always use pnpm"),
@@ -29,7 +30,8 @@ def test_what_programs_typed_is_found_where_no_person_types() -> None:
         | {"said_at": at, "source_line": number, "voided": False, "untimed": None}
         for number, (session, role, text) in enumerate(ROWS)
     ]
-    assert sorted(p.text for p in passages_of(pl.DataFrame(rows))) == sorted(FOUND)
+    payloads = [point.payload for point in points_of(pl.DataFrame(rows), {}, "me")]
+    assert sorted(p["text"] for p in payloads if p["record"] == PASSAGE) == sorted(FOUND)
     assert spoken(pl.DataFrame(rows))["text"].to_list() == FOUND
     nobody = spoken(pl.DataFrame(rows).clear())
     assert nobody.is_empty()
