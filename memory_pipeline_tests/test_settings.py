@@ -8,8 +8,7 @@ import pytest
 import tomlkit
 
 from memory_pipeline.settings import SettingError, Settings, keep_timezone, load_settings, named_workspace, variable
-from memory_pipeline.settings.old_names import warn
-from memory_pipeline.settings.sources import FILE_NAME, FOREIGN, by_old_key, settings_of
+from memory_pipeline.settings.sources import FILE_NAME, FOREIGN, by_old_key, settings_of, warn
 from memory_pipeline_tests.cases import each
 
 EVERY = [

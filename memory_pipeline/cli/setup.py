@@ -18,7 +18,7 @@ from memory_pipeline.llm.agents import BY_NAME
 from memory_pipeline.llm.found import Choice, choices, loaded_context
 from memory_pipeline.llm.quality import NO_MODEL
 from memory_pipeline.settings import ObserverSettings, Settings, variable
-from memory_pipeline.settings.extras import missing_extras
+from memory_pipeline.settings.loading import missing_extras
 from memory_pipeline.settings.model_names import model_name
 from memory_pipeline.settings.sources import nested, settings_of
 

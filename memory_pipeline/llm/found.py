@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from memory_pipeline.llm.agents import AGENTS, Agent
 from memory_pipeline.llm.servers import OLLAMA, SERVERS, Server
-from memory_pipeline.settings.extras import is_installed
+from memory_pipeline.settings.loading import is_installed
 
 Kind = Literal["agent", "key", "server", "named"]
 MODELS_EXTRA = "`pip install 'memory-pipeline[models]'` first"

@@ -14,7 +14,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 
 from memory_pipeline.days import today
 from memory_pipeline.settings import marks as workspace_marks
-from memory_pipeline.settings import memory_json
 from memory_pipeline.settings.groups import (
     IdentitySettings,
     ModelSettings,
@@ -33,9 +32,7 @@ from memory_pipeline.settings.sources import (
     Shown,
     Variable,
     from_environment,
-    from_file,
-    merged,
-    nested,
+    given,
     nested_values,
 )
 from memory_pipeline.text.priorities import MARKS
@@ -183,10 +180,9 @@ class Settings(BaseModel):
     @classmethod
     def with_sources(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The values of the call, the environment, settings.toml and memory.json, in order of precedence."""
-        variables = from_environment(cls)
-        workspace = workspace_named_by({**variables, **arguments})
-        pi = nested({key: value for key, (value, _) in memory_json.found().items()})
-        return merged(arguments, variables, nested_values(from_file(cls, workspace)), pi)
+        found = nested_values(given(cls, workspace_named_by({**from_environment(cls), **arguments})))
+        parts = {name: found.get(name, {}) | value for name, value in arguments.items() if isinstance(value, dict)}
+        return found | dict(arguments) | parts
 
     @field_validator("workspace")
     @classmethod
