@@ -67,18 +67,37 @@ def write_atomically(path: Path, data: bytes, *, expected: bytes | None, backups
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
         if backups is not None:
             _back_up(path.name, old, backups)
-    make_folder(target.parent)
-    temporary = _temporary_in(target.parent, data, like=None if old is None else target)
-    try:
+
+    def require_expected() -> None:
         # Limit: a writer that strikes in the microseconds between this look and the rename goes unnoticed.
         if _bytes_or_none(target) != expected:
             raise ChangedMeanwhileError(path)
-        temporary.replace(target)
+
+    replace_file(target, data, like=None if old is None else target, look=require_expected)
+    return True
+
+
+def replace_file(
+    path: Path,
+    data: bytes,
+    *,
+    like: Path | None = None,
+    mode: int = 0o666,
+    look: Callable[[], object] = lambda: None,
+) -> None:
+    """Write a file of ours, whatever it held: at every moment, also after a crash, it is entirely old or entirely new.
+
+    Its permissions are those of ``like`` (None: by ``mode``). What ``look`` raises right before the rename stops it.
+    """
+    make_folder(path.parent)
+    temporary = _temporary_in(path.parent, data, like=like, mode=mode)
+    try:
+        look()
+        temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    sync_folder(target.parent)
-    return True
+    sync_folder(path.parent)
 
 
 def update_file(path: Path, edit: Callable[[bytes | None], bytes], *, backups: Path, attempts: int = 5) -> bool:
@@ -137,7 +156,6 @@ def _bytes_or_none(path: Path) -> bytes | None:
 
 
 def _back_up(name: str, data: bytes, backups: Path) -> None:
-    make_folder(backups)
     earlier = copies_of(Path(name), backups)
     # A run that fails and is retried must not push twenty different versions out with twenty equal ones.
     if earlier and earlier[-1].read_bytes() == data:
@@ -146,18 +164,12 @@ def _back_up(name: str, data: bytes, backups: Path) -> None:
     if earlier:  # the newest is the last by name, also after a clock that ran ahead
         last = datetime.strptime(earlier[-1].name.removeprefix(f"{name}."), _STAMP).replace(tzinfo=UTC)
         stamp = max(stamp, last + timedelta(microseconds=1))
-    temporary = _temporary_in(backups, data, like=None, mode=0o600)
-    try:
-        temporary.replace(backups / f"{name}.{stamp:{_STAMP}}")
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    sync_folder(backups)
+    replace_file(backups / f"{name}.{stamp:{_STAMP}}", data, mode=0o600)
     for superseded in earlier[: max(0, len(earlier) + 1 - BACKUPS_KEPT)]:
         superseded.unlink(missing_ok=True)
 
 
-def _temporary_in(folder: Path, data: bytes, *, like: Path | None, mode: int = 0o666) -> Path:
+def _temporary_in(folder: Path, data: bytes, *, like: Path | None, mode: int) -> Path:
     """A new file in ``folder`` that holds ``data`` on disk, with the permissions of ``like`` (None: by ``mode``)."""
     remove_temporary_files(folder, ".memory-*.tmp")
     temporary = folder / f".memory-{secrets.token_hex(8)}.tmp"
