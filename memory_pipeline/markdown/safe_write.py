@@ -10,6 +10,7 @@ import itertools
 import os
 import re
 import secrets
+import shutil
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -24,6 +25,14 @@ LOCK_SECONDS = 60.0
 # A temporary file lives for milliseconds; an hour is beyond doubt.
 TEMPORARY_FILE_SECONDS = 3600.0
 _STAMP = "%Y%m%dT%H%M%S.%fZ"
+_TEMPORARY_FILE = re.compile(
+    r"\.memory-[0-9a-f]{16}\.tmp"  # markdown, backups
+    r"|\.(?:all|\d{4}-\d\d-\d\d)\.parquet(?:\.\d{8}T\d{6}\.\d{6}Z)?(?:\.\d+){1,2}\.tmp"  # tables, versions, objects
+    r"|\.[0-9a-f]{64}\.[0-9a-f]{8}\.tmp"  # answers of models
+    r"|\.(?:timezone|start_date|salt)\.\d+\.\d+\.tmp"  # marks of the workspace
+)
+_TEMPORARY_FOLDER = re.compile(r"\.examples-[a-z0-9_]{8}")
+"""The bundled examples on their way into their workspace."""
 
 
 class ChangedMeanwhileError(MemoryPipelineError):
@@ -171,7 +180,8 @@ def _back_up(name: str, data: bytes, backups: Path) -> None:
 
 def _temporary_in(folder: Path, data: bytes, *, like: Path | None, mode: int) -> Path:
     """A new file in ``folder`` that holds ``data`` on disk, with the permissions of ``like`` (None: by ``mode``)."""
-    remove_temporary_files(folder, ".memory-*.tmp")
+    for left in filter(_is_old, folder.glob(".memory-*.tmp")):  # by a killed process, also outside a workspace
+        left.unlink(missing_ok=True)
     temporary = folder / f".memory-{secrets.token_hex(8)}.tmp"
     # not tempfile.mkstemp: it makes every file 0600, and the umask cannot be read without setting it for all threads
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode if like is None else 0o600)
@@ -220,9 +230,27 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def remove_temporary_files(folder: Path, pattern: str) -> None:
-    """Removes what killed processes left there; what is younger than an hour may be in use."""
-    for path in folder.glob(pattern):
+def remove_temporary_files(workspace: Path, *, but_in: Path) -> list[Path]:
+    """Take them away and return them. ``but_in`` is a folder that others keep, with many files and none of ours."""
+    found = []
+    for path in find_temporary_files(workspace, but_in=but_in):
         with contextlib.suppress(OSError):
-            if time.time() - path.stat().st_mtime > TEMPORARY_FILE_SECONDS:
-                path.unlink()
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            found.append(path)
+    return found
+
+
+def find_temporary_files(workspace: Path, *, but_in: Path) -> list[Path]:
+    """Temporary files older than an hour, as newer ones may be in use; also those with a time in the future."""
+    found = []
+    for folder, folders, names in os.walk(workspace):
+        found += [Path(folder, name) for name in names if _TEMPORARY_FILE.fullmatch(name)]
+        found += [Path(folder, name) for name in folders if _TEMPORARY_FOLDER.fullmatch(name)]
+        folders[:] = [n for n in folders if Path(folder, n) != but_in and not _TEMPORARY_FOLDER.fullmatch(n)]
+    return list(filter(_is_old, found))
+
+
+def _is_old(path: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return not path.is_symlink() and abs(time.time() - path.stat().st_mtime) > TEMPORARY_FILE_SECONDS
+    return False

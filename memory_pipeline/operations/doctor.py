@@ -31,8 +31,7 @@ from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.llm.config import ModelConfig, observer_model, reflector_model
 from memory_pipeline.llm.found import PROVIDERS
 from memory_pipeline.locks import FileLock, LocksUnsupportedError
-from memory_pipeline.markdown.safe_write import TEMPORARY_FILE_SECONDS
-from memory_pipeline.markdown.temporary_files import find_temporary_files, remove_temporary_files
+from memory_pipeline.markdown.safe_write import TEMPORARY_FILE_SECONDS, find_temporary_files, remove_temporary_files
 from memory_pipeline.operations.forgetting.forget import unfinished
 from memory_pipeline.proposals.attention import judge_attention
 from memory_pipeline.proposals.events import ProposalLog

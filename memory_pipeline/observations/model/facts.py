@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from memory_pipeline.llm.answers.degenerate import is_nothing, is_placeholder, is_too_little, shortened
-from memory_pipeline.llm.answers.lines import TRACE, Entry, tidy
-from memory_pipeline.llm.answers.marks import leading, trailing
+from memory_pipeline.llm.answers.lines import TRACE, Entry, leading, tidy, trailing
 from memory_pipeline.text.kinds import PROGRESS, STATEMENT, is_noise
 from memory_pipeline.text.priorities import LOW, MEDIUM
 from memory_pipeline.text.sentences import sentences

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from memory_pipeline.llm.answers.marks import leading, trailing
+from memory_pipeline.llm.answers.lines import leading, trailing
 from memory_pipeline.llm.answers.structured import (
     Clock,
     FactKind,

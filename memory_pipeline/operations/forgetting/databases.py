@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from memory_pipeline.errors import TryAgainLaterError
-from memory_pipeline.operations.forgetting.changes import Change, first_line, redact, says
-from memory_pipeline.operations.forgetting.files import log_change
+from memory_pipeline.operations.forgetting.changes import Change, first_line, log_change, redact, says
 from memory_pipeline.operations.forgetting.request import ForgetRequest
 from memory_pipeline.settings import Settings
 from memory_pipeline.settings.dagster_record import is_outage, postgres_record

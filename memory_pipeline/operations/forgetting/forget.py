@@ -25,9 +25,8 @@ from memory_pipeline.lake.versions import keep_version
 from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.safe_write import LOCK_SECONDS, write_atomically
 from memory_pipeline.operations import earlier_events
-from memory_pipeline.operations.forgetting.changes import BY_HAND, Change, Found
+from memory_pipeline.operations.forgetting.changes import BY_HAND, Change, Found, file_changes
 from memory_pipeline.operations.forgetting.databases import database_changes
-from memory_pipeline.operations.forgetting.files import file_changes
 from memory_pipeline.operations.forgetting.markdown import markdown_changes
 from memory_pipeline.operations.forgetting.request import CannotForgetError, ForgetRequest, request_for
 from memory_pipeline.operations.forgetting.rows import clean_tables, find_rows

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from memory_pipeline.harnesses.model import NotASessionError, NotReadableNowError
 from memory_pipeline.harnesses.sqlite import opened, text
-from memory_pipeline.operations.importing.files import Importer, MemoryFile, import_line
-from memory_pipeline.operations.importing.lines import TextLine, is_importable
+from memory_pipeline.operations.importing.lines import Importer, MemoryFile, TextLine, import_line, is_importable
 from memory_pipeline.proposals.importing import ImportLine
 from memory_pipeline.reflections.types import ARCHITECTURE, RULES
 
