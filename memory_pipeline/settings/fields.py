@@ -57,6 +57,10 @@ class Settings(BaseModel):
 
     owner: ClassVar[str] = "me"
     """The value of the column `owner`: a workspace is the memory of one person."""
+    observation_budget: ClassVar[float] = 0.10
+    """Maximum tokens of observations per token of a window's conversation."""
+    pack_tokens: ClassVar[int] = 15_000
+    """Maximum tokens of other sessions' lines in a context pack."""
     workspace: Annotated[Path, FRONT] = Field(
         Path("~/.memory-pipeline"),
         description="The only directory that is written to: MEMORY.md, REVIEW.md, memory/, lake/, index/, dagster/.",
@@ -131,9 +135,6 @@ class Settings(BaseModel):
     tool_text_limit: Annotated[int, ADVANCED] = Field(
         1500, ge=100, description="Maximum characters kept of a tool call or result."
     )
-    observation_budget: Annotated[float, ADVANCED] = Field(
-        0.10, gt=0, le=0.5, description="Maximum tokens of observations per token of a window's conversation."
-    )
     token_estimate: Annotated[Literal["script", "chars4"], ADVANCED] = Field(
         "script",
         description="How tokens are estimated: by the scripts of the text, or `chars4`: characters / 4. A change "
@@ -169,9 +170,6 @@ class Settings(BaseModel):
         7, ge=1, description="Days on which a proposal is shown before it expires."
     )
     brief_tokens: Annotated[int, ADVANCED] = Field(2_000, ge=200, description="Maximum tokens of `memory context`.")
-    pack_tokens: Annotated[int, ADVANCED] = Field(
-        15_000, ge=500, description="Maximum tokens of other sessions' lines in a context pack."
-    )
     mcp_seconds: Annotated[float, HIDDEN] = Field(5, gt=0, description="Seconds after which an MCP tool gives up.")
 
     def __init__(self, **arguments: Any) -> None:

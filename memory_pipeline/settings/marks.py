@@ -14,6 +14,7 @@ from datetime import date
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from memory_pipeline.days import days_named
 from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.safe_write import LOCK_SECONDS, make_folder, replace_file
 from memory_pipeline.settings.memory_json import WrongFileError
@@ -121,13 +122,9 @@ def salt(workspace: Path) -> bytes:
     return _places(workspace, SALT)[0].read_bytes()
 
 
-def _stored_days(workspace: Path) -> Iterator[date]:
+def _stored_days(workspace: Path) -> list[date]:
     """The days of the tables and of the daily logs, by the names of their files."""
-    for path in (*workspace.glob("lake/*/????-??-??.parquet"), *workspace.glob("memory/????-??-??.md")):
-        try:
-            yield date.fromisoformat(path.stem)
-        except ValueError:  # the name is not a valid day
-            continue
+    return days_named([*workspace.glob("lake/*/????-??-??.parquet"), *workspace.glob("memory/????-??-??.md")])
 
 
 def _catalogue_days(workspace: Path) -> list[date]:

@@ -38,7 +38,6 @@ HIDDEN = "hidden"
 """Marks a field that no list shows, for tests and for the product's own processes."""
 MOVED = {
     "brief.tokens": "advanced.brief_tokens",
-    "pack.tokens": "advanced.pack_tokens",
     "keep_words_days": "retention.messages",
     "keep_words_last": "retention.keep_last",
     "keep_days.message_embeddings": "retention.message_embeddings",
@@ -57,10 +56,12 @@ GONE = {
     "keep_runs_days": "Dagster's record always keeps 90 days",
     "max_recall_loss": "a distillation may always lose one high in ten",
     "observer_images": "models that are known to accept images receive them",
+    "observation_budget": "observations have at most a tenth of the tokens of their conversation",
     "owner": "a workspace is the memory of one person",
     "pack_cross_session_tokens": "beside a session, other sessions have 5,000 tokens",
     "pack_half_life_days": "a line ranks half as high after seven days without use",
     "pack_reflection_bias": "a condensed line always ranks 1.3 times as high",
+    "pack_tokens": "a context pack has at most 15,000 tokens of other sessions",
     "pack_session_tokens": "the condensed messages of a session have at most 10,000 tokens",
     "pack_working_tokens": "the newest 30,000 tokens of a session stay as they are",
     "prior_tokens": "a request has at most 4,000 tokens of earlier observations",

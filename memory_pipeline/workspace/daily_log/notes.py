@@ -23,6 +23,7 @@ from pathlib import Path
 
 import polars as pl
 
+from memory_pipeline.days import days_named
 from memory_pipeline.lake.rows import NoteRow, SourceRow, typed_rows
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
@@ -189,18 +190,9 @@ def has_notes(workspace: Workspace, day: date) -> bool:
 
 def days_with_notes(workspace: Workspace) -> list[date]:
     """The days that have a log with notes, oldest first."""
-    found = set()
-    for path in (
-        *workspace.settings.log_dir.glob("????-??-??.md"),
-        *workspace.settings.log_dir.glob("archive/????-??-??.md"),
-    ):
-        try:
-            day = date.fromisoformat(path.stem)
-        except ValueError:
-            continue
-        if has_notes(workspace, day):
-            found.add(day)
-    return sorted(found)
+    logs = workspace.settings.log_dir
+    days = days_named([*logs.glob("????-??-??.md"), *logs.glob("archive/????-??-??.md")])
+    return [day for day in days if has_notes(workspace, day)]
 
 
 def keep_notes(workspace: Workspace, days: Iterable[date]) -> None:
