@@ -25,7 +25,7 @@ from memory_pipeline.harnesses.answers import Answer
 from memory_pipeline.harnesses.content import image_type, images_in, marked_images, without_marks
 from memory_pipeline.harnesses.model import Compaction, Image, Message, ParsedSession, Part, Problem, Role, Source
 from memory_pipeline.harnesses.records import EARLIEST, to_time
-from memory_pipeline.llm.own_sessions import MARKER
+from memory_pipeline.llm.prompts import MARKER
 from memory_pipeline.redaction import Redactor
 from memory_pipeline.scope import repository_of
 from memory_pipeline.text.hidden import without_hidden

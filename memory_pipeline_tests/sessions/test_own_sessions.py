@@ -15,7 +15,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from memory_pipeline.llm.own_sessions import MARKER, VARIABLE, is_inside, mark_prompt, own_environment
+from memory_pipeline.llm.prompts import MARKER, VARIABLE, is_inside, mark_prompt, own_environment
 from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline_tests.conftest import conversation, user, utc
 from memory_pipeline_tests.rows import bytes_of

@@ -29,7 +29,7 @@ from typing import IO
 
 from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.errors import ModelMisconfiguredError, RequestRefusedError, TransientError, quotable
-from memory_pipeline.llm.own_sessions import mark_prompt, own_environment
+from memory_pipeline.llm.prompts import mark_prompt, own_environment
 from memory_pipeline.llm.request import Reply, Request
 from memory_pipeline.text.tokens import estimate
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from memory_pipeline.embeddings.health import set_aside_files
 from memory_pipeline.llm.cache import AnswerCache, answers_dir
-from memory_pipeline.markdown.safe_write import write_atomically
+from memory_pipeline.markdown.safe_write import decode, encode, replace_file
 from memory_pipeline.operations.forgetting.request import ForgetRequest
 from memory_pipeline.recall.usage import usage_dir
 from memory_pipeline.redaction.forgotten import MARK
@@ -107,7 +107,7 @@ def file_changes(settings: Settings, request: ForgetRequest) -> Iterator[Change]
     }
     for place, folder in folders.items():
         for path in _files_below(folder):
-            if path in asked or redact(text := _text_of(path), request) != text:
+            if path in asked or redact(text := decode(path.read_bytes()), request) != text:
                 yield Change(place, [path.name], partial(path.unlink, missing_ok=True))
     for damaged in set_aside_files(Workspace.open(settings)):  # their content is unknown
         if isinstance(damaged, Path):  # objects are removed with the versions of tables
@@ -121,16 +121,10 @@ def file_changes(settings: Settings, request: ForgetRequest) -> Iterator[Change]
 
 def log_change(place: str, path: Path, request: ForgetRequest) -> Iterator[Change]:
     """The change of a text file, if it has matching lines."""
-    lines = _text_of(path).split("\n")
+    lines = decode(path.read_bytes()).split("\n")
     if gone := [line for line in lines if line and says(line, request)]:
         kept = "\n".join(line for line in lines if line not in gone)
-        write = partial(write_atomically, path, kept.encode("utf-8", "surrogateescape"), backups=None)
-        yield Change(place, gone, lambda: write(expected=path.read_bytes()))
-
-
-def _text_of(path: Path) -> str:
-    """The text of a file, with invalid bytes replaced."""
-    return path.read_bytes().decode("utf-8", "surrogateescape")
+        yield Change(place, gone, partial(replace_file, path, encode(kept), like=path))
 
 
 def _files_below(folder: Path) -> list[Path]:
