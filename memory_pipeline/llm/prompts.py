@@ -67,9 +67,9 @@ def mark_prompt(prompt: str) -> str:
     return f"{MARKER}\n{prompt}"
 
 
-def own_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment (None: this process's) for a command that the pipeline starts."""
-    return {**(os.environ if environment is None else environment), VARIABLE: "1"}
+def own_environment() -> dict[str, str]:
+    """The environment for a command that the pipeline starts."""
+    return {**os.environ, VARIABLE: "1"}
 
 
 def is_inside() -> bool:

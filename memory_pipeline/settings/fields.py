@@ -21,8 +21,8 @@ from memory_pipeline.settings.groups import (
     QdrantSettings,
     RetentionSettings,
     TodoistSettings,
-    is_list_of_paths,
     normalize,
+    split_paths,
 )
 from memory_pipeline.settings.sources import (
     ADVANCED,
@@ -194,10 +194,8 @@ class Settings(BaseModel):
     @field_validator("session_dirs", mode="before")
     @classmethod
     def _split_paths(cls, value: Any) -> Any:
-        parts = value.split(os.pathsep) if isinstance(value, str) else value
-        if not is_list_of_paths(parts):
-            return value  # rejected by pydantic
-        return tuple(normalize(Path(part)) for part in parts if str(part).strip())
+        paths = split_paths(value)
+        return tuple(map(normalize, paths)) if isinstance(paths, tuple) else paths
 
     @field_validator("lookback_days")
     @classmethod
