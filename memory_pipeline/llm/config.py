@@ -36,8 +36,6 @@ class ModelConfig:
     """Maximum seconds for one answer."""
     price: tuple[float, float] | None = None
     """USD per million input and output tokens, if configured."""
-    sees: bool | None = None
-    """Whether requests include images; None: if the model is known to support them."""
     role: str = "OBSERVER"
     """The prefix of the variables that configure it, for messages."""
 
@@ -53,9 +51,9 @@ def observer_model(settings: Settings) -> ModelConfig | None:
 
 
 def reflector_model(settings: Settings) -> ModelConfig | None:
-    """The reflector's model, or None. It is shown text only."""
+    """The reflector's model, or None."""
     found = _configured(settings, settings.reflector)
-    return found and replace(found, sees=False, role="REFLECTOR")
+    return found and replace(found, role="REFLECTOR")
 
 
 def _configured(settings: Settings, asked: ModelSettings) -> ModelConfig | None:
@@ -74,7 +72,6 @@ def fallback_model(first: ModelConfig, asked: ModelSettings) -> ModelConfig | No
         model=asked.fallback_model,
         base_url=None,
         price=None,
-        sees=None if first.role == "OBSERVER" else False,
         role=f"{first.role}_FALLBACK",
     )
 

@@ -271,9 +271,7 @@ _SEEING = re.compile(
 
 def sees(config: ModelConfig) -> bool:
     """Whether requests include images: for known families, never for commands."""
-    if config.is_command:
-        return False
-    return bool(_SEEING.search(config.model)) if config.sees is None else config.sees
+    return not config.is_command and bool(_SEEING.search(config.model))
 
 
 @cache
