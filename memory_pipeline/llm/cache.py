@@ -22,6 +22,8 @@ from memory_pipeline.llm.request import Answer, Request
 from memory_pipeline.markdown.safe_write import replace_file
 from memory_pipeline.settings import Settings
 
+_STORED = ("model", "text", "input_tokens", "output_tokens", "cost_usd", "seconds", "truncated")
+
 
 class NotRecordedError(MemoryPipelineError):
     """There is no recorded answer to a request, and no model may be called."""
@@ -62,17 +64,8 @@ class AnswerCache:
 
     def put(self, key: str, answer: Answer) -> None:
         """Store the answer atomically and permanently."""
-        fields = {
-            "key": key,
-            "model": answer.model,
-            "text": answer.text,
-            "input_tokens": answer.input_tokens,
-            "output_tokens": answer.output_tokens,
-            "cost_usd": answer.cost_usd,
-            "seconds": round(answer.seconds, 3),
-            "truncated": answer.truncated,
-            "asked_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        }
+        stored = {name: getattr(answer, name) for name in _STORED} | {"seconds": round(answer.seconds, 3)}
+        fields = {"key": key, **stored, "asked_at": datetime.now(UTC).isoformat(timespec="seconds")}
         replace_file(self.path(key), json.dumps(fields, ensure_ascii=False, indent=1).encode())
 
 
