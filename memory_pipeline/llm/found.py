@@ -188,12 +188,13 @@ def _models_of(server: Server) -> list[Choice]:
         model = entry.get("name" if is_ollama else "id")
         if not isinstance(model, str) or not _MODEL.fullmatch(model) or _OTHER_MODELS.search(model):
             continue
+        name = f"{'ollama' if is_ollama else 'openai'}:{model}"
         found.append(
             Choice(
-                f"{'ollama' if is_ollama else 'openai'}:{model}",
+                name,
                 "server",
                 f"{server.title} at 127.0.0.1:{server.port}",
-                f"{'ollama' if is_ollama else 'openai'}:{model}",
+                name,
                 f"http://127.0.0.1:{server.port}/v1",
                 None if is_ollama else "0/0",  # known for Ollama
                 server.port,

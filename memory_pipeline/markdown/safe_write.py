@@ -82,7 +82,7 @@ def write_atomically(path: Path, data: bytes, *, expected: bytes | None, backups
         if _bytes_or_none(target) != expected:
             raise ChangedMeanwhileError(path)
 
-    replace_file(target, data, like=None if old is None else target, look=require_expected)
+    replace_file(target, data, like=None if old is None else target, check=require_expected)
     return True
 
 
@@ -92,16 +92,18 @@ def replace_file(
     *,
     like: Path | None = None,
     mode: int = 0o666,
-    look: Callable[[], object] = lambda: None,
+    check: Callable[[], object] = lambda: None,
 ) -> None:
-    """Write a file of ours, whatever it held: at every moment, also after a crash, it is entirely old or entirely new.
+    """Write a file that only the program writes, whatever it holds: at every moment, also after a crash, it is entirely
+    old or entirely new.
 
-    Its permissions are those of ``like`` (None: by ``mode``). What ``look`` raises right before the rename stops it.
+    Its permissions are those of ``like`` (None: by ``mode``). An error of ``check``, which is called right before the
+    rename, leaves the file as it is.
     """
     make_folder(path.parent)
     temporary = _temporary_in(path.parent, data, like=like, mode=mode)
     try:
-        look()
+        check()
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)

@@ -45,6 +45,7 @@ MAX_QUOTED = 120
 MIN_REPEATED = 6
 """Minimum content words of a duplicate below another heading: a shorter line may apply to both."""
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s")
+_WRAPPED = re.compile(r"\n(?=\s*[a-zà-ÿ`(\"“]|\s+\S)")
 _PLACE = re.compile(r"\blines? \d|\([^)]*\d[^)]*\)", re.I)
 _NUMBERED = re.compile(r"\d")
 _WHOLE_QUESTION = re.compile(r"[^:：\"“”'‘«»?？]+[?？][)*_` ]*")
@@ -132,18 +133,18 @@ def audit(settings: Settings, path: Path) -> Audit:
 
 
 def _lines(text: str, promoted: Mapping[str, date]) -> Iterator[AuditedLine]:
-    """The sentences of the text, also of wrapped items and paragraphs, each with the line at which its item begins."""
+    """The sentences of the text, including wrapped ones; rows of a paragraph that do not look wrapped are separate."""
     rows = text.split("\n")
     for item in lines_of(encode(text)):
         if item.text.startswith("|"):
             continue
-        whole = " ".join(rows[item.line_number - 1 : item.line_number - 1 + item.lines])
+        whole = _WRAPPED.sub(" ", "\n".join(rows[item.line_number - 1 : item.line_number - 1 + item.lines]))
         found = list(memory_lines(whole, promoted))
         is_alone, is_item = len(found) == 1, len(found) == 1 and _ITEM.match(whole) is not None
         for line in found:
-            since = line.promoted or line.dated
+            number, since = item.line_number + whole.count("\n", 0, line.start), line.promoted or line.dated
             own = (line.proposal_id, since, line.project)
-            yield AuditedLine(item.line_number, line.text, item.section, is_item, is_alone, *own)
+            yield AuditedLine(number, line.text, item.section, is_item, is_alone, *own)
 
 
 def _with_secrets(lines: Sequence[AuditedLine], secrets: Sequence[HiddenSecret]) -> list[AuditedLine]:

@@ -148,6 +148,14 @@ def test_a_wrapped_item_is_one_line(settings: Settings, tmp_path: Path) -> None:
     ]
 
 
+def test_rows_of_a_paragraph_that_are_not_wrapped_are_lines_of_their_own(settings: Settings, tmp_path: Path) -> None:
+    of = audited(settings, tmp_path, "# Rules\nFormat the sources with ruff\nRun the linter before commits\n")
+    assert [(a.number, a.text) for a in of.lines] == [
+        (2, "Format the sources with ruff"),
+        (3, "Run the linter before commits"),
+    ]
+
+
 def test_each_sentence_of_an_item_has_its_own_place_and_sources(settings: Settings, tmp_path: Path) -> None:
     text = "- Dashboards refresh hourly for everyone. Always squash-merge\n  pull requests into main.\n"
     of = audited(settings, tmp_path, text)
