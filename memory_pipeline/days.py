@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 
@@ -19,6 +21,15 @@ def today(zone: ZoneInfo) -> date:
 def lookback(day: date, days: int) -> list[date]:
     """The `days` days that end with `day`, oldest first."""
     return [day - timedelta(days=back) for back in range(days - 1, -1, -1)]
+
+
+def days_named(paths: Iterable[Path]) -> list[date]:
+    """The days that these files are named after, oldest first; other names are left out."""
+    found = set()
+    for path in paths:
+        with suppress(ValueError):
+            found.add(date.fromisoformat(path.stem))
+    return sorted(found)
 
 
 def parse_day(text: str) -> date:

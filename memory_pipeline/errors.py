@@ -51,6 +51,8 @@ One that a module raises and catches itself has a name with an underscore and is
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 
 class MemoryPipelineError(Exception):
     """The base class of all expected errors: catching it hides no bug."""
@@ -62,3 +64,12 @@ class TryAgainLaterError(MemoryPipelineError):
 
 class CannotGoOnError(MemoryPipelineError):
     """The same would happen on every other day, now and later: a setting is wrong. The message says which."""
+
+
+def causes(error: BaseException | None) -> Iterator[BaseException]:
+    """The error and the errors that led to it, the first one last."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__

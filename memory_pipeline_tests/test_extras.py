@@ -15,7 +15,7 @@ import pytest
 import memory_pipeline
 from memory_pipeline.cli.console import MISUSED
 from memory_pipeline.settings import Settings
-from memory_pipeline.settings.extras import EXTRAS, is_installed, missing_extras
+from memory_pipeline.settings.loading import EXTRAS, is_installed, missing_extras
 from memory_pipeline_tests.cases import each
 
 ROOT = Path(memory_pipeline.__file__).parent

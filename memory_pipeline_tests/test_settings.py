@@ -8,8 +8,7 @@ import pytest
 import tomlkit
 
 from memory_pipeline.settings import SettingError, Settings, keep_timezone, load_settings, named_workspace, variable
-from memory_pipeline.settings.old_names import warn
-from memory_pipeline.settings.sources import FILE_NAME, FOREIGN, by_old_key, settings_of
+from memory_pipeline.settings.sources import FILE_NAME, FOREIGN, by_old_key, settings_of, warn
 from memory_pipeline_tests.cases import each
 
 EVERY = [
@@ -26,7 +25,6 @@ EVERY = [
     ("min_user_messages", "MEMORY_MIN_USER_MESSAGES", "1", 1),
     ("tool_text_limit", "MEMORY_TOOL_TEXT_LIMIT", "100", 100),
     ("redact", "MEMORY_REDACT", "false", False),
-    ("observation_budget", "MEMORY_OBSERVATION_BUDGET", "0.5", 0.5),
     ("token_estimate", "MEMORY_TOKEN_ESTIMATE", "chars4", "chars4"),
     ("observer.model", "OBSERVER_MODEL", "openai:gpt-5-mini", "openai:gpt-5-mini"),
     ("observer.base_url", "OBSERVER_BASE_URL", "http://localhost:8000/v1", "http://localhost:8000/v1"),
@@ -58,7 +56,6 @@ EVERY = [
     ("todoist.api_token", "TODOIST_API_TOKEN", "t-1", "t-1"),
     ("brief_tokens", "MEMORY_BRIEF_TOKENS", "900", 900),
     ("mcp_seconds", "MEMORY_MCP_SECONDS", "2.5", 2.5),
-    ("pack_tokens", "MEMORY_PACK_TOKENS", "9000", 9000),
     ("archive_after_days", "MEMORY_ARCHIVE_AFTER_DAYS", "30", 30),
     ("retention.messages", "MEMORY_KEEP_WORDS_DAYS", "365", 365),
     ("retention.keep_last", "MEMORY_KEEP_WORDS_LAST", "2", 2),
@@ -117,8 +114,6 @@ def test_an_empty_variable_is_an_unset_one(monkeypatch: pytest.MonkeyPatch) -> N
         ("MEMORY_IDLE_MINUTES", "-1", "greater than or equal to 0"),
         ("MEMORY_IDLE_MINUTES", "ten", "valid integer"),
         ("MEMORY_TOOL_TEXT_LIMIT", "99", "greater than or equal to 100"),
-        ("MEMORY_OBSERVATION_BUDGET", "0", "greater than 0"),
-        ("MEMORY_OBSERVATION_BUDGET", "0.6", "less than or equal to 0.5"),
         ("MEMORY_LOOKBACK_DAYS", "0", "greater than or equal to 1"),
         ("MEMORY_LOOKBACK_DAYS", "91", "less than or equal to 90"),
         ("MEMORY_DEFAULT_SESSION_DIRS", "perhaps", "valid boolean"),
@@ -240,7 +235,7 @@ def test_every_setting_is_read_from_the_file_also_by_its_former_key(
                 if bool(caplog.messages) != (used != key) or (caplog.messages and f"is now {key};" not in caplog.text):
                     told[used] = caplog.text
     assert (wrong, told) == ([], {})
-    assert {"lookback_days", "pack.tokens", "observer.temperature", "keep_days.embeddings"} <= set(former.values())
+    assert {"lookback_days", "brief.tokens", "observer.temperature", "keep_days.embeddings"} <= set(former.values())
 
 
 def test_a_new_key_counts_before_the_former_one() -> None:
@@ -394,5 +389,5 @@ def test_the_secrets_are_the_two_keys_and_an_address_that_may_hold_one() -> None
 def test_defaults_are_as_a_person_would_write_them() -> None:
     defaults = {key: setting.default for key, setting in settings_of(Settings).items()}
     assert defaults["workspace"] == "~/.memory-pipeline" and defaults["redact"] == "true"
-    assert (defaults["model_timeout"], defaults["observation_budget"], defaults["observer.model"]) == ("180", "0.1", "")
+    assert (defaults["model_timeout"], defaults["observer.model"]) == ("180", "")
     assert defaults["start_date"] == "the day of the oldest session, when the workspace is created"

@@ -10,7 +10,7 @@ from memory_pipeline.cli.why import print_said
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.friction.active import KINDS, sparkline
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.llm.quality import NO_MODEL_FOR_FRICTION
+from memory_pipeline.llm.config import NO_MODEL_FOR_FRICTION
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.recall.folders import UnknownProjectError, project_named
 from memory_pipeline.recall.friction import (

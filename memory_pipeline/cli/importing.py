@@ -14,7 +14,7 @@ from filelock import Timeout
 from memory_pipeline.agents.agents import tilde_path
 from memory_pipeline.cli.console import MISUSED, confirm, fail, print_json, say
 from memory_pipeline.cli.workspace import settings_of_call
-from memory_pipeline.operations.importing.files import Importer, MemoryFile
+from memory_pipeline.operations.importing.lines import Importer, MemoryFile
 from memory_pipeline.operations.importing.sources import SOURCES, read_path, read_sources
 from memory_pipeline.proposals.events import REVIEW_SURFACE, ProposalLog
 from memory_pipeline.proposals.importing import Judged, judged, offer

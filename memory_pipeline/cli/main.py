@@ -10,7 +10,7 @@ import typer
 from memory_pipeline import __version__
 from memory_pipeline.cli.commands import COMMANDS, MainGroup, add_placeholders
 from memory_pipeline.cli.console import err, fail
-from memory_pipeline.llm.own_sessions import is_inside
+from memory_pipeline.llm.prompts import is_inside
 
 ALLOCATIONS = 10_000
 """Allocations between garbage collections. With Python's default of 700, `memory status` after a year took 4.1 s of

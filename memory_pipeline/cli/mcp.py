@@ -7,7 +7,7 @@ from pathlib import Path
 from memory_pipeline.cli.console import MISUSED, err, fail
 from memory_pipeline.cli.workspace import migrated
 from memory_pipeline.settings import SettingError, load_settings
-from memory_pipeline.settings.extras import is_installed
+from memory_pipeline.settings.loading import is_installed
 
 
 def mcp() -> None:

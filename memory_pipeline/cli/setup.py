@@ -15,10 +15,10 @@ from memory_pipeline.cli.settings import setting_rows, shown, write
 from memory_pipeline.cli.setup_outlook import Outlook, estimate_outlook
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.llm.agents import BY_NAME
+from memory_pipeline.llm.config import NO_MODEL
 from memory_pipeline.llm.found import Choice, choices, loaded_context
-from memory_pipeline.llm.quality import NO_MODEL
 from memory_pipeline.settings import ObserverSettings, Settings, variable
-from memory_pipeline.settings.extras import missing_extras
+from memory_pipeline.settings.loading import missing_extras
 from memory_pipeline.settings.model_names import model_name
 from memory_pipeline.settings.sources import nested, settings_of
 

@@ -17,7 +17,7 @@ from memory_pipeline.observations.examination import result_of
 from memory_pipeline.planning import Stages
 from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.settings import ObserverSettings, SettingError, Settings
-from memory_pipeline.settings.extras import is_installed
+from memory_pipeline.settings.loading import is_installed
 
 NOBODY = "nobody {prompt}"
 """A model that is never called, for counting the tokens that any model would take."""

@@ -26,7 +26,7 @@ from memory_pipeline.embeddings.health import (
     vector_problems,
 )
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.llm.quality import NO_MODEL, NO_MODEL_FOR_FRICTION
+from memory_pipeline.llm.config import NO_MODEL, NO_MODEL_FOR_FRICTION
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.observations.silence import silences
 from memory_pipeline.planning import Stages

@@ -10,7 +10,7 @@ from memory_pipeline.cli.console import escape_control, say, say_pair
 from memory_pipeline.cli.workspace import shown_model
 from memory_pipeline.embeddings.health import days_by_words, set_aside_files, vector_problems
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.llm.quality import NO_MODEL
+from memory_pipeline.llm.config import NO_MODEL
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.memory_copies import memory_loss

@@ -18,7 +18,7 @@ from memory_pipeline.defs.partitions import daily_partitions
 from memory_pipeline.defs.placement import Placement
 from memory_pipeline.embeddings.opening import indexes_kept_open
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.markdown.escaping import escaped
+from memory_pipeline.markdown.blocks import escaped
 from memory_pipeline.verdict import Verdict
 from memory_pipeline.workspace.workspace import Workspace
 

@@ -16,7 +16,7 @@ from memory_pipeline.embeddings.opening import indexes_kept_open
 from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
 from memory_pipeline.lake.tables import TABLES, duckdb_type
 from memory_pipeline.llm.errors import SetAsideError
-from memory_pipeline.markdown.escaping import escaped
+from memory_pipeline.markdown.blocks import escaped
 from memory_pipeline.stages import Stage, bring_up_to_date
 from memory_pipeline.workspace.free_space import require_space
 from memory_pipeline.workspace.workspace import Workspace

@@ -9,7 +9,7 @@ import dagster as dg
 from memory_pipeline.defs.orchestration import other_asset
 from memory_pipeline.defs.placement import Placement
 from memory_pipeline.defs.quality_history import checks_of, results_of
-from memory_pipeline.markdown.escaping import escaped
+from memory_pipeline.markdown.blocks import escaped
 from memory_pipeline.quality.page import write_report
 from memory_pipeline.quality.report import Report, make_report
 from memory_pipeline.workspace.workspace import Workspace

@@ -6,7 +6,7 @@ from datetime import date
 
 import dagster as dg
 
-from memory_pipeline.markdown.escaping import unescaped
+from memory_pipeline.markdown.blocks import unescaped
 from memory_pipeline.quality.results import Result
 
 MAX_RESULTS = 20_000

@@ -16,7 +16,7 @@ from memory_pipeline.defs.notifications import failure_sensor
 from memory_pipeline.defs.placement import Placement
 from memory_pipeline.defs.under_way import work_under_way
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.llm.own_sessions import is_inside
+from memory_pipeline.llm.prompts import is_inside
 from memory_pipeline.planning import Stages
 from memory_pipeline.proposals.todoist.client import Todoist, TodoistBusyError, TodoistRefusedError
 from memory_pipeline.proposals.todoist.planning import plan

@@ -24,6 +24,7 @@ from memory_pipeline.harnesses.records import JsonObject, decode_damaged, text_o
 _BUSY_SECONDS = 0.5
 WHOLE = "*"
 """The session id in the source of a database whose sessions cannot be listed."""
+_HEADER = b"SQLite format 3\0"
 _LOG_VERSION = 18
 """Offset of the header byte that is 2 if changes are first written to a log."""
 _UNUSED = "mode=ro&immutable=1"
@@ -184,6 +185,15 @@ def _copied(database: Path, folder: Path) -> Path:
     for name in (database.name, f"{database.name}-wal"):
         shutil.copyfile(database.with_name(name), folder / name)
     return folder / database.name
+
+
+def is_database(path: Path) -> bool:
+    """Whether the file begins like an SQLite database."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_HEADER)) == _HEADER
+    except OSError:
+        return False
 
 
 def state_of(database: Path) -> State:

@@ -24,7 +24,7 @@ from memory_pipeline.harnesses.answers import Answer
 from memory_pipeline.harnesses.content import images_in
 from memory_pipeline.harnesses.model import Compaction, Image, Message, Problem, Role, Source
 from memory_pipeline.harnesses.records import EARLIEST, to_time
-from memory_pipeline.llm.own_sessions import MARKER
+from memory_pipeline.llm.prompts import MARKER
 from memory_pipeline.redaction import Redactor
 from memory_pipeline.text.hidden import without_hidden
 

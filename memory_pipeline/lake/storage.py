@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple, Protocol
 
 from memory_pipeline.errors import MemoryPipelineError
-from memory_pipeline.markdown.safe_write import aside, make_folder, remove_temporary_files, sync_folder
+from memory_pipeline.markdown.safe_write import aside, make_folder, sync_folder
 
 SUFFIX = ".parquet"
 Expected = str | int | None | Literal["any"]
@@ -169,7 +169,6 @@ class FolderStorage:
     def write(self, key: str, data: bytes, expected: Expected = "any") -> File:
         path = self.root / key
         make_folder(path.parent)
-        remove_temporary_files(path.parent, ".*.parquet*.tmp")
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         try:
             with temporary.open("wb") as stream:

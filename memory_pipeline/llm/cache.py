@@ -11,10 +11,7 @@ request's path counts as its recorded answer, whichever model wrote it: benchmar
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import secrets
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,8 +19,10 @@ from typing import Any
 
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.llm.request import Answer, Request
-from memory_pipeline.markdown.safe_write import make_folder, sync_folder
+from memory_pipeline.markdown.safe_write import replace_file
 from memory_pipeline.settings import Settings
+
+_STORED = ("model", "text", "input_tokens", "output_tokens", "cost_usd", "seconds", "truncated")
 
 
 class NotRecordedError(MemoryPipelineError):
@@ -65,31 +64,9 @@ class AnswerCache:
 
     def put(self, key: str, answer: Answer) -> None:
         """Store the answer atomically and permanently."""
-        fields = {
-            "key": key,
-            "model": answer.model,
-            "text": answer.text,
-            "input_tokens": answer.input_tokens,
-            "output_tokens": answer.output_tokens,
-            "cost_usd": answer.cost_usd,
-            "seconds": round(answer.seconds, 3),
-            "truncated": answer.truncated,
-            "asked_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        }
-        path = self.path(key)
-        make_folder(path.parent)
-        temporary = path.with_name(f".{key}.{secrets.token_hex(4)}.tmp")
-        try:
-            with temporary.open("wb") as file:
-                file.write(json.dumps(fields, ensure_ascii=False, indent=1).encode())
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-            sync_folder(path.parent)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
-            raise
+        stored = {name: getattr(answer, name) for name in _STORED} | {"seconds": round(answer.seconds, 3)}
+        fields = {"key": key, **stored, "asked_at": datetime.now(UTC).isoformat(timespec="seconds")}
+        replace_file(self.path(key), json.dumps(fields, ensure_ascii=False, indent=1).encode())
 
 
 def _answer(fields: Any) -> Answer | None:

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import date
 from itertools import count
+from typing import Protocol
 
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
 
-from memory_pipeline.llm.backends.opening import Backend, Reply, backend_of
-from memory_pipeline.llm.backends.provider import sees, takes_schema
+from memory_pipeline.llm.backends.command import CommandBackend
+from memory_pipeline.llm.backends.provider import ProviderBackend, sees, takes_schema
 from memory_pipeline.llm.cache import AnswerCache, answers_dir
 from memory_pipeline.llm.config import ModelConfig, fallback_model
 from memory_pipeline.llm.errors import (
@@ -26,7 +27,7 @@ from memory_pipeline.llm.errors import (
 )
 from memory_pipeline.llm.ledger import Ledger, Reservation, Usage, cost_of
 from memory_pipeline.llm.pace import Pace
-from memory_pipeline.llm.request import Answer, Request
+from memory_pipeline.llm.request import Answer, Reply, Request
 from memory_pipeline.settings import ModelSettings, variable
 from memory_pipeline.text.tokens import PROSE, estimate
 from memory_pipeline.workspace.workspace import Workspace
@@ -41,6 +42,18 @@ often as configured, so a single hopeless request does not block all others."""
 _MAX_WAIT = 120.0
 _MARGIN = 1.2
 _backoff = wait_exponential_jitter(initial=1, max=60, jitter=1)
+
+
+class Backend(Protocol):
+    """The backend protocol; `send` may be called from several threads at once."""
+
+    def send(self, request: Request) -> Reply:
+        """The model's answer. Raises `TransientError`, `RequestRefusedError` or `ModelMisconfiguredError`."""
+
+
+def backend_of(config: ModelConfig) -> Backend:
+    """The backend of a model: a command if the name has arguments, else a provider."""
+    return CommandBackend(config) if config.is_command else ProviderBackend(config)
 
 
 class Client:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import re
+
 from memory_pipeline.errors import CannotGoOnError, MemoryPipelineError, TryAgainLaterError
+
+_SHOWN = 300
+_NAMES_A_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+_MIN_SECRET = 8  # shorter values may be ordinary words
 
 
 class TransientError(MemoryPipelineError):
@@ -49,3 +56,12 @@ class ModelMisconfiguredError(CannotGoOnError):
 
 class BudgetReachedError(MemoryPipelineError):
     """The next call might exceed the day's budget, so it is not made."""
+
+
+def quotable(text: str) -> str:
+    """External text for use in a message: one short line, without keys from the environment or from URLs."""
+    for name, value in os.environ.items():
+        if _NAMES_A_SECRET.search(name) and len(value.strip()) >= _MIN_SECRET:
+            text = text.replace(value.strip(), "***")
+    text = " ".join(re.sub(r"//[^/\s@]*@", "//", text).split())
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

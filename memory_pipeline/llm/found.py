@@ -15,14 +15,14 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from memory_pipeline.llm.agents import AGENTS, Agent
-from memory_pipeline.llm.servers import OLLAMA, SERVERS, Server
-from memory_pipeline.settings.extras import is_installed
+from memory_pipeline.settings.loading import is_installed
 
 Kind = Literal["agent", "key", "server", "named"]
 MODELS_EXTRA = "`pip install 'memory-pipeline[models]'` first"
@@ -128,6 +128,31 @@ def _keys() -> Iterator[Choice]:
         yield Choice(name, "key", evidence, name, missing=missing)
 
 
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@dataclass(frozen=True)
+class Server:
+    """The default address of a model server."""
+
+    title: str
+    port: int
+    path: str = "/v1/models"
+    against_repetition: dict[str, Any] = field(default_factory=dict, hash=False)
+    """Request fields against repetition, with the names of this server. The values are mild, as names and numbers must
+    be copied: that of `repeat_penalty` is the default of LM Studio, and Ollama only considers the last 64 tokens. Not
+    measured."""
+
+
+OLLAMA = Server("Ollama", 11434, "/api/tags", {"frequency_penalty": 0.2})
+_LLAMA_CPP = {"repeat_penalty": 1.1}
+SERVERS = (
+    OLLAMA,
+    Server("LM Studio", 1234, against_repetition={"repeat_penalty": 1.1}),
+    Server("llama.cpp", 8080, against_repetition=_LLAMA_CPP),
+    Server("llama.cpp", 9931, against_repetition=_LLAMA_CPP),  # announced as its future default port
+    Server("vLLM", 8000, against_repetition={"repetition_penalty": 1.05}),
+)
 SECONDS = 1.0
 """Maximum seconds for a server on loopback to list its models."""
 MAX_MODELS = 6
@@ -135,6 +160,16 @@ MAX_MODELS = 6
 _MAX_ANSWER = 1_000_000  # bytes
 _MODEL = re.compile(r"[\w./:@+-]{1,200}")  # a name with a space would be a command
 _OTHER_MODELS = re.compile(r"embed|rerank|whisper|\bbge\b|bert\b", re.IGNORECASE)
+
+
+def server_at(url: str | None) -> Server | None:
+    """The server with this default port on loopback, or None."""
+    try:
+        parts = urlsplit(url or "")
+        port = parts.port
+    except ValueError:
+        return None
+    return next((server for server in SERVERS if parts.hostname in LOOPBACK and server.port == port), None)
 
 
 def _servers() -> list[Choice]:
@@ -153,12 +188,13 @@ def _models_of(server: Server) -> list[Choice]:
         model = entry.get("name" if is_ollama else "id")
         if not isinstance(model, str) or not _MODEL.fullmatch(model) or _OTHER_MODELS.search(model):
             continue
+        name = f"{'ollama' if is_ollama else 'openai'}:{model}"
         found.append(
             Choice(
-                f"{'ollama' if is_ollama else 'openai'}:{model}",
+                name,
                 "server",
                 f"{server.title} at 127.0.0.1:{server.port}",
-                f"{'ollama' if is_ollama else 'openai'}:{model}",
+                name,
                 f"http://127.0.0.1:{server.port}/v1",
                 None if is_ollama else "0/0",  # known for Ollama
                 server.port,

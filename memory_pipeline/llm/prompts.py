@@ -1,8 +1,14 @@
-"""The prompts in `prompts/`, read on use, so that an edit takes effect with the next run."""
+"""The prompts in `prompts/`, read on use, so that an edit takes effect with the next run.
+
+A model command (`pi -p …`, `claude -p …`) may write a session, and its harness may run hooks that start the pipeline
+again. So every prompt begins with `MARKER`, by which the session is recognised and skipped, and the command gets
+`own_environment()`, in which the pipeline does not start.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +16,8 @@ from pathlib import Path
 import memory_pipeline
 from memory_pipeline.errors import CannotGoOnError
 
+MARKER = "[memory-pipeline: written by the pipeline itself, not to be read]"
+VARIABLE = "MEMORY_PIPELINE_INSIDE"
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
 
 
@@ -52,3 +60,18 @@ def filled(name: str, values: Mapping[str, str]) -> str:
 def hash_of(*names: str) -> str:
     """The first 8 hex digits of a sha256 over these prompts."""
     return hashlib.sha256("\x1f".join(map(text_of, names)).encode()).hexdigest()[:8]
+
+
+def mark_prompt(prompt: str) -> str:
+    """The prompt with the marker as its first line."""
+    return f"{MARKER}\n{prompt}"
+
+
+def own_environment() -> dict[str, str]:
+    """The environment for a command that the pipeline starts."""
+    return {**os.environ, VARIABLE: "1"}
+
+
+def is_inside() -> bool:
+    """Whether this process was started, directly or indirectly, by a command of the pipeline."""
+    return bool(os.environ.get(VARIABLE))

@@ -89,3 +89,21 @@ class Answer:
     """The key of its request, under which it is cached."""
     instead: str = ""
     """The reason why the fallback answered instead of the first model."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The answer of one call of a backend, without retries or caching."""
+
+    text: str
+    input_tokens: int | None
+    """Input tokens; None if the model does not report them."""
+    output_tokens: int | None
+    truncated: bool
+    """Whether the answer stopped at the token limit."""
+    model: str
+    """The model's name as the provider reports it."""
+    cache_read_tokens: int = 0
+    """Input tokens that the provider read from its own cache, at a lower price."""
+    cache_write_tokens: int = 0
+    """Input tokens that the provider wrote into its own cache, at a higher price."""

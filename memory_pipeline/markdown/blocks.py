@@ -1,4 +1,4 @@
-"""Our words inside a user's markdown: blocks that we may replace, and text that cannot break out of its line.
+"""Our words inside markdown: blocks in a user's file that we may replace, and text that cannot break out of its line.
 
 A block is fenced by two HTML comments, each on a line of its own::
 
@@ -10,7 +10,10 @@ HASH is the first 12 hex digits of the sha256 of the body (with ``\\n`` as line 
 ours from one that a user edited. What lies outside the block is never changed by a byte.
 """
 
+from __future__ import annotations
+
 import hashlib
+import html
 import re
 import unicodedata
 from dataclasses import dataclass
@@ -25,6 +28,10 @@ _KEY = re.compile(r"[\w.:-]+", re.ASCII)
 _ANY_FENCE = re.compile(r"<!--\s*/?\s*memory:")
 # they join emoji and Persian letters: invisible, but not hidden
 _JOINERS = "\u200c\u200d"
+_HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
+_ESCAPE = re.compile(r"\\(.)")
+_START = re.compile(r"^([-=]|\d+(?=[.)]))")
 
 
 @dataclass(frozen=True)
@@ -153,6 +160,17 @@ def one_line(text: str) -> str:
     """
     visible = run_together("".join(map(_visible, without_hidden(text)[0])))
     return visible.replace("<!--", "&lt;!--").replace("-->", "--&gt;")
+
+
+def escaped(text: str) -> str:
+    """The text on one line, displayed unchanged by a renderer of Markdown. Bare URLs may still become links."""
+    line = _SPECIAL.sub(r"\\\1", " ".join(text.split()).translate(_HTML))
+    return _START.sub(lambda found: f"\\{found[0]}" if not found[0].isdigit() else f"{found[0]}\\", line)
+
+
+def unescaped(line: str) -> str:
+    """The text that `escaped` was given, on one line."""
+    return html.unescape(_ESCAPE.sub(r"\1", line))
 
 
 def _visible(character: str) -> str:

@@ -10,6 +10,7 @@ import itertools
 import os
 import re
 import secrets
+import shutil
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -24,6 +25,14 @@ LOCK_SECONDS = 60.0
 # A temporary file lives for milliseconds; an hour is beyond doubt.
 TEMPORARY_FILE_SECONDS = 3600.0
 _STAMP = "%Y%m%dT%H%M%S.%fZ"
+_TEMPORARY_FILE = re.compile(
+    r"\.memory-[0-9a-f]{16}\.tmp"  # markdown, backups
+    r"|\.(?:all|\d{4}-\d\d-\d\d)\.parquet(?:\.\d{8}T\d{6}\.\d{6}Z)?(?:\.\d+){1,2}\.tmp"  # tables, versions, objects
+    r"|\.[0-9a-f]{64}\.[0-9a-f]{8}\.tmp"  # answers of models
+    r"|\.(?:timezone|start_date|salt)\.\d+\.\d+\.tmp"  # marks of the workspace
+)
+_TEMPORARY_FOLDER = re.compile(r"\.examples-[a-z0-9_]{8}")
+"""The bundled examples on their way into their workspace."""
 
 
 class ChangedMeanwhileError(MemoryPipelineError):
@@ -67,18 +76,39 @@ def write_atomically(path: Path, data: bytes, *, expected: bytes | None, backups
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
         if backups is not None:
             _back_up(path.name, old, backups)
-    make_folder(target.parent)
-    temporary = _temporary_in(target.parent, data, like=None if old is None else target)
-    try:
+
+    def require_expected() -> None:
         # Limit: a writer that strikes in the microseconds between this look and the rename goes unnoticed.
         if _bytes_or_none(target) != expected:
             raise ChangedMeanwhileError(path)
-        temporary.replace(target)
+
+    replace_file(target, data, like=None if old is None else target, check=require_expected)
+    return True
+
+
+def replace_file(
+    path: Path,
+    data: bytes,
+    *,
+    like: Path | None = None,
+    mode: int = 0o666,
+    check: Callable[[], object] = lambda: None,
+) -> None:
+    """Write a file that only the program writes, whatever it holds: at every moment, also after a crash, it is entirely
+    old or entirely new.
+
+    Its permissions are those of ``like`` (None: by ``mode``). An error of ``check``, which is called right before the
+    rename, leaves the file as it is.
+    """
+    make_folder(path.parent)
+    temporary = _temporary_in(path.parent, data, like=like, mode=mode)
+    try:
+        check()
+        temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    sync_folder(target.parent)
-    return True
+    sync_folder(path.parent)
 
 
 def update_file(path: Path, edit: Callable[[bytes | None], bytes], *, backups: Path, attempts: int = 5) -> bool:
@@ -137,7 +167,6 @@ def _bytes_or_none(path: Path) -> bytes | None:
 
 
 def _back_up(name: str, data: bytes, backups: Path) -> None:
-    make_folder(backups)
     earlier = copies_of(Path(name), backups)
     # A run that fails and is retried must not push twenty different versions out with twenty equal ones.
     if earlier and earlier[-1].read_bytes() == data:
@@ -146,20 +175,15 @@ def _back_up(name: str, data: bytes, backups: Path) -> None:
     if earlier:  # the newest is the last by name, also after a clock that ran ahead
         last = datetime.strptime(earlier[-1].name.removeprefix(f"{name}."), _STAMP).replace(tzinfo=UTC)
         stamp = max(stamp, last + timedelta(microseconds=1))
-    temporary = _temporary_in(backups, data, like=None, mode=0o600)
-    try:
-        temporary.replace(backups / f"{name}.{stamp:{_STAMP}}")
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    sync_folder(backups)
+    replace_file(backups / f"{name}.{stamp:{_STAMP}}", data, mode=0o600)
     for superseded in earlier[: max(0, len(earlier) + 1 - BACKUPS_KEPT)]:
         superseded.unlink(missing_ok=True)
 
 
-def _temporary_in(folder: Path, data: bytes, *, like: Path | None, mode: int = 0o666) -> Path:
+def _temporary_in(folder: Path, data: bytes, *, like: Path | None, mode: int) -> Path:
     """A new file in ``folder`` that holds ``data`` on disk, with the permissions of ``like`` (None: by ``mode``)."""
-    remove_temporary_files(folder, ".memory-*.tmp")
+    for left in filter(_is_old, folder.glob(".memory-*.tmp")):  # by a killed process, also outside a workspace
+        left.unlink(missing_ok=True)
     temporary = folder / f".memory-{secrets.token_hex(8)}.tmp"
     # not tempfile.mkstemp: it makes every file 0600, and the umask cannot be read without setting it for all threads
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode if like is None else 0o600)
@@ -208,9 +232,27 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def remove_temporary_files(folder: Path, pattern: str) -> None:
-    """Removes what killed processes left there; what is younger than an hour may be in use."""
-    for path in folder.glob(pattern):
+def remove_temporary_files(workspace: Path, *, but_in: Path) -> list[Path]:
+    """Take them away and return them. ``but_in`` is a folder that others keep, with many files and none of ours."""
+    found = []
+    for path in find_temporary_files(workspace, but_in=but_in):
         with contextlib.suppress(OSError):
-            if time.time() - path.stat().st_mtime > TEMPORARY_FILE_SECONDS:
-                path.unlink()
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            found.append(path)
+    return found
+
+
+def find_temporary_files(workspace: Path, *, but_in: Path) -> list[Path]:
+    """Temporary files older than an hour, as newer ones may be in use; also those with a time in the future."""
+    found = []
+    for folder, folders, names in os.walk(workspace):
+        found += [Path(folder, name) for name in names if _TEMPORARY_FILE.fullmatch(name)]
+        found += [Path(folder, name) for name in folders if _TEMPORARY_FOLDER.fullmatch(name)]
+        folders[:] = [n for n in folders if Path(folder, n) != but_in and not _TEMPORARY_FOLDER.fullmatch(n)]
+    return list(filter(_is_old, found))
+
+
+def _is_old(path: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return not path.is_symlink() and abs(time.time() - path.stat().st_mtime) > TEMPORARY_FILE_SECONDS
+    return False

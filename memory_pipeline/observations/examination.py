@@ -16,8 +16,7 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from memory_pipeline.lake.store import fingerprint_of
-from memory_pipeline.llm.answers.degenerate import before_repetition
-from memory_pipeline.llm.answers.placeholders import copied
+from memory_pipeline.llm.answers.degenerate import before_repetition, copied
 from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.observations.model.answer import parse_answer
 from memory_pipeline.observations.types import UNGROUNDED, UNPARSED, Fact

@@ -6,7 +6,6 @@ The file is only read. A line without a source is no fault, as people write such
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -20,7 +19,6 @@ from memory_pipeline.friction.rules import memory_lines, promotion_days
 from memory_pipeline.lake.rows import distinct
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.markdown.safe_write import encode
-from memory_pipeline.operations.audit_project import repository_around
 from memory_pipeline.operations.audit_sources import USER, Source, Transcripts
 from memory_pipeline.operations.memory_text import HiddenSecret, UnreadableMemoryError, read_text, without_secrets
 from memory_pipeline.proposals.memory_file import lines_of
@@ -38,17 +36,16 @@ from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.similarity import content_words, content_words_in_order
 from memory_pipeline.text.specifics import differ_in_numbers, specifics
 
-KINDS = SECRET, CONTRADICTING, STALE, DUPLICATE, JUNK, UNSOURCED = (
-    *("secret", "contradicting", "stale"),
-    *("duplicate", "junk", "unsourced"),
-)
+SECRET, CONTRADICTING, STALE = "secret", "contradicting", "stale"
+DUPLICATE, JUNK, UNSOURCED = "duplicate", "junk", "unsourced"
+KINDS = (SECRET, CONTRADICTING, STALE, DUPLICATE, JUNK, UNSOURCED)
 """The kinds of findings, worst first."""
 NOT_SHOWN = "[left out: it tells a secret]"
 MAX_QUOTED = 120
 MIN_REPEATED = 6
 """Minimum content words of a duplicate below another heading: a shorter line may apply to both."""
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s")
-_CONTINUATION = re.compile(r"\s*[a-zà-ÿ`(\"“]|\s+\S")
+_WRAPPED = re.compile(r"\n(?=\s*[a-zà-ÿ`(\"“]|\s+\S)")
 _PLACE = re.compile(r"\blines? \d|\([^)]*\d[^)]*\)", re.I)
 _NUMBERED = re.compile(r"\d")
 _WHOLE_QUESTION = re.compile(r"[^:：\"“”'‘«»?？]+[?？][)*_` ]*")
@@ -73,8 +70,8 @@ class AuditedLine:
     number: int
     """The number of the line in the file, from 1."""
     text: str
-    headings: tuple[str, ...] = ()
-    """The headings above it, from the outermost."""
+    heading: str = ""
+    """The nearest heading above it."""
     is_item: bool = False
     """Whether it is the whole of a list item."""
     is_alone: bool = True
@@ -124,7 +121,6 @@ def audit(settings: Settings, path: Path) -> Audit:
         line.said = said or _promoted_from(settings, line, redactor)
     _find_pairs(lines)
     _find_replaced(lines, lake, path, redactor)
-    _find_deleted_files(lines, path)
     for i, line in enumerate(lines):
         if reason := _junk_reason(line, [*lines[max(0, i - 1) : i], *lines[i + 1 : i + 2]]):
             line.findings.append(Finding(JUNK, reason))
@@ -137,30 +133,18 @@ def audit(settings: Settings, path: Path) -> Audit:
 
 
 def _lines(text: str, promoted: Mapping[str, date]) -> Iterator[AuditedLine]:
-    """The sentences of the text, including wrapped ones."""
+    """The sentences of the text, including wrapped ones; rows of a paragraph that do not look wrapped are separate."""
     rows = text.split("\n")
-    items = [item for item in lines_of(encode(text)) if not item.text.startswith("|")]
-    above = (row for item in items for row in range(item.line_number - 1, item.line_number + item.lines - 2))
-    wrapped = {row for row in above if _CONTINUATION.match(rows[row + 1])}
-    unwrapped = "".join(row + (" " if index in wrapped else "\n") for index, row in enumerate(rows))
-    found = [(unwrapped.rfind("\n", 0, line.start) + 1, line) for line in memory_lines(unwrapped, promoted)]
-    sentences = Counter(begin for begin, _ in found)
-    for begin, line in found:
-        number, is_alone = text.count("\n", 0, line.start) + 1, sentences[begin] == 1
-        is_item = is_alone and _ITEM.match(unwrapped, begin) is not None
-        headings, since = tuple(_headings_above(rows, number)), line.promoted or line.dated
-        yield AuditedLine(number, line.text, headings, is_item, is_alone, line.proposal_id, since, line.project)
-
-
-def _headings_above(rows: Sequence[str], number: int) -> list[str]:
-    found: list[str] = []
-    level = 7
-    for row in rows[number - 1 :: -1]:
-        marks, _, words = row.partition(" ")
-        if marks and not marks.strip("#") and len(marks) < level:
-            level = len(marks)
-            found.insert(0, words.strip())
-    return found
+    for item in lines_of(encode(text)):
+        if item.text.startswith("|"):
+            continue
+        whole = _WRAPPED.sub(" ", "\n".join(rows[item.line_number - 1 : item.line_number - 1 + item.lines]))
+        found = list(memory_lines(whole, promoted))
+        is_alone, is_item = len(found) == 1, len(found) == 1 and _ITEM.match(whole) is not None
+        for line in found:
+            number, since = item.line_number + whole.count("\n", 0, line.start), line.promoted or line.dated
+            own = (line.proposal_id, since, line.project)
+            yield AuditedLine(number, line.text, item.section, is_item, is_alone, *own)
 
 
 def _with_secrets(lines: Sequence[AuditedLine], secrets: Sequence[HiddenSecret]) -> list[AuditedLine]:
@@ -214,33 +198,27 @@ def _find_replaced(lines: Sequence[AuditedLine], lake: Lake, path: Path, redacto
                     line.findings.append(Finding(kind, f"you said on {day}{where}: “{quoted}”"))
 
 
-def _find_deleted_files(lines: Sequence[AuditedLine], path: Path) -> None:
-    """Find lines that name a file that was deleted from the surrounding repository."""
-    if (repository := repository_around(path.resolve().parent)) is None:
-        return
-    for line in lines:
-        if reason := repository.deleted(line.text):
-            line.findings.append(Finding(STALE, reason))
-
-
 def _find_pairs(lines: Sequence[AuditedLine]) -> None:
     """Find lines that contradict or repeat an earlier one."""
-    stems = [frozenset(map(stem, content_words(line.text))) for line in lines]
-    breaking = [bool(gives_up(n.text) or statement(n.text).denied or _NUMBERED.search(n.text)) for n in lines]
-    for j, later in enumerate(lines):
-        for i, earlier in enumerate(lines[:j]):
-            if not stems[i] & stems[j] or are_apart(distinct([earlier.project]), distinct([later.project])):
-                continue
-            shared = min(len(earlier.headings), len(later.headings))
-            related = earlier.headings[:shared] == later.headings[:shared]
-            quoted = f"line {earlier.number} says “{clip(earlier.text, MAX_QUOTED)}”"
-            if related and (breaking[i] or breaking[j]) and _contradict(earlier.text, later.text):
-                later.findings.append(Finding(CONTRADICTING, quoted))
-            elif not (earlier.is_alone and later.is_alone):
-                continue  # all items of a list may end with the same sentence
-            elif (related or len(stems[j]) >= MIN_REPEATED) and _is_repetition(earlier.text, later.text):
-                later.findings.append(Finding(DUPLICATE, quoted))
+    for position, later in enumerate(lines):
+        for earlier in lines[:position]:
+            if kind := _kind_of_pair(earlier, later):
+                quoted = f"line {earlier.number} says “{clip(earlier.text, MAX_QUOTED)}”"
+                later.findings.append(Finding(kind, quoted))
+            if kind == DUPLICATE:
                 break
+
+
+def _kind_of_pair(earlier: AuditedLine, later: AuditedLine) -> str | None:
+    stems, others = statement(later.text).stems, statement(earlier.text).stems
+    if stems.isdisjoint(others) or are_apart(distinct([earlier.project]), distinct([later.project])):
+        return None
+    related = earlier.heading == later.heading or not (earlier.heading and later.heading)
+    if related and _contradict(earlier.text, later.text):
+        return CONTRADICTING
+    is_whole = earlier.is_alone and later.is_alone  # all items of a list may end with the same sentence
+    is_long = related or len(stems) >= MIN_REPEATED
+    return DUPLICATE if is_whole and is_long and _is_repetition(earlier.text, later.text) else None
 
 
 def _is_repetition(one: str, other: str) -> bool:

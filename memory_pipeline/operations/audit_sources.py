@@ -20,10 +20,9 @@ import polars as pl
 from memory_pipeline.embeddings.messages import SPEAKERS
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.redaction import Redactor
-from memory_pipeline.text.relation import AGAIN, differs, statement, stem
+from memory_pipeline.text.relation import AGAIN, differs, is_same, statement, stem
 from memory_pipeline.text.sentences import clip, sentences, squeeze
-from memory_pipeline.text.similarity import content_words, overlap, words
-from memory_pipeline.text.specifics import differ_in_numbers, specifics
+from memory_pipeline.text.similarity import content_words, words
 
 USER = "user"
 RAREST = 6
@@ -134,13 +133,7 @@ def _source(wanted: Sequence[_Sentence], heard: Sequence[_Sentence]) -> tuple[st
     quoted = next((said.text for part, said in pairs if part.run in said.run), None)
     if quoted is not None:
         return quoted, True
-    return next(((said.text, False) for part, said in pairs if _has_same_meaning(part, said)), None)
-
-
-def _has_same_meaning(part: _Sentence, said: _Sentence) -> bool:
-    if overlap(part.stems, said.stems) < AGAIN.overlap or differ_in_numbers(part.text, said.text):
-        return False
-    return set(specifics(part.text)) <= set(specifics(said.text))
+    return next(((said.text, False) for part, said in pairs if is_same(said.text, part.text, AGAIN)), None)
 
 
 def _contradicts(line: str, sentence: str) -> bool:

@@ -31,11 +31,8 @@ from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.llm.config import ModelConfig, observer_model, reflector_model
 from memory_pipeline.llm.found import PROVIDERS
 from memory_pipeline.locks import FileLock, LocksUnsupportedError
-from memory_pipeline.markdown.safe_write import TEMPORARY_FILE_SECONDS
-from memory_pipeline.markdown.temporary_files import find_temporary_files, remove_temporary_files
+from memory_pipeline.markdown.safe_write import TEMPORARY_FILE_SECONDS, find_temporary_files, remove_temporary_files
 from memory_pipeline.operations.forgetting.forget import unfinished
-from memory_pipeline.proposals.attention import judge_attention
-from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.memory_copies import memory_loss
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import default_roots, find_sources, roots
@@ -111,7 +108,7 @@ def examine(
     found += [*_locks(settings), *_stray_files(settings), *_tables(workspace)]
     if not any(finding.about == "disk" and finding.level == PROBLEM for finding in found):
         found += _vectors(workspace)  # opening the index needs space
-    found += [*_models(settings), *_agents(settings), *_review(workspace.lake)]
+    found += [*_models(settings), *_agents(settings)]
     try:
         return [*found, *_automation(automation(), close_dead)]
     except (TryAgainLaterError, CannotGoOnError) as error:
@@ -315,14 +312,6 @@ def _agents(settings: Settings) -> Iterator[Finding]:
             yield _ok("agents", f"{name}: {how}")
     if not told:
         yield _ok("agents", "none is connected; `memory agents` lists them")
-
-
-def _review(lake: Lake) -> Iterator[Finding]:
-    with suppress(DamagedTableError):  # it is among the tables
-        verdict = judge_attention(ProposalLog(lake), datetime.now(UTC))
-        yield (
-            _ok("review", verdict.sentence) if verdict.passed else _warning("review", verdict.sentence, "memory review")
-        )
 
 
 def _automation(known: Automation | None, close_dead: Callable[[], object]) -> Iterator[Finding]:

@@ -49,30 +49,29 @@ def retire_words(settings: Settings, today: date) -> Retired:
     due = due_days(settings, lake, today)
     if not due:
         return Retired([], [])
-    stages, ended = Stages.from_settings(settings, for_planning=True), _sessions_by_last_day(lake)
+    stages = Stages.from_settings(settings, for_planning=True)
     done = [day for day in due if lake.is_retired(WORDS, day) or stages.is_current(day)]
     for day in done:
-        lake.retire(WORDS, without_words(lake.read(WORDS, [day]), settings.retention.keep_last, ended[day]), day)
+        lake.retire(WORDS, due[day], day)
     # after the texts: a day with texts would get its points again
     points = lake.read(SEARCHED, done)["point_id"].to_list()
     if points:
         remove_points(settings, points, lambda payload: False)
     lake.replace(SEARCHED, lake.read(SEARCHED, done).clear(), done)
-    return Retired(done, sorted(set(due) - set(done)))
+    return Retired(done, [day for day in due if day not in done])
 
 
-def due_days(settings: Settings, lake: Lake, today: date) -> list[date]:
-    """The days that are old enough and still have texts to remove."""
+def due_days(settings: Settings, lake: Lake, today: date) -> dict[date, pl.DataFrame]:
+    """The days that are old enough and still have texts to remove, each with its rows without them."""
     if not settings.retention.messages:
-        return []
-    oldest, ended = today - timedelta(days=settings.retention.messages), _sessions_by_last_day(lake)
-
-    def has_more(day: date) -> bool:
+        return {}
+    oldest, ended, found = today - timedelta(days=settings.retention.messages), _sessions_by_last_day(lake), {}
+    for day in (day for day in lake.days(WORDS) if day <= oldest):
         messages = lake.read(WORDS, [day])
         left = without_words(messages, settings.retention.keep_last, ended[day])
-        return not messages.equals(left) or (messages.height > 0 and lake.read(SEARCHED, [day]).height > 0)
-
-    return [day for day in lake.days(WORDS) if day <= oldest and has_more(day)]
+        if not messages.equals(left) or (messages.height > 0 and lake.read(SEARCHED, [day]).height > 0):
+            found[day] = left
+    return found
 
 
 def _sessions_by_last_day(lake: Lake) -> dict[date, list[str]]:

@@ -17,8 +17,14 @@ from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.rows import ProposalState
 from memory_pipeline.llm.config import observer_model
 from memory_pipeline.markdown.blocks import one_line
-from memory_pipeline.markdown.safe_write import LOCK_SECONDS, decode, encode, update_file, write_atomically
-from memory_pipeline.markdown.temporary_files import remove_temporary_files
+from memory_pipeline.markdown.safe_write import (
+    LOCK_SECONDS,
+    decode,
+    encode,
+    remove_temporary_files,
+    update_file,
+    write_atomically,
+)
 from memory_pipeline.proposals.applying import apply_fixes, left_to_the_user, promote
 from memory_pipeline.proposals.automatic import HOW_TO_UNDO, OFF, automatic_approvals, recently_approved
 from memory_pipeline.proposals.events import (

@@ -6,9 +6,16 @@ last release are read with a warning.
 """
 
 from memory_pipeline.settings.fields import BUNDLED_MODEL, IDENTITY_FILES, Settings
-from memory_pipeline.settings.fixed import keep_first_day, keep_timezone, workspace_salt
 from memory_pipeline.settings.groups import ModelSettings, ObserverSettings
-from memory_pipeline.settings.loading import SettingError, check_file, load_settings, named_workspace
+from memory_pipeline.settings.loading import (
+    SettingError,
+    check_file,
+    keep_first_day,
+    keep_timezone,
+    load_settings,
+    named_workspace,
+    workspace_salt,
+)
 from memory_pipeline.settings.sources import settings_of
 
 __all__ = [

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
+from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError, causes
 from memory_pipeline.settings.fields import Settings
 
+_OUTAGES = ("psycopg2.OperationalError", "psycopg2.InterfaceError")
 _KEYS = ("postgres_db", "postgres_url")
 _REASON = re.compile(r".*\b(?:FATAL|failed|error): *(.*)")
 """The prefix of the driver before the server's message."""
@@ -98,26 +99,13 @@ def postgres_record(settings: Settings) -> PostgresRecord | None:
 
 def is_outage(error: BaseException | None) -> bool:
     """Whether Postgres was unreachable, also if that caused another error."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        if type(error).__name__ == "DagsterPostgresException" or _is_driver_error(error):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
-
-
-def _is_driver_error(error: BaseException) -> bool:
-    return any(
-        f"{kind.__module__}.{kind.__name__}" in ("psycopg2.OperationalError", "psycopg2.InterfaceError")
-        for kind in type(error).__mro__
-    )
+    names = {f"{kind.__module__}.{kind.__name__}" for one in causes(error) for kind in type(one).__mro__}
+    return any(name in _OUTAGES or name.endswith(".DagsterPostgresException") for name in names)
 
 
 def _reason(error: BaseException) -> str:
     """The server's message in one line."""
-    while error.__cause__ or error.__context__:
-        error = error.__cause__ or error.__context__  # type: ignore[assignment]
+    *_, error = causes(error)
     lines = [line.strip() for line in f"{error}".splitlines() if line.strip()]
     found = next((m[1] for line in lines if (m := _REASON.match(line)) and m[1]), lines[0] if lines else "")
     return found[:_MAX_REASON].rstrip(".") or type(error).__name__

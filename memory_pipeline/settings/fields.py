@@ -14,7 +14,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 
 from memory_pipeline.days import today
 from memory_pipeline.settings import marks as workspace_marks
-from memory_pipeline.settings import memory_json
 from memory_pipeline.settings.groups import (
     IdentitySettings,
     ModelSettings,
@@ -22,8 +21,8 @@ from memory_pipeline.settings.groups import (
     QdrantSettings,
     RetentionSettings,
     TodoistSettings,
-    is_list_of_paths,
     normalize,
+    split_paths,
 )
 from memory_pipeline.settings.sources import (
     ADVANCED,
@@ -33,9 +32,7 @@ from memory_pipeline.settings.sources import (
     Shown,
     Variable,
     from_environment,
-    from_file,
-    merged,
-    nested,
+    given,
     nested_values,
 )
 from memory_pipeline.text.priorities import MARKS
@@ -60,6 +57,10 @@ class Settings(BaseModel):
 
     owner: ClassVar[str] = "me"
     """The value of the column `owner`: a workspace is the memory of one person."""
+    observation_budget: ClassVar[float] = 0.10
+    """Maximum tokens of observations per token of a window's conversation."""
+    pack_tokens: ClassVar[int] = 15_000
+    """Maximum tokens of other sessions' lines in a context pack."""
     workspace: Annotated[Path, FRONT] = Field(
         Path("~/.memory-pipeline"),
         description="The only directory that is written to: MEMORY.md, REVIEW.md, memory/, lake/, index/, dagster/.",
@@ -134,9 +135,6 @@ class Settings(BaseModel):
     tool_text_limit: Annotated[int, ADVANCED] = Field(
         1500, ge=100, description="Maximum characters kept of a tool call or result."
     )
-    observation_budget: Annotated[float, ADVANCED] = Field(
-        0.10, gt=0, le=0.5, description="Maximum tokens of observations per token of a window's conversation."
-    )
     token_estimate: Annotated[Literal["script", "chars4"], ADVANCED] = Field(
         "script",
         description="How tokens are estimated: by the scripts of the text, or `chars4`: characters / 4. A change "
@@ -172,9 +170,6 @@ class Settings(BaseModel):
         7, ge=1, description="Days on which a proposal is shown before it expires."
     )
     brief_tokens: Annotated[int, ADVANCED] = Field(2_000, ge=200, description="Maximum tokens of `memory context`.")
-    pack_tokens: Annotated[int, ADVANCED] = Field(
-        15_000, ge=500, description="Maximum tokens of other sessions' lines in a context pack."
-    )
     mcp_seconds: Annotated[float, HIDDEN] = Field(5, gt=0, description="Seconds after which an MCP tool gives up.")
 
     def __init__(self, **arguments: Any) -> None:
@@ -183,10 +178,9 @@ class Settings(BaseModel):
     @classmethod
     def with_sources(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The values of the call, the environment, settings.toml and memory.json, in order of precedence."""
-        variables = from_environment(cls)
-        workspace = workspace_named_by({**variables, **arguments})
-        pi = nested({key: value for key, (value, _) in memory_json.found().items()})
-        return merged(arguments, variables, nested_values(from_file(cls, workspace)), pi)
+        found = nested_values(given(cls, workspace_named_by({**from_environment(cls), **arguments})))
+        parts = {name: found.get(name, {}) | value for name, value in arguments.items() if isinstance(value, dict)}
+        return found | dict(arguments) | parts
 
     @field_validator("workspace")
     @classmethod
@@ -200,10 +194,8 @@ class Settings(BaseModel):
     @field_validator("session_dirs", mode="before")
     @classmethod
     def _split_paths(cls, value: Any) -> Any:
-        parts = value.split(os.pathsep) if isinstance(value, str) else value
-        if not is_list_of_paths(parts):
-            return value  # rejected by pydantic
-        return tuple(normalize(Path(part)) for part in parts if str(part).strip())
+        paths = split_paths(value)
+        return tuple(map(normalize, paths)) if isinstance(paths, tuple) else paths
 
     @field_validator("lookback_days")
     @classmethod

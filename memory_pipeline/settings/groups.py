@@ -28,9 +28,13 @@ def normalize(path: Path) -> Path:
     return Path(os.path.abspath(expand_user(path)))  # noqa: PTH100 - resolve() would follow links
 
 
-def is_list_of_paths(parts: Any) -> bool:
-    """Whether the value is a list or tuple of strings and paths."""
-    return isinstance(parts, list | tuple) and all(isinstance(part, str | Path) for part in parts)
+def split_paths(value: Any) -> Any:
+    """The paths in a list, or in a text that separates them like PATH; another value unchanged, as pydantic refuses
+    it."""
+    parts = value.split(os.pathsep) if isinstance(value, str) else value
+    if not (isinstance(parts, list | tuple) and all(isinstance(part, str | Path) for part in parts)):
+        return value
+    return tuple(expand_user(Path(part)) for part in parts if str(part).strip())
 
 
 class _Group(BaseModel):
@@ -113,16 +117,12 @@ class IdentitySettings(_Group):
     @classmethod
     def _require_absolute(cls, value: Any, info: ValidationInfo) -> Any:
         """Expand `~` without following links, and refuse relative paths: a daemon has no known working directory."""
-        if value is None:
-            return None
         is_one = info.field_name == "directory"
-        parts = [value] if is_one else value.split(os.pathsep) if isinstance(value, str) else value
-        if not is_list_of_paths(parts):
-            return value  # pydantic refuses it
-        paths = tuple(expand_user(Path(part)) for part in parts if str(part).strip())
-        if wrong := [path for path in paths if not path.is_absolute()]:
+        paths = split_paths([value] if is_one and value is not None else value)
+        wrong = [p for p in paths if not p.is_absolute()] if isinstance(paths, tuple) else []
+        if wrong:
             raise ValueError(f"expected absolute paths or ones that begin with ~, but {str(wrong[0])!r} is neither")
-        return (paths[0] if paths else None) if is_one else paths
+        return next(iter(paths or ()), None) if is_one else paths
 
 
 class RetentionSettings(_Group):

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
 from collections.abc import Iterable, Iterator
 from datetime import date
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from memory_pipeline.markdown.safe_write import make_folder, sync_folder, write_atomically
+from memory_pipeline.days import days_named
+from memory_pipeline.locks import FileLock
+from memory_pipeline.markdown.safe_write import LOCK_SECONDS, make_folder, replace_file
 from memory_pipeline.settings.memory_json import WrongFileError
 
 ZONE, FIRST_DAY, SALT, FORMAT_MARK = "timezone", "start_date", "salt", "format"
@@ -53,33 +54,36 @@ def make_private(paths: Iterable[Path]) -> None:
 
 
 def content(workspace: Path, name: str) -> bytes | None:
-    """The content of the mark of this name, as it is shared with other workspaces; None if there is none."""
-    if name == SALT:
-        return next(filter(None, map(_salt_in, _places(workspace, SALT))), None)
-    text = _read_valid(workspace, name)
-    return f"{text}\n".encode() if text and _is_valid(name, text) else None
+    """The valid content of the mark of this name, as it is shared with other workspaces; None if there is none."""
+    found = (_read(name, path) for path in _places(workspace, name))
+    return next((data for data in found if data and _is_valid(name, data)), None)
 
 
 def make(workspace: Path, name: str, data: bytes) -> None:
-    """Create the mark of this name with the `content` of another workspace, unless it exists."""
-    for path in _places(workspace, name):
-        _make(path, data)
+    """Write the mark and its copy where they are missing or, after a full or damaged disk, invalid; a valid one of the
+    two is kept."""
+    lacking = [path for path in _places(workspace, name) if not _is_valid(name, _read(name, path))]
+    if lacking:
+        make_folder(workspace / "backups")
+        with FileLock(workspace / "backups" / "marks.lock", timeout=LOCK_SECONDS):  # all processes need the same salt
+            for path in lacking:
+                replace_file(path, content(workspace, name) or data, mode=0o600)
 
 
 def stored_zone(workspace: Path) -> str | None:
     """The time zone of the workspace; None before it is created."""
-    return _read_valid(workspace, ZONE)
+    return _text(workspace, ZONE)
 
 
 def keep_zone(workspace: Path, zone: str) -> None:
     """Fix the time zone of the workspace, if it has none yet."""
-    _write(workspace, ZONE, zone)
+    make(workspace, ZONE, f"{zone}\n".encode())
 
 
 def stored_first_day(workspace: Path) -> date | None:
     """The first day of the workspace; None while it has no mark. Raises `WrongFileError`."""
     path = workspace / "lake" / FIRST_DAY
-    text = _read_valid(workspace, FIRST_DAY)
+    text = _text(workspace, FIRST_DAY)
     try:
         return date.fromisoformat(text) if text else None
     except ValueError:
@@ -97,48 +101,30 @@ def keep_first_day(workspace: Path, session_days: Iterable[date], today: date) -
     """Fix the first day of the workspace, if it has none yet: the oldest of these days and of the stored ones, but
     never after today, as a clock may run ahead."""
     kept = stored_first_day(workspace)
-    _write(workspace, FIRST_DAY, f"{kept or min((*session_days, *_stored_days(workspace), today))}")
+    first = kept or min((*session_days, *_stored_days(workspace), today))
+    make(workspace, FIRST_DAY, f"{first}\n".encode())
 
 
 def stored_format(workspace: Path) -> int:
     """The number of the workspace's format; 0 for a new one, and for one without a mark."""
-    text = _read_valid(workspace, FORMAT_MARK)
-    return int(text) if text and _is_valid(FORMAT_MARK, text) else 0
+    return int(content(workspace, FORMAT_MARK) or 0)
 
 
 def keep_format(workspace: Path, number: int) -> None:
     """Set the format to this number."""
     for path in _places(workspace, FORMAT_MARK):
-        before = path.read_bytes() if path.exists() else None
-        write_atomically(path, f"{number}\n".encode(), expected=before, backups=None)
+        replace_file(path, f"{number}\n".encode())
 
 
 def salt(workspace: Path) -> bytes:
     """The random bytes of the workspace, created once."""
-    places = _places(workspace, SALT)
-    found = next(filter(None, map(_salt_in, places)), None) or os.urandom(SALT_BYTES)
-    for path in places:
-        if _salt_in(path) is None:  # missing, or incomplete after a full or damaged disk
-            path.unlink(missing_ok=True)
-            _make(path, found)
-    return places[0].read_bytes()
+    make(workspace, SALT, os.urandom(SALT_BYTES))
+    return _places(workspace, SALT)[0].read_bytes()
 
 
-def _salt_in(path: Path) -> bytes | None:
-    try:
-        found = path.read_bytes()
-    except FileNotFoundError:
-        return None
-    return found if len(found) >= SALT_BYTES and any(found) else None
-
-
-def _stored_days(workspace: Path) -> Iterator[date]:
+def _stored_days(workspace: Path) -> list[date]:
     """The days of the tables and of the daily logs, by the names of their files."""
-    for path in (*workspace.glob("lake/*/????-??-??.parquet"), *workspace.glob("memory/????-??-??.md")):
-        try:
-            yield date.fromisoformat(path.stem)
-        except ValueError:  # the name is not a valid day
-            continue
+    return days_named([*workspace.glob("lake/*/????-??-??.parquet"), *workspace.glob("memory/????-??-??.md")])
 
 
 def _catalogue_days(workspace: Path) -> list[date]:
@@ -160,13 +146,25 @@ def _places(workspace: Path, name: str) -> tuple[Path, Path]:
     return workspace / "lake" / name, workspace / "backups" / "marks" / name
 
 
-def _read_valid(workspace: Path, name: str) -> str | None:
+def _text(workspace: Path, name: str) -> str | None:
     """The text of the mark, or of its copy if only that is valid; the invalid text if both are."""
-    found = [text for text in map(_read, _places(workspace, name)) if text]
-    return next((text for text in found if _is_valid(name, text)), found[0] if found else None)
+    found = content(workspace, name) or next(filter(None, (_read(name, p) for p in _places(workspace, name))), b"")
+    return found.decode("utf-8", "replace").strip() or None
 
 
-def _is_valid(name: str, text: str) -> bool:
+def _read(name: str, path: Path) -> bytes:
+    """The content of the file, empty if there is none; that of a text without the zeros of a power cut."""
+    try:
+        data = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return b""
+    return data if name == SALT else b"%b\n" % text if (text := data.strip(b"\0 \t\r\n")) else b""
+
+
+def _is_valid(name: str, data: bytes) -> bool:
+    if name == SALT:
+        return len(data) >= SALT_BYTES and any(data)
+    text = data.decode("utf-8", "replace").strip()
     if name == FORMAT_MARK:
         return text.isascii() and text.isdigit()
     try:
@@ -174,35 +172,3 @@ def _is_valid(name: str, text: str) -> bool:
     except (ValueError, KeyError, OSError):
         return False
     return True
-
-
-def _read(path: Path) -> str | None:
-    try:
-        return path.read_text("utf-8", "replace").strip("\0 \t\r\n") or None
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-
-
-def _write(workspace: Path, name: str, text: str) -> None:
-    text = _read_valid(workspace, name) or text
-    for path in _places(workspace, name):
-        there = _read(path)
-        if there is None or (_is_valid(name, text) and not _is_valid(name, there)):  # after a full or damaged disk
-            path.unlink(missing_ok=True)
-            _make(path, f"{text}\n".encode())
-
-
-def _make(path: Path, content: bytes) -> None:
-    """Create the file atomically, unless another process created it meanwhile."""
-    make_folder(path.parent)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
-    try:
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        with contextlib.suppress(FileExistsError):
-            os.link(temporary, path)  # unlike a rename, keeps an existing file
-        sync_folder(path.parent)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -1,11 +1,13 @@
 """Sources of settings: environment variables, settings.toml and pi's memory.json.
 
-A setting is identified by its key in settings.toml, such as `observer.model`; a group of settings is a table there.
+A setting is identified by its key in settings.toml, such as `observer.model`; a group of settings is a table there. A
+renamed setting is read under its former key, a removed one is ignored; both for one release, with a warning.
 """
 
 from __future__ import annotations
 
 import difflib
+import logging
 import os
 import re
 import tomllib
@@ -21,7 +23,6 @@ from pydantic_core import PydanticUndefined
 
 from memory_pipeline.settings import memory_json
 from memory_pipeline.settings.memory_json import WrongFileError
-from memory_pipeline.settings.old_names import MOVED, reason_gone, warn
 
 FILE_NAME = "settings.toml"
 PREFIXES = ("MEMORY_", "OBSERVER_", "REFLECTOR_")
@@ -35,6 +36,40 @@ ADVANCED = "advanced"
 """Marks a field that belongs to the table `advanced` of settings.toml, with its path as one word."""
 HIDDEN = "hidden"
 """Marks a field that no list shows, for tests and for the product's own processes."""
+MOVED = {
+    "brief.tokens": "advanced.brief_tokens",
+    "keep_words_days": "retention.messages",
+    "keep_words_last": "retention.keep_last",
+    "keep_days.message_embeddings": "retention.message_embeddings",
+    "keep_days.embeddings": "retention.embeddings",
+    "keep_days.summary_embeddings": "retention.summary_embeddings",
+    "keep_days.friction_clusters": "retention.friction_clusters",
+}
+"""Keys of settings.toml with their new ones. Those of `advanced` follow from their paths: see `by_old_key`."""
+GONE = {
+    "context_file_tokens": "the reflector is shown 4,000 tokens of MEMORY.md and of each identity file",
+    "mcp_tokens": "an answer always has at most 2,000 tokens",
+    "observer_fallback_base_url": "the second model is asked at its provider's address, such as OPENAI_BASE_URL",
+    "observer_fallback_price": "the price of the second model is that of `genai-prices`",
+    "reflector_fallback_base_url": "the second model is asked at its provider's address, such as OPENAI_BASE_URL",
+    "reflector_fallback_price": "the price of the second model is that of `genai-prices`",
+    "keep_runs_days": "Dagster's record always keeps 90 days",
+    "max_recall_loss": "a distillation may always lose one high in ten",
+    "observer_images": "models that are known to accept images receive them",
+    "observation_budget": "observations have at most a tenth of the tokens of their conversation",
+    "owner": "a workspace is the memory of one person",
+    "pack_cross_session_tokens": "beside a session, other sessions have 5,000 tokens",
+    "pack_half_life_days": "a line ranks half as high after seven days without use",
+    "pack_reflection_bias": "a condensed line always ranks 1.3 times as high",
+    "pack_tokens": "a context pack has at most 15,000 tokens of other sessions",
+    "pack_session_tokens": "the condensed messages of a session have at most 10,000 tokens",
+    "pack_working_tokens": "the newest 30,000 tokens of a session stay as they are",
+    "prior_tokens": "a request has at most 4,000 tokens of earlier observations",
+    "projects_in_memory": "the project of a line is always shown after it",
+    "proposal_warning_days": "it follows from proposal_expiry_days, of which it is five sevenths",
+    "qdrant_quantization": "vectors are not quantized",
+}
+"""Removed settings, by their variables in lower case without MEMORY_, with what applies instead."""
 
 
 @dataclass(frozen=True)
@@ -147,17 +182,6 @@ def flat(values: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in values.items():
         found |= {f"{name}.{inner}": v for inner, v in value.items()} if isinstance(value, dict) else {name: value}
-    return found
-
-
-def merged(*sources: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of all sources, in order of precedence; those of a group are merged one by one."""
-    found: dict[str, Any] = {}
-    for source in sources:
-        for name, value in source.items():
-            before = found.setdefault(name, value)
-            if isinstance(before, dict) and isinstance(value, dict):
-                found[name] = value | before
     return found
 
 
@@ -288,3 +312,14 @@ def assignment(cls: type[BaseModel], key: str, value: Any, places: Given) -> str
     if known is None or key not in places or places[key][1] == known.variable:
         return f"{known.variable if known else key}={text}"
     return f"{places[key][1]}: {known.key}={text}"
+
+
+def reason_gone(name: str) -> str | None:
+    """The reason why a setting was removed, by a former key or variable; None for any other name."""
+    return GONE.get(name.lower().removeprefix("memory_").removeprefix("advanced.").replace(".", "_"))
+
+
+@cache
+def warn(sentence: str) -> None:
+    """Log the sentence once per process; without a handler, logging prints it on stderr."""
+    logging.getLogger(__name__).warning(sentence)

@@ -9,7 +9,7 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from memory_pipeline.errors import CannotGoOnError
+from memory_pipeline.errors import CannotGoOnError, causes
 
 MIN_FREE_BYTES = 250_000_000
 """Minimum free bytes. The index memory-maps sparse files of 146 MB, and a process that writes into a hole on a full
@@ -43,13 +43,10 @@ def disk_full(folder: Path) -> str:
 def is_disk_full(error: BaseException | None, folder: Path) -> bool:
     """Whether the error, or one of its causes, means a full disk, or the disk has no space left, which hardly any
     library reports."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        if (isinstance(error, OSError) and error.errno in _FULL) or _FULL_MESSAGES.search(f"{error}"):
-            return True
-        error = error.__cause__ or error.__context__
-    return is_used_up(folder)
+    reported = any(
+        (isinstance(one, OSError) and one.errno in _FULL) or _FULL_MESSAGES.search(f"{one}") for one in causes(error)
+    )
+    return reported or is_used_up(folder)
 
 
 def is_used_up(folder: Path) -> bool:

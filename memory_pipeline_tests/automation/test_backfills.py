@@ -30,7 +30,7 @@ from memory_pipeline.defs.runs import dagster_yaml, instance_of, prepare_home
 from memory_pipeline.defs.web_server import MODULE
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.settings import extras, load_settings
+from memory_pipeline.settings import load_settings, loading
 from memory_pipeline_tests.cases import nightly
 from memory_pipeline_tests.cli.command import memory
 from memory_pipeline_tests.cli.test_backfill import talk
@@ -218,7 +218,7 @@ def test_the_file_for_celery_is_the_default_but_for_who_executes_and_watches_run
 def test_without_the_extra_it_is_said_which_one_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings, _ = workspace(tmp_path)
     shutil.copy(CELERY, prepare_home(settings) / "dagster.yaml")
-    assert extras.missing_extras(settings) == []
-    monkeypatch.setattr(extras, "find_spec", lambda module: None if module == "dagster_celery" else module)
-    (sentence,) = extras.missing_extras(settings)
+    assert loading.missing_extras(settings) == []
+    monkeypatch.setattr(loading, "find_spec", lambda module: None if module == "dagster_celery" else module)
+    (sentence,) = loading.missing_extras(settings)
     assert sentence.endswith("names Celery, whose packages are not installed: `pip install 'memory-pipeline[celery]'`.")

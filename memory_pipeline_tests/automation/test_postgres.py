@@ -28,7 +28,7 @@ from memory_pipeline.settings.dagster_record import (
     RecordUnavailableError,
     postgres_record,
 )
-from memory_pipeline.settings.extras import missing_extras
+from memory_pipeline.settings.loading import missing_extras
 from memory_pipeline_tests.automation.test_pruning import checked, daily, run
 from memory_pipeline_tests.cli.command import memory, memory_json
 from memory_pipeline_tests.cli.test_examples import demo  # noqa: F401 - a fixture
@@ -67,7 +67,7 @@ def test_where_the_record_is(settings: Settings, server: Postgres, monkeypatch: 
         instance_of(settings),
     ):
         pass
-    monkeypatch.setattr("memory_pipeline.settings.extras.find_spec", lambda _: None)
+    monkeypatch.setattr("memory_pipeline.settings.loading.find_spec", lambda _: None)
     assert "[postgres]" in missing_extras(settings)[-1]
 
 

@@ -38,7 +38,6 @@ def test_a_wrong_call_is_one_sentence(tmp_path: Path, args: list[str], code: int
         ("MEMORY_TIMEZONE", "Mars/Olympus", "MEMORY_TIMEZONE='Mars/Olympus': expected an IANA time zone"),
         ("MEMORY_START_DATE", "soon", "MEMORY_START_DATE='soon'"),
         ("MEMORY_IDLE_MINUTES", "-1", "MEMORY_IDLE_MINUTES='-1'"),
-        ("MEMORY_OBSERVATION_BUDGET", "2", "MEMORY_OBSERVATION_BUDGET='2'"),
         ("MEMORY_WORKSPACE", "/dev/null", "expected a directory"),
     ],
 )

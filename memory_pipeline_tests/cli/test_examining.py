@@ -17,8 +17,8 @@ from memory_pipeline.cli.examining import examine_before_a_run
 from memory_pipeline.cli.main import app
 from memory_pipeline.cli.workspace import EXAMPLES
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.llm import servers
-from memory_pipeline.llm.servers import Server
+from memory_pipeline.llm import found
+from memory_pipeline.llm.found import SERVERS, Server
 from memory_pipeline.observations.examination import LABELS, result_of
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
 from memory_pipeline.observations.stage import observer_of
@@ -255,9 +255,7 @@ def test_a_server_without_schemas_is_asked_for_tags() -> None:
 def test_a_local_server_is_asked_not_to_repeat_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     with openai_server(careful) as server:
         port = int(server.url.rpartition(":")[2].partition("/")[0])
-        monkeypatch.setattr(
-            servers, "SERVERS", (Server("llama.cpp", port, against_repetition={"repeat_penalty": 1.1}),)
-        )
+        monkeypatch.setattr(found, "SERVERS", (Server("llama.cpp", port, against_repetition={"repeat_penalty": 1.1}),))
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         CliRunner().invoke(app, ["setup", "--exam", "openai:local"])
     assert [asked.body.get("repeat_penalty") for asked in server.requests] == [1.1]
@@ -276,6 +274,9 @@ def test_a_local_server_is_asked_not_to_repeat_itself(monkeypatch: pytest.Monkey
         (None, None),
     ],
 )
-def test_the_kind_of_a_server_is_known_by_its_port(url: str | None, title: str | None) -> None:
-    found = servers.server_at(url)
-    assert (found and found.title) == title
+def test_the_kind_of_a_server_is_known_by_its_port(
+    url: str | None, title: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(found, "SERVERS", SERVERS)
+    server = found.server_at(url)
+    assert (server and server.title) == title

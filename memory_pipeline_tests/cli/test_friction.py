@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from memory_pipeline.cli.console import FAILED, MISUSED
 from memory_pipeline.cli.main import app
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.llm.quality import NO_MODEL_FOR_FRICTION
+from memory_pipeline.llm.config import NO_MODEL_FOR_FRICTION
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.recall.friction import summarize_patterns
 from memory_pipeline.settings import load_settings

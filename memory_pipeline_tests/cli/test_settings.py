@@ -131,7 +131,7 @@ def test_a_former_key_is_replaced_by_the_new_one(file: Path) -> None:
     done("set", "idle_minutes", "20")
     assert file.read_text().count("idle_minutes") == 1 and load_settings().idle_minutes == 20
     done("unset", "pack.tokens")
-    assert load_settings().pack_tokens == 15_000
+    assert "[pack]\ntokens" not in file.read_text()
     assert "owner is no longer a setting: a workspace is the memory of one person." in refused("set", "owner", "ada")
 
 

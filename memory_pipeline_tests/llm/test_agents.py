@@ -14,10 +14,10 @@ import pytest
 
 from memory_pipeline.llm.agents import AGENTS, BY_NAME, Agent
 from memory_pipeline.llm.backends.command import CommandBackend
-from memory_pipeline.llm.backends.opening import backend_of
+from memory_pipeline.llm.client import backend_of
 from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.errors import ModelMisconfiguredError, TransientError
-from memory_pipeline.llm.own_sessions import MARKER, VARIABLE
+from memory_pipeline.llm.prompts import MARKER, VARIABLE
 from memory_pipeline.llm.request import Request
 from memory_pipeline.redaction import Redactor
 from memory_pipeline.settings.model_names import model_name

@@ -18,7 +18,6 @@ import polars as pl
 import pytest
 
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.llm.backends.opening import Reply
 from memory_pipeline.llm.backends.provider import ProviderBackend
 from memory_pipeline.llm.client import Client
 from memory_pipeline.llm.config import ModelConfig
@@ -30,7 +29,7 @@ from memory_pipeline.llm.errors import (
     TransientError,
 )
 from memory_pipeline.llm.ledger import Usage
-from memory_pipeline.llm.request import Answer, Request
+from memory_pipeline.llm.request import Answer, Reply, Request
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.llm.openai_server import Body, Cut, Fail, OpenAIServer, Say, Turn, openai_server

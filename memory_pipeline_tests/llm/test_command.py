@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.llm.backends.command import CommandBackend
-from memory_pipeline.llm.backends.opening import Reply, backend_of
+from memory_pipeline.llm.client import backend_of
 from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.errors import ModelMisconfiguredError, RequestRefusedError, TransientError
-from memory_pipeline.llm.own_sessions import MARKER, mark_prompt
-from memory_pipeline.llm.request import Request
+from memory_pipeline.llm.prompts import MARKER, mark_prompt
+from memory_pipeline.llm.request import Reply, Request
 from memory_pipeline_tests.cases import each
 
 KEY = "sk-test-0123456789abcdef"

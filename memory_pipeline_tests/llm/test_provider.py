@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.llm.backends.opening import Reply, backend_of
 from memory_pipeline.llm.backends.provider import ProviderBackend
+from memory_pipeline.llm.client import backend_of
 from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.errors import ModelMisconfiguredError, RequestRefusedError, TransientError
-from memory_pipeline.llm.request import Request, RequestImage
+from memory_pipeline.llm.request import Reply, Request, RequestImage
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.llm.openai_server import Body, Cut, Drip, Fail, OpenAIServer, Say, Script, openai_server
 

@@ -37,11 +37,5 @@ def test_known_families(model: str, expected: bool) -> None:
     assert sees(ModelConfig(model)) is expected
 
 
-def test_the_setting_decides_before_what_is_known() -> None:
-    assert sees(ModelConfig("ollama:new-model", sees=True))
-    assert not sees(ModelConfig("openai:gpt-4o", sees=False))
-
-
 def test_a_command_is_never_sent_images() -> None:
     assert not sees(ModelConfig("claude -p {prompt}"))
-    assert not sees(ModelConfig("claude -p {prompt}", sees=True))

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from memory_pipeline.markdown.escaping import escaped, unescaped
+from memory_pipeline.markdown.blocks import escaped, unescaped
 
 RENDERER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 TEXTS = st.text(st.sampled_from("ab 1.)*_`[](){}<>&;!|\\#+-=~$\n\"'/:"), min_size=1, max_size=40)

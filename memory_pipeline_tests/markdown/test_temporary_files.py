@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.markdown import safe_write
-from memory_pipeline.markdown.temporary_files import remove_temporary_files
+from memory_pipeline.markdown.safe_write import remove_temporary_files
 from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.settings.marks import salt
 from memory_pipeline.workspace.workspace import Workspace

@@ -13,6 +13,7 @@ import pytest
 from memory_pipeline.observations.estimate import estimate_day
 from memory_pipeline.observations.model.observer import MESSAGES_BEFORE, LanguageModelObserver
 from memory_pipeline.observations.stage import observer_of
+from memory_pipeline.settings import Settings
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.conftest import Entry, assistant, compaction, user
@@ -60,9 +61,9 @@ def by_model(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Callable[[Ope
             "OBSERVER_BASE_URL": server.url,
             "MEMORY_MODEL_RETRIES": "0",
             "MEMORY_DAILY_BUDGET_TOKENS": "10000000",
-            "MEMORY_OBSERVATION_BUDGET": "0.5",
         }.items():
             monkeypatch.setenv(name, value)
+        monkeypatch.setattr(Settings, "observation_budget", 0.5)
         return machine
 
     return make
@@ -174,7 +175,7 @@ def test_what_was_taken_back_and_all_after_it_is_observed_anew(by_model: ByModel
     assert [t for t in texts if "routes-6 " in t] and [t for t in texts if "-15 " in t]
 
 
-@pytest.mark.parametrize(("name", "value"), [("MEMORY_OBSERVATION_BUDGET", "0.4"), ("OBSERVER_TEMPERATURE", "0.7")])
+@pytest.mark.parametrize(("name", "value"), [("OBSERVER_MAX_OUTPUT_TOKENS", "7000"), ("OBSERVER_TEMPERATURE", "0.7")])
 def test_with_another_setting_all_is_observed_anew(
     name: str, value: str, by_model: ByModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,8 +18,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.operations import doctor
 from memory_pipeline.operations.doctor import OK, PROBLEM, WARNING, Automation, Finding, examine, mend
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace.workspace import Workspace
-from memory_pipeline_tests.rows import observation, proposal, put, record_showings, workspace
+from memory_pipeline_tests.rows import observation, put, workspace
 
 NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)
 WELL = Automation(is_on=True, switches={"session_sensor": True}, succeeded={"sessions": NOW})
@@ -200,14 +199,6 @@ def test_a_daemon_that_stopped_is_a_problem_where_nobody_runs_by_hand(
     (found,) = of(settings, "daemon", known)
     assert found.level == level and found.fix
     assert ("nothing has been updated since" in found.said) is (level == PROBLEM)
-
-
-def test_a_review_that_nobody_does_is_told(settings: Settings) -> None:
-    opened = Workspace(settings, Lake(settings.lake_dir))
-    put(opened.lake, "proposals", proposal(1, "Use uv."))
-    record_showings(opened, {"p-20250305-001": None}, datetime.now(UTC) - timedelta(days=15), surface="REVIEW.md")
-    (found,) = of(settings, "review")
-    assert (found.level, found.fix) == (WARNING, "memory review") and "for 15 days" in found.said
 
 
 def test_agents_that_lost_the_memory_are_a_problem(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -152,7 +152,7 @@ def test_what_was_killed_on_the_way_is_finished(settings: Settings, monkeypatch:
         patch.setattr("memory_pipeline.operations.retention.remove_points", dies)
         retire_words(settings, TODAY)
     lake = Lake(settings.lake_dir)
-    assert due_days(settings, lake, TODAY) == [OLD, NEXT]
+    assert list(due_days(settings, lake, TODAY)) == [OLD, NEXT]
     assert retire_words(settings, TODAY) == Retired([OLD, NEXT], [])
     assert not vector_problems(Workspace(settings, lake)) and not due_days(settings, lake, TODAY)
 

@@ -15,7 +15,6 @@ from memory_pipeline.text.tokens import estimate
 from memory_pipeline_tests.conftest import Entry, assistant, user, write_session
 from memory_pipeline_tests.rows import (
     DAY,
-    changed,
     day_after,
     decision,
     observation,
@@ -84,9 +83,9 @@ def test_a_line_has_the_day_on_which_it_was_said(opened: tuple[Settings, Lake]) 
     assert observed[0] == f"- 🔴 ({day_after(-9)}) Glaze twice. [{ids[0]}]"
 
 
-def test_it_keeps_to_its_budget(opened: tuple[Settings, Lake]) -> None:
-    settings = changed(opened[0], pack_tokens=500)
-    pack = context_pack(settings, KILN)
+def test_it_keeps_to_its_budget(opened: tuple[Settings, Lake], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Settings, "pack_tokens", 500)
+    pack = context_pack(opened[0], KILN)
     assert 400 < estimate(pack.text) <= 500
     assert "Fire at noon." in pack.text
 

@@ -9,7 +9,7 @@ import pytest
 from memory_pipeline.defs.placement import WorkspaceResource
 from memory_pipeline.defs.sensors import early_request
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.llm.own_sessions import VARIABLE
+from memory_pipeline.llm.prompts import VARIABLE
 from memory_pipeline.settings import load_settings
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.loaded import defs, reflect_early

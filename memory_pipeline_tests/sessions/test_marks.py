@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.llm.own_sessions import MARKER, mark_prompt
+from memory_pipeline.llm.prompts import MARKER, mark_prompt
 from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.conftest import Entry, assistant, tool, user, write_session

@@ -15,7 +15,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from memory_pipeline.llm.own_sessions import MARKER, VARIABLE, is_inside, mark_prompt, own_environment
+from memory_pipeline.llm.prompts import MARKER, VARIABLE, is_inside, mark_prompt, own_environment
 from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline_tests.conftest import conversation, user, utc
 from memory_pipeline_tests.rows import bytes_of
@@ -103,7 +103,7 @@ def test_no_command_starts_below_a_model_command(args: list[str], machine: Machi
 
 def test_the_sensor_asks_for_nothing_below_a_model_command(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     assert machine.due() == [DAY]
-    monkeypatch.setenv(VARIABLE, own_environment({})[VARIABLE])
+    monkeypatch.setenv(VARIABLE, own_environment()[VARIABLE])
     answer = machine.tick()
     assert isinstance(answer, dg.SkipReason)
     assert answer.skip_message == "This process was started by a model command of the pipeline itself."
@@ -113,7 +113,7 @@ def test_the_environment_of_a_command_is_that_of_the_process_and_the_mark(monkey
     monkeypatch.setenv("SOMETHING", "else")
     assert not is_inside()
     assert own_environment()["SOMETHING"] == "else"
-    assert own_environment({"A": "1"}) == {"A": "1", VARIABLE: "1"}
+    assert own_environment()[VARIABLE] == "1"
     monkeypatch.setenv(VARIABLE, "1")
     assert is_inside()
 

@@ -1,4 +1,4 @@
-"""Unusable answers: refusals, loops, echoes of the transcript, noise, and "nothing worth keeping".
+"""Unusable answers: refusals, loops, echoes of the transcript, copied placeholders, noise, and "nothing worth keeping".
 
 Every function takes time linear in the text.
 """
@@ -67,6 +67,18 @@ _NOTHING = re.compile(
     )[\W_]*""",
     re.I | re.X,
 )
+_PLACEHOLDERS = (
+    *("up to 8 words", "1 to 3 sentences", "what was wanted, what was done", "the fact alone", "mark kind"),
+    *("what the person is working on at the end", "what to do or say next when the work goes on"),
+    *("numbers of earlier observations that", "only if earlier observations are shown", "what set it off"),
+    "in shop-api the tests run with `make test-db`",
+    "in shop-api sessions are kept in postgres instead of redis",
+    "install packages in shop-api with uv, not with pip",
+)
+"""The first words of each placeholder and example in `prompts/`, in lower case, which weak models copy."""
+_COPIED = re.compile("|".join(map(re.escape, _PLACEHOLDERS)), re.I)
+_WHOLE = re.compile(r"\W*(?:the (?:fact|line)|what changed|in one sentence, what is new)\W*", re.I)
+_LEADING_CHARACTERS = " \t\"'`*_<>([{…“„«"
 
 
 def is_refusal(text: str) -> bool:
@@ -143,3 +155,13 @@ def before_repetition(text: str) -> tuple[str, bool]:
         if times > 1 and min(repeats, most) >= REPEATED and repeats >= STILL_REPEATS * left:
             cut = start
     return (text, False) if cut is None else (text[:cut], True)
+
+
+def is_placeholder(text: str) -> bool:
+    """Whether the text begins like a placeholder of a format or an example."""
+    return text.lstrip(_LEADING_CHARACTERS).casefold().startswith(_PLACEHOLDERS) or bool(_WHOLE.fullmatch(text))
+
+
+def copied(answer: str) -> int:
+    """The number of placeholders and examples in a raw answer."""
+    return sum(1 for _ in _COPIED.finditer(answer))

@@ -14,7 +14,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import from_json
 
 from memory_pipeline.llm.answers.cleaning import plain
-from memory_pipeline.llm.answers.marks import clock_in, kind_named, priority_named
+from memory_pipeline.llm.answers.lines import clock_in, kind_named, priority_named
 from memory_pipeline.text.kinds import STATEMENT, Kind
 from memory_pipeline.text.priorities import LOW
 from memory_pipeline.text.spaces import run_together

@@ -27,11 +27,10 @@ from itertools import takewhile
 from pathlib import Path
 from typing import IO
 
-from memory_pipeline.llm.backends.opening import Reply, quotable
 from memory_pipeline.llm.config import ModelConfig
-from memory_pipeline.llm.errors import ModelMisconfiguredError, RequestRefusedError, TransientError
-from memory_pipeline.llm.own_sessions import mark_prompt, own_environment
-from memory_pipeline.llm.request import Request
+from memory_pipeline.llm.errors import ModelMisconfiguredError, RequestRefusedError, TransientError, quotable
+from memory_pipeline.llm.prompts import mark_prompt, own_environment
+from memory_pipeline.llm.request import Reply, Request
 from memory_pipeline.text.tokens import estimate
 
 _MAX_ARGUMENT = 128 * 1024  # bytes, of Linux, the ending NUL included

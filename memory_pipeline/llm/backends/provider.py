@@ -14,11 +14,10 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from memory_pipeline.llm.backends.opening import Reply, quotable
 from memory_pipeline.llm.config import ModelConfig
-from memory_pipeline.llm.errors import ModelMisconfiguredError, RequestRefusedError, TransientError
-from memory_pipeline.llm.request import Request
-from memory_pipeline.llm.servers import server_at
+from memory_pipeline.llm.errors import ModelMisconfiguredError, RequestRefusedError, TransientError, quotable
+from memory_pipeline.llm.found import server_at
+from memory_pipeline.llm.request import Reply, Request
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelRequest, ModelResponse, UserContent
@@ -272,9 +271,7 @@ _SEEING = re.compile(
 
 def sees(config: ModelConfig) -> bool:
     """Whether requests include images: for known families, never for commands."""
-    if config.is_command:
-        return False
-    return bool(_SEEING.search(config.model)) if config.sees is None else config.sees
+    return not config.is_command and bool(_SEEING.search(config.model))
 
 
 @cache

@@ -19,12 +19,12 @@ from memory_pipeline.llm.answers.degenerate import (
     is_echo,
     is_noise_only,
     is_nothing,
+    is_placeholder,
     is_refusal,
     shortened,
     without_tags,
 )
 from memory_pipeline.llm.answers.lines import tidy
-from memory_pipeline.llm.answers.placeholders import is_placeholder
 from memory_pipeline.llm.answers.structured import Context, json_values, numbers_in
 from memory_pipeline.observations.model.facts import (
     AnswerForm,

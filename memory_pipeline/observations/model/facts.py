@@ -14,10 +14,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from memory_pipeline.llm.answers.degenerate import is_nothing, is_too_little, shortened
-from memory_pipeline.llm.answers.lines import TRACE, Entry, entries, tidy
-from memory_pipeline.llm.answers.marks import leading, trailing
-from memory_pipeline.llm.answers.placeholders import is_placeholder
+from memory_pipeline.llm.answers.degenerate import is_nothing, is_placeholder, is_too_little, shortened
+from memory_pipeline.llm.answers.lines import TRACE, Entry, entries, leading, tidy, trailing
 from memory_pipeline.llm.answers.structured import (
     Clock,
     FactKind,

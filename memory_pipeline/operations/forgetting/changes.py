@@ -1,15 +1,28 @@
-"""Removal from a file, database or index, and the cleaning of texts."""
+"""Removal from a file, database or index, and the cleaning of texts; caches and logs.
+
+Model answers, briefings, packs, hints, reports, usage and the output of runs can be rebuilt or are history, so they are
+also removed if they only repeat forgotten text.
+"""
 
 from __future__ import annotations
 
 import html
 import json
-from collections.abc import Callable, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from memory_pipeline.embeddings.health import set_aside_files
+from memory_pipeline.llm.cache import AnswerCache, answers_dir
+from memory_pipeline.markdown.safe_write import decode, encode, replace_file
 from memory_pipeline.operations.forgetting.request import ForgetRequest
+from memory_pipeline.recall.usage import usage_dir
 from memory_pipeline.redaction.forgotten import MARK
+from memory_pipeline.settings import Settings
+from memory_pipeline.workspace.workspace import Workspace
 
 BY_HAND = "lines of yours"
 
@@ -79,3 +92,40 @@ def _loaded(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return None
+
+
+def file_changes(settings: Settings, request: ForgetRequest) -> Iterator[Change]:
+    """Caches to be deleted as a whole, and logs that lose lines."""
+    cache, workspace = AnswerCache(answers_dir(settings)), settings.workspace
+    asked = {cache.path(key) for key in request.answers}
+    folders = {
+        "answers": cache.directory,
+        "briefings": workspace / "briefings",
+        "packs": workspace / "packs",
+        "hints": settings.actions_dir,
+        "quality report": settings.report_dir,
+    }
+    for place, folder in folders.items():
+        for path in _files_below(folder):
+            if path in asked or redact(text := decode(path.read_bytes()), request) != text:
+                yield Change(place, [path.name], partial(path.unlink, missing_ok=True))
+    for damaged in set_aside_files(Workspace.open(settings)):  # their content is unknown
+        if isinstance(damaged, Path):  # objects are removed with the versions of tables
+            remove = partial(shutil.rmtree, damaged) if damaged.is_dir() else damaged.unlink
+            yield Change("quarantined damaged files", [damaged.name], remove)
+    for path in _files_below(usage_dir(settings)):
+        yield from log_change("usage", path, request)
+    for path in sorted((workspace / "connections").glob("*.log*")):
+        yield from log_change("connections", path, request)
+
+
+def log_change(place: str, path: Path, request: ForgetRequest) -> Iterator[Change]:
+    """The change of a text file, if it has matching lines."""
+    lines = decode(path.read_bytes()).split("\n")
+    if gone := [line for line in lines if line and says(line, request)]:
+        kept = "\n".join(line for line in lines if line not in gone)
+        yield Change(place, gone, partial(replace_file, path, encode(kept), like=path))
+
+
+def _files_below(folder: Path) -> list[Path]:
+    return [path for path in sorted(folder.rglob("*")) if path.is_file()]

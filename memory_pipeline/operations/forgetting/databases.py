@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from memory_pipeline.errors import TryAgainLaterError
-from memory_pipeline.operations.forgetting.changes import Change, first_line, redact, says
-from memory_pipeline.operations.forgetting.files import log_change
+from memory_pipeline.harnesses.sqlite import is_database
+from memory_pipeline.operations.forgetting.changes import Change, first_line, log_change, redact, says
 from memory_pipeline.operations.forgetting.request import ForgetRequest
 from memory_pipeline.settings import Settings
 from memory_pipeline.settings.dagster_record import is_outage, postgres_record
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 PLACE = "Dagster's runs, events and logs"
-_MAGIC = b"SQLite format 3\0"
 _WAIT_SECONDS = 30.0
 _SKIPPED = ("dagster.yaml", "-wal", "-shm", "-journal", ".lock")
 
@@ -42,7 +41,7 @@ def database_changes(settings: Settings, request: ForgetRequest) -> Iterator[Cha
     process holds a database, also when a change is applied, and `RecordUnavailableError` without Postgres."""
     for path in sorted(settings.dagster_home.rglob("*")):
         if path.is_file() and not path.is_symlink() and not path.name.endswith(_SKIPPED):
-            if not _is_database(path):
+            if not is_database(path):
                 yield from log_change(PLACE, path, request)
                 continue
             with _sqlite(path) as connection:
@@ -138,8 +137,3 @@ def _replace(connection: Connection, cells: Sequence[_Cell]) -> None:
 
 def _shown(database: str, cells: Sequence[_Cell], request: ForgetRequest) -> list[str]:
     return [f"{database}: {cell.table}: {first_line(cell.old, request)}" for cell in cells]
-
-
-def _is_database(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(_MAGIC)) == _MAGIC

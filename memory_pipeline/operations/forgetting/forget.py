@@ -23,11 +23,10 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.lake.versions import keep_version
 from memory_pipeline.locks import FileLock
-from memory_pipeline.markdown.safe_write import LOCK_SECONDS, write_atomically
+from memory_pipeline.markdown.safe_write import LOCK_SECONDS, replace_file
 from memory_pipeline.operations import earlier_events
-from memory_pipeline.operations.forgetting.changes import BY_HAND, Change, Found
+from memory_pipeline.operations.forgetting.changes import BY_HAND, Change, Found, file_changes
 from memory_pipeline.operations.forgetting.databases import database_changes
-from memory_pipeline.operations.forgetting.files import file_changes
 from memory_pipeline.operations.forgetting.markdown import markdown_changes
 from memory_pipeline.operations.forgetting.request import CannotForgetError, ForgetRequest, request_for
 from memory_pipeline.operations.forgetting.rows import clean_tables, find_rows
@@ -63,9 +62,7 @@ def look(settings: Settings, named: str, *, by_hand: bool = False) -> tuple[Forg
 def forget(settings: Settings, request: ForgetRequest, now: datetime) -> None:
     """Remove it from everything. Safe to repeat. Raises `TryAgainLaterError` if something is in use."""
     journal = _journal(settings)
-    before = journal.read_bytes() if journal.exists() else None
-    write_atomically(journal, request.to_json(), expected=before, backups=None)
-    journal.chmod(0o600)
+    replace_file(journal, request.to_json(), mode=0o600)
     workspace = Workspace.open(settings)
     _leave_hashes(workspace, request, now)
     remove_points(settings, request.points, lambda payload: _in_payload(request, payload))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memory_pipeline.markdown.blocks import body_of, keys_in, put_block, remove_block, split_lines
-from memory_pipeline.markdown.safe_write import decode, encode, update_file, write_atomically
+from memory_pipeline.markdown.safe_write import decode, encode, replace_file, update_file
 from memory_pipeline.operations.forgetting.changes import Change
 from memory_pipeline.operations.forgetting.request import ForgetRequest
 from memory_pipeline.proposals.memory_file import PROPOSAL_ID, lines_of
@@ -71,7 +71,7 @@ def _cut_bytes(cut: _CutText, request: ForgetRequest, now: bytes | None) -> byte
 
 def _overwrite(path: Path, text: str) -> None:
     status = path.stat()
-    write_atomically(path, encode(text), expected=path.read_bytes(), backups=None)
+    replace_file(path, encode(text), like=path)
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 

@@ -131,12 +131,13 @@ def _find_proposals(
         for row in lake.read(table).iter_rows(named=True):
             evidence = row["evidence"] or []
             left = [e for e in evidence if not _overlaps(e, gone, spans)]
-            if _says(request, row) or (evidence and not left):
-                out.add(row["proposal_id"])
-            elif (
-                left != evidence and forgotten.are_in(row["text"]) and not _has_other_evidence(lake, left, row["text"])
+            is_quoted = left != evidence and forgotten.are_in(row["text"])  # other evidence may only mean the same
+            if (
+                _says(request, row)
+                or (evidence and not left)
+                or (is_quoted and not _has_other_evidence(lake, left, row["text"]))
             ):
-                out.add(row["proposal_id"])  # its words are removed; the other evidence only has the same meaning
+                out.add(row["proposal_id"])
             elif any(e["message_id"] in gone or e["message_id"] in spans for e in evidence):
                 request.evidence[row["proposal_id"]] = [_moved_span(e, spans) for e in left]
     for table in _BY_PROPOSAL:
@@ -160,17 +161,14 @@ def _has_other_evidence(lake: Lake, evidence: Sequence[Mapping[str, Any]], text:
 
 def _find_points(lake: Lake, request: ForgetRequest, touched: Collection[str]) -> None:
     """The points of all removed and changed rows."""
-    sources = request.ids("observations", "reflections") | set(_segments(lake, request)["segment_id"])
+    ids = {*touched, *request.ids("observations", "reflections"), *_segments(lake, request)["segment_id"]}
     windows = lake.read("windows", columns=["dedupe_key", "session_id"])
     inside = windows.filter(pl.col("dedupe_key").is_in(request.windows))["session_id"].to_list()
-    is_touched = (
-        pl.col("source_id").is_in(touched)
-        | pl.col("session_id").is_in(request.sessions)
-        | ((pl.col("record") == "session") & pl.col("session_id").is_in(inside))
-    )
-    is_of_source = pl.col("source_id").is_in(sources)
+    is_named = (pl.col("record") == "session") & pl.col("session_id").is_in(inside)
+    is_of_session = pl.col("session_id").is_in(request.sessions) | is_named
     for table in ("embeddings", "summary_embeddings", "message_embeddings"):
-        found = lake.read(table).filter(is_touched if table == "message_embeddings" else is_of_source)
+        is_gone = pl.col("source_id").is_in(ids)
+        found = lake.read(table).filter(is_gone | is_of_session if table == "message_embeddings" else is_gone)
         request.add(table, found["point_id"])
         request.points |= request.ids(table)
 
@@ -193,11 +191,12 @@ def _cleaned(table: str, frame: pl.DataFrame, request: ForgetRequest) -> pl.Data
         frame = frame.filter(~pl.col("session_id").is_in(request.sessions))
     if table == "messages":
         frame = frame.filter(~pl.col("message_id").is_in(request.messages))
-    if "evidence" in frame.columns:
-        frame = _with_evidence(table, frame, request)
+    if "evidence" in frame.columns and request.evidence:
+        old = zip(frame[TABLES[table].id_column], frame["evidence"].to_list(), strict=True)
+        left = [request.evidence.get(row_id, evidence) for row_id, evidence in old]
+        frame = frame.with_columns(pl.Series("evidence", left, frame.schema["evidence"]))
     if "session_ids" in frame.columns and request.sessions:
-        left = pl.col("session_ids").list.filter(~pl.element().is_in(request.sessions))
-        frame = frame.with_columns(left)
+        frame = frame.with_columns(pl.col("session_ids").list.filter(~pl.element().is_in(request.sessions)))
     return _without_words(table, frame, request)
 
 
@@ -221,15 +220,6 @@ def clean_tables(lake: Lake, request: ForgetRequest) -> None:
                 lake.replace(table, after, [day])  # without a fingerprint, so the next run rebuilds it
             elif is_changed:
                 lake.replace_all(table, after)
-
-
-def _with_evidence(table: str, frame: pl.DataFrame, request: ForgetRequest) -> pl.DataFrame:
-    """The rows with the remaining evidence of proposals, fixes and patterns."""
-    ids = frame[TABLES[table].id_column]
-    if not any(i in request.evidence for i in ids):
-        return frame
-    new = [request.evidence.get(i, e) for i, e in zip(ids, frame["evidence"].to_list(), strict=True)]
-    return frame.with_columns(pl.Series("evidence", new, frame.schema["evidence"]))
 
 
 def _without_sessions(files: pl.DataFrame, request: ForgetRequest) -> pl.DataFrame:
@@ -263,17 +253,13 @@ def _without_words(table: str, frame: pl.DataFrame, request: ForgetRequest) -> p
         return frame
     inside = frame["dedupe_key"].is_in(request.windows) if "dedupe_key" in frame.columns else None
     for name in TABLES[table].columns_with_words:
-        if frame.schema[name] == pl.String():
-            values = frame[name].to_list()
-            new = [value and request.wanted.without(value) for value in values]
-            if quoting and name in _QUOTING_COLUMNS:
-                new = [
-                    MARK if value and (inside is None or inside[i]) and request.repeated.are_in(value) else value
-                    for i, value in enumerate(new)
-                ]
-        else:
-            values = frame[name].to_list()
-            new = [value and [request.wanted.without(one) for one in value] for value in values]
+        values = frame[name].to_list()
+        new = [_redacted(value, request.wanted) for value in values]
+        if quoting and name in _QUOTING_COLUMNS:
+            new = [
+                MARK if value and (inside is None or inside[i]) and request.repeated.are_in(value) else value
+                for i, value in enumerate(new)
+            ]
         if new != values:
             frame = frame.with_columns(pl.Series(name, new, frame.schema[name]))
             if table == "messages" and name == "text":
@@ -282,6 +268,11 @@ def _without_words(table: str, frame: pl.DataFrame, request: ForgetRequest) -> p
                 quoted = [[{"start": start, "end": end} for start, end in found] for found in spans]
                 frame = frame.with_columns(pl.Series("quoted", quoted, frame.schema["quoted"]))
     return frame
+
+
+def _redacted(value: Any, wanted: Phrases) -> Any:
+    """A text, or a list of texts, with marks in place of the words."""
+    return value and ([wanted.without(one) for one in value] if isinstance(value, list) else wanted.without(value))
 
 
 def _possible_rows(frame: pl.DataFrame, wanted: Phrases, phrases: Iterable[str]) -> pl.DataFrame:

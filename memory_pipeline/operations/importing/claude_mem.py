@@ -13,25 +13,14 @@ from pathlib import Path
 
 from memory_pipeline.harnesses.model import NotASessionError, NotReadableNowError
 from memory_pipeline.harnesses.sqlite import opened, text
-from memory_pipeline.operations.importing.files import Importer, MemoryFile, import_line
-from memory_pipeline.operations.importing.lines import TextLine, is_importable
+from memory_pipeline.operations.importing.lines import Importer, MemoryFile, TextLine, import_line, is_importable
 from memory_pipeline.proposals.importing import ImportLine
 from memory_pipeline.reflections.types import ARCHITECTURE, RULES
 
 ORIGIN = "claude-mem"
 MAX_ROWS = 200
 """Maximum number of decisions that are read, newest first, as old ones are least likely to be valid."""
-HEADER = b"SQLite format 3\0"
 _NOT_NOW = "it is in use or was changed while it was read; run it again when claude-mem is idle."
-
-
-def is_database(path: Path) -> bool:
-    """Whether the file begins like an SQLite database."""
-    try:
-        with path.open("rb") as file:
-            return file.read(len(HEADER)) == HEADER
-    except OSError:
-        return False
 
 
 def read_database(importer: Importer, source: str, path: Path) -> MemoryFile:

@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 
 from memory_pipeline.harnesses.protocol import expand
-from memory_pipeline.operations.importing.claude_mem import is_database, read_database
-from memory_pipeline.operations.importing.files import Importer, MemoryFile
-from memory_pipeline.operations.importing.lines import TextLine, is_importable, lines_in
+from memory_pipeline.harnesses.sqlite import is_database
+from memory_pipeline.operations.importing.claude_mem import read_database
+from memory_pipeline.operations.importing.lines import Importer, MemoryFile, TextLine, is_importable, lines_in
 from memory_pipeline.recall.folders import existing_folder
 from memory_pipeline.reflections.types import ARCHITECTURE, PATTERNS, RULES, USER
 

@@ -16,8 +16,7 @@ from pydantic import BeforeValidator, ValidationError, model_validator
 
 from memory_pipeline.llm.answers.cleaning import cleaned, without_thinking
 from memory_pipeline.llm.answers.degenerate import before_repetition, is_too_little, shortened
-from memory_pipeline.llm.answers.lines import MAX_LINE, entries, tidy
-from memory_pipeline.llm.answers.marks import kind_named, leading, priority_named
+from memory_pipeline.llm.answers.lines import MAX_LINE, entries, kind_named, leading, priority_named, tidy
 from memory_pipeline.llm.answers.structured import (
     FactKind,
     Form,

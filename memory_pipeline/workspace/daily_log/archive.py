@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
+from memory_pipeline.days import days_named
 from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.safe_write import LOCK_SECONDS, make_folder, sync_folder
 from memory_pipeline.settings import Settings
@@ -50,8 +51,8 @@ def old_logs(settings: Settings, today: date) -> list[date]:
     """The days whose logs are old enough and not archived, oldest first; none when archiving is off."""
     if not settings.archive_after_days:
         return []
-    days = (_day_of(path) for path in settings.log_dir.glob("????-??-??.md"))
-    return sorted(day for day in days if day and (today - day).days >= settings.archive_after_days)
+    days = days_named(settings.log_dir.glob("????-??-??.md"))
+    return [day for day in days if (today - day).days >= settings.archive_after_days]
 
 
 def why_stuck(settings: Settings, day: date) -> str | None:
@@ -95,10 +96,3 @@ def move_log(settings: Settings, day: date) -> str | None:
 def _places(settings: Settings, day: date) -> tuple[Path, Path]:
     archived = settings.archived_log(day)
     return settings.log_dir / archived.name, archived
-
-
-def _day_of(path: Path) -> date | None:
-    try:
-        return date.fromisoformat(path.stem)
-    except ValueError:
-        return None

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from memory_pipeline.llm.answers.degenerate import before_repetition
-from memory_pipeline.llm.answers.placeholders import copied, is_placeholder
+from memory_pipeline.llm.answers.degenerate import before_repetition, copied, is_placeholder
 from memory_pipeline.llm.prompts import text_of
 from memory_pipeline.observations.model.answer import parse_answer
 from memory_pipeline_tests.cases import each

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.operations.importing import claude_mem
-from memory_pipeline.operations.importing.files import Importer
+from memory_pipeline.operations.importing.lines import Importer
 from memory_pipeline.operations.importing.sources import read_path
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import workspace

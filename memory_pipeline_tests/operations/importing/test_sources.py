@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.operations.importing.files import Importer, MemoryFile
+from memory_pipeline.operations.importing.lines import Importer, MemoryFile
 from memory_pipeline.operations.importing.sources import SOURCES, read_path, read_sources
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import read_from, workspace

@@ -6,8 +6,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memory_pipeline.markdown.blocks import put_block
+from memory_pipeline.workspace.daily_log.notes import LONG, own_words, paragraphs
 from memory_pipeline.workspace.daily_log.render import LogFact, LogSegment, LogWindow, render_observations
-from memory_pipeline.workspace.daily_log.user_text import LONG, own_words, paragraphs
 from memory_pipeline_tests.cases import each
 
 OURS = render_observations(
