@@ -1,6 +1,6 @@
 """Selection of sessions and days: options that several commands share."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -63,9 +63,7 @@ def sessions_of_call(sessions: list[Path] | None, *, with_examples: bool = True)
     If there are none and none were given, the bundled examples are used, if allowed.
     """
     settings = settings_of_call(sessions or [])
-    with one_sentence(SettingError, code=MISUSED):
-        directories = roots(settings)
-    sources = list(find_sources(directories))
+    directories, sources = session_files(settings)
     named = bool(sessions or settings.session_dirs)
     if not sources and named:
         raise fail(f"No session was found in {', '.join(map(str, directories))}.")
@@ -83,17 +81,22 @@ def sessions_of_call(sessions: list[Path] | None, *, with_examples: bool = True)
         "They are written examples, not recorded sessions, and have a workspace of their own.",
         style="yellow",
     )
-    catalogue = read_catalogue(settings, list(find_sources(roots(settings))))
+    catalogue = read_catalogue(settings, session_files(settings)[1])
     return catalogue.settings, catalogue
+
+
+def session_files(settings: Settings) -> tuple[Sequence[Path], list[Source]]:
+    """The directories of sessions and the session files in them. A wrong directory ends the command."""
+    with one_sentence(SettingError, code=MISUSED):
+        directories = roots(settings)
+    return directories, list(find_sources(directories))
 
 
 def keep_first_session_day(settings: Settings) -> None:
     """Set the workspace's first day before Dagster creates partitions: that of the oldest session, today if there is
     none."""
     if stored_first_day(settings.workspace) is None:
-        with one_sentence(SettingError, code=MISUSED):
-            sources = list(find_sources(roots(settings)))
-        keep_first_day(read_catalogue(settings, sources).settings, ())
+        keep_first_day(read_catalogue(settings, session_files(settings)[1]).settings, ())
 
 
 def left_out(catalogue: Catalogue) -> str:

@@ -5,6 +5,7 @@ without them.
 """
 
 import gc
+import sys
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
@@ -48,7 +49,7 @@ SECTIONS = {
     },
 }
 """The sections of `memory --help`, each command with the first line of its docstring. The command is the function
-`memory_pipeline.cli.NAME.NAME`, or the Typer `memory_pipeline.cli.NAME.app` if it has subcommands."""
+`NAME` of its module, or the module's `app` if it has subcommands."""
 COMMANDS = {name: summary for section in SECTIONS.values() for name, summary in section.items()}
 AGENTS = {
     "connect": "Let an agent read the approved lines.",
@@ -85,8 +86,12 @@ REMOVED = {
     "team": "`memory admin team` was removed; `memory import` proposes the lines of another MEMORY.md.",
 }
 """Commands of the last release that have no replacement, with the sentence that they answer for one more release."""
-MODULES = {"import": "importing"}
-"""Module names for commands whose name is a Python keyword or builtin."""
+MODULES = {
+    **{"recall": "search", "why": "show", "disconnect": "connect", "open": "ui"},
+    **{"archive": "admin", "identity": "admin", "report": "admin"},
+    "import": "importing",
+}
+"""Modules of commands that share one, or whose name is a keyword of Python."""
 
 
 class LazyGroup(TyperGroup):
@@ -119,14 +124,21 @@ class MainGroup(LazyGroup):
                 formatter.write_dl([(f"{name:<{width}}", summary) for name, summary in commands.items()])
 
 
-def load_command(name: str) -> Any:
-    """The command with its options."""
+def function_of(name: str) -> Any:
+    """The function that the command calls, or that has the help of its subcommands."""
     own = MODULES.get(name, name)
     module = import_module(f"memory_pipeline.cli.{own}")
+    return getattr(module, name, None) or getattr(module, own)
+
+
+def load_command(name: str) -> Any:
+    """The command with its options."""
+    function = function_of(name)
     gc.enable()
-    if not hasattr(module, "app"):  # without subcommands
+    module = sys.modules[function.__module__]
+    if name in MODULES or not hasattr(module, "app"):  # without subcommands
         one = typer.Typer(add_completion=False, rich_markup_mode=None)
-        one.command(name)(getattr(module, own))
+        one.command(name)(function)
         return typer.main.get_command(one)
     group = typer.main.get_command(module.app)
     group.name = name

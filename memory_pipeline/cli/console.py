@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -89,3 +90,32 @@ def one_sentence(*errors: type[Exception], code: int = FAILED) -> Iterator[None]
         yield
     except errors as error:
         raise fail(str(error), code) from None
+
+
+def show_change(path: Path, old: bytes | None, new: bytes | None) -> None:
+    """Print the path, the kind of change and a diff."""
+    from difflib import unified_diff
+
+    became = "new file" if old is None else "deleted, as it did not exist before" if new is None else "changed"
+    say(f"{path} ({became})", "bold")
+    for line in list(unified_diff(_lines(old), _lines(new), n=2, lineterm=""))[2:]:
+        say(f"  {line}", "green" if line.startswith("+") else "red" if line.startswith("-") else "dim")
+
+
+def _lines(data: bytes | None) -> list[str]:
+    from memory_pipeline.markdown.safe_write import decode
+
+    text = decode(data or b"").encode("utf-8", "replace").decode()
+    return text.replace("\r\n", "\n").split("\n") if text else []
+
+
+@contextmanager
+def unless_unwritable(path: Path) -> Iterator[None]:
+    """Report a file that cannot be read or written, which the user has to fix."""
+    try:
+        yield
+    except OSError as error:
+        why = (error.strerror or "cannot be used").lower()
+        named = Path(error.filename or path)
+        where = path if named.parent == path.parent else named  # not the temporary file next to it
+        raise fail(f"{where}: {why}. {path} was not changed; fix that and run it again.") from None

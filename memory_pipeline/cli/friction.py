@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from memory_pipeline.cli.console import MISUSED, fail, one_sentence, print_json, say
-from memory_pipeline.cli.why import print_said
+from memory_pipeline.cli.show import print_said
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.friction.active import KINDS, sparkline
 from memory_pipeline.lake.store import Lake

@@ -35,7 +35,7 @@ def importing(
         Path | None,
         typer.Argument(
             metavar="PATH",
-            help=("A memory file, a claude-mem database or a project's folder; replaces the known sources."),
+            help="A memory file, a claude-mem database or a project's folder; replaces the known sources.",
         ),
     ] = None,
     sources: Annotated[

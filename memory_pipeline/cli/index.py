@@ -32,26 +32,21 @@ def index(
     The index holds words and vectors of the tables and can always be rebuilt from them. Without a command, its
     collections and leftovers of earlier ones are shown.
     """
-    if context.invoked_subcommand is None:
-        _show(active_settings(), as_json)
-
-
-def _show(settings: Settings, as_json: bool) -> None:
+    if context.invoked_subcommand is not None:
+        return
+    settings = active_settings()
     rows = [_row(settings, base) for base in BASES]
-    old = [{"folder": f"{folder}", "bytes": _bytes(folder)} for folder in left_over(settings)]
+    old = {f"{folder}": _bytes(folder) for folder in left_over(settings)}
     if as_json:
-        print_json({"collections": rows, "left_over": old})
+        print_json({"collections": rows, "left_over": [{"folder": name, "bytes": size} for name, size in old.items()]})
         return
     for row in rows:
         say(BASES[f"{row['base']}"])
         for name in ("searched", "model", "points", "megabytes", "problem"):
             if row[name] is not None:
                 say_pair(f"  {name}", row[name])
-    for each in old:
-        say(
-            f"Left over: {each['folder']}, {int(str(each['bytes'])) // 10**6} MB; `memory admin index rebuild` "
-            f"deletes it."
-        )
+    for name, size in old.items():
+        say(f"Left over: {name}, {size // 10**6} MB; `memory admin index rebuild` deletes it.")
 
 
 @app.command()
@@ -60,7 +55,7 @@ def rebuild(yes: Annotated[bool, typer.Option("--yes", help="Do not ask for conf
 
     Leftovers of other models and versions are deleted too. If it is interrupted, `memory run --all` completes it.
     """
-    from memory_pipeline.embeddings.messages import rebuild as fill
+    from memory_pipeline.embeddings import messages
     from memory_pipeline.workspace.workspace import Workspace
 
     settings = active_settings()
@@ -76,7 +71,7 @@ def rebuild(yes: Annotated[bool, typer.Option("--yes", help="Do not ask for conf
             shutil.rmtree(folder)
         opened = Workspace.open(settings)
         days = sorted(opened.lake.days("messages"), reverse=True)
-        fill(opened, days, lambda day: err.print(f"{day}", style="dim"))
+        messages.rebuild(opened, days, lambda day: err.print(f"{day}", style="dim"))
     say(f"{len(days)} days are indexed.")
 
 

@@ -23,12 +23,8 @@ def models(
 
     They make the vectors by which lines are compared and searched. Language models are set up by `memory setup`.
     """
-    if context.invoked_subcommand is None:
-        _list(as_json)
-
-
-def _list(as_json: bool) -> None:
-    """List the models, and which one is set."""
+    if context.invoked_subcommand is not None:
+        return
     active = settings_of_call().embedding_model
     with one_sentence(EncoderUnavailableError):
         folder = bundled_folder()

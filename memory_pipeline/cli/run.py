@@ -20,8 +20,8 @@ from memory_pipeline.cli.choosing import (
 from memory_pipeline.cli.console import err, say
 from memory_pipeline.cli.estimate import print_estimate
 from memory_pipeline.cli.examining import examine_before_a_run
-from memory_pipeline.cli.model_offer import offer_model
 from memory_pipeline.cli.running import due_by_level, report_outcome, rerun_after_repair, running
+from memory_pipeline.cli.setup import offer_model
 from memory_pipeline.cli.workspace import EXAMPLE_STORY
 from memory_pipeline.defs.runs import interrupts, only_run
 from memory_pipeline.embeddings.health import vector_problems

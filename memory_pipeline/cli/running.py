@@ -13,8 +13,7 @@ import typer
 from memory_pipeline.cli.choosing import progress, waiting
 from memory_pipeline.cli.console import FAILED, INTERRUPTED, err, fail, print_json
 from memory_pipeline.cli.dagster_state import dagster_state
-from memory_pipeline.cli.outcomes import outcomes_since, print_outcomes
-from memory_pipeline.cli.summary import print_summary, summarise
+from memory_pipeline.cli.summary import outcomes_since, print_outcomes, print_summary, summarise
 from memory_pipeline.days import date_ranges, lookback
 from memory_pipeline.defs.runs import Unfinished, instance_of, run_job
 from memory_pipeline.defs.under_way import close_dead_runs

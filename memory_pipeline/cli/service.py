@@ -7,8 +7,18 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.cli.agent_files import show_change, unless_unwritable
-from memory_pipeline.cli.console import FAILED, MISUSED, confirm, err, fail, one_sentence, say, say_pair
+from memory_pipeline.cli.console import (
+    FAILED,
+    MISUSED,
+    confirm,
+    err,
+    fail,
+    one_sentence,
+    say,
+    say_pair,
+    show_change,
+    unless_unwritable,
+)
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.operations.service import NoServiceManagerError, Service, service_of, variables_not_carried

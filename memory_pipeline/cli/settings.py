@@ -91,18 +91,21 @@ def unset(key: KEY) -> None:
 def write(values: Mapping[str, str | None]) -> Path:
     """Write these settings (by path) to settings.toml in one write, and remove those that are None. Returns the file.
     Ends the command without writing if the result would be invalid."""
+    import tomlkit
+
     known = settings_of(Settings)
 
     def put(document: Any) -> None:
         for path, value in values.items():
             setting = known[path]
-            _remove(document, _old_keys(setting) if value is not None else {setting.key, *_old_keys(setting)})
             if value is None:
+                _remove(document, {setting.key, *_old_keys(setting)})
                 continue
-            table, name = _table(document, setting.key, make=True)
+            _remove(document, _old_keys(setting))
+            group, _, name = setting.key.rpartition(".")
+            table = document.setdefault(group, tomlkit.table()) if group else document
             if not isinstance(table, dict):
-                table_name = setting.key.partition(".")[0]
-                raise SettingError(f"{named_workspace() / FILE_NAME}: expected {table_name} to be a table.")
+                raise SettingError(f"{named_workspace() / FILE_NAME}: expected {group} to be a table.")
             table[name] = _as_toml(setting, value)
 
     return _edit(put, is_secret=any(known[path].is_secret for path in values))
@@ -116,7 +119,8 @@ def _remove(document: Any, keys: Iterable[str]) -> bool:
     """Remove these keys from the document; True if any was there."""
     found = False
     for key in keys:
-        table, name = _table(document, key, make=False)
+        group, _, name = key.rpartition(".")
+        table = document.get(group) if group else document
         if isinstance(table, dict) and name in table:
             del table[name]
             found = True
@@ -201,16 +205,6 @@ def _edit(change: Callable[[Any], None], *, is_secret: bool = False) -> Path:
         except TOMLKitError as error:
             raise SettingError(f"{path} cannot be read: {error}. Fix it or remove it.") from None
     return path
-
-
-def _table(document: Any, key: str, *, make: bool) -> tuple[Any, str]:
-    """The table of a key (None if it does not exist and `make` is false), and the key's name in the table."""
-    import tomlkit
-
-    group, _, name = key.rpartition(".")
-    if group and group not in document and make:
-        document[group] = tomlkit.table()
-    return (document.get(group) if group else document), name
 
 
 def _as_toml(setting: Setting, value: str) -> Any:

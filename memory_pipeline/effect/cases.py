@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -18,10 +18,10 @@ from memory_pipeline.actions.files import KINDS as PATTERN_KINDS
 from memory_pipeline.actions.files import hints_of, patterns_with_cure
 from memory_pipeline.agents.kit.tool_calls import runs, signature
 from memory_pipeline.effect.history import STATES, KnownLine, LakeBefore, MemoryHistory, State
-from memory_pipeline.effect.needs import Kind, Need, Session, sessions_on
+from memory_pipeline.effect.needs import Kind, Need, sessions_on
 from memory_pipeline.effect.pairs import PairJudge
 from memory_pipeline.friction.active import active_patterns
-from memory_pipeline.friction.attempts import USER
+from memory_pipeline.friction.attempts import USER, Session
 from memory_pipeline.friction.checks import Check, check_for
 from memory_pipeline.friction.messages import bare
 from memory_pipeline.lake.rows import FrictionRow
@@ -36,6 +36,8 @@ from memory_pipeline.workspace.workspace import Workspace
 
 Place = Literal["brief", "recall", "hint"]
 PLACES: tuple[Place, ...] = get_args(Place)
+MAX_PROMPT = 1_000
+"""Maximum characters of a session's first prompt that are searched for."""
 
 
 @dataclass(frozen=True)
@@ -86,17 +88,22 @@ def effect_on(workspace: Workspace, days: Sequence[date], *, with_model: bool, w
     found = {day: DayEffect(day) for day in days}
     befores = {day: _Before(workspace, history, day) for day in days}
     with searcher(workspace.settings) as search:
-        for session in sessions_on(workspace, days):
+        for session, needs in sessions_on(workspace, days):
             for day in sorted({turn.day for turn in session.turns} & found.keys()):
-                _add(session, found[day], befores[day], judge, search if with_shown else None)
+                own = [need for need in needs if need.day == day]
+                _add(session, own, found[day], befores[day], judge, search if with_shown else None)
     return list(found.values())
 
 
 def _add(
-    session: Session, effect: DayEffect, before: _Before, judge: PairJudge | None, search: Searcher | None
+    session: Session,
+    needs: Sequence[Need],
+    effect: DayEffect,
+    before: _Before,
+    judge: PairJudge | None,
+    search: Searcher | None,
 ) -> None:
     """Add the needs and cases of a session on a day."""
-    needs = [need for need in session.needs if need.day == effect.day]
     effect.sessions += 1
     effect.needs.update(need.kind for need in needs)
     cases = [case for need in needs if (case := before.case_for(need))]
@@ -179,7 +186,7 @@ class _Before:
             places.append("recall")
         if self._is_hinted(case, session):
             places.append("hint")
-        return Case(**{**vars(case), "shown_by": tuple(places)})
+        return replace(case, shown_by=tuple(places))
 
     def _sources(self, case: Case) -> frozenset[str]:
         line = next((line for line in self.history.lines if line.line_id == case.line_id), None)
@@ -209,7 +216,8 @@ class _Before:
             return case.line_id in {hint["id"] for hint in self._hints_for(case.need)}
         check = check_for(case.line) if case.state in ("approved", "offered") else None
         return isinstance(check, Check) and any(
-            check.stops(call.call.tool, call.call.text) for call in session.calls_before(case.need)
+            attempt.call.at <= case.need.at and check.stops(attempt.call.tool, attempt.call.text)
+            for attempt in session.attempts
         )
 
     def _failure_case(self, need: Need) -> Case | None:
@@ -253,10 +261,6 @@ class _Before:
         yesterday = self.day - timedelta(days=1)
         rows = [p.row for p in active_patterns(self.lake, yesterday, self.settings.lookback_days)]
         return [(self.history.errors_of(row), row) for row in rows if row["kind"] in PATTERN_KINDS]
-
-
-MAX_PROMPT = 1_000
-"""Maximum characters of a session's first prompt that are searched for."""
 
 
 def _applies(row: FrictionRow, need: Need) -> bool:

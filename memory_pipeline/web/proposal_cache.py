@@ -18,6 +18,7 @@ from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.cards import Card, cards_of, days_of
 from memory_pipeline.proposals.context import Turn, conversations
 from memory_pipeline.proposals.events import ProposalLog
+from memory_pipeline.proposals.quoted_change import shown_lines
 from memory_pipeline.workspace.workspace import Workspace
 
 TABLES = (
@@ -38,12 +39,22 @@ class Shown:
 
     row: ProposalState
     card: Card
-    message_id: str | None
+    message_id: str
     start: int
     end: int
     turns: Sequence[Turn]
     said_again: Sequence[str]
     """Lines of later days that were merged into the proposal."""
+
+    @property
+    def is_editable(self) -> bool:
+        """Whether the user can edit the text and choose the section."""
+        return self.card.change is None or self.card.change.is_editable
+
+    @property
+    def changes(self) -> list[str]:
+        """The changed lines of a fix."""
+        return shown_lines(self.card.change) if self.card.change else []
 
 
 class ProposalCache:
@@ -93,11 +104,9 @@ class ProposalCache:
         found = {}
         for row, card in zip(rows, cards, strict=True):
             p = row["proposal_id"]
-            if span := firsts.get(p):
-                message, start, end = span["message_id"], span["start"], span["end"]
-                found[p] = Shown(row, card, message, start, end, said.get(message, []), again.get(p, []))
-            else:
-                found[p] = Shown(row, card, None, 0, 0, [], again.get(p, []))
+            span = firsts.get(p)
+            message, start, end = (span["message_id"], span["start"], span["end"]) if span else ("", 0, 0)
+            found[p] = Shown(row, card, message, start, end, said.get(message, []), again.get(p, []))
         return found
 
     def _said_again(self, proposal_ids: Collection[str]) -> dict[str, list[str]]:

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -19,9 +18,9 @@ from memory_pipeline.cli.commands import (
     AGENTS,
     CALLED_BY_PROGRAMS,
     COMMANDS,
-    MODULES,
     OLD_NAMES,
     REMOVED,
+    function_of,
     load_command,
 )
 from memory_pipeline.cli.main import app
@@ -68,8 +67,7 @@ def test_the_version_is_the_packages(tmp_path: Path) -> None:
 def test_the_list_of_commands_says_what_each_command_says_of_itself() -> None:
     wrong = []
     for name, summary in (COMMANDS | AGENTS | ADMIN).items():
-        own = MODULES.get(name, name)
-        told = inspect.getdoc(getattr(import_module(f"memory_pipeline.cli.{own}"), own)) or ""
+        told = inspect.getdoc(function_of(name)) or ""
         if told.splitlines()[0] != summary or load_command(name).name != name:
             wrong.append((name, told))
     assert wrong == []

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.cli.why import why
+from memory_pipeline.cli.show import why
 from memory_pipeline.observations.flags import COMPLETED
 from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.reflections.stage import ReflectionsStage
