@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from memory_pipeline.cli import commands
-from memory_pipeline.cli.console import FAILED, MISUSED, fail, print_json, say, say_pair
+from memory_pipeline.cli.console import FAILED, MISUSED, AsJson, fail, print_json, say, say_pair
 from memory_pipeline.cli.workspace import active_settings, settings_of_call
 from memory_pipeline.days import today
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 NAMED = 8
 """Maximum number of days listed for a failed check."""
-AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 app = typer.Typer(cls=commands.LazyGroup, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
 

@@ -1,7 +1,6 @@
 """`memory agents`: the agents that read the memory, and how."""
 
 from collections import Counter
-from typing import Annotated
 
 import typer
 
@@ -13,14 +12,13 @@ from memory_pipeline.agents.connecting import describe, imported_file
 from memory_pipeline.agents.files import tilde_path
 from memory_pipeline.agents.hooks import describe as describe_hooks
 from memory_pipeline.cli import commands
-from memory_pipeline.cli.console import one_sentence, print_json, say_pair
+from memory_pipeline.cli.console import AsJson, one_sentence, print_json, say_pair
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.shown_to_agents import approved_rules
 
 SHOWN = 5
 """Number of last lines shown of the hooks' log."""
-AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 app = typer.Typer(cls=commands.LazyGroup, invoke_without_command=True, add_completion=False, rich_markup_mode=None)
 
 

@@ -10,7 +10,7 @@ from memory_pipeline.agents import connecting
 from memory_pipeline.agents.agents import BY_NAME, Agent, CannotConnectError, agent_of, installed
 from memory_pipeline.agents.connecting import IMPORT, Connection, Line, connections, imported_file
 from memory_pipeline.agents.files import bytes_of
-from memory_pipeline.cli.console import MISUSED, confirm, fail, one_sentence, say, show_change, unless_unwritable
+from memory_pipeline.cli.console import MISUSED, Yes, confirm, fail, one_sentence, say, show_change, unless_unwritable
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.shown_to_agents import lines_for_agents
@@ -29,7 +29,6 @@ def _agent_named(name: str) -> Agent:
         return agent_of(name)
 
 
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 AgentName = Annotated[Agent, typer.Argument(metavar="AGENT", help=f"One of {', '.join(BY_NAME)}.", parser=_agent_named)]
 
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -49,6 +49,9 @@ err = _SafeConsole(stderr=True)
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 """Exit codes: failure; an invalid call or setting; interruption by the user, as in shells."""
 
+AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+
 
 def print_json(data: Any) -> None:
     """Print JSON to stdout, without colour or wrapping; dates as text."""
@@ -70,6 +73,11 @@ def say(text: str, style: str = "") -> None:
 def say_pair(name: str, value: object) -> None:
     """Print a name and its value."""
     say(f"{name:<24}{value}")
+
+
+def counted(number: int, noun: str) -> str:
+    """The number with the noun in singular or plural."""
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def confirm(question: str, yes: bool, declined: str = "Nothing was changed.", *, default: bool = True) -> None:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.cli.console import FAILED, err, print_json, say
+from memory_pipeline.cli.console import FAILED, AsJson, err, print_json, say
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.operations.doctor import OK, PROBLEM, WARNING, Automation, Finding, examine, mend
 from memory_pipeline.settings import Settings, named_workspace
@@ -15,7 +15,7 @@ STYLES = {OK: "green", WARNING: "yellow", PROBLEM: "red"}
 
 def doctor(
     fix: Annotated[bool, typer.Option("--fix", help="Apply the fixes that are safe, then check again.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check the workspace and suggest fixes.
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, print_json, say, say_pair
+from memory_pipeline.cli.console import MISUSED, counted, err, fail, one_sentence, print_json, say, say_pair
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.markdown.blocks import one_line
@@ -158,7 +158,7 @@ def _print_done(request: ForgetRequest, rest: list[Found]) -> None:
         say("Forgotten. A second search of the workspace found nothing.", "green")
     if request.days:
         say(
-            f"Everything else of {len(request.days)} {'day' if len(request.days) == 1 else 'days'} is rebuilt by "
+            f"Everything else of {counted(len(request.days), 'day')} is rebuilt by "
             f"`memory run --from {min(request.days)} --to {max(request.days)}`."
         )
     say(

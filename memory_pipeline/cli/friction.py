@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from memory_pipeline.cli.console import MISUSED, fail, one_sentence, print_json, say
+from memory_pipeline.cli.console import MISUSED, AsJson, counted, fail, one_sentence, print_json, say
 from memory_pipeline.cli.show import print_said
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.friction.active import KINDS, sparkline
@@ -41,7 +41,7 @@ def friction(
         list[str] | None, typer.Option(help="Only this kind, such as missing_skill; may be repeated.", metavar="NAME")
     ] = None,
     ended: Annotated[bool, typer.Option("--ended", help="Patterns that have ended instead of active ones.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List recurring problems and the changes that would end them.
 
@@ -112,7 +112,7 @@ def _print_list(found: dict[str, Any], ended: bool) -> None:
     if found["why"]:
         say(found["why"])
     if number := len(found["patterns"]):
-        patterns = f"{number} pattern{'s' if number != 1 else ''}"
+        patterns = counted(number, "pattern")
         window = f"in {found['points']} indexed texts of the {found['lookback_days']} days to"
         looked = f"{patterns} that ended by" if ended else f"{patterns} {window}"
         say(f"\n{looked} {found['day']}; `memory friction ID` explains one.")
@@ -123,7 +123,7 @@ def _facts(pattern: dict[str, Any]) -> Iterator[str]:
     yield pattern["kind_in_words"]
     if where := describe_projects(pattern["projects"]):
         yield where
-    yield f"{_times(pattern['occurrences'])} in {_sessions(pattern['sessions'])}"
+    yield f"{_times(pattern['occurrences'])} in {counted(pattern['sessions'], 'session')}"
     if pattern["minutes"]:
         yield f"{_duration(pattern['minutes'])} lost"
     if len(counts := [week["occurrences"] for week in pattern["by_week"]]) > 1:
@@ -172,10 +172,6 @@ def _line(text: str | None, length: int | None = None) -> str:
 
 def _times(number: int) -> str:
     return "once" if number == 1 else f"{number} times"
-
-
-def _sessions(number: int) -> str:
-    return f"{number} session{'s' if number != 1 else ''}"
 
 
 def _duration(minutes: float) -> str:

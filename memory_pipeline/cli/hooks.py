@@ -11,8 +11,8 @@ from memory_pipeline.agents import hooks as agent_hooks
 from memory_pipeline.agents.agents import CannotConnectError, installed
 from memory_pipeline.agents.files import bytes_of
 from memory_pipeline.agents.hooks import hooked, hooks_file
-from memory_pipeline.cli.connect import AgentName, Yes
-from memory_pipeline.cli.console import confirm, one_sentence, say, show_change, unless_unwritable
+from memory_pipeline.cli.connect import AgentName
+from memory_pipeline.cli.console import Yes, confirm, one_sentence, say, show_change, unless_unwritable
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.shown_to_agents import write_hints

@@ -12,7 +12,7 @@ import typer
 from filelock import Timeout
 
 from memory_pipeline.agents.files import tilde_path
-from memory_pipeline.cli.console import MISUSED, confirm, fail, print_json, say
+from memory_pipeline.cli.console import MISUSED, Yes, confirm, counted, fail, print_json, say
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.operations.importing.files import Importer, MemoryFile
 from memory_pipeline.operations.importing.sources import SOURCES, read_path, read_sources
@@ -42,7 +42,7 @@ def importing(
         list[str] | None,
         typer.Option("--from", metavar="NAME", help=f"Only this source: {', '.join(SOURCES)}; may be repeated."),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    yes: Yes = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the findings.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON; needs --yes or --dry-run.")] = False,
 ) -> None:
@@ -72,7 +72,7 @@ def importing(
         limit = settings.pending_limit // 2
         if not yes:
             say(f"REVIEW.md shows at most {limit} imported lines at once; the others wait behind them.")
-        confirm(f"Offer {_lines(len(new))} for review?", yes, "Nothing was offered.")
+        confirm(f"Offer {counted(len(new), 'line')} for review?", yes, "Nothing was offered.")
         with suppress(Timeout):
             reconcile(workspace, now_utc(), wait=WAIT_SECONDS)  # marks in REVIEW.md count first
         found = _by_file(files, offer(workspace, lines, now_utc()))
@@ -103,7 +103,7 @@ def _show(found: _Found) -> None:
             say(file.problem, "yellow")
             continue
         new, known = [one for one in lines if not one.known], Counter(one.known for one in lines if one.known)
-        counts = f"{_lines(len(lines))}, {len(new)} new, {_format_known(known)}"
+        counts = f"{counted(len(lines), 'line')}, {len(new)} new, {_format_known(known)}"
         say(f"{tilde_path(file.path)}: {counts}", "bold")
         for one in new[:SHOWN]:
             say(f"  {one.line.number}: {clip(one.line.text, MAX_LINE)}")
@@ -121,14 +121,10 @@ def _format_known(counts: Mapping[str, int]) -> str:
     return f"{sum(counts.values())} known{f' ({kinds})' if kinds else ''}"
 
 
-def _lines(count: int) -> str:
-    return f"{count} {'line' if count == 1 else 'lines'}"
-
-
 def _print_done(workspace: Workspace, found: _Found) -> None:
     ids = {one.proposal_id for _, lines in found for one in lines if not one.known}
     there = len(ids & ProposalLog(workspace.lake).standing_on(REVIEW_SURFACE))
-    say(f"{_lines(len(ids))} offered, {there} of them in {workspace.settings.review_file} now.", "green")
+    say(f"{counted(len(ids), 'line')} offered, {there} of them in {workspace.settings.review_file} now.", "green")
     say("`memory review` goes through them; `memory why ID` names the file and line of each.")
 
 

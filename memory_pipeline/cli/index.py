@@ -2,11 +2,10 @@
 
 import shutil
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from memory_pipeline.cli.console import confirm, err, one_sentence, print_json, say, say_pair
+from memory_pipeline.cli.console import AsJson, Yes, confirm, err, one_sentence, print_json, say, say_pair
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.embeddings.index import COLLECTION, MESSAGES, IndexUnavailableError
 from memory_pipeline.embeddings.opening import (
@@ -24,9 +23,7 @@ BASES = {MESSAGES: "what was said", COLLECTION: "observations, segments, reflect
 
 
 @app.callback()
-def index(
-    context: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False
-) -> None:
+def index(context: typer.Context, as_json: AsJson = False) -> None:
     """Show the search index and rebuild it.
 
     The index holds words and vectors of the tables and can always be rebuilt from them. Without a command, its
@@ -50,7 +47,7 @@ def index(
 
 
 @app.command()
-def rebuild(yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False) -> None:
+def rebuild(yes: Yes = False) -> None:
     """Delete the index and rebuild it, newest day first.
 
     Leftovers of other models and versions are deleted too. If it is interrupted, `memory run --all` completes it.

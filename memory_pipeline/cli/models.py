@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from memory_pipeline.cli.console import confirm, one_sentence, print_json, say, say_pair
+from memory_pipeline.cli.console import AsJson, Yes, confirm, one_sentence, print_json, say, say_pair
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.settings import BUNDLED_MODEL
 from memory_pipeline.text.embedding_models import facts_of
@@ -16,9 +16,7 @@ app = typer.Typer(invoke_without_command=True, add_completion=False, rich_markup
 
 
 @app.callback()
-def models(
-    context: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False
-) -> None:
+def models(context: typer.Context, as_json: AsJson = False) -> None:
     """List the embedding models on this machine and download others.
 
     They make the vectors by which lines are compared and searched. Language models are set up by `memory setup`.
@@ -56,7 +54,7 @@ def models(
 @app.command("fetch")
 def fetch_model(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name on the Hugging Face hub: OWNER/NAME.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    yes: Yes = False,
 ) -> None:
     """Download an embedding model, after showing its size and licence.
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from memory_pipeline.cli.choosing import SESSIONS, left_out, progress, read_catalogue, session_files
-from memory_pipeline.cli.console import INTERRUPTED, MISUSED, err, fail, print_json, say
+from memory_pipeline.cli.console import INTERRUPTED, MISUSED, AsJson, err, fail, print_json, say
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.lake.shared_marks import is_shared
 from memory_pipeline.sessions.catalogue import Catalogue
@@ -21,7 +21,7 @@ def push(
         str | None, typer.Argument(metavar="[LAKE]", help="Such as s3://bucket/ana; by default MEMORY_LAKE.")
     ] = None,
     sessions: SESSIONS = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Upload this machine's redacted sessions to a shared lake.
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from filelock import Timeout
 
-from memory_pipeline.cli.console import MISUSED, fail, one_sentence, print_json, say
+from memory_pipeline.cli.console import MISUSED, AsJson, fail, one_sentence, print_json, say
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.proposals.events import REVIEW_SURFACE, ProposalLog
@@ -30,7 +30,7 @@ def remember(
         str | None,
         typer.Option(metavar="NAME", help="Project that it applies to; by default that of this folder, '' for all."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Propose a line for MEMORY.md in your own words.
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.cli.console import MISUSED, fail, one_sentence, print_json, say
+from memory_pipeline.cli.console import MISUSED, AsJson, fail, one_sentence, print_json, say
 from memory_pipeline.cli.keys import Keys
 from memory_pipeline.cli.review_by_keys import Review
 from memory_pipeline.cli.workspace import active_settings
@@ -47,7 +47,7 @@ def review(
     ] = None,
     reject: Annotated[list[str] | None, typer.Option("--reject", metavar="ID", help="Reject; may be repeated.")] = None,
     as_list: Annotated[bool, typer.Option("--list", help="List the pending proposals and exit.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Decide on the pending proposals, key by key.
 

@@ -7,8 +7,7 @@ import typer
 from memory_pipeline.actions.backtest import BackTest, back_test, describe, past_calls
 from memory_pipeline.actions.rules import MODES, Rule, RuleError, set_mode
 from memory_pipeline.agents.agents import CannotConnectError
-from memory_pipeline.cli.connect import Yes
-from memory_pipeline.cli.console import MISUSED, confirm, fail, one_sentence, print_json, say
+from memory_pipeline.cli.console import MISUSED, AsJson, Yes, confirm, fail, one_sentence, print_json, say
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.shown_to_agents import approved_rules, refresh_agents
@@ -28,9 +27,7 @@ RuleId = Annotated[str, typer.Argument(metavar="RULE", help="The id of the rule,
 
 
 @app.callback()
-def rules(
-    context: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False
-) -> None:
+def rules(context: typer.Context, as_json: AsJson = False) -> None:
     """List the approved rules that code checks, and set how strictly.
 
     For each line of MEMORY.md: the check, its mode, and how many past tool calls it would have stopped; or why code

@@ -17,7 +17,7 @@ from memory_pipeline.cli.choosing import (
     span_of,
     waiting,
 )
-from memory_pipeline.cli.console import err, say
+from memory_pipeline.cli.console import counted, err, say
 from memory_pipeline.cli.estimate import print_estimate
 from memory_pipeline.cli.examining import examine_before_a_run
 from memory_pipeline.cli.running import due_by_level, report_outcome, rerun_after_repair, running
@@ -108,4 +108,4 @@ def _plan(settings: Settings, catalogue: Catalogue, days: Sequence[date]) -> lis
 def describe_ranges(ranges: Sequence[tuple[date, date]]) -> str:
     """The number of runs and of their days."""
     days = sum((end - start).days + 1 for start, end in ranges)
-    return f"{len(ranges)} run{'s' * (len(ranges) != 1)} over {days} day{'s' * (days != 1)} to do."
+    return f"{counted(len(ranges), 'run')} over {counted(days, 'day')} to do."

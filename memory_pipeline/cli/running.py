@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import typer
 
 from memory_pipeline.cli.choosing import progress, waiting
-from memory_pipeline.cli.console import FAILED, INTERRUPTED, err, fail, print_json
+from memory_pipeline.cli.console import FAILED, INTERRUPTED, counted, err, fail, print_json
 from memory_pipeline.cli.dagster_state import dagster_state
 from memory_pipeline.cli.summary import outcomes_since, print_outcomes, print_summary, summarise
 from memory_pipeline.days import date_ranges, lookback
@@ -99,7 +99,7 @@ class Running:
         from memory_pipeline.defs.jobs import DISTIL_JOBS
 
         if due := due_by_level(self.settings, days):
-            counts = [f"{len(periods)} {NAMES[level]}{'s' * (len(periods) != 1)}" for level, periods in due.items()]
+            counts = [counted(len(periods), NAMES[level]) for level, periods in due.items()]
             err.print(f"Summarizing {', '.join(counts)}.", style="dim")
             self._execute([runs_over(DISTIL_JOBS[level], periods) for level, periods in due.items()])
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.cli.console import MISUSED, err, one_sentence, print_json, say
+from memory_pipeline.cli.console import MISUSED, AsJson, err, one_sentence, print_json, say
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.recall.answer import Answer, describe_source, extractive_answer, written_answer
 from memory_pipeline.recall.filters import FilterError, describe_filters, parse_filters
@@ -36,7 +36,6 @@ Kind = Annotated[
     list[str] | None, typer.Option(help="Only observations of this kind: rule, decision, …", metavar="NAME")
 ]
 Limit = Annotated[int, typer.Option(help="Maximum number of hits.", min=1, max=100, metavar="N")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 
 
 def search(

@@ -10,6 +10,7 @@ import typer
 from memory_pipeline.cli.console import (
     FAILED,
     MISUSED,
+    Yes,
     confirm,
     err,
     fail,
@@ -24,7 +25,6 @@ from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.operations.service import NoServiceManagerError, Service, service_of, variables_not_carried
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 Port = Annotated[int, typer.Option(metavar="PORT", help="Port of the UI on 127.0.0.1.", min=1, max=65_535)]
 SECONDS = 60
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, print_json, say, say_pair
+from memory_pipeline.cli.console import MISUSED, AsJson, err, fail, one_sentence, print_json, say, say_pair
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.markdown.safe_write import decode, encode, update_file
 from memory_pipeline.settings import SettingError, Settings, check_file, named_workspace
@@ -30,13 +30,12 @@ from memory_pipeline.settings.sources import (
 HEADER = "# Settings of this workspace. Environment variables take precedence; `memory settings` shows both.\n\n"
 AT_START = ("start_date", "timezone", "lookback_days", "todoist.enabled", "archive_after_days")
 """Paths of the settings on which Dagster's definitions depend; each run and sensor reads the others again."""
-AS_JSON = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 KEY = Annotated[str, typer.Argument(help="Key in settings.toml or variable: observer.model, OBSERVER_MODEL.")]
 app = typer.Typer(invoke_without_command=True, add_completion=False, rich_markup_mode=None)
 
 
 @app.callback()
-def settings(context: typer.Context, as_json: AS_JSON = False) -> None:
+def settings(context: typer.Context, as_json: AsJson = False) -> None:
     """Show the settings with their sources, and change them.
 
     `set` and `unset` write settings.toml in the workspace, which every command reads.

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, print_json, say
+from memory_pipeline.cli.console import MISUSED, AsJson, err, fail, one_sentence, print_json, say
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.days import parse_day, today
 from memory_pipeline.lake.store import Lake
@@ -38,7 +38,7 @@ def show(
     high: Annotated[
         bool, typer.Option("--high", help="Only the high observations of a day, for the context of a model.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show the log of a day, a session, or the messages around one.
 
@@ -62,7 +62,7 @@ def why(
             "(f-), distillation of a day, week or month (d-, w-, m-) or note (n-).",
         ),
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Trace a line back to the messages that it comes from.
 

@@ -2,17 +2,16 @@
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import Any
 
 import polars as pl
-import typer
 
 from memory_pipeline.actions.outcomes import describe as describe_outcomes
 from memory_pipeline.actions.outcomes import stored_times
 from memory_pipeline.agents.agents import AGENTS, CannotConnectError
 from memory_pipeline.agents.connecting import describe as describe_connections
 from memory_pipeline.agents.hooks import describe as describe_hooks
-from memory_pipeline.cli.console import MISUSED, one_sentence, print_json, say, say_pair
+from memory_pipeline.cli.console import MISUSED, AsJson, one_sentence, print_json, say, say_pair
 from memory_pipeline.cli.dagster_state import dagster_state
 from memory_pipeline.cli.summary import SHOWN, say_friction, say_list, say_not_read, say_problems
 from memory_pipeline.cli.workspace import active_settings, shown_model
@@ -49,7 +48,7 @@ SECONDS = 20.0
 """Maximum seconds for reading new files; reading years of history is left to `memory run`."""
 
 
-def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
+def status(as_json: AsJson = False) -> None:
     """Show what was read, what is out of date and what awaits review."""
     settings = active_settings()
     workspace = Workspace(settings, Lake.from_settings(settings))
@@ -63,6 +62,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
     stages = Stages.from_settings(settings, catalogue, for_planning=True)
     planning = Lake.from_settings(settings, for_planning=True)
     days, log, is_elsewhere = catalogue.days(), ProposalLog(lake), is_made_elsewhere(workspace)
+    soon, attended = expiring(catalogue, catalogue.present.values(), now), judge_attention(log, now)
     data = {
         "workspace": str(settings.workspace),
         "model": shown_model(settings, settings.observer.model),
@@ -82,12 +82,11 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         ],
         "days_by_words": [f"{day}" for day in days_by_words(workspace, days)],
         "lexical_only": bool(lexical_only(settings)),
-        "deleted_soon": None,
+        "deleted_soon": soon._asdict() | {"sentence": soon.sentence(now)} if soon else None,
         "problems": [*problems, *filter(None, [memory_loss(lake, settings.memory_file)])],
-        "set_aside": [],
         **_observing(workspace),
         **_silence_counts(lake, catalogue),
-        "reflections_waiting": _waiting_days(lake),
+        "reflections_waiting": {f"{d}": why_waiting(lake, d) for d in lake.days("reflections") if is_waiting(lake, d)},
         "days_to_distil": [] if is_elsewhere else _days_to_distil(Workspace(settings, planning)),
         "proposals": _states(log, fixes=False),
         "friction_fixes": _states(log, fixes=True),
@@ -99,11 +98,9 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "hints": dict(stored_times(settings)),
         **dagster_state(settings, days),
         "report": str(page) if (page := settings.report_dir / "quality.html").exists() else None,
-        "review_left": None if (attended := judge_attention(log, now)).passed else attended.sentence,
+        "review_left": None if attended.passed else attended.sentence,
+        "set_aside": [str(path) for path in set_aside_files(workspace)],  # last, as everything was read by now
     }
-    if soon := expiring(catalogue, catalogue.present.values(), now):
-        data["deleted_soon"] = soon._asdict() | {"sentence": soon.sentence(now)}
-    data["set_aside"] = [str(path) for path in set_aside_files(workspace)]  # everything was read by now
     if as_json:
         print_json(data)
     else:
@@ -185,11 +182,6 @@ def _agents(settings: Settings) -> dict[str, str]:
         return {"": str(error)}
 
 
-def _waiting_days(lake: Lake) -> dict[str, str]:
-    """The days whose reflections wait for the model, with the reason."""
-    return {f"{day}": why_waiting(lake, day) for day in lake.days("reflections") if is_waiting(lake, day)}
-
-
 def _print(data: dict[str, Any]) -> None:
     say_pair("workspace", data["workspace"])
     say_pair("model", data["model"] or NO_MODEL)
@@ -200,7 +192,9 @@ def _print(data: dict[str, Any]) -> None:
     say_problems(data["problems"], data["set_aside"])
     _print_checks(data)
     _print_automation(data)
-    _print_models(data)
+    if calls := data["model_calls_today"]:
+        spent, tokens = data["spent_today_usd"], data["model_tokens_today"]
+        say_pair("models today", f"${spent:.2f} and {tokens:,} tokens spent or reserved, {calls:,} calls")
     _print_review(data)
     agents = "; ".join(f"{name}: {how}" if name else how for name, how in data["agents"].items())
     say_pair("connected agents", agents or "none; `memory agents` lists them")
@@ -275,12 +269,6 @@ def _print_automation(data: dict[str, Any]) -> None:
         off = [name for name, is_on in known["switches"].items() if not is_on]
         runs = "run" if known["daemon"] else "not running: `memory ui` or `memory admin service install` starts them"
         say_pair("sensors and schedules", runs + (f"; switched off: {', '.join(off)}" if off else ""))
-
-
-def _print_models(data: dict[str, Any]) -> None:
-    if calls := data["model_calls_today"]:
-        spent, tokens = data["spent_today_usd"], data["model_tokens_today"]
-        say_pair("models today", f"${spent:.2f} and {tokens:,} tokens spent or reserved, {calls:,} calls")
 
 
 def _print_review(data: dict[str, Any]) -> None:
