@@ -1,7 +1,5 @@
 """`memory backfill`: updates all days of a range, one month at a time, after an estimate."""
 
-import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from itertools import groupby
@@ -11,7 +9,7 @@ import typer
 
 from memory_pipeline.cli.choosing import FIRST, LAST, SESSIONS, days_in, left_out, sessions_of_call, span_of, waiting
 from memory_pipeline.cli.console import MISUSED, confirm, err, fail
-from memory_pipeline.cli.estimate import days_needed, duration, estimate_costs, money
+from memory_pipeline.cli.estimate import days_needed, estimate_costs, money
 from memory_pipeline.cli.running import Running, report_outcome, rerun_after_repair, running
 from memory_pipeline.cli.workspace import shown_model
 from memory_pipeline.defs.runs import interrupts, only_run
@@ -96,23 +94,20 @@ def make_plan(settings: Settings, catalogue: Catalogue, span: tuple[date, date])
     return Plan(chosen, left, models, cost)
 
 
-def _messages(catalogue: Catalogue, days: Iterable[date]) -> int:
-    return sum(catalogue.messages_of(file, day) for day in days for file in catalogue.files_of(day))
-
-
 def _print(settings: Settings, catalogue: Catalogue, plan: Plan) -> None:
     """Print the plan to stderr; stdout has the summary."""
-    done, left = len(plan.chosen) - len(plan.left), len(plan.left)
-    lines = {
-        "days": f"{len(plan.chosen)} with sessions, {plan.chosen[0]} to {plan.chosen[-1]}; {done} are up to date, "
-        f"{left or 'none'} are left",
-    }
+    chosen, left = plan.chosen, plan.left
+    lines = [
+        f"days        {len(chosen)} with sessions, {chosen[0]} to {chosen[-1]}; {len(chosen) - len(left)} are up to "
+        f"date, {len(left) or 'none'} are left"
+    ]
     if left:
-        files = {file for day in plan.left for file in catalogue.files_of(day)}
-        lines["sessions"] = f"{len(files)} files with {_messages(catalogue, plan.left):,} messages on these days"
-        lines["models"] = _models(settings, plan)
-    for name, line in lines.items():
-        err.print(f"{name:<12}{line}", soft_wrap=True)
+        read = [(file, day) for day in left for file in catalogue.files_of(day)]
+        messages = sum(catalogue.messages_of(file, day) for file, day in read)
+        lines.append(f"sessions    {len({file for file, _ in read})} files with {messages:,} messages on these days")
+        lines.append(f"models      {_models(settings, plan)}")
+    for line in lines:
+        err.print(line, soft_wrap=True)
     if outside := left_out(catalogue):
         err.print(outside, style="yellow", soft_wrap=True)
 
@@ -124,30 +119,23 @@ def _models(settings: Settings, plan: Plan) -> str:
     names = ", ".join(dict.fromkeys(filter(None, (shown_model(settings, model) for model in plan.models))))
     calls = f"{cost.calls - cost.answered:,} calls, {cost.input_tokens:,} tokens in and {cost.output_tokens:,} out"
     days = days_needed(settings, cost)
-    within = (
-        "never completed"
-        if days is None
-        else "completed in a day"
-        if days <= 1
-        else (f"completed in {days} days, with a call on each")
-    )
+    within = "never completed" if days is None else "completed in a day"
+    if days and days > 1:
+        within = f"completed in {days} days, with a call on each"
     usd = f"{money(cost.cost_usd)} USD (at most {money(cost.most_usd)})"
     return f"{names}: {calls}, {usd}; with {budget} it is {within}"
 
 
 def _run_all(runs: Running, plan: Plan) -> None:
     """Run all months, until the user, the budget of the models or a failure that affects all days ends it."""
-    left, began, total = set(plan.left), time.monotonic(), _messages(runs.catalogue, plan.left)
+    left = set(plan.left)
     for _, month in groupby(plan.chosen, key=lambda day: (day.year, day.month)):
         days = list(month)
         with waiting("what is out of date"):
             ranges = Stages.from_settings(runs.settings, runs.catalogue, datetime.now(UTC)).runs_for(days)
         if not ranges:
             continue
-        rest = _messages(runs.catalogue, left)
-        pace = (time.monotonic() - began) / (total - rest) if total > rest else None
-        still = f", about {duration(pace * rest)} to go" if pace else ""
-        err.print(f"{days[0]} to {days[-1]}: {len(left)} days are left{still}", style="dim", soft_wrap=True)
+        err.print(f"{days[0]} to {days[-1]}: {len(left)} days are left", style="dim", soft_wrap=True)
         failures = len(runs.failures)
         runs.over(ranges)
         left.difference_update(days)

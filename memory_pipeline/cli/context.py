@@ -63,7 +63,9 @@ def context(
     rebuilt; stderr says when and why. --compaction summarises one session from its file alone, without a model.
     """
     named = session or session_option
-    if not named and _may_be_examples(project) and active_settings().shows_examples:
+    # hooks name a folder, and programs have no terminal: an agent must not follow the rules of the examples
+    may_be_examples = err.is_terminal if project is None else existing_folder(project) is None
+    if not named and may_be_examples and active_settings().shows_examples:
         project = project or EXAMPLE_PROJECT
     if pack and compaction:
         raise fail("--pack and --compaction exclude each other.", MISUSED)
@@ -77,12 +79,6 @@ def context(
         raise fail("SESSION is for --pack and --compaction; --project names the folder of a brief.", MISUSED)
     else:
         _brief(project, as_json)
-
-
-def _may_be_examples(project: str | None) -> bool:
-    """Whether the examples may stand in for sessions. Hooks name a folder, and programs have no terminal: an agent must
-    not follow the rules of the examples."""
-    return err.is_terminal if project is None else existing_folder(project) is None
 
 
 def _brief(project: str | None, as_json: bool) -> None:
@@ -110,17 +106,8 @@ def _folder_or_place(settings: Settings, project: str | None) -> Path | Place:
 
 def _show(settings: Settings, found: Briefing, as_json: bool) -> None:
     if as_json:
-        print_json(
-            {
-                "project": found.project,
-                "tokens": found.tokens,
-                "budget": settings.brief_tokens,
-                "left_out": found.left_out,
-                "problems": found.problems,
-                "sections": found.sections,
-                "text": found.text,
-            }
-        )
+        names = ("project", "tokens", "left_out", "problems", "sections", "text")
+        print_json({"budget": settings.brief_tokens} | {name: getattr(found, name) for name in names})
     elif found.text:
         typer.echo(found.text, nl=False)
     for problem in found.problems:

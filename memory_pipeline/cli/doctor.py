@@ -33,7 +33,7 @@ def doctor(
     if mended:
         found = _examined(settings)
     if as_json:
-        rows = [{"about": f.about, "level": f.level, "said": f.said, "fix": f.fix} for f in found]
+        rows = [{name: getattr(f, name) for name in ("about", "level", "said", "fix")} for f in found]
         print_json({"findings": rows, "mended": [f"{f.about}: {f.said}" for f in mended]})
     else:
         for finding in mended:

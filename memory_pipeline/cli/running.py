@@ -117,14 +117,14 @@ class Running:
             task = bar.add_task("starting Dagster", total=steps)
             token = on_progress.set(show)
             try:
-                # a failed range does not stop the others, but the user does
-                left = [(runs.job, span) for runs in todo for span in runs.ranges]
-                while left and not self.is_stopped:
-                    job, span = left.pop(0)
-                    found = self._run(job, span)
-                    self.unfinished.add(found)
-                    if job == DAY_JOB:
-                        left = [(job, part) for part in _other_ranges(span, found.failed)] + left
+                for runs in todo:
+                    left = list(runs.ranges)
+                    while left and not self.is_stopped:  # a failed range does not stop the others, but the user does
+                        span = left.pop(0)
+                        found = self._run(runs.job, span)
+                        self.unfinished.add(found)
+                        if runs.job == DAY_JOB:
+                            left = [*_other_ranges(span, found.failed), *left]
                 bar.update(task, completed=steps, description=f"{todo[-1].job} is done")
             finally:
                 on_progress.reset(token)

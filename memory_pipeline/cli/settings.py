@@ -62,10 +62,13 @@ def settings(context: typer.Context, as_json: AsJson = False) -> None:
 @app.command("set", context_settings={"ignore_unknown_options": True})  # allows -1 as a value
 def set_(key: KEY, value: Annotated[str, typer.Argument(help="The value, written as in the variable.")]) -> None:
     """Write a setting to settings.toml; comments and order are kept."""
-    setting = _setting(key)
+    setting = _find_setting(key)
+    if setting is None:
+        listed = [s for s in settings_of(Settings).values() if not s.is_hidden]
+        names = [*(s.key for s in listed), *(s.variable for s in listed)]
+        raise fail(f"{no_such(key, names)} `memory settings` lists all.", MISUSED)
     if setting.key == "workspace":
         raise fail("The workspace is named by MEMORY_WORKSPACE; its own file cannot contain its location.", MISUSED)
-
     path = write({setting.path: value})
     say(f"{setting.key} = {shown(setting, value)}, in {path}")
     if setting.variable in {name.upper() for name, text in os.environ.items() if text}:
@@ -129,22 +132,19 @@ def _remove(document: Any, keys: Iterable[str]) -> bool:
 def setting_rows(settings: Settings) -> list[dict[str, Any]]:
     """Every listed setting with its redacted value and its source, most used first."""
     places = given(Settings, settings.workspace)
-    rows = []
-    for path, setting in settings_of(Settings).items():
-        if setting.is_hidden:
-            continue
-        value = attrgetter(path)(settings)
-        rows.append(
-            {
-                "key": setting.key,
-                "variable": setting.variable,
-                "value": shown(setting, written(value)),
-                "from": places[path][1] if path in places else _unset_place(settings, path),
-                "default": setting.default,
-                "meaning": setting.meaning,
-                "front": setting.is_front,
-            }
-        )
+    rows = [
+        {
+            "key": setting.key,
+            "variable": setting.variable,
+            "value": shown(setting, written(attrgetter(path)(settings))),
+            "from": places[path][1] if path in places else _unset_place(settings, path),
+            "default": setting.default,
+            "meaning": setting.meaning,
+            "front": setting.is_front,
+        }
+        for path, setting in settings_of(Settings).items()
+        if not setting.is_hidden
+    ]
     return sorted(rows, key=lambda row: (not row["front"], row["key"].startswith(f"{ADVANCED}.")))
 
 
@@ -160,14 +160,6 @@ def shown(setting: Setting, text: str) -> str:
 def _unset_place(settings: Settings, path: str) -> str:
     kept = {"timezone": stored_zone, "start_date": stored_first_day}
     return "kept by the workspace" if path in kept and kept[path](settings.workspace) else "default"
-
-
-def _setting(name: str) -> Setting:
-    if setting := _find_setting(name):
-        return setting
-    listed = [s for s in settings_of(Settings).values() if not s.is_hidden]
-    names = [*(s.key for s in listed), *(s.variable for s in listed)]
-    raise fail(f"{no_such(name, names)} `memory settings` lists all.", MISUSED)
 
 
 def _find_setting(name: str) -> Setting | None:

@@ -14,9 +14,6 @@ from memory_pipeline.quality.figures import Figure, acceptance, costs, make_figu
 from memory_pipeline.quality.results import Checked, Result, by_check, changes, worst_days
 from memory_pipeline.workspace.workspace import Workspace
 
-MOST_DAYS = 10
-"""Maximum number of days whose failures are shown in full."""
-
 
 @dataclass(frozen=True)
 class Report:
@@ -70,7 +67,7 @@ def make_report(workspace: Workspace, results: Sequence[Result], about: Mapping[
     lake, settings = workspace.lake, workspace.settings
     days = tuple(lake.read("sessions", columns=["day"])["day"].unique().sort())
     recent = [day for day in days if days[-1] - day < timedelta(days=SPAN_DAYS)]
-    effects = effect_on(workspace, recent, with_model=False, with_shown=False)
+    effects = effect_on(workspace, recent, in_full=False)
     checked = by_check(results, about)
     return Report(
         now,
@@ -78,7 +75,7 @@ def make_report(workspace: Workspace, results: Sequence[Result], about: Mapping[
         days,
         tuple(checked),
         tuple(make_figures(lake, results, settings.zone, effects)),
-        tuple(worst_days(results, MOST_DAYS)),
+        tuple(worst_days(results)),
         tuple(changes(checked, days[-1])) if days else (),
         tuple(acceptance(lake)),
         tuple(costs(lake)),

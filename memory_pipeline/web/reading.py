@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
@@ -15,7 +15,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.context import Context, contexts
 from memory_pipeline.recall.filters import describe_filters, parse_filters
 from memory_pipeline.recall.origin import is_line
-from memory_pipeline.recall.search import MEMORY_LINE, Found, Results, search
+from memory_pipeline.recall.search import MEMORY_LINE, Found, search
 from memory_pipeline.recall.usage import log_use
 from memory_pipeline.settings import Settings
 
@@ -53,14 +53,14 @@ class Hit:
 @dataclass(frozen=True)
 class SearchScreen:
     asked: Mapping[str, str]
+    projects: Sequence[str]
+    harnesses: Sequence[str]
     hits: Sequence[Hit] = ()
     notes: Sequence[str] = ()
     """The limits of the answer, or the reason why there is none."""
     is_likely: bool = True
     nothing: str = ""
     """The message when nothing was found."""
-    projects: Sequence[str] = ()
-    harnesses: Sequence[str] = ()
 
 
 def search_screen(settings: Settings, asked: Mapping[str, str]) -> SearchScreen:
@@ -68,25 +68,21 @@ def search_screen(settings: Settings, asked: Mapping[str, str]) -> SearchScreen:
     lake = Lake.from_settings(settings)
     known = lake.read("sessions", columns=["project", "harness"])
     projects, harnesses = (sorted(set(known[name].drop_nulls())) for name in ("project", "harness"))
-    empty = SearchScreen(asked, projects=projects, harnesses=harnesses)
+    screen = SearchScreen(asked, projects, harnesses)
     if not asked.get("q", "").strip():
-        return empty
+        return screen
     given = {name: [value] for name in ("project", "harness", "priority", "kind") if (value := asked.get(name))}
     try:
         filters = parse_filters(settings, asked.get("from") or None, asked.get("to") or None, **given)
         results = search(settings, asked["q"], filters, limit=HITS)
     except MemoryPipelineError as error:
-        return SearchScreen(asked, notes=[f"{error}"], projects=projects, harnesses=harnesses)
+        return replace(screen, notes=[f"{error}"])
     log_use(settings, "search", query=results.query, shown=[hit.source_id for hit in results.hits])
-    nothing = "" if results.hits else f"Nothing found{describe_filters(settings, filters)}."
-    hits = _with_context(lake, results)
-    return SearchScreen(asked, hits, results.notes, results.is_likely, nothing, projects, harnesses)
-
-
-def _with_context(lake: Lake, results: Results) -> list[Hit]:
     messages = {hit.source_id: date.fromisoformat(hit.day) for hit in results.hits if hit.role and hit.day}
     around = contexts(lake, set(messages.values()), set(messages))
-    return [Hit(hit, around.get(hit.source_id)) for hit in results.hits]
+    hits = [Hit(hit, around.get(hit.source_id)) for hit in results.hits]
+    nothing = "" if hits else f"Nothing found{describe_filters(settings, filters)}."
+    return replace(screen, hits=hits, notes=results.notes, is_likely=results.is_likely, nothing=nothing)
 
 
 @dataclass(frozen=True)
